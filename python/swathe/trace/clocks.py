@@ -42,17 +42,17 @@ class Estimate:
 
 def read_reply(line: bytes) -> Reply | None:
     """Parse a line CLOCK_REPLY, without its end; `None` if it is another line, or damaged."""
-    found = REPLY.fullmatch(line)
-    if found is None:
+    match = REPLY.fullmatch(line)
+    if match is None:
         return None
-    numbers = {key: int(digits) for key, digits in NUMBER.findall(found[3])}
+    numbers = {key: int(digits) for key, digits in NUMBER.findall(match[3])}
     if len(numbers) != 2:
         return None
     try:
-        seconds = datetime.strptime(found[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        seconds = datetime.strptime(match[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
         return None
-    sent_ns = round(seconds.timestamp()) * 1_000_000_000 + int(found[2]) * 1000
+    sent_ns = round(seconds.timestamp()) * 1_000_000_000 + int(match[2]) * 1000
     return Reply(numbers[b"ECHO"], numbers[b"RECEIVED"], sent_ns)
 
 

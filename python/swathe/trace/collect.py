@@ -86,8 +86,8 @@ class Counts:
         """Return the counts that are not zero."""
         always = f"{self.events} events of {self.senders} senders"
         others = {name: count for name, count in asdict(self).items() if count}
-        told = [f"{count} {name}" for name, count in others.items() if name not in SOUND]
-        return ", ".join([always, *told])
+        parts = [f"{count} {name}" for name, count in others.items() if name not in SOUND]
+        return ", ".join([always, *parts])
 
 
 SOUND = ("senders", "events")
@@ -289,10 +289,10 @@ class Sender(asyncio.BufferedProtocol):
         """Count the unfinished line."""
         if self.timer is not None:
             self.timer.cancel()
-        known = self in self.collector.senders
+        accepted = self in self.collector.senders
         self.collector.senders.discard(self)
         self.collector.heard(self)
-        if not known:
+        if not accepted:
             return
         if self.asks and (self.filled or self.skipping):
             self._fault("half")
@@ -300,8 +300,8 @@ class Sender(asyncio.BufferedProtocol):
             self.collector.count["vanished"] += 1
             self.collector.warn(f"{self.name}: the connection broke: {exc}")
         if self.faults:
-            told = {kind.upper(): count for kind, count in self.faults.items()}
-            self.collector.point("DAMAGED", SENDER=self.name, **told)
+            counts = {kind.upper(): count for kind, count in self.faults.items()}
+            self.collector.point("DAMAGED", SENDER=self.name, **counts)
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         """Return the buffer for the next bytes."""
@@ -351,18 +351,18 @@ class Sender(asyncio.BufferedProtocol):
         self.skipping, self.filled = True, 0
 
     def _greet(self, greeting: bytes) -> None:
-        found = GREETING.fullmatch(greeting)
-        wanted = self.collector.token
-        if found is None:
+        match = GREETING.fullmatch(greeting)
+        token = self.collector.token
+        if match is None:
             self._refuse("expected SWATHE-TRACE 1 HOST PID TOKEN")
-        elif wanted is not None and not hmac.compare_digest(found[3], wanted.encode()):
+        elif token is not None and not hmac.compare_digest(match[3], token.encode()):
             self._refuse("the token does not match")
         else:
             assert self.timer is not None
             self.timer.cancel()
             self.collector.heard(self)
             self.collector.count["senders"] += 1
-            self.name = f"{found[1].decode()}:{found[2].decode()}"
+            self.name = f"{match[1].decode()}:{match[2].decode()}"
             self.transport.write(b"OK\n")
             self._ask()
 
@@ -397,8 +397,8 @@ class Sender(asyncio.BufferedProtocol):
         starts = lines.startswith(b"DATE=") + lines.count(b"\nDATE=")
         if starts != events or b"CLOCK_REPLY" in lines or not _is_text(lines):
             each_line = [each + b"\n" for each in lines.split(b"\n")[:-1]]
-            kept = [each for each in each_line if self._is_event(each, now_ns)]
-            lines = b"".join(kept)
+            accepted = [each for each in each_line if self._is_event(each, now_ns)]
+            lines = b"".join(accepted)
             events = lines.count(b"\n")
         self.collector.count["events"] += events
         self.collector.put(lines)

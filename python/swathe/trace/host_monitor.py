@@ -291,10 +291,10 @@ def processor_times() -> dict[str, float]:
 
 def _disks() -> dict[str, Any]:
     """Return whole disks that ever moved data: a disk includes its partitions."""
-    found = psutil.disk_io_counters(perdisk=True) or {}
+    counters = psutil.disk_io_counters(perdisk=True) or {}
     whole = Path("/sys/block")
     return {
         name: now
-        for name, now in found.items()
+        for name, now in counters.items()
         if now.read_bytes + now.write_bytes and (not whole.is_dir() or (whole / name).exists())
     }

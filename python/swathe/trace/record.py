@@ -152,10 +152,10 @@ class event:  # noqa: N801, used as a function
             return
         # The block's own exception must be raised, even if recording it fails.
         with suppress(Exception):
-            told: dict[str, Value] = {"RESULT": "cancelled"}
+            fields: dict[str, Value] = {"RESULT": "cancelled"}
             if isinstance(error, Exception):
-                told = {"RESULT": "error", "REASON": f"{type(error).__name__}: {error}"}
-            _swathe.trace_event(self._name + "_END", {**self._fields, **told})
+                fields = {"RESULT": "error", "REASON": f"{type(error).__name__}: {error}"}
+            _swathe.trace_event(self._name + "_END", {**self._fields, **fields})
 
 
 def _upper(fields: Mapping[str, Value]) -> dict[str, Value]:
@@ -187,9 +187,9 @@ class scope:  # noqa: N801, used as a function
     @classmethod
     def where_none(cls, **ids: Value) -> Self:
         """Add only ids of kinds that are not set yet."""
-        made = cls(**ids)
-        made._keep = True
-        return made
+        new = cls(**ids)
+        new._keep = True
+        return new
 
     def __enter__(self) -> Self:
         self._before = _swathe.trace_scope(self._ids, self._keep)

@@ -117,13 +117,13 @@ class Outlet:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             if not self._waiting or self._over:
                 return None
-            taken = [self._waiting.popleft()]
-            size = len(taken[0])
+            chunks = [self._waiting.popleft()]
+            size = len(chunks[0])
             most = min(AT_ONCE_BYTES, self.rotate_bytes or AT_ONCE_BYTES)
             while self._waiting and size + len(self._waiting[0]) <= most:
-                taken.append(self._waiting.popleft())
-                size += len(taken[-1])
-            lines = b"".join(taken)
+                chunks.append(self._waiting.popleft())
+                size += len(chunks[-1])
+            lines = b"".join(chunks)
             self._waiting.appendleft(lines)
             return lines
 
@@ -135,7 +135,7 @@ class Outlet:
             try:
                 if self._file is None or len(rest) == len(lines):
                     self._file = self._ready(len(rest))
-                done = os.write(self._file, rest)
+                count = os.write(self._file, rest)
             except OSError as error:
                 if not warned:
                     self._warn(f"{self.path or 'standard output'}: {error.strerror}; retrying")
@@ -145,8 +145,8 @@ class Outlet:
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, RETRY_S)
                 continue
-            self._size += done
-            rest = rest[done:]
+            self._size += count
+            rest = rest[count:]
         return not rest
 
     def _ready(self, more: int) -> int:
@@ -165,8 +165,8 @@ class Outlet:
     def _open(self, path: Path) -> int:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
-            found = os.fstat(file)
-            self._size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+            status = os.fstat(file)
+            self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
             if self._size and not _ends_a_line(path):
                 # The writer was killed: its last line is lost, but not our first.
                 self._size += os.write(file, b"\n")

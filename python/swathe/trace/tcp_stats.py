@@ -38,25 +38,27 @@ def round_trips() -> list[float]:
     Raises:
         OSError: If the kernel does not provide it.
     """
-    found: list[float] = []
+    seconds: list[float] = []
     for family in (socket.AF_INET, socket.AF_INET6):
-        found += _of_family(family)
-    return found
+        seconds += _of_family(family)
+    return seconds
 
 
 def _of_family(family: int) -> list[float]:
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError("expected sock_diag, which this system lacks")
-    asked = struct.pack("=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED)
-    head = MESSAGE.pack(MESSAGE.size + len(asked), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
-    found: list[float] = []
+    request = struct.pack(
+        "=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED
+    )
+    head = MESSAGE.pack(MESSAGE.size + len(request), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
+    seconds: list[float] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, SOCK_DIAG) as kernel:
         kernel.settimeout(TIMEOUT_S)
-        kernel.sendto(head + asked, (0, 0))
+        kernel.sendto(head + request, (0, 0))
         while True:
             answer = kernel.recv(MOST_BYTES)
-            if not _read(answer, found):
-                return found
+            if not _read(answer, seconds):
+                return seconds
 
 
 def _read(answer: bytes, found: list[float]) -> bool:

@@ -43,14 +43,14 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
     The offset is interpolated linearly between two CLOCK points of a sender.
     """
     time_ns = events.time_ns.copy()
-    asked = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["CLOCK"])))
-    if not len(asked):
+    clock_rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["CLOCK"])))
+    if not len(clock_rows):
         return time_ns, []
     senders, names = codes_of(events, "SENDER")
     offset_s, spread_s = numbers_of(events, "OFFSET_S"), numbers_of(events, "SPREAD_S")
-    usable = asked[(senders[asked] >= 0) & np.isfinite(offset_s[asked])]
+    usable = clock_rows[(senders[clock_rows] >= 0) & np.isfinite(offset_s[clock_rows])]
     rows_of = _rows_by_process(events)
-    found = []
+    offsets = []
     for sender in np.unique(senders[usable]):
         at = usable[senders[usable] == sender]
         rows = rows_of.get(names[sender], np.zeros(0, np.int64))
@@ -63,7 +63,7 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
             offset_s[at],
         )
         time_ns[rows] -= np.round(ahead_s * 1e9).astype(np.int64)
-        found.append(
+        offsets.append(
             Offset(
                 sender=names[sender],
                 offset_s=float(np.median(offset_s[at])),
@@ -73,13 +73,13 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
                 events=len(rows),
             )
         )
-    return time_ns, found
+    return time_ns, offsets
 
 
 def on_one_clock(events: Events) -> Events:
     """Return the events with times by the collector's clock, sorted by them."""
-    time_ns, found = aligned(events)
-    if not found:
+    time_ns, offsets = aligned(events)
+    if not offsets:
         return events
     order = np.argsort(time_ns, kind="stable")
     fields = {
@@ -103,9 +103,9 @@ def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:
     key = joined([hosts[rows], pids[rows]])
     order = np.argsort(key, kind="stable")
     edges = np.flatnonzero(np.diff(key[order])) + 1
-    found = {}
+    by_process = {}
     for part in np.split(rows[order], edges):
         if len(part):
             name = f"{host_words[hosts[part[0]]]}:{pid_words[pids[part[0]]]}"
-            found[name] = part
-    return found
+            by_process[name] = part
+    return by_process

@@ -23,17 +23,17 @@ def attributes(
     events: Events, rows: NDArray[np.int64], but: Sequence[str] = PROCESS
 ) -> list[dict[str, Value]]:
     """Return the fields of some events, except `but`; whole numbers as `int`."""
-    found: list[dict[str, Value]] = [{} for _ in range(len(rows))]
+    fields: list[dict[str, Value]] = [{} for _ in range(len(rows))]
     for name, column in events.fields.items():
         if name in but:
             continue
         if isinstance(column, Coded):
             codes = column.codes[rows]
             for at in np.flatnonzero(codes >= 0).tolist():
-                found[at][name] = column.words[codes[at]]
+                fields[at][name] = column.words[codes[at]]
             continue
         values = column[rows]
         for at in np.flatnonzero(np.isfinite(values)).tolist():
             value = float(values[at])
-            found[at][name] = int(value) if value.is_integer() else value
-    return found
+            fields[at][name] = int(value) if value.is_integer() else value
+    return fields

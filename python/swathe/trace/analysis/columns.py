@@ -30,10 +30,10 @@ def codes_of(events: Events, name: str) -> tuple[Codes, tuple[str, ...]]:
     if isinstance(field, Coded):
         return field.codes, field.words
     values = field
-    found = ~np.isnan(values)
-    numbers, inverse = np.unique(values[found], return_inverse=True)
+    present = ~np.isnan(values)
+    numbers, inverse = np.unique(values[present], return_inverse=True)
     codes = np.full(len(values), -1, np.int32)
-    codes[found] = inverse
+    codes[present] = inverse
     words = tuple(str(int(number)) if number.is_integer() else str(number) for number in numbers)
     return codes, words
 

@@ -40,7 +40,7 @@ def figures(
     """
     rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, FIGURES)))
     hosts, names = codes_of(events, "HOST")
-    found: dict[str, dict[str, float]] = {}
+    averages: dict[str, dict[str, float]] = {}
     for host in np.unique(hosts[rows]):
         part = rows[hosts[rows] == host]
         if from_ns is not None and until_ns is not None:
@@ -48,12 +48,12 @@ def figures(
             after_ns = at_ns[at_ns >= until_ns].min(initial=until_ns + LATEST_NS)
             last_ns = after_ns + TOGETHER_NS if after_ns < until_ns + LATEST_NS else until_ns
             part = part[(at_ns > from_ns) & (at_ns <= last_ns)]
-        found[names[host] if host >= 0 else ""] = _of_host(events, part)
-    return found
+        averages[names[host] if host >= 0 else ""] = _of_host(events, part)
+    return averages
 
 
 def _of_host(events: Events, rows: NDArray[np.int64]) -> dict[str, float]:
-    found = {}
+    averages = {}
     for name, keys in FIGURES.items():
         of_name = rows[np.isin(events.event.codes[rows], event_codes(events, [name]))]
         which, words = codes_of(events, WHICH.get(name, ""))
@@ -63,5 +63,5 @@ def _of_host(events: Events, rows: NDArray[np.int64]) -> dict[str, float]:
             for key in keys:
                 values = numbers_of(events, key)[part]
                 if np.isfinite(values).any():
-                    found[f"{label}.{key}"] = float(np.nanmean(values))
-    return found
+                    averages[f"{label}.{key}"] = float(np.nanmean(values))
+    return averages

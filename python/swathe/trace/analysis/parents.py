@@ -44,8 +44,8 @@ def parents_of(events: Events, spans: Spans) -> Rows:
         return np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in names])
 
     # One thread of a portal answers many requests in turn.
-    asked = codes["PORTAL"]
-    parent[(parent >= 0) & (asked >= 0) & (asked != asked[parent])] = -1
+    portal_code = codes["PORTAL"]
+    parent[(parent >= 0) & (portal_code >= 0) & (portal_code != portal_code[parent])] = -1
     shared = codes["TARGET"] < 0
     jobs, batches, works = are("JOB"), are("BATCH"), ~are(*AROUND)
     waits = works & ~are(*BESIDE)
@@ -59,10 +59,10 @@ def parents_of(events: Events, spans: Spans) -> Rows:
         (waits, works, (*own, "OBJECT"), ("OBJECT",)),
         (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
     )
-    for holders, wanted, same, needed in ways:
+    for holders, child_mask, same, needed in ways:
         key = joined([codes[name] for name in same])
         has = np.logical_and.reduce([codes[name] >= 0 for name in needed])
-        lost = np.flatnonzero((parent < 0) & wanted & has)
+        lost = np.flatnonzero((parent < 0) & child_mask & has)
         if len(lost) and (holders & has).any():
             parent[lost] = _around(spans, key, np.flatnonzero(holders & has), lost)
     return parent
@@ -74,14 +74,14 @@ def _around(spans: Spans, key: Rows, holders: Rows, lost: Rows) -> Rows:
     # Numbers are in order of time: a binary search by key and number finds it.
     rank = np.unique(key, return_inverse=True)[1] * np.int64(len(key)) + np.arange(len(key))
     at = np.searchsorted(rank[order], rank[lost]) - 1
-    found = np.full(len(lost), -1, np.int64)
+    parents = np.full(len(lost), -1, np.int64)
     for _ in range(TRIES):
         candidate = order[np.maximum(at, 0)]
-        fits = (at >= 0) & (key[candidate] == key[lost]) & (found < 0)
+        fits = (at >= 0) & (key[candidate] == key[lost]) & (parents < 0)
         fits &= spans.end_ns[candidate] >= spans.end_ns[lost]
-        found[fits] = candidate[fits]
+        parents[fits] = candidate[fits]
         at -= 1
-    return found
+    return parents
 
 
 def roots_of(parent: Rows) -> Rows:

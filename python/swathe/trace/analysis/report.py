@@ -179,12 +179,12 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
     works_at_all = np.bincount(spans.stage, weights=works, minlength=count) > 0
     ordered = seconds[np.lexsort((seconds, spans.stage))]
     ends = np.cumsum(number)
-    found = []
+    stages = []
     for stage in np.argsort(-owns, kind="stable"):
         times = ordered[ends[stage] - number[stage] : ends[stage]]
         if len(times):
             median_s, p95_s = np.percentile(times, (50, 95))
-            found.append(
+            stages.append(
                 Stage(
                     name=spans.names[stage],
                     count=len(times),
@@ -198,7 +198,7 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
                     failed=int(faults[stage]),
                 )
             )
-    return found
+    return stages
 
 
 def _stores(
@@ -209,12 +209,12 @@ def _stores(
 ) -> list[Store]:
     fetch = [n for n, name in enumerate(spans.names) if name == "FETCH"]
     # Requests of the host monitor are not work.
-    asked = codes_of(events, "MONITOR")[0][spans.start] >= 0
-    fetches = np.flatnonzero(np.isin(spans.stage, fetch) & ~asked)
+    by_monitor = codes_of(events, "MONITOR")[0][spans.start] >= 0
+    fetches = np.flatnonzero(np.isin(spans.stage, fetch) & ~by_monitor)
     stores, words = codes_of(events, "STORE")
     sizes = np.nan_to_num(numbers_of(events, "BYTES"))
     failed = _is(events, "RESULT", "error")
-    found = []
+    summaries = []
     for code in np.unique(stores[spans.start[fetches]]):
         part = fetches[stores[spans.start[fetches]] == code]
         name = words[code] if code >= 0 else ""
@@ -225,7 +225,7 @@ def _stores(
         costs = profiles.get(name)
         if costs is None:
             notes.append(f"{name or 'FETCH without STORE'}: no profile; see: swathe probe")
-        found.append(
+        summaries.append(
             Store(
                 name=name,
                 requests=len(part),
@@ -241,7 +241,7 @@ def _stores(
                 else _expected(Costs.from_dict(costs), len(part), size, in_flight),
             )
         )
-    return sorted(found, key=lambda store: -store.bytes)
+    return sorted(summaries, key=lambda store: -store.bytes)
 
 
 def _expected(costs: Costs, requests: int, size: int, in_flight: float) -> float | None:

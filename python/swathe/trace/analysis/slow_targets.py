@@ -79,13 +79,13 @@ def find_slowest(
     # Repeated work is of one object or, if that is unknown, of one target.
     group = np.where(objects >= 0, objects, -1 - target)[order]
     _, first = np.unique(group, return_index=True)
-    found = []
+    slowest = []
     for at in np.sort(first)[:SLOWEST]:
         span = int(order[at])
         alike = len(np.unique(target[order[group == group[at]]])) - 1
         inside = _of_same(spans, target, span)
-        found.append(_why(events, spans, span, inside, medians_ns, begun_ns, alike))
-    return found
+        slowest.append(_why(events, spans, span, inside, medians_ns, begun_ns, alike))
+    return slowest
 
 
 def _of_same(spans: Spans, target: Rows, span: int) -> Rows:

@@ -100,32 +100,32 @@ def _first(codes: NDArray[np.int32], code: int) -> int:
 
 def mixed(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.uint64]:
     """Return one number for the codes of several columns: equal if all codes are equal."""
-    made = np.full(count, 1, np.uint64)
+    hashes = np.full(count, 1, np.uint64)
     for column in columns:
-        made ^= column.astype(np.uint64)
-        made *= np.uint64(0x9E3779B97F4A7C15)
-        made ^= made >> np.uint64(29)
-    return made
+        hashes ^= column.astype(np.uint64)
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def numbered(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Index, int]:
     """Number the combinations of codes from 0 on; return also how many there are."""
-    made = np.zeros(count, np.int64)
+    combined = np.zeros(count, np.int64)
     many = 1
     for column in columns:
         width = int(column.max(initial=-1)) + 2
-        made = made * width + (column + 1)
+        combined = combined * width + (column + 1)
         many *= width
         if many <= 4 * count + 1000:
             # No need to sort.
             there = np.zeros(many, bool)
-            there[made] = True
+            there[combined] = True
             order = np.cumsum(there) - 1
-            made, many = order[made], int(order[-1]) + 1 if many else 0
+            combined, many = order[combined], int(order[-1]) + 1 if many else 0
         else:
-            found, made = np.unique(made, return_inverse=True)
-            many = len(found)
-    return made, many if count else 0
+            distinct, combined = np.unique(combined, return_inverse=True)
+            many = len(distinct)
+    return combined, many if count else 0
 
 
 def _grouped(keys: NDArray[np.uint64]) -> Index:
@@ -137,8 +137,8 @@ def _grouped(keys: NDArray[np.uint64]) -> Index:
     bits = np.uint64(len(keys).bit_length())
     both = (keys >> bits << bits) | np.arange(len(keys), dtype=np.uint64)
     both.sort()
-    found: Index = (both & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
-    return found
+    order: Index = (both & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    return order
 
 
 def partners(events: Events) -> Index:
@@ -151,9 +151,9 @@ def partners(events: Events) -> Index:
     names = {name: n for n, name in enumerate({stage_of(word)[0] for word in events.event.words})}
     stages = np.array([names[stage_of(word)[0]] for word in events.event.words], np.int32)
     count = len(events.time_ns)
-    found = np.full(count, -1, np.int64)
+    partner = np.full(count, -1, np.int64)
     if not count:
-        return found
+        return partner
     left = np.flatnonzero(kinds[events.event.codes] != POINT)
     ids = [stages[events.event.codes], *(codes_of(events, name)[0] for name in IDS)]
     key = mixed(ids, count)
@@ -168,6 +168,6 @@ def partners(events: Events) -> Index:
             if not len(begins):
                 break
             starts, ends = order[begins], order[begins + 1]
-            found[starts], found[ends] = ends, starts
-            left = left[found[left] < 0]
-    return found
+            partner[starts], partner[ends] = ends, starts
+            left = left[partner[left] < 0]
+    return partner

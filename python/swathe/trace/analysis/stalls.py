@@ -86,15 +86,15 @@ def find_stalls(
     many = max(2.0, MANY * float(np.median(usually)))
     stalled = (ended <= np.ceil(ALMOST_NOTHING * usual_ended)) & (under_way >= many)
     runs = np.flatnonzero(np.diff(np.concatenate([[False], stalled, [False]])))
-    found = []
+    stalls = []
     for first, after in runs.reshape(-1, 2):
         from_ns, until_ns = _exactly(ends, int(edges[first]), int(edges[after - 1]) + piece_ns)
-        found.append((until_ns - from_ns, from_ns, until_ns))
-    found.sort(reverse=True)
+        stalls.append((until_ns - from_ns, from_ns, until_ns))
+    stalls.sort(reverse=True)
     rate = len(outer) / whole_ns
     return [
         _stall(events, time_ns, spans, outer, from_ns, until_ns, begun_ns, rate)
-        for _, from_ns, until_ns in found[:TOLD]
+        for _, from_ns, until_ns in stalls[:TOLD]
     ]
 
 

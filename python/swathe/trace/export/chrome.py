@@ -116,13 +116,13 @@ class _Chrome:
                 number = first + at
                 name = spans.names[spans.stage[number]]
                 args = {**begun[at], **ended[at]}
-                told = {"name": name, "cat": name, "ts": self._us(int(spans.start_ns[number]))}
+                fields = {"name": name, "cat": name, "ts": self._us(int(spans.start_ns[number]))}
                 if spans.nested[number]:
                     dur = int(lasting_ns[number]) / 1000
-                    yield {"ph": "X", **told, "dur": dur, **self._at(start), "args": args}
+                    yield {"ph": "X", **fields, "dur": dur, **self._at(start), "args": args}
                     continue
                 both = {"name": name, "cat": name, "id": f"0x{number + 1:x}"}
-                yield {"ph": "b", **told, **both, **self._at(start), "args": args}
+                yield {"ph": "b", **fields, **both, **self._at(start), "args": args}
                 over = self._us(max(int(spans.end_ns[number]), int(spans.start_ns[number])))
                 yield {"ph": "e", **both, "ts": over, **self._at(end)}
 

@@ -86,24 +86,24 @@ def send(events: Events, url: str) -> Sent:
     Raises:
         OutputError: If it cannot be reached, or does not accept all spans.
     """
-    made = _Otlp(events)
-    rejected, said, requests = 0, "", 0
+    otlp = _Otlp(events)
+    rejected, message, requests = 0, "", 0
     with httpx.Client(timeout=TIMEOUT_S, headers=_headers()) as client:
-        for request in made.requests():
+        for request in otlp.requests():
             answer = _post(client, _address(url), request.SerializeToString())
             requests += 1
             rejected += answer.partial_success.rejected_spans
-            said = said or answer.partial_success.error_message
+            message = message or answer.partial_success.error_message
     if rejected:
         raise OutputError(
-            f"{shown(url)}: rejected {rejected} of {len(made.spans)} spans: {said[:500]}"
+            f"{shown(url)}: rejected {rejected} of {len(otlp.spans)} spans: {message[:500]}"
         )
     return Sent(
-        spans=len(made.spans),
-        points=made.points,
+        spans=len(otlp.spans),
+        points=otlp.points,
         requests=requests,
-        unfinished=len(made.spans.unfinished),
-        unowned=made.unowned,
+        unfinished=len(otlp.spans.unfinished),
+        unowned=otlp.unowned,
     )
 
 
@@ -117,8 +117,8 @@ def _address(url: str) -> str:
 def _headers() -> dict[str, str]:
     headers = {"Content-Type": "application/x-protobuf", "User-Agent": f"swathe/{__version__}"}
     for pair in os.environ.get(HEADERS, "").split(","):
-        name, found, value = pair.partition("=")
-        if found:
+        name, equals, value = pair.partition("=")
+        if equals:
             headers[name.strip()] = unquote(value.strip())
     return headers
 
@@ -132,15 +132,15 @@ def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResp
             raise OutputError(f"{shown(url)}: {error or type(error).__name__}") from error
         if answer.status_code not in AGAIN or pause_s is None:
             break
-        asked = answer.headers.get("Retry-After", "")
-        time.sleep(min(float(asked), LONGEST_PAUSE_S) if asked.isdecimal() else pause_s)
+        retry_after = answer.headers.get("Retry-After", "")
+        time.sleep(min(float(retry_after), LONGEST_PAUSE_S) if retry_after.isdecimal() else pause_s)
     if answer.status_code != 200:
         raise OutputError(f"{shown(url)}: answered {answer.status_code} {answer.text[:300]!r}")
     try:
-        taken: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
+        response: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
     except Exception as error:
         raise OutputError(f"{shown(url)}: the answer is not OTLP: {error}") from error
-    return taken
+    return response
 
 
 class _Otlp:
@@ -167,7 +167,7 @@ class _Otlp:
             request = ExportTraceServiceRequest()
             for code in np.unique(process):
                 of_process = np.flatnonzero(process == code)
-                made = [
+                spans = [
                     self._span(int(numbers[at]), {**begun[at], **ended[at]})
                     for at in of_process.tolist()
                 ]
@@ -177,7 +177,7 @@ class _Otlp:
                         scope_spans=[
                             ScopeSpans(
                                 scope=InstrumentationScope(name="swathe", version=__version__),
-                                spans=made,
+                                spans=spans,
                             )
                         ],
                     )
@@ -186,16 +186,16 @@ class _Otlp:
 
     def _resource(self, row: int) -> Resource:
         host, prog, pid = (text_of(self.events, name, row) for name in ("HOST", "PROG", "PID"))
-        told: dict[str, Value] = {"service.name": prog, "host.name": host}
+        attributes: dict[str, Value] = {"service.name": prog, "host.name": host}
         if pid.isdecimal():
-            told["process.pid"] = int(pid)
-        return Resource(attributes=_pairs(told))
+            attributes["process.pid"] = int(pid)
+        return Resource(attributes=_pairs(attributes))
 
     def _span(self, number: int, told: dict[str, Value]) -> Span:
         parent = int(self.parent[number])
         points = self._points_of.get(number, [])
         failed = told.get("RESULT") == "error"
-        kept = np.array(points[:MOST_POINTS], np.int64)
+        rows = np.array(points[:MOST_POINTS], np.int64)
         return Span(
             trace_id=self._trace_id(int(self.root[number])),
             span_id=self._span_id(number),
@@ -215,7 +215,7 @@ class _Otlp:
                     attributes=_pairs(fields),
                 )
                 for row, fields in zip(
-                    kept.tolist(), attributes(self.events, kept) if points else [], strict=True
+                    rows.tolist(), attributes(self.events, rows) if points else [], strict=True
                 )
             ],
             status=Status(code=Status.STATUS_CODE_ERROR, message=str(told.get("REASON", "")))
@@ -225,8 +225,8 @@ class _Otlp:
 
     def _trace_id(self, root: int) -> bytes:
         job = int(self.jobs[self.spans.start[root]])
-        told = f"job {self.job_names[job]}" if job >= 0 else f"stage {self._identity(root)}"
-        return hashlib.blake2b(told.encode(), digest_size=16).digest()
+        text = f"job {self.job_names[job]}" if job >= 0 else f"stage {self._identity(root)}"
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def _span_id(self, number: int) -> bytes:
         return hashlib.blake2b(self._identity(number).encode(), digest_size=8).digest()
@@ -244,14 +244,14 @@ class _Otlp:
         )
         rows = np.flatnonzero(is_point[self.events.event.codes])
         owner = owners_of(self.events, self.spans, rows)
-        found: dict[int, list[int]] = {}
+        points: dict[int, list[int]] = {}
         for row, of in zip(rows.tolist(), owner.tolist(), strict=True):
             if of >= 0:
-                found.setdefault(of, []).append(row)
+                points.setdefault(of, []).append(row)
         self.points = int((owner >= 0).sum())
         others = np.array([word in FIGURES for word in words] + [False])
         self.unowned = int((owner < 0).sum() + others[self.events.event.codes].sum())
-        return found
+        return points
 
 
 def _pairs(told: dict[str, Value]) -> list[KeyValue]:

@@ -44,10 +44,10 @@ class _Arrays:
     def put(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
         """Add an array; return its entry for the header."""
         data = np.ascontiguousarray(array)
-        told = {"type": data.dtype.str[1:], "at": self.length, "count": len(data)}
+        entry = {"type": data.dtype.str[1:], "at": self.length, "count": len(data)}
         self.all[name], self.at[name] = data, self.length
         self.length += data.nbytes + -data.nbytes % 8
-        return told
+        return entry
 
     def put_least(self, name: str, array: NDArray[Any], most: int) -> dict[str, Any]:
         """Add numbers from 0 to `most`, in as few bytes as possible."""
@@ -83,17 +83,17 @@ class Packed:
 
     def since(self, before: Packed) -> Parts:
         """Return the bytes for a viewer with the earlier data: only the changed blocks."""
-        kept = {
+        unchanged = {
             name: _alike(before.arrays.all[name], array)
             for name, array in self.arrays.all.items()
             if name in before.arrays.all
         }
         copies = [
             [before.arrays.at[name] + first, self.arrays.at[name] + first, last - first]
-            for name, stretches in kept.items()
+            for name, stretches in unchanged.items()
             for first, last in stretches
         ]
-        return self._framed({**self.header, "copies": copies}, kept)
+        return self._framed({**self.header, "copies": copies}, unchanged)
 
     def _framed(self, header: dict[str, Any], kept: Mapping[str, list[tuple[int, int]]]) -> Parts:
         """Return the lengths of header and arrays, the header, and the changed blocks."""
@@ -141,7 +141,7 @@ def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> P
     times = events.time_ns // 1000
     start = _first(times)
     apart = traced.partner - np.arange(len(times))
-    known = loads(traced)
+    all_loads = loads(traced)
     kinds = [kind for kind in kinds or traced.kinds() if kind != "stage"]
     header: dict[str, Any] = {
         "version": 1,
@@ -156,8 +156,8 @@ def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> P
         "around": AROUND,
         "apart": APART,
         "outcome": arrays.put("outcome", traced.outcomes),
-        "loads": [asdict(load) for load in known],
-        "first_loads": [load.name for load in first_loads(known)],
+        "loads": [asdict(load) for load in all_loads],
+        "first_loads": [load.name for load in first_loads(all_loads)],
         "fields": [_field(arrays, name, column) for name, column in events.fields.items()],
         "kinds": [_lines(arrays, traced, kind) for kind in kinds],
         "damaged": [[each.line, each.reason] for each in events.damaged],

@@ -46,11 +46,13 @@ def figure(
     from matplotlib.figure import Figure
 
     chosen = first_loads(loads(traced)) if chosen is None else chosen
-    made = Figure(figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained")
-    FigureCanvasAgg(made)
-    made.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    canvas = Figure(
+        figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained"
+    )
+    FigureCanvasAgg(canvas)
+    canvas.suptitle(title, x=0.01, ha="left", fontsize="medium")
     shares = [max(3.0, 0.9 * len(chosen)), *[1.0] * len(chosen)]
-    axes = made.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
+    axes = canvas.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
     draw_lines(axes[0], traced, traced.lines(kind or traced.kinds()[0]), events, width)
     for place, load in zip(axes[1:], chosen, strict=True):
         draw_load(place, traced, load)
@@ -58,14 +60,14 @@ def figure(
     if len(times):
         start = datetime.fromtimestamp(times[0] / 1e9, UTC)
         axes[-1].set_xlabel(f"seconds after {start:%Y-%m-%d %H:%M:%S.%f} UTC")
-    return made
+    return canvas
 
 
 def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return times in seconds after the first event."""
     start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
-    made: NDArray[np.float64] = (times_ns - start) / 1e9
-    return made
+    offsets: NDArray[np.float64] = (times_ns - start) / 1e9
+    return offsets
 
 
 def segments(
@@ -82,10 +84,10 @@ def points_of(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the events of chosen types, and the line of each."""
     codes = traced.events.event
-    shown = np.array([events is None or word in events for word in codes.words], bool)
+    chosen = np.array([events is None or word in events for word in codes.words], bool)
     line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
-    kept = shown[codes.codes[lines.points]]
-    return lines.points[kept], line[kept]
+    mask = chosen[codes.codes[lines.points]]
+    return lines.points[mask], line[mask]
 
 
 def draw_lines(
@@ -99,8 +101,8 @@ def draw_lines(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    shown = traced.lanes if events is None else [word for word in events if word in traced.lanes]
-    heights = {word: place for place, word in enumerate(shown)}
+    lanes = traced.lanes if events is None else [word for word in events if word in traced.lanes]
+    heights = {word: place for place, word in enumerate(lanes)}
     words = traced.events.event.words
     lane = np.array([heights.get(word, -1) for word in words])[traced.events.event.codes]
     first, last, line = segments(traced, lines, events)
@@ -117,8 +119,8 @@ def draw_lines(
         if not len(a):
             continue
         if len(line) > FEW:
-            counts = density(x[a], x[b], lane[a], lane[b], (end or 1.0, len(shown)), width)
-            _draw_density(axes, counts, (end or 1.0, len(shown)), color, fade)
+            counts = density(x[a], x[b], lane[a], lane[b], (end or 1.0, len(lanes)), width)
+            _draw_density(axes, counts, (end or 1.0, len(lanes)), color, fade)
             continue
         ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
         strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
@@ -128,11 +130,11 @@ def draw_lines(
         a = points[lines.outcome[line] == outcome]
         # One per pixel: there may be millions.
         columns = (x[a] / (end or 1.0) * width).astype(np.int64)
-        _, one = np.unique(columns * len(shown) + lane[a], return_index=True)
+        _, one = np.unique(columns * len(lanes) + lane[a], return_index=True)
         if len(one):
             axes.plot(x[a][one], lane[a][one], ".", color=color, ms=3, clip_on=False)
-    axes.set_yticks(range(len(shown)), shown, fontsize="x-small")
-    axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(shown) - 0.3))
+    axes.set_yticks(range(len(lanes)), lanes, fontsize="x-small")
+    axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(lanes) - 0.3))
     axes.grid(axis="y", alpha=0.25, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     counts = np.bincount(lines.outcome, minlength=len(OUTCOMES))
@@ -208,8 +210,8 @@ def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
             if len(np.unique(edges)) == len(edges):
                 axes.stairs(binned(line, edges), seconds(traced, edges), label=label)
             continue
-        kept = slice(None, None, max(1, len(line.values) // 200_000))
-        at, values = seconds(traced, line.time_ns)[kept], line.values[kept]
+        step = slice(None, None, max(1, len(line.values) // 200_000))
+        at, values = seconds(traced, line.time_ns)[step], line.values[step]
         axes.step(at, values, where="post", lw=0.9, color=f"C{number % 10}", label=label)
     unit = f", {load.unit}" if load.unit else ""
     axes.set_title(f"{load.name}{unit}", loc="left", fontsize="small", pad=3)

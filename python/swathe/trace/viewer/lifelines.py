@@ -125,15 +125,15 @@ class Traced:
     def outcomes(self) -> NDArray[np.uint8]:
         """Outcome of each event's stage."""
         events = self.events
-        made = np.zeros(len(events.time_ns), np.uint8)
+        results = np.zeros(len(events.time_ns), np.uint8)
         starts = np.array([stage_of(word)[1] == START for word in events.event.words], bool)
-        made[starts[events.event.codes] & (self.partner < 0)] = UNFINISHED
-        for name, told in (("RESULT", _RESULTS), ("LVL", {"Error": FAILED})):
+        results[starts[events.event.codes] & (self.partner < 0)] = UNFINISHED
+        for name, by_word in (("RESULT", _RESULTS), ("LVL", {"Error": FAILED})):
             codes, words = self.codes(name)
             # One extra, for none.
-            each = np.array([*(told.get(word, DONE) for word in words), DONE], np.uint8)
-            np.maximum(made, each[codes], out=made)
-        return made
+            each = np.array([*(by_word.get(word, DONE) for word in words), DONE], np.uint8)
+            np.maximum(results, each[codes], out=results)
+        return results
 
     def _grouped(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lines:
         """Make lines from their own events, one for each combination of ids."""
@@ -166,9 +166,9 @@ class Traced:
     ) -> Lines:
         """Sort own and joined events by line and time."""
         outcome = np.zeros(count, np.uint8)
-        told = self.outcomes[mine]
+        event_outcomes = self.outcomes[mine]
         for value in (EMPTY, UNFINISHED, FAILED):
-            outcome[line[told == value]] = value
+            outcome[line[event_outcomes == value]] = value
         codes, words = self.codes(named)
         names = np.zeros(count, np.int32)
         names[line] = codes[mine]
@@ -192,9 +192,9 @@ class Traced:
         points = np.zeros(int(starts[-1]), np.int32)
         points[starts[:-1]] = first
         points[starts[:-1][two] + 1] = last[two]
-        told = self.outcomes
-        outcome = told[first]
-        outcome[two] = np.maximum(outcome[two], told[last[two]])
+        event_outcomes = self.outcomes
+        outcome = event_outcomes[first]
+        outcome[two] = np.maximum(outcome[two], event_outcomes[last[two]])
         stages = [stage_of(word)[0] for word in self.events.event.words]
         names = self.events.event.codes[first]
         return Lines("stage", starts, points, names, stages, outcome)
@@ -213,7 +213,7 @@ class Traced:
         by_worker = by_job & (self.codes("WORKER")[0][shared] >= 0)
         names = [stage_of(word)[0] in WITHIN for word in self.events.event.words]
         within = by_object & np.array(names, bool)[self.events.event.codes[shared]]
-        found: list[tuple[Index, Index]] = []
+        pairs: list[tuple[Index, Index]] = []
         own = _Own(self, mine, line, count)
         for which, ids in (
             (by_object & ~within, ("HOST", "PID", "OBJECT")),
@@ -222,12 +222,12 @@ class Traced:
             (by_job & ~by_worker, ("JOB",)),
         ):
             if which.any():
-                found += own.join(shared[which], ids)
-        if not found:
+                pairs += own.join(shared[which], ids)
+        if not pairs:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        events, lines = (np.concatenate(each) for each in zip(*found, strict=True))
-        kept = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
-        return events[kept], lines[kept]
+        events, lines = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        mask = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
+        return events[mask], lines[mask]
 
 
 class _Own:
@@ -251,21 +251,23 @@ class _Own:
     def join(self, shared: Index, ids: tuple[str, ...]) -> list[tuple[Index, Index]]:
         """Return for each lane the joined shared events, and their lines."""
         traced = self._traced
-        able, wanted = self._of_lines(ids)
-        _, codes = np.unique(np.concatenate([self._mix(ids, shared), wanted]), return_inverse=True)
+        able, line_ids = self._of_lines(ids)
+        _, codes = np.unique(
+            np.concatenate([self._mix(ids, shared), line_ids]), return_inverse=True
+        )
         of_shared, of_line = codes[: len(shared)], codes[len(shared) :]
         words = traced.events.event.words
         present = np.unique(traced.events.event.codes[shared])
         stages = {stage_of(words[code])[0] for code in present}
-        found = []
+        pairs = []
         for stage in sorted(stages):
             heights = {
                 kind: traced.lanes.index(name)
                 for kind, name in ((START, f"{stage}_START"), (END, f"{stage}_END"), (POINT, stage))
                 if name in traced.lanes
             }
-            found += self._join_stage(stage, heights, shared, of_shared, able, of_line)
-        return found
+            pairs += self._join_stage(stage, heights, shared, of_shared, able, of_line)
+        return pairs
 
     def _join_stage(
         self,
@@ -366,9 +368,9 @@ class _Own:
         which, count = numbered(ids, len(able))
         first = np.empty(count, np.int64)
         first[which[::-1]] = traced.rank[able[::-1]]
-        made = np.full(self._count, -1)
-        made[lines] = first[which[np.searchsorted(able, own)]]
-        return made
+        ranks = np.full(self._count, -1)
+        ranks[lines] = first[which[np.searchsorted(able, own)]]
+        return ranks
 
 
 @dataclass(frozen=True)
@@ -423,5 +425,5 @@ def _last(groups: Index, ranks: Index, events: Index, of: Index, before: Index) 
     if not len(order):
         return np.full(len(of), -1, np.int64)
     fits = (at >= 0) & (groups[chosen] == of)
-    found: Index = np.where(fits, events[chosen], -1)
-    return found
+    rows: Index = np.where(fits, events[chosen], -1)
+    return rows

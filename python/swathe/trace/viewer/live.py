@@ -101,7 +101,7 @@ def _used(column: Coded, most: int) -> Coded:
     there = np.zeros(len(column.words) + 1, bool)
     there[codes] = True
     moved = np.cumsum(there[:-1], dtype=np.int32) - 1
-    words = tuple(word for word, kept in zip(column.words, there, strict=False) if kept)
+    words = tuple(word for word, is_used in zip(column.words, there, strict=False) if is_used)
     return Coded(np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words)
 
 
@@ -171,12 +171,12 @@ def _filled(
 
 
 def _words(before: Coded, after: Coded) -> Coded:
-    known = {word: code for code, word in enumerate(before.words)}
+    code_of = {word: code for code, word in enumerate(before.words)}
     for word in after.words:
-        known.setdefault(word, len(known))
+        code_of.setdefault(word, len(code_of))
     # One extra, for none.
-    moved = np.array([*(known[word] for word in after.words), -1], np.int32)
-    return Coded(np.concatenate([before.codes, moved[after.codes]]), tuple(known))
+    moved = np.array([*(code_of[word] for word in after.words), -1], np.int32)
+    return Coded(np.concatenate([before.codes, moved[after.codes]]), tuple(code_of))
 
 
 class Shown:
@@ -240,8 +240,8 @@ class Shown:
                 raise self._failed.with_traceback(None)
             assert self._packed is not None
             name, _, number = seen.partition("-")
-            known = name == self._name and number.isdecimal() and int(number) <= self._version
-            behind = self._version - int(number) if known else len(self._steps) + 1
+            is_current = name == self._name and number.isdecimal() and int(number) <= self._version
+            behind = self._version - int(number) if is_current else len(self._steps) + 1
             version = f"{self._name}-{self._version}"
             if not behind:
                 return version, None
@@ -268,16 +268,16 @@ class Shown:
 
     def _pack(self) -> None:
         left_out = self._tail is not None and self._tail.left_out
-        made = packed(self.traced(), left_out=left_out)
-        most = made.arrays.length
+        data = packed(self.traced(), left_out=left_out)
+        most = data.arrays.length
         # A copy: views would keep the arrays of their version in memory.
-        step = b"" if self._packed is None else b"".join(made.since(self._packed))
+        step = b"" if self._packed is None else b"".join(data.since(self._packed))
         if self._packed is None or 2 * len(step) > most:
             self._steps.clear()
         else:
             self._steps.append(step)
         while sum(map(len, self._steps)) > most:
             self._steps.popleft()
-        self._packed = made
+        self._packed = data
         self._version += 1
         self._lines = self._tail.lines if self._tail is not None else 0

@@ -74,13 +74,13 @@ def loads(traced: Traced) -> list[Load]:
     present = {events.event.words[code]: int(code) for code in used}
     stages = [stage_of(word)[0] for word in present if stage_of(word)[1] == START]
     stages.sort(key=lambda name: (WORTH.index(name) if name in WORTH else len(WORTH), name))
-    made = []
+    result = []
     for stage in stages:
         if f"{stage}_END" in present:
-            made.append(Load(f"{stage} done", "1/s", "rate", f"{stage}_END"))
-        made.append(Load(f"{stage} in progress", "", "level", stage))
+            result.append(Load(f"{stage} done", "1/s", "rate", f"{stage}_END"))
+        result.append(Load(f"{stage} in progress", "", "level", stage))
         if _has(traced, f"{stage}_END", "BYTES"):
-            made.append(Load(f"{stage} bytes", "bytes/s", "flow", stage))
+            result.append(Load(f"{stage} bytes", "bytes/s", "flow", stage))
     for word in sorted(present, key=lambda word: (word not in MONITOR, word)):
         if stage_of(word)[1] or word == "CLOCK":
             continue
@@ -90,15 +90,15 @@ def loads(traced: Traced) -> list[Load]:
             if numbers and name != "PID" and _has(traced, word, name):
                 what = name.removesuffix("_PER_S").rsplit("_", 1)[0] if unit else name
                 title = f"{word} {what.replace('_', ' ').lower()}"
-                made.append(Load(title, unit or "", "gauge", word, name))
+                result.append(Load(title, unit or "", "gauge", word, name))
         if word not in MONITOR:
-            made.append(Load(word, "1/s", "rate", word))
-    return made
+            result.append(Load(word, "1/s", "rate", word))
+    return result
 
 
 def first_loads(known: Sequence[Load]) -> list[Load]:
     """Return the default loads: the most informative of each sort."""
-    wanted = (
+    names = (
         [load for load in known if load.how == "rate" and stage_of(load.event)[1] == END],
         [load for load in known if load.how == "level"],
         sorted(
@@ -106,7 +106,7 @@ def first_loads(known: Sequence[Load]) -> list[Load]:
         ),
         [load for load in known if load.how == "gauge" and load.unit == "%"],
     )
-    return [some[0] for some in wanted if some]
+    return [some[0] for some in names if some]
 
 
 def series(traced: Traced, load: Load) -> list[Series]:
@@ -126,15 +126,15 @@ def series(traced: Traced, load: Load) -> list[Series]:
 def binned(line: Series, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return a rate in each bin, per second."""
     counts = np.diff(np.searchsorted(line.time_ns, edges_ns))
-    made: NDArray[np.float64] = counts / (np.diff(edges_ns) / 1e9)
-    return made
+    rates: NDArray[np.float64] = counts / (np.diff(edges_ns) / 1e9)
+    return rates
 
 
 def _of(traced: Traced, word: str) -> NDArray[np.bool_]:
     event = traced.events.event
     code = event.words.index(word) if word in event.words else -1
-    found: NDArray[np.bool_] = event.codes == code
-    return found
+    mask: NDArray[np.bool_] = event.codes == code
+    return mask
 
 
 def _has(traced: Traced, word: str, name: str) -> bool:
@@ -171,11 +171,11 @@ def _flow(traced: Traced, load: Load) -> Series:
     ended = ended[moved[ended] > 0]
     begun = traced.partner[ended]
     # Zero durations count as one microsecond.
-    taken = np.maximum(times[ended] - times[begun], 1000)
-    speed = moved[ended] / (taken / 1e9)
+    duration_ns = np.maximum(times[ended] - times[begun], 1000)
+    speed = moved[ended] / (duration_ns / 1e9)
     return _stepped(
         load.name,
-        np.concatenate([times[begun], times[begun] + taken]),
+        np.concatenate([times[begun], times[begun] + duration_ns]),
         np.concatenate([speed, -speed]),
     )
 
@@ -187,12 +187,12 @@ def _gauges(traced: Traced, load: Load) -> list[Series]:
     names = np.full(len(at), "", object)
     for field in APART:
         codes, words = traced.codes(field)
-        told = codes[at]
-        if len(np.unique(told)) > 1:
+        row_codes = codes[at]
+        if len(np.unique(row_codes)) > 1:
             each = np.array([*words, ""], object)
-            names = names + np.where(names == "", "", " ") + each[told]
-    made = []
+            names = names + np.where(names == "", "", " ") + each[row_codes]
+    lines = []
     for name in dict.fromkeys(names):
         mine = at[names == name]
-        made.append(Series(str(name) or load.name, traced.events.time_ns[mine], column[mine]))
-    return made
+        lines.append(Series(str(name) or load.name, traced.events.time_ns[mine], column[mine]))
+    return lines

@@ -29,7 +29,7 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
     Raises:
         OSError: If the port is taken.
     """
-    made = page(title, source="data", **settings)
+    content = page(title, source="data", **settings)
 
     class Handler(BaseHTTPRequestHandler):
         """Answers GET."""
@@ -44,11 +44,11 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
             if name not in NAMES:
                 self._answer(400, b"this is not called so", "text/plain")
                 return
-            asked = urlsplit(self.path)
-            if asked.path == "/":
-                self._answer(200, made, "text/html; charset=utf-8")
-            elif asked.path == "/data":
-                self._data(parse_qs(asked.query).get("seen", [""])[0])
+            url = urlsplit(self.path)
+            if url.path == "/":
+                self._answer(200, content, "text/html; charset=utf-8")
+            elif url.path == "/data":
+                self._data(parse_qs(url.query).get("seen", [""])[0])
             else:
                 self._answer(404, b"there is no such page", "text/plain")
 
@@ -85,6 +85,6 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
             """Keep requests out of the terminal."""
             log.debug(format, *args)
 
-    found = ThreadingHTTPServer((HOST, port), Handler)
-    found.daemon_threads = True
-    return found
+    httpd = ThreadingHTTPServer((HOST, port), Handler)
+    httpd.daemon_threads = True
+    return httpd

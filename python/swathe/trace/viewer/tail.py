@@ -61,11 +61,11 @@ class _Open:
             elif size < start:
                 start = 0  # the file was truncated and restarted
             file.seek(start)
-            found = file.read(min(MOST_BYTES, max(0, size - start)))
-        if ended and start + len(found) >= size:
-            return found if found[-1:] in (b"", b"\n") else found + b"\n", size, left_out
-        found = found[: found.rfind(b"\n") + 1]
-        return found, start + len(found), left_out
+            content = file.read(min(MOST_BYTES, max(0, size - start)))
+        if ended and start + len(content) >= size:
+            return content if content[-1:] in (b"", b"\n") else content + b"\n", size, left_out
+        content = content[: content.rfind(b"\n") + 1]
+        return content, start + len(content), left_out
 
 
 class Growing:
@@ -102,14 +102,14 @@ class Growing:
         for file in list(self._files.values()):
             ended = file.renamed_s is not None and now_s - file.renamed_s >= LINGER_S
             try:
-                lines, done, left_out = file.fresh(self._newest_bytes, ended)
+                lines, end, left_out = file.fresh(self._newest_bytes, ended)
             except OSError as error:
                 raise SourceError(f"{file.path}: {error.strerror}") from error
             if lines:
                 take(lines)
-            file.done = done
+            file.done = end
             self.left_out = self.left_out or left_out
-            if ended and done >= file.size:
+            if ended and end >= file.size:
                 del self._files[file.identity]
                 file.close()
 
@@ -120,13 +120,13 @@ class Growing:
             at = path.stat()
             if before is not None and before.identity == (at.st_dev, at.st_ino):
                 return
-            found = _Open(path)
+            file = _Open(path)
         except FileNotFoundError:
             return  # missing for now
-        missed = [] if before is None else self._missed(path, before, found)
-        for each in (*missed, found):
+        missed = [] if before is None else self._missed(path, before, file)
+        for each in (*missed, file):
             self._files.setdefault(each.identity, each)
-        named = self._named[path] = self._files[found.identity]
+        named = self._named[path] = self._files[file.identity]
         named.renamed_s = None
         if before is not None and before not in self._named.values():
             before.renamed_s = time.monotonic()
@@ -135,7 +135,7 @@ class Growing:
 
     def _missed(self, path: Path, before: _Open, now: _Open) -> list[_Open]:
         """Return the files that had this name since the last look and lost it."""
-        found: dict[tuple[int, int], _Open] = {}
+        files: dict[tuple[int, int], _Open] = {}
         ended_ns, bytes_ = before.modified_ns, now.size
         number = gaps = 0
         # During a rotation a number may be missing for a moment.
@@ -151,14 +151,14 @@ class Growing:
                 gaps += 1
                 continue
             if each.identity == before.identity:
-                return list(found.values())[::-1]
+                return list(files.values())[::-1]
             if each.modified_ns < ended_ns:
                 break
             if each.identity != now.identity and each.identity not in self._files:
-                found.setdefault(each.identity, each)
+                files.setdefault(each.identity, each)
                 bytes_ += each.size
                 if self._newest_bytes is not None and bytes_ > self._newest_bytes:
                     break
         # The earlier file is not among them: others may have been removed with it.
-        self.left_out = self.left_out or bool(found)
-        return list(found.values())[::-1]
+        self.left_out = self.left_out or bool(files)
+        return list(files.values())[::-1]
