@@ -36,18 +36,18 @@ def buffer(
 
     if not settings.stores:
         raise SettingsError("buffer.stores: expected stores to read, found none")
-    told = circumstances(settings.stores)
+    conditions = circumstances(settings.stores)
     tables, samples, studies, sentences = [], [], [], []
-    for given in settings.stores:
+    for store in settings.stores:
         study = study_buffer(
-            find_place(given),
+            find_place(store),
             repeats=settings.repeats,
             budget_s=settings.budget_s,
             budget_bytes=round(settings.budget_mb * 1e6),
             seed=settings.seed,
             tell=tell,
         )
-        name = _swathe.shown(given)
+        name = _swathe.shown(store)
         table = study.table()
         table.meta.clear()
         table.add_column([name] * len(table), index=0, name="store")
@@ -62,7 +62,7 @@ def buffer(
     whole: Table = vstack(tables)
     title = "The best size of a read buffer"
     drawn = figures.buffers(studies)
-    return Study("buffer", title, plain(settings), told, whole, samples, drawn, sentences)
+    return Study("buffer", title, plain(settings), conditions, whole, samples, drawn, sentences)
 
 
 def _samples(name: str, study: Any) -> list[tuple[str, int, float, str, str]]:

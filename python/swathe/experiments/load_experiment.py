@@ -46,14 +46,14 @@ def load(
         SwatheError: If a store cannot be read.
     """
     say = tell or (lambda _text: None)
-    told = circumstances(settings.stores)
-    found: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
+    conditions = circumstances(settings.stores)
+    results: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
     with shelves(settings, scratch) as stores:
         for place in stores:
             for mix in settings.mixes:
                 say(f"{place.shown}: {mix}, {', '.join(map(str, settings.workers))} workers")
-                found[place.shown, mix] = _one(settings, place, mix)
-    return _study(settings, told, found)
+                results[place.shown, mix] = _one(settings, place, mix)
+    return _study(settings, conditions, results)
 
 
 def _one(
@@ -71,8 +71,8 @@ def _one(
                 "kind": "process",
                 "work": reductions(settings, place, mix),
             }
-            start, came = run_here(order)
-            records = as_array(came.records)
+            start, result = run_here(order)
+            records = as_array(result.records)
             end = start + settings.level_s
             levels.append({"workers": workers, "start": start, "end": end, "records": records})
     return levels, host_over_time(list(monitor.samples))
@@ -175,10 +175,10 @@ def _study(
             work["time"] += [level["start"] - begun, level["end"] - begun]
             work["rate"] += [rows[-1]["rate"]] * 2
             work["workers"] += [level["workers"]] * 2
-        shown = {**host, "time": host["time"] - begun}
+        host_samples = {**host, "time": host["time"] - begun}
         drawn[f"load-{number}-{mix}"] = figures.load_over_time(
             f"The host under a {mix} load: {figures.short(store)}",
-            shown,
+            host_samples,
             {n: np.array(v) for n, v in work.items()},
         )
         sentences.append(_sentence(settings, store, mix, levels, first, when))

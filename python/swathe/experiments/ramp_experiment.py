@@ -88,20 +88,20 @@ def ramp(
     offsets = _offsets(settings.offsets)
     nobody: AbstractContextManager[list[Joined]] = nullcontext([])
     waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
-    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
+    results: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
     hosts: dict[str, Host] = {}
-    told = circumstances(settings.stores)
+    conditions = circumstances(settings.stores)
     with _works(settings, scratch) as works, waiting as joined:
         for title, work in works.items():
             say(f"{title}: {settings.clients} clients join, {settings.model} model")
-            found[title] = _one(settings, work, joined, offsets)
-            hosts.update(found[title][2])
+            results[title] = _one(settings, work, joined, offsets)
+            hosts.update(results[title][2])
         for each in joined:
             each.end()
     clocks = {
         name: {key: each[key] for key in ("offset_s", "spread_s")} for name, each in hosts.items()
     }
-    return _study(settings, told | {"clocks": clocks}, found)
+    return _study(settings, conditions | {"clocks": clocks}, results)
 
 
 @contextmanager
@@ -135,12 +135,12 @@ def portal_paths(settings: Ramp) -> list[str]:
 
     token = os.environ.get("SWATHE_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    asked = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
+    query = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
     url = f"{settings.portal.rstrip('/')}/vo/query"
-    portal, shown = _swathe.shown(settings.portal), _swathe.shown(url)
+    portal, shown_url = _swathe.shown(settings.portal), _swathe.shown(url)
     try:
         answer = httpx.get(
-            url, params={k: v for k, v in asked.items() if v}, headers=headers, timeout=60
+            url, params={k: v for k, v in query.items() if v}, headers=headers, timeout=60
         )
     except httpx.HTTPError as error:
         raise SourceError(f"{portal}: {error}") from error
@@ -148,7 +148,7 @@ def portal_paths(settings: Ramp) -> list[str]:
         # httpx's message contains parts of the URL, perhaps a password.
         raise SourceError(f"{portal}: not a valid URL") from None
     if answer.status_code != 200:
-        raise SourceError(f"{shown}: answered {answer.status_code}")
+        raise SourceError(f"{shown_url}: answered {answer.status_code}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -160,7 +160,7 @@ def portal_paths(settings: Ramp) -> list[str]:
             if row["s_xel1"] >= settings.size and row["s_xel2"] >= settings.size
         ]
     except Exception as error:  # astropy's reader raises many types
-        raise SourceError(f"{shown}: expected a table of images: {error}") from error
+        raise SourceError(f"{shown_url}: expected a table of images: {error}") from error
     if not images:
         raise NotFoundError(
             f"{portal}: expected images of at least {settings.size} pixels, found none"
@@ -179,11 +179,11 @@ def portal_paths(settings: Ramp) -> list[str]:
 def _offsets(path: str) -> dict[str, float]:
     if not path:
         return {}
-    given = read_toml(Path(path))
-    for host, seconds in given.items():
+    table = read_toml(Path(path))
+    for host, seconds in table.items():
         if type(seconds) not in (int, float):
             raise wrong(f"{path}: {host}", "a number of seconds", seconds)
-    return {host: float(seconds) for host, seconds in given.items()}
+    return {host: float(seconds) for host, seconds in table.items()}
 
 
 def _one(
@@ -197,10 +197,12 @@ def _one(
     order |= {"all_s": all_s, "work": work, "kind": settings.kind}
     numbers = list(range(settings.clients))
     if not joined:
-        start, came = run_here({**order, "clients": numbers})
+        start, result = run_here({**order, "clients": numbers})
         schedule = Schedule(start, settings.join_s, start + length, rate)
-        here = Host(offset_s=0.0, spread_s=0.0, cpu_percent=came.cpu_percent, failure=came.failure)
-        return schedule, as_array(came.records), {this_host(): here}
+        here = Host(
+            offset_s=0.0, spread_s=0.0, cpu_percent=result.cpu_percent, failure=result.failure
+        )
+        return schedule, as_array(result.records), {this_host(): here}
     # Clients are distributed in turn over the hosts.
     for at, each in enumerate(joined):
         each.prepare({**order, "clients": numbers[at :: len(joined)]})
@@ -282,7 +284,7 @@ def _row(
     best = peak(at)
     status = records["status"]
     good = records[status == OK]
-    asked, lag_s = sent
+    requests, lag_s = sent
     length = schedule.end - schedule.start
     return {
         "target": name,
@@ -293,7 +295,7 @@ def _row(
         "failed": int((status == FAILED).sum()),
         "unsent": int((status == UNSENT).sum()),
         "offered": len(records) / length,
-        "sent": float((asked["sent"] <= schedule.end).sum()) / length,
+        "sent": float((requests["sent"] <= schedule.end).sum()) / length,
         "lag": 1e3 * float(np.quantile(lag_s, 0.95)) if len(lag_s) else np.nan,
         "cpu": max(each["cpu_percent"] for each in hosts.values()),
         "peak": best.rate,

@@ -72,14 +72,14 @@ def region(
     """
     say = tell or (lambda _text: None)
     count = counters or {}
-    found: dict[Case, list[dict[str, Any]]] = defaultdict(list)
+    results: dict[Case, list[dict[str, Any]]] = defaultdict(list)
     copies: dict[str, float] = {}
     fitting: dict[Case, int] = {}
     with (
         tempfile.TemporaryDirectory(prefix="swathe-region-", dir=scratch) as name,
         shelves(settings, Path(name)) as stores,
     ):
-        told, folder = circumstances(settings.stores), Path(name)
+        conditions, folder = circumstances(settings.stores), Path(name)
         warm_up = warm_up_image(folder)
         for place in stores:
             copies[place.shown] = copy_rate(place, settings.frames)
@@ -109,11 +109,11 @@ def region(
                 elif place.folder:
                     # Our own count covers servers only: 0 must not be shown here.
                     one["moved"] = one["read"] or one["moved"] or math.nan
-                found[case].append({**one, "image_bytes": place.image_bytes,
+                results[case].append({**one, "image_bytes": place.image_bytes,
                                     "pixel_bytes": place.pixel_bytes})  # fmt: skip
         images = {place.shown: place for place in stores}
-    ordered = {case: found[case] for case, _ in cases}
-    return _study(settings, told, ordered, copies, images)
+    ordered = {case: results[case] for case, _ in cases}
+    return _study(settings, conditions, ordered, copies, images)
 
 
 def _order(
@@ -154,11 +154,11 @@ def fits(order: dict[str, Any], folder: Path) -> int:
 
 def copy_rate(place: FramesInStore, frames: int) -> float:
     """Return the rate of copying whole images one by one, bytes per second: the upper limit."""
-    known = known_stores() or _swathe.Stores("[]")
+    stores = known_stores() or _swathe.Stores("[]")
     started, moved = time.perf_counter(), 0
     for number in range(min(frames, COPIED)):
         timings = _swathe.measure(
-            place.frame(number + 1), [(0, place.image_bytes)], 1, stores=known
+            place.frame(number + 1), [(0, place.image_bytes)], 1, stores=stores
         )
         moved += sum(timing.bytes for timing in timings)
         if time.perf_counter() - started > COPY_S:
@@ -229,15 +229,15 @@ def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, floa
 
 
 def _sentences(table: Table, places: dict[str, FramesInStore]) -> list[str]:
-    told = []
+    texts = []
     for row in table:
         if row["region"] == 100:
             whole = places[str(row["store"])].image_bytes / 1e6
             moved = (
                 f"{row['of_image']:.3g} %" if np.isfinite(row["of_image"]) else "an unknown part"
             )
-            told.append(
+            texts.append(
                 f"{row['store']}, 100 x 100, {row['way']}: {row['regions']:.4g} regions/s; "
                 f"{moved} of the image of {whole:.1f} MB was moved for each."
             )
-    return told
+    return texts

@@ -161,24 +161,24 @@ def settings_of(kind: type[T], path: Path | None, flags: Mapping[str, Any]) -> T
         SettingsError: If a key is unknown or a value is invalid; the text names the key.
     """
     name = next(each for each, of in KINDS.items() if of is kind)
-    given = {} if path is None else read_toml(path)
+    sections = {} if path is None else read_toml(path)
     types = get_type_hints(kind)
     chosen: dict[str, Any] = {}
     try:
-        refuse_unknown("section", given, KINDS)
-        made = section(name, kind, given.get(name, {}))
+        refuse_unknown("section", sections, KINDS)
+        result = section(name, kind, sections.get(name, {}))
         for key, one in flags.items():
             if one is not None and one not in ([], ()):
                 plain_one = list(one) if isinstance(one, tuple) else one
                 chosen[key] = value(f"{name}.{key}", types[key], plain_one)
-        made = replace(made, **chosen)  # type: ignore[type-var]
-        check(name, made)
+        result = replace(result, **chosen)  # type: ignore[type-var]
+        check(name, result)
     except SettingsError as error:
         key = str(error).partition(":")[0].rpartition(".")[2]
         if path is None or flags.get(key):
             raise
         raise SettingsError(f"{path}: {error}") from None
-    return made
+    return result
 
 
 def check(name: str, made: Any) -> None:
@@ -189,17 +189,17 @@ def check(name: str, made: Any) -> None:
     """
     for each in fields(made):
         least, most = each.metadata.get("least"), each.metadata.get("most")
-        given = getattr(made, each.name)
-        for one in given if isinstance(given, tuple) else (given,):
+        value = getattr(made, each.name)
+        for one in value if isinstance(value, tuple) else (value,):
             if least is not None and not one >= least:
                 raise wrong(f"{name}.{each.name}", f"at least {least:g}", one)
             if most is not None and not one <= most:
                 raise wrong(f"{name}.{each.name}", f"at most {most:g}", one)
-        if isinstance(given, tuple) and each.name != "stores":
-            if not given:
-                raise wrong(f"{name}.{each.name}", "one at least", list(given))
-            if len(set(given)) < len(given):
-                raise wrong(f"{name}.{each.name}", "each once", list(given))
+        if isinstance(value, tuple) and each.name != "stores":
+            if not value:
+                raise wrong(f"{name}.{each.name}", "one at least", list(value))
+            if len(set(value)) < len(value):
+                raise wrong(f"{name}.{each.name}", "each once", list(value))
     if isinstance(made, Common):
         _check_name(name, made)
     if isinstance(made, Ramp):
@@ -233,7 +233,9 @@ def _check_ramp(made: Ramp) -> None:
 
 def plain(made: Any) -> dict[str, Any]:
     """Return settings as stored in tables: lists for tuples, URLs without secrets."""
-    found = {key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()}
-    if "portal" in found:
-        found["portal"] = _swathe.shown(made.portal)
-    return found | {"stores": [_swathe.shown(store) for store in made.stores]}
+    values = {
+        key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()
+    }
+    if "portal" in values:
+        values["portal"] = _swathe.shown(made.portal)
+    return values | {"stores": [_swathe.shown(store) for store in made.stores]}

@@ -77,27 +77,27 @@ def single(
         tempfile.TemporaryDirectory(prefix="swathe-single-", dir=scratch) as name,
         shelves(settings, Path(name)) as stores,
     ):
-        told = circumstances(settings.stores)
+        conditions = circumstances(settings.stores)
         folder = Path(name)
-        wanted = [
+        possible = [
             client
             for client in settings.clients
             if any(can(client, method, place) for method in settings.methods for place in stores)
         ]
-        program, notes = able(wanted, folder)
-        cases = _cases(settings, stores, [client for client in wanted if client not in notes])
+        program, notes = able(possible, folder)
+        cases = _cases(settings, stores, [client for client in possible if client not in notes])
         if not cases:
             why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
             raise SettingsError(f"single.clients: none of them can run any case{why}")
         groups = _groups(cases)
-        found = _Found(cases, _Runs(settings, folder, program), notes, say)
+        results = _Found(cases, _Runs(settings, folder, program), notes, say)
         for turn in range(settings.repeats):
             say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
             # Each round begins with another case, so that a slow minute affects all.
             first = turn * len(groups) // settings.repeats
             for group in groups[first:] + groups[:first]:
-                found.run(group, turn)
-    return _study(settings, told, found.timed(), found.left_out())
+                results.run(group, turn)
+    return _study(settings, conditions, results.timed(), results.left_out())
 
 
 def can(client: str, method: str, place: FramesInStore) -> bool:
@@ -146,10 +146,14 @@ def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
         return "", {**reasons, "cfitsio": "there is no C compiler"}
     program = str(folder / "cfitsio")
     command = [compiler, "-O2", "-o", program, str(SOURCE), "-lcfitsio", "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["the compiler failed"])[-1]
-        why = "libcfitsio with its header is not installed" if "fitsio" in done.stderr else said
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        last_line = (process.stderr.strip().splitlines() or ["the compiler failed"])[-1]
+        why = (
+            "libcfitsio with its header is not installed"
+            if "fitsio" in process.stderr
+            else last_line
+        )
         return "", {**reasons, "cfitsio": why}
     return program, reasons
 
@@ -177,7 +181,7 @@ class _Found:
         client = group[0].client
         due = {case: self._cases[case] for case in group if not self._is_out(case)}
         try:
-            ran = self._runs.run(due, turn)
+            answers = self._runs.run(due, turn)
         except SourceError as error:
             if client in OURS:
                 raise
@@ -185,14 +189,14 @@ class _Found:
             self._clients[client] = str(error)
             self._say(f"{client}: left out: {error}")
             return
-        for case, done in ran.items():
-            if "rows" in done:
-                self._rows[case].append(done["rows"])
+        for case, answer in answers.items():
+            if "rows" in answer:
+                self._rows[case].append(answer["rows"])
                 continue
-            if client in OURS and not done["error"].startswith("NotFoundError"):
-                raise SourceError(f"{case.name}: {done['error']}")
-            self._reasons[case] = done["error"]
-            self._say(f"{case.name}: left out: {done['error']}")
+            if client in OURS and not answer["error"].startswith("NotFoundError"):
+                raise SourceError(f"{case.name}: {answer['error']}")
+            self._reasons[case] = answer["error"]
+            self._say(f"{case.name}: left out: {answer['error']}")
 
     def timed(self) -> dict[Case, list[list[list[float]]]]:
         """Return the rows of each round, for cases that ran in all rounds."""
@@ -240,12 +244,12 @@ class _Runs:
             # One untimed run; only the images it reached are timed.
             learning = {**order, "cases": [{**case, "whole": True} for case in order["cases"]]}
             learned = child("swathe.experiments.clients.single_client", learning, variables, limit)
-            for case, done in zip(order["cases"], learned, strict=True):
-                if "rows" in done:
-                    known = {row[0] for row in done["rows"]}
-                    case["images"] = case["images"][: len(known)]
-        done = child("swathe.experiments.clients.single_client", order, variables, limit)
-        return dict(zip(cases, done, strict=True))
+            for case, answer in zip(order["cases"], learned, strict=True):
+                if "rows" in answer:
+                    images = {row[0] for row in answer["rows"]}
+                    case["images"] = case["images"][: len(images)]
+        answer = child("swathe.experiments.clients.single_client", order, variables, limit)
+        return dict(zip(cases, answer, strict=True))
 
     def _case(self, case: Case, place: FramesInStore, turn: int) -> dict[str, Any]:
         settings = self.settings
@@ -355,7 +359,7 @@ def speed_ups(times: dict[Case, Any]) -> Table:
 def sentences(times: dict[Case, Any]) -> list[str]:
     """Return the findings in words, store by store."""
     median = {case: 1e3 * float(np.median(stages.sum(axis=1))) for case, stages in times.items()}
-    told = []
+    texts = []
     for store in dict.fromkeys(case.store for case in times):
         for crops in dict.fromkeys(case.crops for case in times):
             ours = {
@@ -367,5 +371,5 @@ def sentences(times: dict[Case, Any]) -> list[str]:
                 best = min(ours, key=lambda method: ours[method])
                 listed = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
                 each = f"{crops} crop{'s' if crops != 1 else ''} an image"
-                told.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
-    return told
+                texts.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
+    return texts

@@ -98,7 +98,7 @@ def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> A
     sizes = np.array([len(values) for values in rounds])
     longest = int(sizes.max())
     table = np.array([np.pad(values, (0, longest - len(values))) for values in rounds])
-    found = []
+    parts = []
     # In parts, so that memory stays small.
     step = max(1, AT_ONCE // table.size)
     for first in range(0, draws, step):
@@ -110,10 +110,10 @@ def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> A
         if len(set(sizes.tolist())) > 1:
             # Shorter rounds give no more than they have.
             flat[(np.arange(longest) >= of_round).reshape(count, -1)] = np.nan
-            found.append(np.nanmedian(flat, axis=1))
+            parts.append(np.nanmedian(flat, axis=1))
         else:
-            found.append(np.median(flat, axis=1))
-    return np.concatenate(found)
+            parts.append(np.median(flat, axis=1))
+    return np.concatenate(parts)
 
 
 def rank_test(first: Array, second: Array) -> float:
@@ -160,10 +160,10 @@ def _orders(count: int, other: int) -> list[int]:
 
 def holm(probabilities: Sequence[float]) -> Array:
     """Correct the probabilities of several tests to the false-alarm rate of one test."""
-    given = np.asarray(probabilities, float)
-    order = np.argsort(given, kind="stable")
-    scaled = given[order] * np.arange(len(given), 0, -1)
-    corrected = np.empty(len(given))
+    values = np.asarray(probabilities, float)
+    order = np.argsort(values, kind="stable")
+    scaled = values[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty(len(values))
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected
 
@@ -184,11 +184,11 @@ def rate_in(times: Array, edges: Array) -> Array:
 def quantile_in(times: Array, values: Array, edges: Array, part: float) -> Array:
     """Return a quantile of the values in each window; NaN if there are none."""
     window = np.searchsorted(edges, times, side="right") - 1
-    found = np.full(len(edges) - 1, np.nan)
-    for at in range(len(found)):
+    quantiles = np.full(len(edges) - 1, np.nan)
+    for at in range(len(quantiles)):
         if len(inside := values[window == at]):
-            found[at] = np.quantile(inside, part)
-    return found
+            quantiles[at] = np.quantile(inside, part)
+    return quantiles
 
 
 def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
@@ -210,8 +210,8 @@ def _since(times: Array, edges: Array) -> Array:
 def work_in(starts: Array, ends: Array, edges: Array) -> Array:
     """Return the work in each window, per second: intervals count by the fraction inside it."""
     lengths = np.maximum(ends - starts, 1e-9)[:, None]
-    done = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
-    return np.asarray(np.diff(done) / np.diff(edges), float)
+    fractions = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
+    return np.asarray(np.diff(fractions) / np.diff(edges), float)
 
 
 def first_above(times: Array, values: Array, limit: float, samples: int = 2) -> float:

@@ -102,14 +102,14 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
 
     token = os.environ.get("SWATHE_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    made = {"headers": headers, "timeout": ANSWER_S, "base_url": work["url"]}
-    with httpx.Client(verify=_trusted(), **made) as http:
+    arguments = {"headers": headers, "timeout": ANSWER_S, "base_url": work["url"]}
+    with httpx.Client(verify=_trusted(), **arguments) as http:
 
         def ask(count: int) -> int:
             answer = http.get(next_of(count))
             if answer.status_code != 200:
-                said = f"answered {answer.status_code} {answer.text[:200]!r}"
-                raise SourceError(f"{_swathe.shown(work['url'])}: {said}")
+                reason = f"answered {answer.status_code} {answer.text[:200]!r}"
+                raise SourceError(f"{_swathe.shown(work['url'])}: {reason}")
             return len(answer.content)
 
         yield ask
@@ -137,14 +137,14 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
 
 def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
     """Run each client in a thread."""
-    found: list[Any] = []
+    records: list[Any] = []
     with ThreadPoolExecutor(len(numbers)) as pool:
         begun = {number: pool.submit(be, number) for number in numbers}
     for number, one in begun.items():
         if error := one.exception():
             raise SourceError(f"client {number + 1}: its thread ended early: {error}")
-        found += one.result()
-    return found
+        records += one.result()
+    return records
 
 
 def _processes(be: Callable[[int], list[Any]], numbers: list[int], folder: Path) -> list[Any]:
@@ -168,8 +168,8 @@ def _processes(be: Callable[[int], list[Any]], numbers: list[int], folder: Path)
             os.waitpid(pid, 0)
         lost = [number for number in numbers if not Path(f"{name}/{number}.npy").exists()]
         if lost:
-            said = Path(f"{name}/{lost[0]}.txt")
-            why = f": {said.read_text()}" if said.exists() else ""
+            error_file = Path(f"{name}/{lost[0]}.txt")
+            why = f": {error_file.read_text()}" if error_file.exists() else ""
             raise SourceError(f"client {lost[0] + 1}: its process ended early{why}")
         return [row for number in numbers for row in np.load(f"{name}/{number}.npy").tolist()]
 
@@ -185,9 +185,9 @@ def main() -> None:
         importlib.import_module("swathe.cutting.one")
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    told = sys.stdin.readline()
-    if told:
-        np.save(order["records"], run(order, float(told)))
+    line = sys.stdin.readline()
+    if line:
+        np.save(order["records"], run(order, float(line)))
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ def _object(given: str, name: str) -> str:
 def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[FramesInStore]]:
     """Yield the stores of an experiment; if none is named, a sample survey made here."""
     if settings.stores:
-        yield [shelf(given, settings) for given in settings.stores]
+        yield [shelf(name, settings) for name in settings.stores]
         return
     from swathe.core.sample_survey import make_sample
 
@@ -203,7 +203,7 @@ def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout
 
     command = [sys.executable, "-m", module]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=json.dumps(with_storages(order)),
             capture_output=True,
@@ -215,10 +215,10 @@ def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout
         raise SourceError(
             f"{module}: expected an answer within {timeout_s:.0f} s, found none"
         ) from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
-        raise SourceError(f"{module}: {said[0]}")
+    if process.returncode:
+        last_line = process.stderr.strip().splitlines()[-1:] or [f"ended with {process.returncode}"]
+        raise SourceError(f"{module}: {last_line[0]}")
     try:
-        return json.loads(done.stdout)
+        return json.loads(process.stdout)
     except ValueError:
-        raise SourceError(f"{module}: the answer is not JSON: {done.stdout[:80]!r}") from None
+        raise SourceError(f"{module}: the answer is not JSON: {process.stdout[:80]!r}") from None

@@ -105,19 +105,19 @@ def run_client(
         tell: called with the reason of its first failure.
     """
     records: list[tuple[Any, ...]] = []
-    told = False
+    reported = False
 
     def one(due: float | None) -> None:
-        nonlocal told
+        nonlocal reported
         sent = clock.now()
         status, size = OK, 0
         try:
             size = ask(len(records))
         except Exception as error:  # a store or server may raise anything
             status = FAILED
-            if not told:
+            if not reported:
                 tell(f"{type(error).__name__}: {error}")
-            told = True
+            reported = True
         records.append((number, 0, sent if due is None else due, sent, clock.now(), size, status))
 
     clock.wait(schedule.joins(number))
@@ -161,18 +161,18 @@ def over_time(
     waited = status != FAILED
     response = (records["done"] - records["due"])[waited]
     joins = np.array([schedule.joins(client) for client in range(clients)])
-    asked, lag_s = lags(records, schedule)
+    requests, lag_s = lags(records, schedule)
     middle = (edges[:-1] + edges[1:]) / 2
     return {
         "time": middle - schedule.start,
         "clients": np.searchsorted(joins, middle, side="right").astype(float),
         "offered": rate_in(due, edges),
-        "sent": rate_in(asked["sent"], edges),
+        "sent": rate_in(requests["sent"], edges),
         "throughput": rate_in(good["done"], edges),
         "median": 1e3 * quantile_in(due[waited], response, edges, 0.5),
         "p95": 1e3 * quantile_in(due[waited], response, edges, 0.95),
-        "lag": 1e3 * quantile_in(asked["sent"], lag_s, edges, 0.95),
-        "busy": busy_in(asked["due"], asked["done"], edges),
+        "lag": 1e3 * quantile_in(requests["sent"], lag_s, edges, 0.95),
+        "busy": busy_in(requests["due"], requests["done"], edges),
         "late": rate_in(due[(status == OK) & (records["done"] > schedule.end)], edges),
         "failed": rate_in(due[status == FAILED], edges),
         "unsent": rate_in(due[status == UNSENT], edges),
@@ -186,13 +186,13 @@ def lags(records: NDArray[Any], schedule: Schedule) -> tuple[NDArray[Any], Array
     when the client had its previous answer. A delay is caused by the client and its host, not by
     the server.
     """
-    asked = records[records["status"] != UNSENT]
-    asked = asked[np.lexsort((asked["sent"], asked["client"]))]
-    joined = schedule.start + asked["client"] * schedule.join_s
-    able = asked["due"] if schedule.rate else joined
-    same = asked["client"][1:] == asked["client"][:-1]
-    answered = np.append(-np.inf, np.where(same, asked["done"][:-1], -np.inf))[: len(asked)]
-    return asked, asked["sent"] - np.maximum(able, answered)
+    sent = records[records["status"] != UNSENT]
+    sent = sent[np.lexsort((sent["sent"], sent["client"]))]
+    joined = schedule.start + sent["client"] * schedule.join_s
+    able = sent["due"] if schedule.rate else joined
+    same = sent["client"][1:] == sent["client"][:-1]
+    answered = np.append(-np.inf, np.where(same, sent["done"][:-1], -np.inf))[: len(sent)]
+    return sent, sent["sent"] - np.maximum(able, answered)
 
 
 def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:
@@ -266,5 +266,5 @@ def peak(at: dict[str, Array]) -> Peak:
 
 
 def _median(values: Array) -> float:
-    kept = values[np.isfinite(values)]
-    return float(np.median(kept)) if len(kept) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else float("nan")

@@ -26,15 +26,15 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
     _swathe.take_timings()
     read, cpu, started = read_bytes(), cpu_s(), time.perf_counter()
     if order["way"] == "one":
-        done, pixels = one_by_one(order["regions"], started + order["budget_s"])
+        count, pixels = one_by_one(order["regions"], started + order["budget_s"])
         wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
         moved = sum(timing[1] for timing in _swathe.take_timings())
     else:
-        done, pixels, moved = together(order["regions"], Path(order["scratch"]))
+        count, pixels, moved = together(order["regions"], Path(order["scratch"]))
         wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
     after = read_bytes()
     return {
-        "done": done,
+        "done": count,
         "pixels": pixels,
         "moved": moved,
         "read": None if read is None or after is None else after - read,
@@ -45,14 +45,14 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
 
 def one_by_one(regions: list[tuple[str, list[int]]], limit: float) -> tuple[int, int]:
     """Cut regions one by one until a time limit; return their number and pixels."""
-    done = pixels = 0
+    count = pixels = 0
     for name, (x0, y0, width, height) in regions:
-        if done and time.perf_counter() > limit:
+        if count and time.perf_counter() > limit:
             break
         cut(name, box=(x0, y0, width, height)).to_bytes()
-        done += 1
+        count += 1
         pixels += width * height
-    return done, pixels
+    return count, pixels
 
 
 def together(regions: list[tuple[str, list[int]]], scratch: Path) -> tuple[int, int, int]:
@@ -77,10 +77,10 @@ def together(regions: list[tuple[str, list[int]]], scratch: Path) -> tuple[int, 
 def read_bytes() -> int | None:
     """Return the bytes this process has read from files, from the kernel; `None` if unavailable."""
     try:
-        told = Path("/proc/self/io").read_text()
+        text = Path("/proc/self/io").read_text()
     except OSError:
         return None
-    return int(told.partition("rchar: ")[2].split()[0])
+    return int(text.partition("rchar: ")[2].split()[0])
 
 
 def cpu_s() -> float:

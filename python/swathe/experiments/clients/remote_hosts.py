@@ -98,16 +98,16 @@ class Line:
         if not text.endswith(b"\n"):
             raise SourceError("the other host: the connection ended")
         try:
-            told = json.loads(text)
+            message = json.loads(text)
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
+            message = None
+        if not isinstance(message, dict):
             raise SourceError(
                 "the other host: expected a message as a line of JSON, found something else"
             )
-        if "error" in told:
-            raise SourceError(f"the other host: {told['error']}")
-        return told
+        if "error" in message:
+            raise SourceError(f"the other host: {message['error']}")
+        return message
 
 
 def estimate(exchanges: Sequence[tuple[float, float, float]]) -> Offset:
@@ -142,8 +142,8 @@ class Joined:
         for _ in range(PINGS):
             sent = self.clock.now()
             self.line.say(ask="clock")
-            told = self.line.hear(FIRST_LINE)
-            exchanges.append((sent, float(told["clock"]), self.clock.now()))
+            reply = self.line.hear(FIRST_LINE)
+            exchanges.append((sent, float(reply["clock"]), self.clock.now()))
         return estimate(exchanges)
 
     def prepare(self, order: dict[str, Any]) -> None:
@@ -163,13 +163,13 @@ class Joined:
         """Wait for its records; return them with their own times, and its clock minus ours."""
         # The host waits for its clients' run and PATIENCE_S, and may then report an error.
         self.line.connection.settimeout(self.length_s + PATIENCE_S + JOIN_S)
-        told = self.line.hear()
+        reply = self.line.hear()
         self.line.connection.settimeout(JOIN_S)
-        found = as_array(base64.b64decode(told["records"]))
-        self.cpu_percent = float(told.get("cpu_percent", 0.0))
-        self.failure = str(told.get("failure", ""))[:1000]
+        rows = as_array(base64.b64decode(reply["records"]))
+        self.cpu_percent = float(reply.get("cpu_percent", 0.0))
+        self.failure = str(reply.get("failure", ""))[:1000]
         self.offset = between(self.offset, self.ping())
-        return found, self.offset
+        return rows, self.offset
 
     def end(self) -> None:
         """Release the host."""
@@ -178,10 +178,10 @@ class Joined:
 
 def corrected(records: NDArray[Any], offset_s: float) -> NDArray[Any]:
     """Return records with times of our clock."""
-    found = records.copy()
+    shifted = records.copy()
     for name in ("due", "sent", "done"):
-        found[name] -= offset_s
-    return found
+        shifted[name] -= offset_s
+    return shifted
 
 
 @contextmanager
@@ -214,11 +214,11 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
                 connection.settimeout(GREETING_S)
                 line = Line(connection)
                 try:
-                    said = line.hear(FIRST_LINE)
-                    if not hmac.compare_digest(_bytes(said.get("token", "")), _bytes(token)):
+                    greeting = line.hear(FIRST_LINE)
+                    if not hmac.compare_digest(_bytes(greeting.get("token", "")), _bytes(token)):
                         line.say(error="the token does not match")
                         raise SourceError("a host without the token")
-                    name = _free(str(said.get("host", "?"))[:255], joined)
+                    name = _free(str(greeting.get("host", "?"))[:255], joined)
                     joined.append(Joined(line, name, clock))
                     connection.settimeout(JOIN_S)
                 except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
@@ -242,9 +242,9 @@ def _bytes(token: Any) -> bytes:
 
 def _free(name: str, joined: list[Joined]) -> str:
     """Return a unique host name, numbered if needed: containers, or one machine twice."""
-    taken = {each.host for each in joined}
+    names = {each.host for each in joined}
     numbered = (f"{name}-{number}" for number in range(len(joined) + 1, 2 * len(joined) + 2))
-    return next(each for each in (name, *numbered) if each not in taken)
+    return next(each for each in (name, *numbered) if each not in names)
 
 
 def read_address(text: str) -> tuple[str, int]:
@@ -277,18 +277,18 @@ def join(address: str, tell: Callable[[str], None]) -> None:
         connection.settimeout(None)
         line = Line(connection)
         line.say(token=os.environ.get(VARIABLE, ""), host=this_host())
-        while (told := line.hear())["ask"] != "end":
-            if told["ask"] == "clock":
+        while (message := line.hear())["ask"] != "end":
+            if message["ask"] == "clock":
                 line.say(clock=clock.now())
                 continue
-            tell(f"{len(told['order']['clients'])} clients")
+            tell(f"{len(message['order']['clients'])} clients")
             try:
-                with Clients(told["order"]) as tester:
+                with Clients(message["order"]) as tester:
                     line.say(ready=True)
                     tester.go(float(line.hear(FIRST_LINE)["start"]))
-                    came = tester.records()
-                    told = {"cpu_percent": came.cpu_percent, "failure": came.failure}
-                    line.say(records=base64.b64encode(came.records).decode(), **told)
+                    result = tester.records()
+                    message = {"cpu_percent": result.cpu_percent, "failure": result.failure}
+                    line.say(records=base64.b64encode(result.records).decode(), **message)
             except SourceError as error:
                 line.say(error=str(error))
                 raise
@@ -362,8 +362,8 @@ class Clients:
             raise SourceError(f"the clients did not end within {limit:.0f} s") from None
         if code:
             raise self._failed()
-        said = (self.path / "errors").read_text(errors="replace").splitlines()
-        failures = [line.removeprefix(FAILURE) for line in said if line.startswith(FAILURE)]
+        errors = (self.path / "errors").read_text(errors="replace").splitlines()
+        failures = [line.removeprefix(FAILURE) for line in errors if line.startswith(FAILURE)]
         percent = 100 * busy / (busy + idle) if busy + idle > 0 else 0.0
         return HostResult(
             (self.path / "records.npy").read_bytes(), percent, next(iter(failures), "")
@@ -379,8 +379,8 @@ class Clients:
 
     def _failed(self) -> SourceError:
         self.process.wait()
-        said = (self.path / "errors").read_text().strip().splitlines()
-        return SourceError(f"the clients: {said[-1] if said else 'the process ended at once'}")
+        errors = (self.path / "errors").read_text().strip().splitlines()
+        return SourceError(f"the clients: {errors[-1] if errors else 'the process ended at once'}")
 
 
 def busy_and_idle() -> tuple[float, float]:
@@ -407,9 +407,9 @@ def as_array(content: bytes) -> NDArray[Any]:
         SourceError: If they are invalid.
     """
     try:
-        found = np.load(io.BytesIO(content), allow_pickle=False)
+        array = np.load(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise SourceError(f"expected records, found none: {error}") from error
-    if found.dtype != RECORD:
-        raise SourceError(f"expected records, found {found.dtype}")
-    return np.asarray(found)
+    if array.dtype != RECORD:
+        raise SourceError(f"expected records, found {array.dtype}")
+    return np.asarray(array)

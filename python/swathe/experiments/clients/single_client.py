@@ -153,8 +153,8 @@ class AstropyFsspec(Astropy):
 
         stores = known_stores()
         url = stores.locate(path)[1] if stores else path
-        asked = {"block_size": 1_000_000, "cache_type": "bytes"}
-        file = fits.open(url, use_fsspec=True, fsspec_kwargs=asked)
+        options = {"block_size": 1_000_000, "cache_type": "bytes"}
+        file = fits.open(url, use_fsspec=True, fsspec_kwargs=options)
         return file, file[-1].section, file[-1].header
 
 
@@ -188,10 +188,10 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
         copy_s = time.perf_counter() - started
         if client == "cfitsio":
             left_s = max(limit - time.perf_counter(), 0.0)
-            found = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
+            times = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
         else:
-            found = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, until)
-        rows += [[number, copy_s / len(boxes), *stages] for stages in found]
+            times = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, until)
+        rows += [[number, copy_s / len(boxes), *stages] for stages in times]
         if mine:
             Path(path).unlink()
         for written in out.iterdir():
@@ -222,10 +222,10 @@ def gunzip(packed: Path, plain: Path) -> None:
     if not packed.exists():
         raise NotFoundError(f"{packed}: not found")
     unpacker = zlib.decompressobj(31)
-    with packed.open("rb") as file, plain.open("wb") as made:
+    with packed.open("rb") as file, plain.open("wb") as target:
         while block := file.read(BLOCK):
-            made.write(unpacker.decompress(block))
-        made.write(unpacker.flush())
+            target.write(unpacker.decompress(block))
+        target.write(unpacker.flush())
 
 
 def by_package(
@@ -268,10 +268,10 @@ def by_program(
     """Crop an image with the C program; the rest as for `by_package`."""
     command = [program, "anew" if anew else "once", path, str(out), f"{left_s:.6f}"]
     lines = "".join(f"{x} {y} {width} {height}\n" for x, y, width, height in boxes)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True)
-    if done.returncode:
-        raise OSError(" ".join(done.stderr.split()) or f"{program} failed")
-    times = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    process = subprocess.run(command, input=lines, capture_output=True, text=True)
+    if process.returncode:
+        raise OSError(" ".join(process.stderr.split()) or f"{program} failed")
+    times = [[float(word) for word in line.split()] for line in process.stdout.splitlines()]
     return times if anew else shared(times, len(boxes))
 
 

@@ -69,12 +69,12 @@ def compare(
         raise SettingsError(f"{first} and {second} have no case in common")
     rows = _rows([(case, old[case], new[case]) for case in both], tie, alpha, seed)
     missing = [case[0] for case in [*old, *new] if case not in old or case not in new]
-    told = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
+    conditions = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
     return Study(
         "compare",
         f"{first} and {second}",
         {"first": str(first), "second": str(second), "tie": tie, "alpha": alpha, "seed": seed},
-        told,
+        conditions,
         Table(rows=rows),
         [],
         {"differences": figures.differences(rows, "Second over first")},
@@ -124,17 +124,17 @@ def _sentences(rows: Sequence[Mapping[str, Any]], alpha: float) -> list[str]:
         for verdict in ("worse", "better", TOO_FEW)
     )
     alike = len(rows) - len(worse) - len(better) - len(few)
-    said = [
+    texts = [
         f"{len(rows)} cases: {len(worse)} worse, {len(better)} better, {alike} alike"
         + (f", {len(few)}with too few samples to decide." if few else ".")
     ]
     if few:
         needed = samples_needed(len(rows), alpha)
-        said.append(
+        texts.append(
             f"{few[0]['case']}: too few samples to decide; with {len(rows)} cases {needed} are "
             "needed in each run (more rounds, longer levels)."
         )
-    return said + [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better]
+    return texts + [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better]
 
 
 def _told(row: Mapping[str, Any]) -> str:
@@ -145,10 +145,10 @@ def _told(row: Mapping[str, Any]) -> str:
 
 def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[float]:
     """Return the smallest corrected probability each case could reach with its number of values."""
-    given = np.asarray(chances, float)
+    values = np.asarray(chances, float)
     best = []
     for at, lowest in enumerate(least):
-        others = given.copy()
+        others = values.copy()
         others[at] = lowest
         best.append(float(holm(others.tolist())[at]))
     return best
@@ -169,11 +169,11 @@ def _verdict(low: float, high: float, chance: float, better: str, tie: float, al
 
 
 def _cases(samples: Table) -> dict[Case, Rounds]:
-    found: dict[Case, Rounds] = defaultdict(lambda: defaultdict(list))
+    rounds: dict[Case, Rounds] = defaultdict(lambda: defaultdict(list))
     columns = (samples[name].tolist() for name in ("case", "unit", "better", "round", "value"))
     for case, unit, better, turn, value in zip(*columns, strict=True):
-        found[str(case), str(unit), str(better)][int(turn)].append(float(value))
-    return dict(found)
+        rounds[str(case), str(unit), str(better)][int(turn)].append(float(value))
+    return dict(rounds)
 
 
 def _values(rounds: Rounds) -> NDArray[np.float64]:

@@ -46,19 +46,19 @@ def circumstances(stores: Iterable[str]) -> dict[str, Any]:
 
 def git_version() -> str:
     """Return the commit of the running code, with `+` if it was changed since; empty elsewhere."""
-    told = _git("describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
+    description = _git("describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
     # Installed into a folder of another repository, the code is not part of that.
     ours = _git("ls-files", "--error-unmatch", Path(__file__).name)
-    return told if ours else ""
+    return description if ours else ""
 
 
 def _git(*words: str) -> str:
     command = ["git", "-C", str(Path(__file__).parent), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 def cpu_model() -> str:
@@ -84,14 +84,14 @@ def version(package: str) -> str:
 
 def profiles(stores: Iterable[str]) -> dict[str, Any]:
     """Return the profiles of those stores that were measured from here."""
-    known = known_stores()
-    if known is None:
+    stores_here = known_stores()
+    if stores_here is None:
         return {}
-    found = {}
+    by_name = {}
     with Catalog.open() as catalog:
         for store in stores:
-            named = f"{store}:" if known.locate(f"{store}:")[1] != f"{store}:" else store
-            root = known.locate(named)[0]
+            named = f"{store}:" if stores_here.locate(f"{store}:")[1] != f"{store}:" else store
+            root = stores_here.locate(named)[0]
             try:
                 root = root_url(LOCAL_ROOT if root == "file://" else root)
             except StoreSettingsError:
@@ -99,5 +99,5 @@ def profiles(stores: Iterable[str]) -> dict[str, Any]:
             profile = catalog.profile(root, this_host())
             if profile is not None:
                 fitted = profile.fitted_at.isoformat(timespec="seconds")
-                found[_swathe.shown(store)] = {"costs": profile.costs, "fitted": fitted}
-    return found
+                by_name[_swathe.shown(store)] = {"costs": profile.costs, "fitted": fitted}
+    return by_name

@@ -86,17 +86,17 @@ def kept(folder: str | os.PathLike[str]) -> tuple[Table, Table]:
     from astropy.table import Table
 
     path = Path(folder)
-    found = []
+    tables = []
     for name in (RESULTS, SAMPLES):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found.append(Table.read(path / name, format="ascii.ecsv"))
+                tables.append(Table.read(path / name, format="ascii.ecsv"))
         except OSError as error:
             raise SettingsError(f"{path / name}: cannot be read: {error.strerror}") from error
         except Exception as error:  # astropy's reader raises many types
             raise SettingsError(f"{path / name}: expected a table of results: {error}") from error
-    results, samples = found
+    results, samples = tables
     if "experiment" not in results.meta:
         raise SettingsError(f"{path / RESULTS}: expected results of an experiment")
     if missing := set(SAMPLE_COLUMNS) - set(samples.colnames):
