@@ -128,7 +128,7 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
 
 
 def _place_like_others(work: Work, rows: Sequence[int]) -> None:
-    """Give targets whose images were not read yet the boxes of similar targets."""
+    """Assign the boxes of similar targets to targets whose images were not read yet."""
     import numpy as np
 
     later = set(work.read.unplaced)

@@ -359,7 +359,7 @@ class WorkerState:
             self._halts += 1
 
     def _make_room(self, job: str, place: ResultStore) -> None:
-        """Remove leftovers of old jobs, where no portal can."""
+        """Remove leftovers of old jobs from this machine, which no portal can reach."""
         if isinstance(place, Folder):
             return
         now = time.monotonic()

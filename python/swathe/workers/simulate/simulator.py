@@ -311,7 +311,7 @@ class Simulation:
                 left, missing = left & ~bits, missing & ~bits
         unopened = source not in worker.opened
         if unopened or self._now - came_at > TRUSTED_S:
-            # The store is always asked for the version; the first answer includes the header.
+            # The version is always requested from the store; the first answer includes the header.
             worker.opened.add(source)
             end += wires.alone_s(0)
         if missing:

@@ -19,7 +19,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 def upgrade() -> None:
-    """Give the links of such stores their present roots."""
+    """Set the links of such stores to their present roots."""
     connection = op.get_bind()
     keys: dict[str, set[str]] = {}
     for url, options in connection.execute(sa.select(STORES.c.url, STORES.c.options)):
