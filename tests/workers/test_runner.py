@@ -228,7 +228,7 @@ def test_what_the_database_will_never_do_fails_its_job(
     error: DBAPIError,
 ) -> None:
     number = jobs.catalog.job(two[0].id).number
-    take, finish = leases._taken, Catalog.finish_chunk
+    take, finish = leases._lease_chunk, Catalog.finish_chunk
 
     def taken(session: Session, job: int, *given: Any) -> Chunk | None:
         if where == "taken" and job == number:
@@ -245,7 +245,7 @@ def test_what_the_database_will_never_do_fails_its_job(
             raise told_as(error)
         return finish(catalog, chunk, done)
 
-    monkeypatch.setattr(leases, "_taken", taken)
+    monkeypatch.setattr(leases, "_lease_chunk", taken)
     monkeypatch.setattr(dispatch, "batch_of", made)
     monkeypatch.setattr(Catalog, "finish_chunk", finished)
     with running(jobs):
@@ -261,7 +261,7 @@ def test_a_database_that_is_full_or_read_only_fails_no_job(
     where: str,
     error: DBAPIError,
 ) -> None:
-    take, numbers = leases._taken, count()
+    take, numbers = leases._lease_chunk, count()
 
     def taken(*given: Any) -> Chunk | None:
         if where == "taken" and not next(numbers):
@@ -273,7 +273,7 @@ def test_a_database_that_is_full_or_read_only_fails_no_job(
             raise told_as(error)
         return batch_of(catalog, chunk)
 
-    monkeypatch.setattr(leases, "_taken", taken)
+    monkeypatch.setattr(leases, "_lease_chunk", taken)
     monkeypatch.setattr(dispatch, "batch_of", made)
     with running(jobs) as runner:
         wait_for(jobs, lambda: str(error.orig) in runner.trouble)

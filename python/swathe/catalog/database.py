@@ -48,7 +48,7 @@ class Database:
             self._engine = _engine(url)
         except ImportError as error:
             hint = "pip install 'swathe[postgres]'"
-            raise CatalogError(self._told(f"{error}; try: {hint}")) from error
+            raise CatalogError(self._message_of(f"{error}; try: {hint}")) from error
         # The same pool, other transactions: see _begin.
         self._writer = self._engine.execution_options(swathe_write=True)
         # Statements of one read see the same state; with SQLite's write-ahead log they do anyway.
@@ -68,7 +68,7 @@ class Database:
             CatalogError: If it cannot be opened, is not a Swathe database, or was made by a newer
                 Swathe.
         """
-        parsed = _parsed(url or default_url())
+        parsed = _parse_url(url or default_url())
         if parsed.get_backend_name() == "sqlite":
             _make_room(parsed)
         database = cls(parsed)
@@ -128,10 +128,10 @@ class Database:
         """Return the error to raise; it says what to do if waiting does not help."""
         todo = remedy(error, self._engine.url.database if self._on_sqlite else None)
         if todo is None:
-            return CatalogError(self._told(said))
-        return CatalogSetupError(f"{self._told(said)}; {todo}")
+            return CatalogError(self._message_of(said))
+        return CatalogSetupError(f"{self._message_of(said)}; {todo}")
 
-    def _told(self, what: object) -> str:
+    def _message_of(self, what: object) -> str:
         text = " ".join(str(what).split()) or type(what).__name__
         for secret in self._secrets:
             text = text.replace(secret, "***")
@@ -170,7 +170,7 @@ class Database:
             clash = tables if self._on_sqlite else tables & set(Base.metadata.tables)
             if clash:
                 raise CatalogError(
-                    self._told(f"not a Swathe catalogue: it has a table {min(clash)!r}")
+                    self._message_of(f"not a Swathe catalogue: it has a table {min(clash)!r}")
                 )
             return False
         try:
@@ -179,7 +179,7 @@ class Database:
             return False
         if version not in REVISIONS:
             raise CatalogError(
-                self._told(
+                self._message_of(
                     f"made by a newer Swathe: its tables have version {version}, this one knows "
                     f"them up to {REVISIONS[-1]}"
                 )
@@ -204,7 +204,7 @@ class Database:
                 time.sleep(0.02)
 
 
-def _parsed(url: str) -> sqlalchemy.URL:
+def _parse_url(url: str) -> sqlalchemy.URL:
     hint = "a database's URL is sqlite:////absolute/path or postgresql+psycopg://user@host/name"
     try:
         parsed = sqlalchemy.make_url(url)

@@ -59,9 +59,9 @@ class Datasets(Database):
                 try:
                     session.flush()
                 except IntegrityError:
-                    raise _taken(name) from None
+                    raise _name_taken_error(name) from None
             elif row.synced_at is not None:
-                raise _taken(name)
+                raise _name_taken_error(name)
             elif (row.store_id, row.prefix, row.pattern, row.calib_level) != (
                 place,
                 prefix,
@@ -205,7 +205,7 @@ def _check_level(calib_level: int) -> None:
         raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {calib_level}")
 
 
-def _taken(name: str) -> DatasetError:
+def _name_taken_error(name: str) -> DatasetError:
     return DatasetError(f"there is a dataset {name!r} already; see: swathe dataset sync {name}")
 
 

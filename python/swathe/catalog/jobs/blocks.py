@@ -251,7 +251,7 @@ def _mark(
     """Update the rows at ascending positions, block by block; `became` returns the new values."""
     values = []
     for block, part in _blocks_of(session, job, positions):
-        marked = _marked(block, became(block, part))
+        marked = _with_results(block, became(block, part))
         values.append(
             {
                 "of_job": job,
@@ -270,7 +270,7 @@ def _mark(
         )
 
 
-def _marked(block: RowTable, rows: RowTable) -> RowTable:
+def _with_results(block: RowTable, rows: RowTable) -> RowTable:
     """Return a block with updated rows."""
     together = RowTable.joined([block, rows])
     newest = np.arange(len(block))

@@ -72,7 +72,7 @@ def _narrow(column: NDArray[Any]) -> NDArray[Any]:
     return column
 
 
-def _coded(column: DictColumn[Any], usual: Any) -> Any:
+def _encode_column(column: DictColumn[Any], usual: Any) -> Any:
     """Return a column as it is packed; `None` if all values are the default."""
     column = column.few()
     if column.values == [usual]:
@@ -97,10 +97,10 @@ def packed_asked(rows: RowTable) -> bytes:
             "result": rows.result if (rows.result >= 0).any() else None,
             "id": rows.id,
             "name": None if rows.name == rows.id else rows.name,
-            "source": _coded(rows.source, None),
-            "hdu": _coded(rows.hdu, None),
+            "source": _encode_column(rows.source, None),
+            "hdu": _encode_column(rows.hdu, None),
             **_boxes(rows),
-            "planes": _coded(rows.planes, None),
+            "planes": _encode_column(rows.planes, None),
             "sky": rows.sky if rows.in_sky.any() else None,
         }
     )
@@ -118,9 +118,9 @@ def packed_became(rows: RowTable) -> bytes | None:
     return pack(
         {
             "status": rows.status,
-            "reason": _coded(rows.reason, ""),
+            "reason": _encode_column(rows.reason, ""),
             "bytes": rows.bytes,
-            "version": _coded(rows.version, ""),
+            "version": _encode_column(rows.version, ""),
             "sha256": rows.sha256 if rows.sha256.any() else None,
             # The boxes of some sky positions are known only after cutting.
             **(_boxes(rows) if rows.in_sky.any() else {}),

@@ -57,7 +57,7 @@ class JobQueue(Database):
         """
         values = job_values(job)
         with self._writing() as session:
-            check(_held(session, job.owner))
+            check(_usage_of(session, job.owner))
             number = session.scalars(insert(JobTable).returning(JobTable.number), [values]).one()
             insert_rows(session, number, rows)
             return kept_job(found_job(session, job.id))
@@ -125,7 +125,7 @@ class JobQueue(Database):
 
         def change(session: Session, job: JobTable) -> None:
             if job.phase == "PENDING":
-                check(_held(session, job.owner))
+                check(_usage_of(session, job.owner))
                 job.phase = "QUEUED"
                 end_if_done(session, job)
 
@@ -147,7 +147,7 @@ class JobQueue(Database):
         """
 
         def change(session: Session, job: JobTable) -> None:
-            if (text := reason(_held(session, job.owner))) is not None:
+            if (text := reason(_usage_of(session, job.owner))) is not None:
                 fail(job, text)
 
         return self._change(job_id, change)
@@ -164,7 +164,7 @@ class JobQueue(Database):
                 raise JobError(
                     f"job {job.id}: expected a job that has ended, found phase {job.phase}"
                 )
-            check(_held(session, job.owner))
+            check(_usage_of(session, job.owner))
             retry(session, job)
             job.phase, job.failure, job.ended_at = "QUEUED", None, None
             end_if_done(session, job)
@@ -228,7 +228,7 @@ class JobQueue(Database):
     def held(self, owner: str) -> UserUsage:
         """Return the usage of a user."""
         with self._reading() as session:
-            return _held(session, owner)
+            return _usage_of(session, owner)
 
     def past_jobs(self, last: int) -> list[PastJob]:
         """Return the durations of the last finished jobs that had a prediction."""
@@ -271,7 +271,7 @@ class JobQueue(Database):
         return row[0], row[1]
 
 
-def _held(session: Session, owner: str) -> UserUsage:
+def _usage_of(session: Session, owner: str) -> UserUsage:
     active = JobTable.phase.in_(ACTIVE)
     mine = JobTable.owner == owner
     jobs, rows = session.execute(

@@ -64,11 +64,11 @@ class Chunks(Database):
             for number in _in_turn(session):
                 try:
                     with session.begin_nested():
-                        chunk = _taken(session, number, runner, lease_until, size)
+                        chunk = _lease_chunk(session, number, runner, lease_until, size)
                 except DBAPIError as error:
                     if may_pass(error) or remedy(error) is not None:
                         raise
-                    _give_up(session, number, self._told(error.orig or error))
+                    _give_up(session, number, self._message_of(error.orig or error))
                 except CatalogError as error:  # the job is damaged; others must still be served
                     _give_up(session, number, str(error))
                 except Exception as error:  # the job cannot be understood: its error or a bug
@@ -182,7 +182,7 @@ class Chunks(Database):
             return RowTable.joined([part.take(part.has("waiting")) for part in parts])
 
 
-def _taken(
+def _lease_chunk(
     session: Session,
     number: int,
     runner: str,

@@ -31,7 +31,7 @@ def retry(session: Session, job: JobTable) -> None:
     """Reset failed rows to waiting if a retry may succeed."""
     failed = all_with_status(session, job.number, *FAILED)
     # Errors in the list itself stay.
-    again = _brief(rows.take(rows.placed | rows.in_sky) for rows in failed)
+    again = _brief_columns(rows.take(rows.placed | rows.in_sky) for rows in failed)
     again = np.concatenate([again, _results_of(session, job, again)])
     if not len(again):
         return
@@ -47,7 +47,7 @@ def retry(session: Session, job: JobTable) -> None:
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
 
 
-def _brief(parts: Iterator[RowTable]) -> NDArray[Any]:
+def _brief_columns(parts: Iterator[RowTable]) -> NDArray[Any]:
     """Return the needed columns of rows."""
     columns = [np.empty(0, BRIEF)]
     for rows in parts:
@@ -63,7 +63,7 @@ def _results_of(session: Session, job: JobTable, again: NDArray[Any]) -> NDArray
     # They are the last rows, in either order: their numbers are their positions.
     into = np.setdiff1d(again["result"][again["result"] >= 0], again["position"])
     parts = parts_at(session, job.number, into)
-    return _brief(rows.take(~rows.has("waiting")) for rows in parts)
+    return _brief_columns(rows.take(~rows.has("waiting")) for rows in parts)
 
 
 def _stretches(
