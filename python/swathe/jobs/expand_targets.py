@@ -251,7 +251,7 @@ def _of_places(
     wrong = dict(_senseless(columns))
     good = [row for row in range(count) if row not in wrong]
     places = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-    matches_of = _found(columns, options, catalog, places, good, most_rows)
+    matches_of = _search_positions(columns, options, catalog, places, good, most_rows)
 
     # For every row: its target, and its image if any.
     rows: list[tuple[int, Match | None]] = []
@@ -299,7 +299,7 @@ def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]
             yield row, ("error", str(error))
 
 
-def _found(
+def _search_positions(
     columns: dict[str, Any],
     options: Options,
     catalog: Catalog,

@@ -92,7 +92,7 @@ class Jobs:
         self.place = Folder(results) if isinstance(results, Path) else results
         self._allowed = allowed
         self._news = threading.Condition()
-        self._told = 0
+        self._change_counts = 0
         self._closed = False
         self._removed: set[str] = set()
 
@@ -126,7 +126,7 @@ class Jobs:
             targets=work.targets,
             rows=len(work.read) + len(work.results()),
             unmatched=work.unmatched,
-            prediction=self._predicted(work, options),
+            prediction=self._prediction_of(work, options),
             faults=[
                 (work.read.ids[row], work.read.faults[row][1])
                 for row in sorted(work.read.faults)[:TOLD]
@@ -171,7 +171,7 @@ class Jobs:
         work = self._expanded(table, options)
         work.read.faults.update(faults)
         self._allowance.check_room(self.catalog.held(owner), certain_bytes(work, options))
-        prediction = as_kept(self._predicted(work, options))
+        prediction = as_kept(self._prediction_of(work, options))
         now = datetime.now(UTC)
         rows = kept_rows(work)
         counts = rows.counts()
@@ -342,7 +342,7 @@ class Jobs:
     def wake(self) -> None:
         """Wake all waiting threads: something changed."""
         with self._news:
-            self._told += 1
+            self._change_counts += 1
             self._news.notify_all()
 
     def pause(self, timeout_s: float) -> None:
@@ -424,7 +424,7 @@ class Jobs:
             limits.cutout_bytes,
         )
 
-    def _predicted(self, work: Work, options: Options) -> Prediction | None:
+    def _prediction_of(self, work: Work, options: Options) -> Prediction | None:
         return predicted(work, options, self.catalog.past_jobs(PAST))
 
     def _changed_job(self, kept: JobRecord) -> Job:
@@ -436,13 +436,13 @@ class Jobs:
         limit = time.monotonic() + timeout_s
         while True:
             with self._news:
-                snapshot = self._told
+                snapshot = self._change_counts
             phase, changes = self.catalog.job_state(job_id)
             left = limit - time.monotonic()
             if is_so(phase, changes) or left <= 0 or self._closed:
                 return changes
             with self._news:
-                if self._told == snapshot:
+                if self._change_counts == snapshot:
                     self._news.wait(min(left, LOOK_S))
 
     def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[RowTable]:
