@@ -202,7 +202,7 @@ class _Work:
         return self.failure is not None or self.stopped()
 
     def _cut(self, rows: RowTable) -> None:
-        placed = self._placed(rows)
+        placed = self._place_rows(rows)
         planes = placed.planes.few()
         for code, pair in enumerate(planes.values):
             if self._ends():
@@ -210,7 +210,7 @@ class _Work:
             of_pair = placed if len(planes.values) == 1 else placed.take(planes.codes == code)
             self._cut_planes(of_pair, pair)
 
-    def _placed(self, rows: RowTable) -> RowTable:
+    def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
         if rows.placed.all():
             return rows
@@ -330,7 +330,7 @@ class _Work:
                 self._check_size(_pixels(cut), PICTURE_BYTES, "a picture")
             convert(cut, converted)
         except SwatheError as error:
-            self.single.append(_ended(row, "error", str(error)))
+            self.single.append(_end_row(row, "error", str(error)))
             return
         self._keep_new(row, converted)
 
@@ -352,15 +352,15 @@ class _Work:
         assert row.result is not None and row.sky is not None
         grid = _grid_of(self.batch.results[row.result])
         if grid is None:
-            return _ended(row, "error", "the size of its result is not known")
+            return _end_row(row, "error", "the size of its result is not known")
         new = self.aside / f"{row.number}.npy"
         try:
             self._check_size(grid.side**2, ALIGNED_BYTES, "a stack or a picture of three bands")
             align(whole(cut), grid.at(row.sky[0], row.sky[1]), new)
         except NoOverlapError as error:
-            return _ended(row, "no-overlap", str(error))
+            return _end_row(row, "no-overlap", str(error))
         except SwatheError as error:
-            return _ended(row, "error", str(error))
+            return _end_row(row, "error", str(error))
         finally:
             cut.unlink()
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
@@ -376,21 +376,21 @@ class _Work:
             grid = _grid_of(row)
             if not used or grid is None:
                 states = [(each.id, each.status, each.reason) for each in inputs]
-                self.single.append(_ended(row, *without_images(states)))
+                self.single.append(_end_row(row, *without_images(states)))
                 continue
-            if (lost := self._restored(used, row)) is not None:
-                self.single.append(_ended(row, "error", lost))
+            if (lost := self._restore_inputs(used, row)) is not None:
+                self.single.append(_end_row(row, "error", lost))
                 continue
             new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             try:
-                if self._ends() or not self._made(new, grid, used):
+                if self._ends() or not self._make_result(new, grid, used):
                     return
             except SwatheError as error:
-                self.single.append(_ended(row, "error", str(error)))
+                self.single.append(_end_row(row, "error", str(error)))
                 continue
             self._keep_new(row, new)
 
-    def _made(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
+    def _make_result(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
         """Make one combined result; return false if stopped before the end.
 
         Raises:
@@ -405,7 +405,7 @@ class _Work:
         options = self.options
         return made(new, grid, inputs, options.format, options.stack, self._ends)
 
-    def _restored(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
+    def _restore_inputs(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
         """Cut again the inputs that no longer exist; return the reason if that fails.
 
         The local folder may have been emptied, or belong to another machine.
@@ -471,7 +471,7 @@ def _pixels(cut: Path) -> int:
     return math.prod(native.shape(native.find()))
 
 
-def _ended(row: RowRecord, status: str, reason: str) -> RowRecord:
+def _end_row(row: RowRecord, status: str, reason: str) -> RowRecord:
     text = with_store_names(reason)
     return row._replace(status=cast("RowStatus", status), reason=text, bytes=0, sha256="")
 

@@ -32,7 +32,7 @@ class LocalPool:
         self._place, self._engine_threads = place, threads
         self._batch_s = batch_s
         self._free = threading.Semaphore(LANES + READY)
-        self._given: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
+        self._tasks: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
             queue.SimpleQueue()
         )
         self._lanes: list[threading.Thread] = []
@@ -66,13 +66,13 @@ class LocalPool:
         self._free.acquire()
         with self._lock:
             self._batches += 1
-        self._given.put((number, batch, stopped))
+        self._tasks.put((number, batch, stopped))
 
     def stop(self, timeout_s: float) -> None:
         """Stop the threads."""
         limit = time.monotonic() + timeout_s
         for _ in self._lanes:
-            self._given.put(None)
+            self._tasks.put(None)
         for lane in self._lanes:
             lane.join(max(0.0, limit - time.monotonic()))
             if lane.is_alive():
@@ -87,12 +87,12 @@ class LocalPool:
         return PoolStatus("local", "", "", batches, [member], [], moved)
 
     def _work(self, back: Back) -> None:
-        while (task := self._given.get()) is not None:
+        while (task := self._tasks.get()) is not None:
             number, batch, stopped = task
             with self._lock:
                 self._busy += 1
             try:
-                back(number, self._done(number, batch, stopped))
+                back(number, self._run_task(number, batch, stopped))
             except BaseException:  # a bug or a panic must not end the thread
                 log.exception("batch %d of job %s: its result cannot be saved", number, batch.job)
             finally:
@@ -100,7 +100,7 @@ class LocalPool:
                     self._batches, self._busy = self._batches - 1, self._busy - 1
                 self._free.release()
 
-    def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
+    def _run_task(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
         try:
             result = run_batch(batch, self._place, self._engine_threads, stopped)
         except BaseException as error:  # a bug or a panic: it ends the job of this batch

@@ -63,12 +63,14 @@ class Runner:
         """
         self._jobs = jobs
         self._pool = LocalPool(jobs.place, threads or cores()) if pool is None else pool
-        self._name = f"{this_host()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
+        self._name = (
+            f"{this_host()} {os.getpid()} {_start_time(os.getpid())} {secrets.token_hex(4)}"
+        )
         self._stopping = threading.Event()
         self._threads: list[Lasting] = []
         self._numbers = count()
-        self._given: dict[int, _Given] = {}
-        self._begun: set[int] = set()
+        self._pending: dict[int, _PendingChunk] = {}
+        self._begun_jobs: set[int] = set()
         self._unkept: dict[int, str] = {}  # by thread
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
@@ -141,23 +143,23 @@ class Runner:
 
         They run alone: if the process dies again, only they can be the cause.
         """
-        apart = self._is_local and any(each.chunk.deaths for each in list(self._given.values()))
+        apart = self._is_local and any(each.chunk.deaths for each in list(self._pending.values()))
         if apart:
             self._jobs.pause(IDLE_S)
         return apart
 
     def _wait_for_others(self) -> None:
         """Wait until no batch is running."""
-        while self._given and not self._stopping.is_set():
+        while self._pending and not self._stopping.is_set():
             self._jobs.pause(IDLE_S)
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
-        entry = self._given[number] = _Given(chunk)
+        entry = self._pending[number] = _PendingChunk(chunk)
         try:
-            if chunk.job.number not in self._begun:
-                self._begun.add(chunk.job.number)
+            if chunk.job.number not in self._begun_jobs:
+                self._begun_jobs.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
             batch = self._tried(lambda: self._batch_of(chunk))
             entry.reading_s = time.perf_counter() - begun
@@ -174,7 +176,7 @@ class Runner:
 
     def _stopped(self, job: str) -> _Stopped:
         """Return the stop flag of a job: shared by its chunks, and rarely checked."""
-        for entry in list(self._given.values()):
+        for entry in list(self._pending.values()):
             stopped = entry.stopped
             if stopped is not None and stopped.job == job and not stopped.is_stopped:
                 return stopped
@@ -182,7 +184,7 @@ class Runner:
 
     def _back(self, number: int, done: ChunkResult) -> None:
         """Save the result of a chunk. Never raises: the caller serves other jobs too."""
-        entry = self._given.pop(number)
+        entry = self._pending.pop(number)
         chunk = entry.chunk
         if done.complete:
             self._pace.note(chunk, len(done.rows), entry.reading_s + done.seconds)
@@ -210,7 +212,7 @@ class Runner:
                 self._jobs.remove_if_gone(chunk.job.id)
         elif job.phase in ("COMPLETED", "ERROR"):
             self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")
-            self._ended(job)
+            self._record_outcome(job)
         elif job.phase == "ABORTED":
             self._tell_end(chunk, "cancelled")
 
@@ -259,11 +261,11 @@ class Runner:
         return act()
 
     def _tell_end(self, chunk: Chunk, result: str) -> None:
-        if chunk.job.number in self._begun:
-            self._begun.discard(chunk.job.number)
+        if chunk.job.number in self._begun_jobs:
+            self._begun_jobs.discard(chunk.job.number)
             trace.point("JOB_END", job=chunk.job.id, rows=chunk.job.rows, result=result)
 
-    def _ended(self, job: JobRecord) -> None:
+    def _record_outcome(self, job: JobRecord) -> None:
         """Record in the catalogue how the prediction turned out."""
         self._pace.forget(job.number)
         self._jobs.remove_inputs(job)
@@ -310,7 +312,7 @@ class Runner:
 
 
 @dataclass
-class _Given:
+class _PendingChunk:
     """A chunk sent to the pool.
 
     Attributes:
@@ -386,13 +388,13 @@ class _Clock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._given: Counter[int] = Counter()
+        self._pending: Counter[int] = Counter()
         self._spans: dict[int, deque[tuple[float, float]]] = {}
 
     def enter(self, job: int) -> None:
         """Note that a chunk of a job was leased."""
         with self._lock:
-            self._given[job] += 1
+            self._pending[job] += 1
             self._spans.setdefault(job, deque(maxlen=SPANS))
 
     def add(self, job: int, seconds: float) -> float:
@@ -410,9 +412,9 @@ class _Clock:
     def leave(self, job: int) -> None:
         """Note that a chunk came back."""
         with self._lock:
-            self._given[job] -= 1
-            if not self._given[job]:
-                del self._given[job], self._spans[job]
+            self._pending[job] -= 1
+            if not self._pending[job]:
+                del self._pending[job], self._spans[job]
 
 
 def _is_of_all(error: CatalogError) -> bool:
@@ -427,7 +429,7 @@ def _named(chunk: Chunk) -> str:
     return f"job {chunk.job.id}: rows {chunk.first} to {chunk.last}"
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Return the start time of a process as the kernel states it; empty if there is none."""
     try:
         stat_text = Path(f"/proc/{pid}/stat").read_text()
@@ -441,6 +443,6 @@ def _is_dead(runner: str) -> bool:
     """Check whether a runner belongs to a process of this host that no longer exists."""
     try:
         host, pid, started, _ = runner.split(" ")
-        return host == this_host() and _started(int(pid)) != started
+        return host == this_host() and _start_time(int(pid)) != started
     except ValueError:
         return True

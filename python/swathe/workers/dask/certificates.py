@@ -35,11 +35,11 @@ def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
     if there is not None:
         raise OutputError(f"{there}: already exists; certificates are never overwritten")
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _signed("swathe pool", authority_key, days, None)
+    authority = _sign("swathe pool", authority_key, days, None)
     certificates = {AUTHORITY: (authority, authority_key)}
     for role in ROLES:
         key = ec.generate_private_key(ec.SECP256R1())
-        certificates[role] = _signed(f"swathe {role}", key, days, (authority, authority_key)), key
+        certificates[role] = _sign(f"swathe {role}", key, days, (authority, authority_key)), key
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return [
@@ -49,7 +49,7 @@ def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
         raise OutputError(f"{folder}: cannot write certificates: {error}") from error
 
 
-def _signed(
+def _sign(
     name: str,
     key: EllipticCurvePrivateKey,
     days: int,

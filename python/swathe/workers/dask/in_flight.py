@@ -120,11 +120,11 @@ class DividedBatch:
     def add(self, done: ChunkResult) -> ChunkResult | None:
         """Add the result of a part; return the result of the whole with the last part."""
         self.parts -= 1
-        self.done = done if self.done is None else _joined(self.done, done)
+        self.done = done if self.done is None else _join_results(self.done, done)
         return None if self.parts else self.done
 
 
-def _joined(one: ChunkResult, other: ChunkResult) -> ChunkResult:
+def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     return ChunkResult(
         RowTable.joined([RowTable.of(one.rows), RowTable.of(other.rows)]),
         one.seconds + other.seconds,

@@ -109,7 +109,7 @@ class DaskPool:
         # Read by other threads.
         self._lock = threading.Condition()
         self._room = 0
-        self._last_told = PoolStatus("dask", str(address), "not started", 0, [], [])
+        self._last_status = PoolStatus("dask", str(address), "not started", 0, [], [])
 
     @property
     def digest(self) -> str:
@@ -168,12 +168,12 @@ class DaskPool:
     def told(self) -> PoolStatus:
         """Return the state."""
         if self._thread is None or not self._thread.is_alive():
-            return self._last_told
+            return self._last_status
         future: concurrent.futures.Future[PoolStatus] = concurrent.futures.Future()
         with suppress(RuntimeError, TimeoutError):  # it has just ended
             self._loop.call_soon_threadsafe(lambda: future.set_result(self._state()))
             return future.result(TELL_S)
-        return self._last_told
+        return self._last_status
 
     # ---- In the loop
 
@@ -194,7 +194,7 @@ class DaskPool:
         while self._keeping:
             await asyncio.sleep(0.01)
         self._crew.end()
-        self._last_told = self._state()
+        self._last_status = self._state()
 
     async def _watch(self) -> None:
         """Stop batches that are to stop, and publish the state."""
@@ -234,11 +234,11 @@ class DaskPool:
                     flight.batch.job,
                 )
             finally:
-                self._loop.call_soon_threadsafe(self._kept)
+                self._loop.call_soon_threadsafe(self._save)
 
         self._keepers.submit(keep)
 
-    def _kept(self) -> None:
+    def _save(self) -> None:
         self._keeping -= 1
         self._count()
 

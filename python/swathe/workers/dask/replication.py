@@ -160,7 +160,7 @@ class Spreading:
         rooms = await self._rooms(blocks)
         _, bytes_per_s = crew.rates.peer
         plan = hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
-        refused = self._refused(plan, blocks)
+        refused = self._describe_refused(plan, blocks)
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
@@ -232,7 +232,7 @@ class Spreading:
         rooms = await asyncio.gather(*(crew.ask(each, ASK_S, member.room) for each in heirs))
         return {heir: room for heir, room in zip(heirs, rooms, strict=True) if room}
 
-    def _refused(self, plan: Plan, blocks: Sequence[Block]) -> str:
+    def _describe_refused(self, plan: Plan, blocks: Sequence[Block]) -> str:
         """Describe what is not handed over, and why."""
         sizes = {each.source: each.size for each in blocks}
         objects, size = Counter(plan.refused.values()), Counter[str]()

@@ -211,7 +211,7 @@ class Sending:
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
             self.moved = self.moved.with_done(result, near=flight.near)
-            if result.complete and _computed(flight, result):
+            if result.complete and _only_computed(flight, result):
                 predicted_s = self._predicted_s(flight.batch)
                 self._paces.learn(flight.batch.job, predicted_s, result.seconds)
             self.give_back(flight, result)
@@ -274,7 +274,7 @@ class Sending:
     async def look(self) -> None:
         """Stop the batches that are to stop."""
         flights = [each for each in self.flights if each.told_at is None]
-        flights_to_stop = await asyncio.to_thread(_asked_to_stop, flights)
+        flights_to_stop = await asyncio.to_thread(_flights_to_stop, flights)
         self._stop_flights([each for each in flights_to_stop if each[0] in self.flights])
         now = time.monotonic()
         for flight in list(self.flights):
@@ -304,7 +304,9 @@ class Sending:
             )
 
 
-def _asked_to_stop(flights: Sequence[PendingBatch]) -> list[tuple[PendingBatch, Exception | None]]:
+def _flights_to_stop(
+    flights: Sequence[PendingBatch],
+) -> list[tuple[PendingBatch, Exception | None]]:
     """Return the batches to stop, and those whose stop flag cannot be read, with the error."""
     flights_to_stop: list[tuple[PendingBatch, Exception | None]] = []
     for flight in flights:
@@ -317,7 +319,7 @@ def _asked_to_stop(flights: Sequence[PendingBatch]) -> list[tuple[PendingBatch, 
     return flights_to_stop
 
 
-def _computed(flight: PendingBatch, done: ChunkResult) -> bool:
+def _only_computed(flight: PendingBatch, done: ChunkResult) -> bool:
     """Check whether a batch's time is computing time: it fetched almost nothing."""
     fetched = done.bytes_moved + done.from_peers[0]
     return not flight.objects or fetched <= LITTLE * done.from_cache[0]

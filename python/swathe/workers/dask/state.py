@@ -138,10 +138,10 @@ class Crew:
         """Run a coroutine in the background until the loop ends."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._log_end)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _log_end(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("the pool: %s: %s", type(error).__name__, error, exc_info=error)

@@ -301,14 +301,14 @@ class WorkerState:
             _swathe.blocks_are_at(peers)
             result = run_batch(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody reads the timings here
-            return Worked(pickle.dumps(result), self._newly_held(batch), _swathe.peer_costs())
+            return Worked(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
         finally:
             with self._lock:
                 self._at_work -= 1
                 self._last = time.monotonic()
                 self._stopped.pop(key, None)
 
-    def _newly_held(self, batch: Batch) -> dict[str, int]:
+    def _new_holdings(self, batch: Batch) -> dict[str, int]:
         """Return the cached bytes of the batch's objects, and of some earlier ones if changed."""
         rows = RowTable.joined([batch.rows, *batch.inputs.values()])
         with self._lock:

@@ -249,7 +249,7 @@ class Placement:
             wait_s = member.queue.wait_s(now)
             if wait_s + work.seconds > least[0]:
                 continue
-            choice = _predicted(member, wait_s, needs, work.seconds, now)
+            choice = _predict(member, wait_s, needs, work.seconds, now)
             if now + choice.end_s > member.ends:
                 continue
             if (rank := choice.rank(behind)) < least:
@@ -438,7 +438,7 @@ def _remove(workers: dict[str, dict[str, Any]], source: str, worker: str) -> Non
         del workers[source]
 
 
-def _predicted(
+def _predict(
     member: _Member, wait_s: float, needs: list[_Need], seconds: float, now: float
 ) -> _Choice:
     """Predict a batch on a worker that is free after `wait_s`."""

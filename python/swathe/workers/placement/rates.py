@@ -35,7 +35,7 @@ class Rates:
     def __init__(self) -> None:
         """Start with the assumed values."""
         self._stores: Mapping[str, Speed] = {}
-        self._told: OrderedDict[str, Speed] = OrderedDict()
+        self._reports: OrderedDict[str, Speed] = OrderedDict()
         self._peer = NEAR
 
     def of_stores(self, stores: Mapping[str, Speed]) -> None:
@@ -49,19 +49,19 @@ class Rates:
         pairs = zip(SLOWEST, told, FASTEST, strict=True)
         if not all(isfinite(each) and min(a, b) <= each <= max(a, b) for a, each, b in pairs):
             return
-        self._told[worker] = told
-        self._told.move_to_end(worker)
-        if len(self._told) > TELLERS:
-            self._told.popitem(last=False)
+        self._reports[worker] = told
+        self._reports.move_to_end(worker)
+        if len(self._reports) > TELLERS:
+            self._reports.popitem(last=False)
         self._weigh()
 
     def forget(self, worker: str) -> None:
         """Forget the report of a lost worker; the last remaining report is kept."""
-        if len(self._told) > 1 and self._told.pop(worker, None) is not None:
+        if len(self._reports) > 1 and self._reports.pop(worker, None) is not None:
             self._weigh()
 
     def _weigh(self) -> None:
-        seconds, rates = zip(*self._told.values(), strict=True)
+        seconds, rates = zip(*self._reports.values(), strict=True)
         self._peer = median(seconds), median(rates)
 
     @property

@@ -106,7 +106,7 @@ class Simulation:
         self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
         self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), ComputeRates()
         self._workers: dict[str, Worker] = {}
-        self._joined = self._asked = self._busy = 0
+        self._joined = self._request_count = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
         self._source: Iterator[Batch] = iter(())
         self._pending: deque[Task] = deque()
@@ -114,7 +114,7 @@ class Simulation:
         self._dispatching = False
         self._free_at = 0.0
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
-        self._told = Tally()
+        self._tally = Tally()
 
     def run(self) -> Result:
         """Run to the end.
@@ -139,8 +139,8 @@ class Simulation:
             self._wires.now = self._now
             call(*arguments)
         for worker in self._workers.values():
-            self._told.worker_s += self._now - worker.since
-        return self._told.result(self._pool.workers, self._pool.threads, self._now)
+            self._tally.worker_s += self._now - worker.since
+        return self._tally.result(self._pool.workers, self._pool.threads, self._now)
 
     def _at(self, time: float, call: Callable[..., None], *given: Any) -> None:
         self._count += 1
@@ -167,8 +167,8 @@ class Simulation:
             self._pending.append(Task(next(self._source), self._now, False))
         return self._pending[0] if self._pending else None
 
-    def _done(self, task: Task) -> None:
-        tally, batch = self._told, task.batch
+    def _finish(self, task: Task) -> None:
+        tally, batch = self._tally, task.batch
         tally.done_at.append(self._now)
         tally.cuts.append(batch.cuts)
         tally.responses.append(self._now - task.asked_at)
@@ -218,8 +218,8 @@ class Simulation:
             task.from_store = batch.bytes
             self._wires.to_come += batch.bytes
         holders = self._placement.holders(batch.source)
-        self._told.of_held += bool(holders)
-        self._told.on_holder += worker.name in holders
+        self._tally.of_held += bool(holders)
+        self._tally.on_holder += worker.name in holders
         self._busy += not worker.flights
         worker.flights[task] = None
         if not placed.parked:
@@ -280,7 +280,7 @@ class Simulation:
         if not worker.flights:
             self._busy -= 1
             worker.idle_since = self._now
-        self._done(task)
+        self._finish(task)
         self._begin(worker)
         self._dispatch()
 
@@ -288,7 +288,7 @@ class Simulation:
 
     def _fetch(self, worker: Worker, task: Task) -> float:
         """Fetch what a batch needs; return when all of it has arrived."""
-        batch, tally, wires = task.batch, self._told, self._wires
+        batch, tally, wires = task.batch, self._tally, self._wires
         source, size = batch.source, batch.block_bytes
         have = worker.blocks.get(source, Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
@@ -372,7 +372,7 @@ class Simulation:
         giver = self._workers[max(holders, key=lambda name: holders[name])]
         blocks = giver.blocks.get(source, Blocks())
         end = self._wires.from_peer(heir.down, giver.up, blocks.bytes, blocks.ready_at)
-        self._told.peer_bytes += blocks.bytes
+        self._tally.peer_bytes += blocks.bytes
         self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
         return end
 
@@ -399,7 +399,7 @@ class Simulation:
             idle_since=self._now,
         )
         self._workers[name] = worker
-        self._told.most_workers = max(self._told.most_workers, len(self._workers))
+        self._tally.most_workers = max(self._tally.most_workers, len(self._workers))
         self._placement.join(name, pool.threads, pool.cache_bytes, ends=worker.ends)
         if pool.fails_s < inf:
             self._at(self._now + self._rng.expovariate(1 / pool.fails_s), self._lose, worker)
@@ -408,19 +408,19 @@ class Simulation:
         self._dispatch()
 
     def _come(self) -> None:
-        self._asked -= 1
+        self._request_count -= 1
         self._join()
 
     def _ask_worker(self) -> None:
-        self._asked += 1
+        self._request_count += 1
         self._at(self._now + self._pool.start_s, self._come)
 
     def _lose(self, worker: Worker) -> None:
         """End a worker at any point; its batches go elsewhere."""
         if worker.gone:
             return
-        self._told.lost += 1
-        self._told.lost_s += sum(self._now - task.begun_at for task in worker.running)
+        self._tally.lost += 1
+        self._tally.lost_s += sum(self._now - task.begun_at for task in worker.running)
         self._remove(worker, self._now)
         if self._growth is None:
             self._ask_worker()
@@ -428,7 +428,7 @@ class Simulation:
     def _remove(self, worker: Worker, end: float) -> None:
         worker.gone = True
         self._busy -= bool(worker.flights)
-        self._told.worker_s += end - worker.since
+        self._tally.worker_s += end - worker.since
         self._placement.leave(worker.name)
         del self._workers[worker.name]
         for task in reversed(worker.flights):
@@ -450,7 +450,7 @@ class Simulation:
             if self._pool.walltime_s < inf
             else 0,
         )
-        surplus = len(self._workers) + self._asked - self._growth.target(demand, self._now)
+        surplus = len(self._workers) + self._request_count - self._growth.target(demand, self._now)
         for _ in range(-surplus):
             self._ask_worker()
         if surplus > 0:

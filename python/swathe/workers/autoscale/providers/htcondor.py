@@ -44,7 +44,7 @@ class HTCondor(BatchSystem):
             # libraries.
             "executable = /bin/sh",
             f"arguments = {quoted(['-c', f'exec {shlex.join(command)}'])}",
-            f"environment = {quoted(_passed())}",
+            f"environment = {quoted(_passed_variables())}",
             "transfer_executable = false",
             'transfer_output_files = ""',
             "output = /dev/null",
@@ -70,7 +70,7 @@ class HTCondor(BatchSystem):
         attributes = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
         attributes += ",HoldReason,LastRejMatchReason"
         output = run(["condor_q", "-json", "-constraint", ours, "-attributes", attributes])
-        for job in _parsed(output):
+        for job in _parse_jobs(output):
             try:
                 name, number = str(job["JobBatchName"]), str(job["ClusterId"])
                 state, called = STATES[job["JobStatus"]]
@@ -96,7 +96,7 @@ def quoted(words: Sequence[str]) -> str:
     return '"' + " ".join(each).replace('"', '""').replace("$", "$(DOLLAR)") + '"'
 
 
-def _passed() -> list[str]:
+def _passed_variables() -> list[str]:
     """Return the variables passed to jobs: ours without tokens, and some common ones."""
     return [
         f"{name}={value}"
@@ -105,7 +105,7 @@ def _passed() -> list[str]:
     ]
 
 
-def _parsed(said: str) -> list[dict[str, Any]]:
+def _parse_jobs(said: str) -> list[dict[str, Any]]:
     """Parse the output of `condor_q`; it is empty if the queue is empty."""
     if not said.strip():
         return []
