@@ -60,21 +60,21 @@ class Clock:
     """Clock of one sender."""
 
     def __init__(self) -> None:
-        self._asked: deque[int] = deque(maxlen=KEPT)
-        self._kept: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        self._questions: deque[int] = deque(maxlen=KEPT)
+        self._best: deque[tuple[int, int]] = deque(maxlen=KEPT)
 
     def ask(self, now_ns: int) -> None:
         """Note that it was asked."""
-        self._asked.append(now_ns)
+        self._questions.append(now_ns)
 
     def answered(self, reply: Reply, now_ns: int) -> Estimate | None:
         """Take an answer; return `None` if there was no such question."""
-        if reply.asked_ns not in self._asked:
+        if reply.asked_ns not in self._questions:
             return None
-        self._asked.remove(reply.asked_ns)
+        self._questions.remove(reply.asked_ns)
         there_ns = reply.received_ns - reply.asked_ns
         back_ns = reply.sent_ns - now_ns
         # DATE has whole microseconds.
-        self._kept.append((max(there_ns - back_ns, 0), there_ns + back_ns))
-        round_trip_ns, twice_ns = min(self._kept)
+        self._best.append((max(there_ns - back_ns, 0), there_ns + back_ns))
+        round_trip_ns, twice_ns = min(self._best)
         return Estimate(twice_ns / 2e9, round_trip_ns / 2e9)

@@ -138,7 +138,7 @@ def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None
         last_begun=_last_begun(events, spans.unfinished),
         orphans=len(spans.orphans),
         dropped=_dropped(events),
-        damaged=events.damaged_count + _left_out(events),
+        damaged=events.damaged_count + _count_left_out(events),
         hosts=figures(events, time_ns),
         offsets=offsets,
         notes=notes,
@@ -282,7 +282,7 @@ def _dropped(events: Events) -> int:
     return int(np.nansum(numbers_of(events, "DROPPED")[rows]))
 
 
-def _left_out(events: Events) -> int:
+def _count_left_out(events: Events) -> int:
     """Count the events that collectors could not accept."""
     rows = np.isin(events.event.codes, event_codes(events, ["DAMAGED"]))
     kinds = ("DAMAGED", "LONG", "HALF")

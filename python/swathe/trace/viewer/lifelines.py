@@ -139,7 +139,7 @@ class Traced:
         """Make lines from their own events, one for each combination of ids."""
         mine = np.flatnonzero(own & (self.height >= 0))
         line, count = numbered([self.codes(name)[0][mine] for name in ids], len(mine))
-        return self._made(kind, mine, line, count, ids[-1])
+        return self._make_lines(kind, mine, line, count, ids[-1])
 
     def _targets(self) -> Lines:
         target, _ = self.codes("TARGET")
@@ -152,9 +152,9 @@ class Traced:
         ids = [job[mine], np.where(alone, host, none), np.where(alone, pid, none), target[mine]]
         line, count = numbered(ids, len(mine))
         points, of = self._joined(mine, line, count)
-        return self._made("target", mine, line, count, "TARGET", points, of)
+        return self._make_lines("target", mine, line, count, "TARGET", points, of)
 
-    def _made(
+    def _make_lines(
         self,
         kind: str,
         mine: Index,
@@ -214,7 +214,7 @@ class Traced:
         names = [stage_of(word)[0] in WITHIN for word in self.events.event.words]
         within = by_object & np.array(names, bool)[self.events.event.codes[shared]]
         pairs: list[tuple[Index, Index]] = []
-        own = _Own(self, mine, line, count)
+        own = _OwnEvents(self, mine, line, count)
         for which, ids in (
             (by_object & ~within, ("HOST", "PID", "OBJECT")),
             (within, ("THREAD", "HOST", "PID", "OBJECT")),
@@ -230,7 +230,7 @@ class Traced:
         return events[mask], lines[mask]
 
 
-class _Own:
+class _OwnEvents:
     """The own events of lines, and the shared events they join."""
 
     def __init__(self, traced: Traced, mine: Index, line: Index, count: int) -> None:

@@ -87,15 +87,15 @@ def _newest(events: Events, most: int) -> Events:
     return replace(
         events,
         time_ns=events.time_ns[-most:],
-        event=_used(events.event, most),
+        event=_used_words(events.event, most),
         fields={
-            name: _used(column, most) if isinstance(column, Coded) else column[-most:]
+            name: _used_words(column, most) if isinstance(column, Coded) else column[-most:]
             for name, column in events.fields.items()
         },
     )
 
 
-def _used(column: Coded, most: int) -> Coded:
+def _used_words(column: Coded, most: int) -> Coded:
     """Return the end of a column, with only the words in use."""
     codes = column.codes[-most:]
     there = np.zeros(len(column.words) + 1, bool)

@@ -123,7 +123,7 @@ class Growing:
             file = _Open(path)
         except FileNotFoundError:
             return  # missing for now
-        missed = [] if before is None else self._missed(path, before, file)
+        missed = [] if before is None else self._missed_files(path, before, file)
         for each in (*missed, file):
             self._files.setdefault(each.identity, each)
         named = self._named[path] = self._files[file.identity]
@@ -133,7 +133,7 @@ class Growing:
         for each in missed:
             each.renamed_s = time.monotonic()
 
-    def _missed(self, path: Path, before: _Open, now: _Open) -> list[_Open]:
+    def _missed_files(self, path: Path, before: _Open, now: _Open) -> list[_Open]:
         """Return the files that had this name since the last look and lost it."""
         files: dict[tuple[int, int], _Open] = {}
         ended_ns, bytes_ = before.modified_ns, now.size
