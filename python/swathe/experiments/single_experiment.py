@@ -90,7 +90,7 @@ def single(
             why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
             raise SettingsError(f"single.clients: none of them can run any case{why}")
         groups = _groups(cases)
-        results = _Found(cases, _Runs(settings, folder, program), notes, say)
+        results = _CaseRows(cases, _CaseRunner(settings, folder, program), notes, say)
         for turn in range(settings.repeats):
             say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
             # Each round begins with another case, so that a slow minute affects all.
@@ -158,13 +158,13 @@ def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
     return program, reasons
 
 
-class _Found:
+class _CaseRows:
     """Rows of the cases, round by round, and reasons for cases left out."""
 
     def __init__(
         self,
         cases: dict[Case, FramesInStore],
-        runs: _Runs,
+        runs: _CaseRunner,
         unable: dict[str, str],
         say: Callable[[str], None],
     ) -> None:
@@ -212,7 +212,7 @@ class _Found:
         return clients + [f"{case.name}: left out: {why}" for case, why in self._reasons.items()]
 
 
-class _Runs:
+class _CaseRunner:
     """Runs cases of one client in a process of their own."""
 
     def __init__(self, settings: Single, folder: Path, program: str) -> None:

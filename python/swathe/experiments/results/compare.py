@@ -134,10 +134,10 @@ def _sentences(rows: Sequence[Mapping[str, Any]], alpha: float) -> list[str]:
             f"{few[0]['case']}: too few samples to decide; with {len(rows)} cases {needed} are "
             "needed in each run (more rounds, longer levels)."
         )
-    return texts + [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better]
+    return texts + [f"{row['case']}: {row['verdict']}, {_describe(row)}." for row in worse + better]
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _describe(row: Mapping[str, Any]) -> str:
     if 0 < row["ratio"] < np.inf:
         return f"{row['ratio']:.3g} times ({row['low']:.3g} to {row['high']:.3g})"
     return f"from {row['first']:.3g} to {row['second']:.3g} {row['unit']}"
