@@ -608,7 +608,7 @@ def test_ramp_asks_a_portal(tmp_path: Path) -> None:
         study = ramp(asked, tmp_path)
         (row,) = study.table
         assert row["answers"] > 3 and row["failed"] == 0
-        with pytest.raises(NotFoundError, match="no images"):
+        with pytest.raises(NotFoundError, match="expected images of at least"):
             portal_paths(replace(asked, size=5000))
 
 
