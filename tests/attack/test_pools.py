@@ -146,7 +146,7 @@ def test_a_scheduler_renews_what_is_no_longer_good(state: Path) -> None:
     old = state / "pools" / "loopback-8786"
     old.parent.mkdir(mode=0o700, parents=True)
     make_certificates(old, -1)
-    with pytest.raises(SettingsError, match="is good from"):
+    with pytest.raises(SettingsError, match="valid only from"):
         security_for(HERE, None, "worker")
     assert security_for(HERE, None, "scheduler") is not None
     assert security_for(HERE, None, "worker") is not None
@@ -166,7 +166,9 @@ def test_a_folder_that_others_may_enter_is_refused(state: Path, name: str, mode:
 def test_a_folder_of_another_user_is_refused(state: Path, name: str) -> None:
     security_for(HERE, None, "scheduler")
     os.chown(state / name, NOBODY, NOBODY)
-    with pytest.raises(SettingsError, match="expected a folder of your own, found another's"):
+    with pytest.raises(
+        SettingsError, match="expected a folder of your own, found one of another user"
+    ):
         security_for(HERE, None, "worker")
 
 
@@ -182,10 +184,10 @@ def test_a_link_in_place_of_the_folder_is_refused(state: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "mode", "message"),
     [
-        ("worker.key", 0o640, "others may read it"),
-        ("worker.key", 0o604, "others may read it"),
-        ("ca.pem", 0o664, "others may change it"),
-        (".", 0o777, "others may change it"),
+        ("worker.key", 0o640, "other users can read it"),
+        ("worker.key", 0o604, "other users can read it"),
+        ("ca.pem", 0o664, "other users can change it"),
+        (".", 0o777, "other users can change it"),
     ],
 )
 def test_files_that_others_may_read_or_change_are_refused(
@@ -210,7 +212,7 @@ def test_a_key_of_another_user_is_refused(tmp_path: Path) -> None:
 def test_where_none_can_be_made_it_is_said(state: Path) -> None:
     state.parent.mkdir()
     state.write_text("a file")
-    with pytest.raises(SettingsError, match="cannot make certificates: Not a directory"):
+    with pytest.raises(SettingsError, match="cannot create certificates: Not a directory"):
         security_for(HERE, None, "worker")
 
 

@@ -153,7 +153,7 @@ def test_roots_are_folders_that_exist(store: Path, roots: str) -> None:
 
 
 def test_roots_are_of_folders_alone(store: Path) -> None:
-    with pytest.raises(StoreSettingsError, match="that are folders of this machine"):
+    with pytest.raises(StoreSettingsError, match="that are local folders"):
         add_store("far", "https://archive.example/data", roots=str(store))
 
 

@@ -258,7 +258,7 @@ def test_a_damaged_job_ends_and_others_go_on(catalog: Catalog) -> None:
     job = catalog.job(damaged.id)
     assert job.phase == "ERROR"
     assert f"job {damaged.number}: " in str(job.failure)
-    assert "no row at position 9" in str(job.failure)
+    assert "expected a row at position 9, found none" in str(job.failure)
 
 
 def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:

@@ -288,7 +288,7 @@ def test_newer_database_is_refused(url: str) -> None:
 
 def test_database_of_another_program_is_refused_and_left_alone(url: str) -> None:
     execute(url, "CREATE TABLE stores (bread TEXT)")
-    with pytest.raises(errors.CatalogError, match="no catalogue of Swathe: it has a table 'stores"):
+    with pytest.raises(errors.CatalogError, match="not a Swathe catalogue: it has a table 'stores"):
         Catalog.open(url)
     engine = sqlalchemy.create_engine(url)
     assert sqlalchemy.inspect(engine).get_table_names() == ["stores"]
@@ -675,7 +675,7 @@ def test_one_root_has_one_text(given: str, root: str) -> None:
         ("roots", "/data", None, {}, "URL scheme"),
         ("ok", "data", None, {}, "absolute path"),
         ("ok", "", None, {}, "absolute path"),
-        ("ok", "ftp://host/x", None, {}, "ftp:// is not known"),
+        ("ok", "ftp://host/x", None, {}, "ftp:// is not a known scheme"),
         ("ok", "file://host/x", None, {}, "file:///absolute/path"),
         ("ok", "file:x", None, {}, "absolute path"),
         ("ok", "/a\0b", None, {}, "null"),

@@ -127,7 +127,7 @@ def test_what_is_not_there_is_told(catalog: Catalog) -> None:
 
 def test_a_store_that_holds_a_dataset_stays(catalog: Catalog) -> None:
     catalog.add_dataset("dr17", "survey", "", None)
-    with pytest.raises(errors.StoreSettingsError, match="the dataset 'dr17' lies in the store"):
+    with pytest.raises(errors.StoreSettingsError, match="the dataset 'dr17' is in the store"):
         catalog.remove_store("survey")
     catalog.remove_store("mirror")
     catalog.remove_dataset("dr17")

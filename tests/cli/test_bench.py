@@ -65,9 +65,9 @@ def test_an_output_that_cannot_be_is_told_before_anything_is_measured(
     words = ["buffer", "--store", survey / "frame-000001.fit"]
     with pytest.raises(OutputError, match="file: exists and is not a folder"):
         invoke(*words, "-o", tmp_path / "file")
-    with pytest.raises(SettingsError, match="other: has results of 'region'"):
+    with pytest.raises(SettingsError, match=r"other: expected results of .*, found 'region'"):
         invoke(*words, "-o", tmp_path / "other")
-    with pytest.raises(SettingsError, match="other: has results of 'region'"):
+    with pytest.raises(SettingsError, match=r"other: expected results of .*, found 'region'"):
         invoke("compare", tmp_path / "other", tmp_path / "other", "-o", tmp_path / "other")
 
 

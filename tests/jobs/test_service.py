@@ -682,7 +682,7 @@ def test_who_follows_a_job_that_waits_reads_its_next_row_alone(
 
     monkeypatch.setattr(catalog, "job_rows", job_rows)
     jobs.close()
-    with pytest.raises(JobError, match="cannot be followed"):
+    with pytest.raises(JobError, match="could not be completed"):
         list(jobs.archive(job.id, "tar"))
     assert read == [1]
     jobs.cancel(job.id)

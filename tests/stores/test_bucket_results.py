@@ -365,7 +365,7 @@ def test_what_goes_into_stacks_is_cut_again_where_it_is_lost(
         job = ended(jobs, job)
         (failed,) = jobs.rows(job.id, status="error")
         assert failed.number == 3
-        assert failed.reason.startswith("1: its pixels are gone, and cannot be cut again: ")
+        assert failed.reason.startswith("1: its pixels no longer exist and cannot be cut again: ")
         assert [path.name for path in sorted(inputs.iterdir())] == ["0.npy", "2.npy"]
         (tmp_path / "away").rename(tmp_path / "f1.fits")
         job = ended(jobs, jobs.resume(job.id))

@@ -209,7 +209,7 @@ def test_only_who_has_the_token_is_heard(tmp_path: Path) -> None:
             # At once: what comes after the refusal is reset.
             more = event(1, 1).decode()
             with fake(collector.address, f"SWATHE-TRACE 1 node7 1 {wrong}\n{more}") as each:
-                assert each.answer() == b"NO the token is another one\n"
+                assert each.answer() == b"NO the token does not match\n"
                 assert each.answer() == b""
         with fake(collector.address, f"SWATHE-TRACE 1 node7 1 {TOKEN}\n") as each:
             assert each.answer() == b"OK\n"
@@ -246,7 +246,7 @@ def test_beyond_this_machine_a_token_is_needed(tmp_path: Path) -> None:
         tmp_path / "run.ulm", host="0.0.0.0", token=TOKEN, warn=said.append
     ) as collector:
         (plain,) = said
-        assert plain.startswith(f"{collector.address}: events and the token come in plain text")
+        assert plain.startswith(f"{collector.address}: events and the token are sent in plain text")
         assert TOKEN not in plain
         port = collector.address.rpartition(":")[2]
         with fake(f"tcp://127.0.0.1:{port}", f"SWATHE-TRACE 1 a 1 {TOKEN}\n") as each:
@@ -286,7 +286,7 @@ def test_garbage_is_left_out_counted_and_told(tmp_path: Path) -> None:
     assert (told["NL.EVNT"], told["SENDER"]) == ("DAMAGED", "node7:4711")
     assert (told["DAMAGED"], told["LONG"], told["HALF"]) == (str(len(bad)), "1", "1")
     assert said == [
-        "node7:4711: sent a line that is no event",
+        "node7:4711: sent a line that is not an event",
         "node7:4711: sent a line of more than 65536 bytes",
         "node7:4711: sent half a line at the end",
     ]
@@ -331,8 +331,8 @@ def test_senders_that_vanish_or_never_speak(
         event(1, 1),
         event(2, 1),
     ]
-    assert any("node8:1: its connection broke" in text for text in said)
-    assert any("did not say who it is" in text for text in said)
+    assert any("node8:1: the connection broke" in text for text in said)
+    assert any("did not identify itself" in text for text in said)
 
 
 def test_more_senders_than_allowed_are_told(
@@ -343,7 +343,7 @@ def test_more_senders_than_allowed_are_told(
         with fake(collector.address) as first, fake(collector.address) as second:
             assert (first.answer(), second.answer()) == (b"OK\n", b"OK\n")
             with fake(collector.address) as third:
-                assert third.answer() == b"NO there are 2 senders already\n"
+                assert third.answer() == b"NO expected at most 2 senders, found more\n"
         wait_until(lambda: not collector.senders)
         with fake(collector.address) as again:
             assert again.answer() == b"OK\n"
@@ -382,7 +382,7 @@ def test_warnings_are_bounded(tmp_path: Path) -> None:
                 each.answer()
         assert collector.stop().refused == collect.MOST_WARNINGS + 5
     assert len(said) == collect.MOST_WARNINGS + 1
-    assert said[-1] == "more of this is only counted"
+    assert said[-1] == "further warnings are only counted"
 
 
 def answer_clocks(sender: Fake, ahead_ns: int, delay_s: Iterable[float]) -> None:
@@ -605,7 +605,7 @@ def test_a_full_disk_is_said_and_what_is_lost_is_counted() -> None:
         wait_until(lambda: said)
         counts = collector.stop()
     assert counts.lost >= 2
-    assert said[0] == "/dev/full: No space left on device; trying again"
+    assert said[0] == "/dev/full: No space left on device; retrying"
 
 
 def test_an_end_while_the_disk_blocks_does_not_hang(

@@ -867,7 +867,7 @@ def test_picture_shows_the_lines(tmp_path: Path) -> None:
             blue = np.asarray(picture.convert("RGB")).astype(int)
         # The colour of what is done: more blue than red by far.
         assert ((blue[..., 2] - blue[..., 0]) > 60).sum() > 2000
-    with pytest.raises(OutputError, match=r"a picture is \*.png or \*.svg"):
+    with pytest.raises(OutputError, match=r"expected \*.png or \*.svg"):
         save(figure(traced, "run"), tmp_path / "x.gif")
 
 

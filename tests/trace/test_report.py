@@ -392,7 +392,7 @@ def test_stores_are_set_against_their_profiles() -> None:
     assert lake.expected_bytes_per_s == pytest.approx(100e6)
     assert (other.name, other.failed) == ("other", 1)
     assert other.profiled_bytes_per_s is other.expected_bytes_per_s is None
-    assert any("other: has no profile" in note for note in report.notes)
+    assert any("other: no profile" in note for note in report.notes)
 
 
 def test_time_under_way_counts_once() -> None:

@@ -541,7 +541,7 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     packed_run.write_bytes(gzip.compress(run.read_bytes()))
     for wrong, said in (
         ((run, "--kind", "tile"), "must be target, object"),
-        ((run, "--png", tmp_path / "a.gif"), "a picture is"),
+        ((run, "--png", tmp_path / "a.gif"), "expected *.png or *.svg"),
         ((run, "--output", tmp_path / "no" / "a.html"), "does not exist"),
         ((run, "--png", tmp_path / "b.png", "--loads", "x"), "there is no 'x'"),
         ((run, "--png", tmp_path / "b.png", "--events", "CUT_END,x"), "there is no 'x'"),

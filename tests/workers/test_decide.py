@@ -500,9 +500,9 @@ def test_workers_that_end_soon_do_not_hide_the_others() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda placement: placement.join("w0", 1, 0), "w0: it is here already"),
+        (lambda placement: placement.join("w0", 1, 0), "w0: already in the pool"),
         (lambda placement: placement.join("x", 0, 0), "x: threads: expected at least 1, found 0"),
-        (lambda placement: placement.place(1, work("a"), 0.0), "1: it is placed already"),
+        (lambda placement: placement.place(1, work("a"), 0.0), "1: already placed"),
         (lambda _: Placement(Prices(), ahead=0), "ahead: expected at least 1, found 0"),
     ],
 )

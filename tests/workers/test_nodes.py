@@ -228,4 +228,6 @@ def test_workers_without_certificates_of_the_pool_are_turned_away(
         wait_until(lambda: "(NonZeroExitCode)" in pool.told().grown.trouble)  # type: ignore[union-attr]
         assert pool.told().workers == []
         [first, *_] = rig.folder.glob("*.said")
-        assert "the certificates are not of one authority" in " ".join(first.read_text().split())
+        assert "the certificates are of different authorities" in " ".join(
+            first.read_text().split()
+        )

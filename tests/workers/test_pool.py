@@ -357,7 +357,7 @@ def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     told = pool.told()
     (member,) = told.workers
     assert told.batches == member.busy + member.waiting == LANES + READY
-    with pytest.raises(JobError, match="still at work"):
+    with pytest.raises(JobError, match="still running"):
         pool.stop(0.01)
     go.set()
     assert {at_work.next()[0] for _ in range(LANES + READY)} == set(range(LANES + READY))
@@ -406,7 +406,7 @@ def test_what_cannot_be_kept_ends_no_thread(
         assert {came.get(timeout=PATIENCE_S) for _ in range(6)} == set(range(6))
     finally:
         pool.stop(PATIENCE_S)
-    assert sum("cannot be kept" in each.getMessage() for each in caplog.records) == 4
+    assert sum("its result cannot be saved" in each.getMessage() for each in caplog.records) == 4
 
 
 def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
@@ -485,8 +485,8 @@ def test_a_fault_in_the_loop_begins_anew(
         assert at_work.next()[1].complete
         assert pool.told().trouble == ""
     told = [each.getMessage() for each in caplog.records]
-    assert sum("trying again in 0.5 s" in each for each in told) == 1
-    assert sum("trying again in 1 s" in each for each in told) == 1
+    assert sum("next attempt in 0.5 s" in each for each in told) == 1
+    assert sum("next attempt in 1 s" in each for each in told) == 1
 
 
 def test_a_batch_that_cannot_be_given_again_fails_alone(

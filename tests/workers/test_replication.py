@@ -161,7 +161,7 @@ def test_what_is_refused_is_told(
 def test_one_that_held_nothing_goes_at_once() -> None:
     told = parting(Asked({"w1": 10**9}), {})
     assert (told.state, told.refused) == ("gave nothing", "")
-    assert told.summary == "leaver left: it held nothing that others lack"
+    assert told.summary == "leaver left: it had cached nothing that others lack"
 
 
 def test_goodbyes_are_told_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ def test_goodbyes_are_told_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("told", "summary"),
     [
-        (HandOver("w", "finishing"), "w is leaving: it finishes what it was given"),
+        (HandOver("w", "finishing"), "w is leaving: it finishes its batches"),
         (
             HandOver("w", "handing over", ("a", "b"), 1, 1024),
             "w is leaving: it has handed over 1 object, 1 KiB so far to a, b",
@@ -194,7 +194,7 @@ def test_goodbyes_are_told_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             HandOver("w", "broken off", ("a",)),
-            "w was gone too early: it had handed over 0 objects, 0 B to a",
+            "w was lost too early: it had handed over 0 objects, 0 B to a",
         ),
         (
             HandOver("w", "gave nothing", refused="2 objects, 9 B: no room"),
@@ -265,5 +265,5 @@ def test_one_that_is_to_end_joins_nobody_again() -> None:
     here.end()
     # Whatever it is told, and by whom.
     joined = here.join(pickle.dumps(None))
-    assert joined.refused.endswith("is to end")
+    assert joined.refused.endswith("is ending")
     assert not here.has_portal

@@ -123,7 +123,7 @@ def test_a_job_whose_rows_are_damaged_fails_alone(jobs: Jobs, two: tuple[Job, Jo
         damage = update(JobBlockTable).where(JobBlockTable.job == number)
         session.execute(damage.values(asked=b"no rows"))
     with running(jobs):
-        assert_one_fails(jobs, two, "nothing of it can be given out: JSONDecodeError: ")
+        assert_one_fails(jobs, two, "its rows cannot be leased: JSONDecodeError: ")
 
 
 def test_a_job_whose_prediction_makes_no_sense_fails_alone(
@@ -133,7 +133,7 @@ def test_a_job_whose_prediction_makes_no_sense_fails_alone(
         damage = update(JobTable).where(JobTable.id == two[0].id)
         session.execute(damage.values(predicted={"hours": 1}))
     with running(jobs):
-        assert_one_fails(jobs, two, "nothing of it can be given out: KeyError: 'seconds'")
+        assert_one_fails(jobs, two, "its rows cannot be leased: KeyError: 'seconds'")
 
 
 def test_a_batch_that_cannot_be_made_fails_its_job(
@@ -208,7 +208,7 @@ def test_what_is_done_is_kept_when_the_catalogue_is_back(
     with running(jobs) as runner:
         wait_for(jobs, lambda: len(tries) > 2 * dispatch.TRIES)
         # Nobody looks at the database any more: it is told all the same.
-        wait_for(jobs, lambda: "what is done cannot be kept: " in runner.trouble)
+        wait_for(jobs, lambda: "results cannot be saved: " in runner.trouble)
         assert str(error.orig) in runner.trouble
         back.set()
         assert [ended(jobs, each).phase for each in two] == ["COMPLETED"] * 2
@@ -228,7 +228,7 @@ def test_what_the_database_will_never_do_fails_its_job(
     error: DBAPIError,
 ) -> None:
     number = jobs.catalog.job(two[0].id).number
-    take, finish = leases._taken, Catalog.finish_chunk
+    take, finish = leases._lease_chunk, Catalog.finish_chunk
 
     def taken(session: Session, job: int, *given: Any) -> Chunk | None:
         if where == "taken" and job == number:
@@ -245,7 +245,7 @@ def test_what_the_database_will_never_do_fails_its_job(
             raise told_as(error)
         return finish(catalog, chunk, done)
 
-    monkeypatch.setattr(leases, "_taken", taken)
+    monkeypatch.setattr(leases, "_lease_chunk", taken)
     monkeypatch.setattr(dispatch, "batch_of", made)
     monkeypatch.setattr(Catalog, "finish_chunk", finished)
     with running(jobs):
@@ -261,7 +261,7 @@ def test_a_database_that_is_full_or_read_only_fails_no_job(
     where: str,
     error: DBAPIError,
 ) -> None:
-    take, numbers = leases._taken, count()
+    take, numbers = leases._lease_chunk, count()
 
     def taken(*given: Any) -> Chunk | None:
         if where == "taken" and not next(numbers):
@@ -273,7 +273,7 @@ def test_a_database_that_is_full_or_read_only_fails_no_job(
             raise told_as(error)
         return batch_of(catalog, chunk)
 
-    monkeypatch.setattr(leases, "_taken", taken)
+    monkeypatch.setattr(leases, "_lease_chunk", taken)
     monkeypatch.setattr(dispatch, "batch_of", made)
     with running(jobs) as runner:
         wait_for(jobs, lambda: str(error.orig) in runner.trouble)
@@ -389,7 +389,7 @@ def test_the_giver_goes_on_and_tells_what_was_wrong(
         broken.set()
         assert [ended(jobs, each).phase for each in two] == ["COMPLETED"] * 2
         wait_for(jobs, lambda: not runner.trouble)
-    assert runner.trouble == "swathe-jobs-giver: is not running"
+    assert runner.trouble == "swathe-jobs-giver: not running"
     (record, *_) = [
         each for each in caplog.records if each.name == "swathe.workers.restarting_thread"
     ]
@@ -460,7 +460,7 @@ def test_pauses_grow_while_nothing_succeeds(caplog: pytest.LogCaptureFixture) ->
 
     ending = Impatient()
     thread = Lasting("a thread", turn, ending)
-    assert thread.trouble == "a thread: is not running"
+    assert thread.trouble == "a thread: not running"
     thread.start()
     assert thread.join(PATIENCE_S)
     assert waited == [0.5, 1.0, 2.0, 0.5]

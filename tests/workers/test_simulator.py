@@ -280,9 +280,9 @@ def test_walltime_loses_no_work_where_batches_are_short() -> None:
 
 
 def test_workers_that_end_before_a_batch_does_are_told() -> None:
-    with pytest.raises(StuckError, match="none of 10 batches left was done"):
+    with pytest.raises(StuckError, match="none of 10 remaining batches has finished"):
         run(listed(10, seconds=60.0), replace(POOL, walltime_s=30.0))
-    with pytest.raises(StuckError, match="workers end before one is"):
+    with pytest.raises(StuckError, match="workers end before a batch does"):
         run(listed(10, seconds=1e5), replace(POOL, fails_s=1.0))
 
 
@@ -375,7 +375,7 @@ def test_file_is_read(tmp_path: Path) -> None:
     [
         ("", "expected the columns object, bytes, seconds, found none"),
         ("object,size\na,1\n", "found object, size"),
-        ("object,bytes,seconds\n", "it has no rows"),
+        ("object,bytes,seconds\n", "expected at least one row, found none"),
         ("object,bytes,seconds\na,1,1\na,x,1\n", "line 3: expected .* found 'a', 'x' and '1'"),
         ("object,bytes,seconds\na,1,nan\n", "line 2"),
         ("object,bytes,seconds\na,0,1\n", "line 2"),

@@ -1,11 +1,11 @@
-"""The catalogue: what Swathe knows of stores, kept in SQL between runs.
+"""The catalogue: an SQL database of stores, measurements, datasets and jobs.
 
 >>> from swathe.catalog import Catalog
 >>> with Catalog.open() as catalog:
 ...     catalog.add_store("survey", "https://archive.example/dr17")
 ...     catalog.store("survey").url
 
-Rules: no credential enters it; every time is in UTC; every history is bounded.
+Rules: it stores no credentials; all times are in UTC; every history is bounded.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first asked for."""
+    """Import a name on first use."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)

@@ -1,4 +1,4 @@
-"""The catalogue as users see it: one database, one mixin for each subject."""
+"""The catalogue for users: one database, one mixin per subject."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Catalog(
     Demand,
     Workers,
 ):
-    """Stores, what was measured, how predictions came out, datasets, users' tokens, jobs, workers.
+    """Stores, measurements, outcomes of predictions, datasets, tokens, jobs and workers.
 
-    One may be shared by threads, not by processes: each opens its own. Every method raises
-    `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.
+    Safe to share between threads, not between processes: each opens its own. Every method raises
+    `CatalogError` if the database cannot be used: locked, read-only, full or unreachable.
     """

@@ -1,7 +1,8 @@
-"""Opening a database, reading and writing it, and saying what went wrong.
+"""Opening, reading and writing of a database, and its errors.
 
-Opening reads one row where the tables are up to date; else they are made or changed, in one
-transaction under a lock, so that processes may open a new database at once and die at any time.
+Opening reads one row if the tables are up to date. Otherwise the tables are created or migrated, in
+one transaction under a lock. So several processes may open a new database at once, and may die at
+any time.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from typing import Self
 
 BUSY_S = 30
-"""How long to wait for the locks of others."""
+"""Seconds to wait for locks."""
 CONNECT_S = 10
 SMALLEST_SQLITE_BYTES = 512
-"""Files shorter than one page SQLite takes for empty, and writes over."""
+"""SQLite treats a file shorter than one page as empty, and overwrites it."""
 MIGRATION_LOCK = 0x53574154484501
 _SECRET_PARAMETER = re.compile(r"pass|secret|token|key|pwd", re.IGNORECASE)
 
@@ -47,10 +48,10 @@ class Database:
             self._engine = _engine(url)
         except ImportError as error:
             hint = "pip install 'swathe[postgres]'"
-            raise CatalogError(self._told(f"{error}; try: {hint}")) from error
-        # Same pool, other transactions: see _begin.
+            raise CatalogError(self._message_of(f"{error}; try: {hint}")) from error
+        # The same pool, other transactions: see _begin.
         self._writer = self._engine.execution_options(swathe_write=True)
-        # What several statements read goes together: with SQLite's log it does anyway.
+        # Statements of one read see the same state; with SQLite's write-ahead log they do anyway.
         self._reader = (
             self._engine
             if self._on_sqlite
@@ -61,13 +62,13 @@ class Database:
     def open(cls, url: str | None = None) -> Self:
         """Open the database of an SQLAlchemy URL, `sqlite:///...` or `postgresql+psycopg://...`.
 
-        Without one: that of `default_url()`. What is missing is made.
+        The default is `default_url()`. A missing database is created.
 
         Raises:
-            CatalogError: where it cannot be opened, is no database, or not one of Swathe, or is
-                from a newer Swathe.
+            CatalogError: If it cannot be opened, is not a Swathe database, or was made by a newer
+                Swathe.
         """
-        parsed = _parsed(url or default_url())
+        parsed = _parse_url(url or default_url())
         if parsed.get_backend_name() == "sqlite":
             _make_room(parsed)
         database = cls(parsed)
@@ -80,7 +81,7 @@ class Database:
         return database
 
     def close(self) -> None:
-        """Let go of the database. It may be used again, and then connects anew."""
+        """Close the connections. A later use connects again."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -100,13 +101,13 @@ class Database:
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:
-        """Give a session that sees the database as it is at the first look."""
+        """Yield a session that sees the database as of its first statement."""
         with self._errors(), Session(self._reader) as session:
             yield session
 
     @contextmanager
     def _writing(self) -> Iterator[Session]:
-        """Give a session for one transaction: all of it or nothing."""
+        """Yield a session for one transaction: all of it or nothing."""
         with self._errors(), Session(self._writer) as session, session.begin():
             yield session
 
@@ -119,29 +120,29 @@ class Database:
         except (SQLAlchemyError, sqlite3.Error) as error:
             cause = error.__cause__ if isinstance(error.__cause__, ValueError | TypeError) else None
             if cause is not None:
-                # A value that no column takes is no fault of the database.
+                # A value that no column accepts is not an error of the database.
                 raise cause from None
             raise self._error(error, error) from error
 
     def _error(self, error: BaseException, said: object) -> CatalogError:
-        """Give what to raise, which says what to do where waiting does not help."""
+        """Return the error to raise; it says what to do if waiting does not help."""
         todo = remedy(error, self._engine.url.database if self._on_sqlite else None)
         if todo is None:
-            return CatalogError(self._told(said))
-        return CatalogSetupError(f"{self._told(said)}; {todo}")
+            return CatalogError(self._message_of(said))
+        return CatalogSetupError(f"{self._message_of(said)}; {todo}")
 
-    def _told(self, what: object) -> str:
-        said = " ".join(str(what).split()) or type(what).__name__
+    def _message_of(self, what: object) -> str:
+        text = " ".join(str(what).split()) or type(what).__name__
         for secret in self._secrets:
-            said = said.replace(secret, "***")
-        return f"{self._shown}: {said}"
+            text = text.replace(secret, "***")
+        return f"{self._shown}: {text}"
 
     def check_writable(self) -> None:
-        """See whether all tables can be written, before anything is done that is to be kept there.
+        """Check that all tables can be written, before work whose results go there.
 
         Raises:
-            CatalogSetupError: where they cannot.
-            CatalogError: where the database cannot be used now.
+            CatalogSetupError: If they cannot.
+            CatalogError: If the database cannot be used now.
         """
         with self._writing() as session:
             for table in Base.metadata.sorted_tables:
@@ -158,37 +159,37 @@ class Database:
             if not self._on_sqlite:
                 lock = text("SELECT pg_advisory_xact_lock(:number)")
                 connection.execute(lock, {"number": MIGRATION_LOCK})
-            # Others may have done it while we waited.
+            # Another process may have done it while this one waited.
             if not self._is_up_to_date(connection):
                 _migrate(connection)
 
     def _is_up_to_date(self, connection: Connection) -> bool:
-        # Asked for once: others may be making them.
+        # One query for all: another process may be creating them.
         tables = set(sqlalchemy.inspect(connection).get_table_names())
         if VERSION_TABLE not in tables:
             clash = tables if self._on_sqlite else tables & set(Base.metadata.tables)
             if clash:
                 raise CatalogError(
-                    self._told(f"is no catalogue of Swathe: it has a table {min(clash)!r}")
+                    self._message_of(f"not a Swathe catalogue: it has a table {min(clash)!r}")
                 )
             return False
         try:
-            found = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).one()
+            version = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).one()
         except NoResultFound:
             return False
-        if found not in REVISIONS:
+        if version not in REVISIONS:
             raise CatalogError(
-                self._told(
-                    f"was made by a newer Swathe: its tables have version {found}, this one knows "
+                self._message_of(
+                    f"made by a newer Swathe: its tables have version {version}, this one knows "
                     f"them up to {REVISIONS[-1]}"
                 )
             )
-        return bool(found == REVISIONS[-1])
+        return bool(version == REVISIONS[-1])
 
     def _keep_a_log(self) -> None:
-        """Let readers go on while someone writes: a write-ahead log.
+        """Let readers continue while someone writes: a write-ahead log.
 
-        The change needs the file for itself, and SQLite does not wait for that.
+        The change needs exclusive access to the file, and SQLite does not wait for that.
         """
         limit = time.monotonic() + BUSY_S
         while True:
@@ -203,19 +204,19 @@ class Database:
                 time.sleep(0.02)
 
 
-def _parsed(url: str) -> sqlalchemy.URL:
+def _parse_url(url: str) -> sqlalchemy.URL:
     hint = "a database's URL is sqlite:////absolute/path or postgresql+psycopg://user@host/name"
     try:
         parsed = sqlalchemy.make_url(url)
     except (ArgumentError, ValueError, TypeError):
-        # The cause may hold the password.
+        # The cause may contain the password.
         raise CatalogError(f"the database's URL cannot be read; {hint}") from None
     match parsed.drivername:
         case "sqlite" | "sqlite+pysqlite":
             if parsed.database in (None, "", ":memory:") or parsed.host:
                 raise CatalogError("the catalogue needs a file: sqlite:////absolute/path")
         case "postgresql" | "postgres" | "postgresql+psycopg":
-            # With an @ of the password that is not written as %40, its end would be shown.
+            # If an @ in the password is not written as %40, the end of the password would be shown.
             if "@" in f"{parsed.host}{parsed.database}" or not parsed.database:
                 raise CatalogError(
                     "the database's URL cannot be read: it lacks the name of a database, or its "
@@ -228,11 +229,11 @@ def _parsed(url: str) -> sqlalchemy.URL:
 
 
 def _secrets(url: sqlalchemy.URL) -> list[str]:
-    found = [str(url.password)] if url.password else []
+    secrets = [str(url.password)] if url.password else []
     for name, value in url.query.items():
         if _SECRET_PARAMETER.search(name):
-            found += [value] if isinstance(value, str) else value
-    return [secret for secret in found if secret]
+            secrets += [value] if isinstance(value, str) else value
+    return [secret for secret in secrets if secret]
 
 
 def _shown(url: sqlalchemy.URL) -> str:
@@ -264,7 +265,7 @@ def _engine(url: sqlalchemy.URL) -> Engine:
         event.listen(engine, "begin", _begin)
         return engine
     waits = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_S}
-    # Whoever waited for another's row or lock has to see what it did.
+    # A transaction that waited for a row or lock must see its new state.
     engine = sqlalchemy.create_engine(
         url, connect_args=waits, pool_pre_ping=True, isolation_level="READ COMMITTED"
     )
@@ -279,14 +280,14 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _without_compiling(connection: Any, _record: object) -> None:
-    # PostgreSQL would compile a search for 0.1 s that takes 2 ms.
+    # PostgreSQL would spend 0.1 s on compiling a search that takes 2 ms.
     with connection.cursor() as cursor:
         cursor.execute("SET jit = off")
     connection.commit()
 
 
 def _begin(connection: Connection) -> None:
-    # A transaction that reads first and then writes fails at once where another wrote between.
+    # A transaction that reads first and then writes fails at once if another wrote in between.
     write = connection.get_execution_options().get("swathe_write")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 

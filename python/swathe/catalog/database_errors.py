@@ -1,4 +1,4 @@
-"""What goes wrong with a database: what passes, and what somebody has to set right."""
+"""Errors of a database: temporary ones, and those that a person must fix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRANT = (
     "SCHEMA public, on a server that is no standby, without default_transaction_read_only"
 )
 READ = "the file must be readable for this user, and its folder there and writable"
-TABLES = "tables that it had are gone: restore them, or name another database"
+TABLES = "tables are missing: restore them, or name another database"
 LOGIN = "set user, password and database in the URL, or the password in ~/.pgpass"
 
 _SQLITE = {
@@ -34,7 +34,7 @@ _STATES = {
     "28P01": LOGIN,
     "3D000": LOGIN,
 }
-# PostgreSQL's library tells no code where a connection is refused.
+# PostgreSQL's library gives no code for a refused connection.
 _REFUSALS = (
     "password authentication failed",
     "authentication failed for user",
@@ -46,23 +46,23 @@ _REFUSALS = (
 
 
 def remedy(error: BaseException, path: str | None = None) -> str | None:
-    """Give what to do about a database that is set up so that waiting does not help.
+    """Return what to do about a database whose setup is wrong, so that waiting does not help.
 
-    It is of what the database said; `path`: of the file, where it is one. `None`: it may pass, or
-    is a fault of what was asked.
+    `error` is of the database, `path` its file if it has one. `None` means that the error is
+    temporary, or a mistake in the statement.
     """
-    said = error.orig if isinstance(error, DBAPIError) else error
-    text = str(said)
-    if isinstance(said, sqlite3.Error):
-        # Those of Python's module itself have none.
-        code = getattr(said, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    text = str(cause)
+    if isinstance(cause, sqlite3.Error):
+        # Errors of Python's module itself have no code.
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code == sqlite3.SQLITE_ERROR and text.startswith(("no such table", "no such column")):
             return TABLES
         if code == sqlite3.SQLITE_CANTOPEN and path is not None and not _is_usable(path):
-            return READ  # else too many files are open
+            return READ  # otherwise too many files are open
         return _SQLITE.get(code)
-    state = getattr(said, "sqlstate", None)
-    if state is None and isinstance(said, Exception):
+    state = getattr(cause, "sqlstate", None)
+    if state is None and isinstance(cause, Exception):
         missing = "does not exist" in text and ("role " in text or "database " in text)
         if isinstance(error, OperationalError) and (
             missing or any(refusal in text for refusal in _REFUSALS)
@@ -72,24 +72,24 @@ def remedy(error: BaseException, path: str | None = None) -> str | None:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Tell whether what failed may succeed later: the database is away, busy or full.
+    """Check whether a retry may succeed: the database is unreachable, busy or full.
 
-    It is of what the database said, or of the `CatalogError` that was made of it.
+    `error` is of the database, or the `CatalogError` made from it.
     """
     if isinstance(error, CatalogSetupError):
         return False
-    said = error.__cause__ if isinstance(error, CatalogError) else error
-    if said is not None and remedy(said) is not None:
+    cause = error.__cause__ if isinstance(error, CatalogError) else error
+    if cause is not None and remedy(cause) is not None:
         return False
-    if isinstance(said, DBAPIError) and said.connection_invalidated:
+    if isinstance(cause, DBAPIError) and cause.connection_invalidated:
         return True
-    # What SQLite says at the begin of a transaction comes as it is.
+    # SQLite's error at the begin of a transaction is not wrapped.
     passing = (OperationalError, InterfaceError, NoConnectionError, sqlite3.OperationalError)
-    return isinstance(said, (*passing, OSError))
+    return isinstance(cause, (*passing, OSError))
 
 
 def _is_usable(path: str) -> bool:
-    """Tell whether a file can be opened, or made; SQLite makes others beside it."""
+    """Check whether a file can be opened or created; SQLite creates others beside it."""
     path = os.path.abspath(path.removeprefix("file:"))
     is_readable = os.access(path, os.R_OK) or not os.path.exists(path)
     return is_readable and os.access(os.path.dirname(path), os.W_OK | os.X_OK)

@@ -1,6 +1,6 @@
-"""What files of this host cost, read from a catalogue in a file without SQLAlchemy.
+"""Costs of this host's files, read from a catalogue file without SQLAlchemy.
 
-To import that takes a third of a second: more than many a cut.
+Importing SQLAlchemy takes a third of a second: more than many cuts.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ COMPUTE = "SELECT compute FROM hosts WHERE host = ?"
 
 
 def read_local_costs(path: str, root: str, host: str) -> tuple[str | None, str | None]:
-    """Return the newest profile of a root and what computing costs, as a host has them, as JSON.
+    """Return the newest profile of a root and the compute costs of a host, as JSON.
 
-    Both are `None` if there is no catalogue, or none that can be read: whoever needs one is told so
-    elsewhere, and to cut plain files it is not needed.
+    Both are `None` if there is no readable catalogue. Cutting plain files does not need one, and
+    other code reports the error.
     """
     import sqlite3
 

@@ -1,4 +1,4 @@
-"""How predictions came out."""
+"""Outcomes of predictions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from swathe.catalog.tables import OutcomeRow
 
 OUTCOMES_KEPT = 10_000
 LONGEST_SUMMARY = 1_000
-# Types stand there as text.
+# Types in dataclasses are text there.
 COUNTS = [field.name for field in fields(Outcome) if field.type == "int"]
 SECONDS = [field.name for field in fields(Outcome) if field.type == "float"]
 
 
 class Predictions(Database):
-    """The record that tells how far predictions can be trusted."""
+    """Record of predictions and outcomes, which shows how reliable predictions are."""
 
     def add_outcome(self, outcome: Outcome) -> None:
-        """Note what became of a prediction; the last OUTCOMES_KEPT are kept.
+        """Record the outcome of a prediction; the last OUTCOMES_KEPT are kept.
 
         Raises:
-            ValueError: where its time has no zone, or a number is negative or not finite.
-            StoreSettingsError: where its root is no store's URL, or holds credentials.
+            ValueError: If its time has no zone, or a number is negative or not finite.
+            StoreSettingsError: If its root is not the URL of a store, or contains credentials.
         """
         row = OutcomeRow(
             at=outcome.at,
@@ -48,7 +48,7 @@ class Predictions(Database):
             )
 
     def outcomes(self, limit: int = 100) -> list[Outcome]:
-        """Give the last outcomes noted, the latest first."""
+        """Return the latest outcomes, newest first."""
         query = select(OutcomeRow).order_by(OutcomeRow.id.desc()).limit(max(0, limit))
         with self._reading() as session:
             return [_outcome(row) for row in session.scalars(query)]

@@ -1,4 +1,4 @@
-"""The performance database: what was measured of a store as seen from a host."""
+"""The performance database: measurements of a store as seen from a host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from swathe.catalog.store_settings import root_url
 from swathe.catalog.tables import HostRow, LinkRow, ProbeRow, ProfileRow, SampleRow
 
 SAMPLES_KEPT = 20_000
-"""Of each link and source."""
+"""Samples kept per link and source."""
 PROBES_KEPT = 1_000
 PROFILES_KEPT = 50
 LONGEST_NOTE = 1_000
@@ -27,8 +27,8 @@ LONGEST_NOTE = 1_000
 class Performance(Database):
     """Probes, samples and profiles. Each belongs to a link: the key of a store, and a host.
 
-    Roots are taken as `root_url` gives them, so that other spellings mean the same store; those
-    that hold credentials raise `StoreSettingsError`.
+    Roots are normalised by `root_url`, so that other spellings mean the same store. A root that
+    contains credentials raises `StoreSettingsError`.
     """
 
     def add_probe(
@@ -40,13 +40,13 @@ class Performance(Database):
         bytes_moved: int,
         at: datetime | None = None,
     ) -> int:
-        """Note a run of the probe that took `seconds` and ended `at`, usually now.
+        """Record a run of the probe that took `seconds` and ended `at`, usually now.
 
         Returns its number, for `add_samples`. The last PROBES_KEPT of a link are kept.
 
         Raises:
-            ValueError, TypeError: where the parameters are not numbers, texts, or lists or
-                mappings of such; or where `at` has no time zone.
+            ValueError, TypeError: If the parameters are not numbers, texts, or lists or mappings of
+                such; or if `at` has no time zone.
         """
         with self._writing() as session:
             link = _link(session, root, host)
@@ -64,7 +64,7 @@ class Performance(Database):
         return number
 
     def probes(self, root: str | None = None, host: str | None = None) -> list[Probe]:
-        """Give the probes kept, of one store or host if asked for; the latest first."""
+        """Return recorded probes, of one store or host if named; newest first."""
         query = select(ProbeRow, LinkRow.root, LinkRow.host).join(
             LinkRow, LinkRow.id == ProbeRow.link_id
         )
@@ -82,14 +82,14 @@ class Performance(Database):
     def add_samples(
         self, root: str, host: str, samples: Iterable[Sample], probe_id: int | None = None
     ) -> None:
-        """Note measured requests, those of a probe with its number.
+        """Record measured requests, those of a probe with its number.
 
-        Of a link the newest SAMPLES_KEPT of each source are kept.
+        The newest SAMPLES_KEPT of each link and source are kept.
 
         Raises:
-            ValueError: where the time of one has no zone, its source is not known, or a number is
-                negative or not finite.
-            CatalogError: also where there is no such probe.
+            ValueError: If a time has no zone, a source is unknown, or a number is negative or not
+                finite.
+            CatalogError: If there is no such probe.
         """
         rows = [_sample_row(sample, probe_id) for sample in samples]
         if not rows:
@@ -110,7 +110,7 @@ class Performance(Database):
         kinds: Collection[str] | None = None,
         since: datetime | None = None,
     ) -> list[Sample]:
-        """Give the samples of a link, the oldest first; of some kinds, and from a time on."""
+        """Return the samples of a link, oldest first; of some kinds, and from a time on."""
         columns = [getattr(SampleRow, field.name) for field in fields(Sample)]
         query = select(*columns).join(LinkRow, LinkRow.id == SampleRow.link_id)
         query = query.where(LinkRow.root == root_url(root), LinkRow.host == host)
@@ -131,11 +131,11 @@ class Performance(Database):
         fitted_at: datetime,
         notes: Iterable[str] = (),
     ) -> None:
-        """Keep what was fitted of a link; the last PROFILES_KEPT are kept.
+        """Store the fitted costs of a link; the last PROFILES_KEPT are kept.
 
         Raises:
-            ValueError, TypeError: where costs or spread are not finite numbers, texts, or lists
-                or mappings of such; or where `fitted_at` has no time zone.
+            ValueError, TypeError: If costs or spread are not finite numbers, texts, or lists or
+                mappings of such; or if `fitted_at` has no time zone.
         """
         with self._writing() as session:
             link = _link(session, root, host)
@@ -153,7 +153,7 @@ class Performance(Database):
             _forget(session, ProfileRow, PROFILES_KEPT, where, ProfileRow.fitted_at)
 
     def profile(self, root: str, host: str) -> Profile | None:
-        """Give the latest profile of a link, if it has one."""
+        """Return the latest profile of a link, if it has one."""
         query = (
             select(ProfileRow, LinkRow.root, LinkRow.host)
             .join(LinkRow, LinkRow.id == ProfileRow.link_id)
@@ -162,11 +162,11 @@ class Performance(Database):
             .limit(1)
         )
         with self._reading() as session:
-            found = session.execute(query).first()
-            return None if found is None else _profile(*found)
+            row = session.execute(query).first()
+            return None if row is None else _profile(*row)
 
     def profiles(self) -> list[Profile]:
-        """Give the latest profile of every link, in order of root and host."""
+        """Return the latest profile of every link, by root and host."""
         newest = (
             select(
                 ProfileRow.id,
@@ -185,27 +185,27 @@ class Performance(Database):
             .where(newest.c.age == 1)
         )
         with self._reading() as session:
-            found = [_profile(*row) for row in session.execute(query)]
-        return sorted(found, key=lambda profile: (profile.root, profile.host))
+            rows = [_profile(*row) for row in session.execute(query)]
+        return sorted(rows, key=lambda profile: (profile.root, profile.host))
 
     def put_compute(self, host: str, compute: Mapping[str, Any], at: datetime) -> None:
-        """Keep what computing costs on a host, in place of what was known.
+        """Store the compute costs of a host, replacing earlier ones.
 
         Raises:
-            ValueError, TypeError: where the costs are not finite numbers, texts, or lists or
-                mappings of such; or where `at` has no time zone.
+            ValueError, TypeError: If the costs are not finite numbers, texts, or lists or mappings
+                of such; or if `at` has no time zone.
         """
         _check_host(host)
-        kept = {"compute": _plain(compute), "fitted_at": at}
+        values = {"compute": _plain(compute), "fitted_at": at}
         with self._writing() as session:
-            new = _insert(session)(HostRow).values(host=host, **kept)
-            session.execute(new.on_conflict_do_update(index_elements=["host"], set_=kept))
+            new = _insert(session)(HostRow).values(host=host, **values)
+            session.execute(new.on_conflict_do_update(index_elements=["host"], set_=values))
 
     def compute(self, host: str) -> dict[str, Any] | None:
-        """Give what computing costs on a host, if that was measured."""
+        """Return the compute costs of a host, if measured."""
         with self._reading() as session:
-            found = session.scalar(select(HostRow.compute).where(HostRow.host == host))
-            return None if found is None else dict(found)
+            costs = session.scalar(select(HostRow.compute).where(HostRow.host == host))
+            return None if costs is None else dict(costs)
 
 
 def _check_host(host: str) -> None:
@@ -214,7 +214,7 @@ def _check_host(host: str) -> None:
 
 
 def _insert(session: Session) -> Any:
-    """Give the insert of this database that knows of conflicts."""
+    """Return the insert statement of this database that handles conflicts."""
     if session.get_bind().dialect.name == "sqlite":
         from sqlalchemy.dialects import sqlite
 
@@ -225,7 +225,7 @@ def _insert(session: Session) -> Any:
 
 
 def _link(session: Session, root: str, host: str) -> int:
-    """Give the number of a link, made if need be, and lock it until the transaction ends."""
+    """Return the number of a link, created if needed, and lock it until the transaction ends."""
     root = root_url(root)
     _check_host(host)
     query = select(LinkRow.id).where(LinkRow.root == root, LinkRow.host == host).with_for_update()
@@ -263,7 +263,7 @@ def _sample_row(sample: Sample, probe_id: int | None) -> dict[str, Any]:
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give values as JSON has them, those of NumPy too; no infinities, which it has not."""
+    """Return values as JSON types, including NumPy values; infinities are not allowed in JSON."""
     text = json.dumps(dict(values), allow_nan=False, default=lambda value: value.tolist())
     plain: dict[str, Any] = json.loads(text)
     return plain

@@ -1,4 +1,4 @@
-"""What a pool of workers is to be ready for: what waits, and what is reserved."""
+"""Demand on a pool of workers: waiting work and reservations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDED_AS = ("ok", "no_overlap", "missing", "error")
 
 @dataclass(frozen=True)
 class Waiting:
-    """Rows of a job that are not done, and the predicted seconds of each, if there are any."""
+    """Unfinished rows of a job, and the predicted seconds per row, if any."""
 
     job: str
     rows: int
@@ -26,7 +26,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Reserved:
-    """Workers that are to be there for some time; times are UTC."""
+    """A reservation of workers; times are UTC."""
 
     number: int
     starts_at: datetime
@@ -36,14 +36,14 @@ class Reserved:
 
 @dataclass(frozen=True)
 class Totals:
-    """All jobs that are kept, together.
+    """Totals over all jobs in the catalogue.
 
     Attributes:
-        phases: how many jobs are in each phase.
-        rows: how many rows have each status.
-        queued: rows of jobs at work or in the queue that are not done.
-        bytes: of results.
-        busy_s: of work.
+        phases: number of jobs per phase.
+        rows: number of rows per status.
+        queued: unfinished rows of running and queued jobs.
+        bytes: size of the results.
+        busy_s: seconds of work.
     """
 
     phases: dict[str, int]
@@ -54,10 +54,10 @@ class Totals:
 
 
 class Demand(Database):
-    """What workers are wanted for."""
+    """Demand for workers."""
 
     def totals(self) -> Totals:
-        """Return what there is of all jobs together."""
+        """Return the totals over all jobs."""
         sums = {
             "jobs": func.count(),
             "waiting": func.sum(JobTable.waiting),
@@ -82,23 +82,23 @@ class Demand(Database):
         )
 
     def waiting(self) -> list[Waiting]:
-        """Give what waits to be done, those rows included that are being done."""
+        """Return the waiting work, including rows being executed."""
         columns = JobTable.id, JobTable.waiting, JobTable.inputs, JobTable.predicted
         query = select(*columns).where(JobTable.phase.in_(AT_WORK), JobTable.waiting > 0)
         with self._reading() as session:
-            found = session.execute(query).all()
+            records = session.execute(query).all()
         return [
             Waiting(job, rows, None if predicted is None else predicted["seconds"] / max(inputs, 1))
-            for job, rows, inputs, predicted in found
+            for job, rows, inputs, predicted in records
         ]
 
     def reserve(self, workers: int, starts_at: datetime, ends_at: datetime) -> Reserved:
-        """Keep a reservation; those that are over are forgotten."""
+        """Add a reservation; past ones are deleted."""
         row = ReservationTable(starts_at=starts_at, ends_at=ends_at, workers=workers)
         with self._writing() as session:
             session.add(row)
             session.flush()
-            # Afterwards: a number that was had is not given again.
+            # Deleted afterwards, so that numbers are not reused.
             session.execute(
                 delete(ReservationTable).where(
                     ReservationTable.ends_at <= datetime.now(UTC),
@@ -108,14 +108,14 @@ class Demand(Database):
             return _reserved(row)
 
     def reservations(self) -> list[Reserved]:
-        """Give the reservations that are not over, the first first."""
+        """Return the reservations that have not ended, earliest first."""
         query = select(ReservationTable).where(ReservationTable.ends_at > datetime.now(UTC))
         with self._reading() as session:
-            found = session.scalars(query.order_by(ReservationTable.starts_at))
-            return [_reserved(row) for row in found]
+            rows = session.scalars(query.order_by(ReservationTable.starts_at))
+            return [_reserved(row) for row in rows]
 
     def release(self, number: int) -> bool:
-        """End a reservation; tells whether there was one."""
+        """End a reservation; return whether there was one."""
         now = datetime.now(UTC)
         with self._writing() as session:
             row = session.get(ReservationTable, number)

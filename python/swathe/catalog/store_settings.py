@@ -1,7 +1,7 @@
-"""What a store's settings may be: its name, URL, tier and options.
+"""Settings of a store: its name, URL, tier and options.
 
-Credentials are none of them. What looks like one is refused, and told in no message: where a
-store needs some, they come from the environment at the time of reading.
+Credentials are not settings. A value that looks like one is refused, and never repeated in a
+message. A store that needs credentials takes them from the environment when it is read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from swathe.core.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 BUCKETS = ("s3", "gs", "az")
-"""Of these, the schemes of stores that are buckets."""
+"""Schemes of stores that are buckets."""
 WEBDAV = ("dav", "davs", "root", "roots")
-"""Of servers that are written to by WebDAV, XRootD's through their HTTP door."""
+"""Schemes of stores written by WebDAV; XRootD through its HTTP door."""
 TIERS = ("local", "lan", "wan", "tape")
 OPTIONS = (
     "endpoint",
@@ -32,9 +32,9 @@ OPTIONS = (
     "probe_object",
     "roots",
 )
-"""What the server is called, its region, the AWS profile, the Azure account, whether to read
-unsigned, the HTTP door of a root:// store, the file that holds a bearer token, what a probe reads,
-and further folders that links of a folder may lead to."""
+"""In order: name of the server, its region, the AWS profile, the Azure account, whether to read
+unsigned, the HTTP door of a root:// store, the file with a bearer token, the object that a probe
+reads, and further folders that links within a folder may lead to."""
 ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_NAME = 100
@@ -54,13 +54,13 @@ _HOST = re.compile(r"[A-Za-z0-9$._-]+|\[[0-9A-Fa-f:.]+\]")
 
 @dataclass(frozen=True)
 class Store:
-    """A named storage.
+    """A named store.
 
     Attributes:
-        name: letters, digits, `_`, `.` and `-`, from a letter on; at least two.
-        url: its root, without a slash at the end.
-        tier: how far away it is: `local`, `lan`, `wan` or `tape`.
-        options: those of OPTIONS that are set.
+        name: letters, digits, `_`, `.` and `-`, starting with a letter; at least two.
+        url: its root, without a final slash.
+        tier: distance: `local`, `lan`, `wan` or `tape`.
+        options: values set among OPTIONS.
     """
 
     name: str
@@ -70,10 +70,10 @@ class Store:
 
     @property
     def key(self) -> str:
-        """Root by which what is measured of it is filed.
+        """Root under which measurements of the store are filed.
 
-        It is the URL; where an option or the environment of this process says on which server
-        that is, with host and port of the server before the path: `s3://127.0.0.1:9000/bucket`.
+        It is the URL. If an option or the environment of this process names the server, host and
+        port of the server come before the path: `s3://127.0.0.1:9000/bucket`.
         """
         return store_key(self.url, self.options)
 
@@ -81,10 +81,10 @@ class Store:
 def checked_store(
     name: str, url: str, tier: str | None = None, options: Mapping[str, str] | None = None
 ) -> Store:
-    """Make a store of what a user gave: the tier is `local` for files, else `lan`.
+    """Return a store from a user's settings; the default tier is `local` for files, else `lan`.
 
     Raises:
-        StoreSettingsError: where something makes no sense or looks like a credential.
+        StoreSettingsError: If a setting is invalid or looks like a credential.
     """
     root = root_url(url)
     if tier is None:
@@ -92,15 +92,15 @@ def checked_store(
     if tier not in TIERS:
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
     if "roots" in (options or {}) and not root.startswith("file:"):
-        raise StoreSettingsError("the option roots is of stores that are folders of this machine")
+        raise StoreSettingsError("the option roots is only for stores that are local folders")
     return Store(checked_name(name), root, tier, checked_options(options or {}))
 
 
 def checked_name(name: str) -> str:
-    """Give the name of a store if it is one.
+    """Return the name of a store if it is valid.
 
     Raises:
-        StoreSettingsError: where it is not, or is a URL scheme.
+        StoreSettingsError: If it is not, or is a URL scheme.
     """
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise StoreSettingsError(
@@ -114,13 +114,13 @@ def checked_name(name: str) -> str:
 
 
 def root_url(url: str | os.PathLike[str]) -> str:
-    """Give the root of a store as the catalogue writes it: one root, one text.
+    """Return the normalised root of a store: one root, one text.
 
-    Scheme and host are in lower case, and no slash is at the end. An absolute path becomes a
-    file:// URL.
+    Scheme and host are in lower case, without a final slash. An absolute path becomes a file://
+    URL.
 
     Raises:
-        StoreSettingsError: where it is no absolute URL of a known scheme, or holds credentials.
+        StoreSettingsError: If it is not an absolute URL of a known scheme, or contains credentials.
     """
     root = _root_url(os.fspath(url))
     if len(root) > LONGEST_TEXT:
@@ -135,7 +135,7 @@ def _root_url(text: str) -> str:
     scheme = scheme.lower()
     if not colon or scheme not in SCHEMES:
         _refuse_secrets_of(text)
-        what = f"{scheme[:20]}:// is not known" if colon else "this is neither"
+        what = f"{scheme[:20]}:// is not a known scheme" if colon else "this is neither"
         raise StoreSettingsError(
             f"a store is given by an absolute path or a URL of one of the schemes "
             f"{', '.join(SCHEMES)}; {what}"
@@ -160,7 +160,7 @@ def _file_url(path: str) -> str:
     if "\0" in path:
         raise StoreSettingsError("a store's path holds a null character")
     clean = os.path.normpath(path)
-    # POSIX gives two slashes at the start a meaning of their own; here they have none.
+    # POSIX gives two leading slashes a special meaning; here they have none.
     return "file://" + quote("/" + clean.lstrip("/"), errors="surrogateescape")
 
 
@@ -181,19 +181,19 @@ def _remote_url(text: str, schemes: tuple[str, ...]) -> str:
     host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
     if scheme not in schemes or not _HOST.fullmatch(host):
         raise StoreSettingsError(f"a URL is scheme://host/path, scheme one of {', '.join(schemes)}")
-    # Bucket names are told apart by case, host names are not.
+    # Bucket names are case sensitive, host names are not.
     host = host if scheme in BUCKETS else host.lower()
     port_text = "" if port is None else f":{port}"
     return f"{scheme}://{host}{port_text}{parts.path.rstrip('/')}"
 
 
 def _refuse_secrets_of(url: str) -> None:
-    """Look for credentials, also in what is no proper URL."""
+    """Check for credentials, also in an invalid URL."""
     rest = unquote(url.partition("://")[2] or url)
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     raw_authority = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
     if "@" in authority or "@" in raw_authority:
-        raise StoreSettingsError(f"the URL holds a user or password; {WHERE_CREDENTIALS_GO}")
+        raise StoreSettingsError(f"the URL contains a user or password; {WHERE_CREDENTIALS_GO}")
     for part in re.split(r"[?&;#]", rest)[1:]:
         name, _, value = part.partition("=")
         if _SECRET_WORDS.search(name.lower()) or _looks_secret(value):
@@ -207,18 +207,18 @@ def _refuse_secrets_of(url: str) -> None:
 
 
 def _looks_secret(text: str) -> bool:
-    """Access keys of AWS, tokens that say what they are, and tokens of Google."""
+    """Check for access keys of AWS, tokens that name themselves, and tokens of Google."""
     if re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bya29\.[\w-]{16}", text):
         return True
-    # A JSON web token is words with dots between; each is looked at once.
+    # A JSON web token is words with dots between; each word is checked once.
     return any(word[2] and re.search(r"\beyJ[\w-]{8}", word[1]) for word in _WORD.finditer(text))
 
 
 def checked_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Give the options of a store, in order of their names.
+    """Return the options of a store, by name.
 
     Raises:
-        StoreSettingsError: where one is not known, makes no sense or looks like a credential.
+        StoreSettingsError: If an option is unknown, invalid or looks like a credential.
     """
     return {name: _option(name, options[name]) for name in sorted(options)}
 
@@ -275,7 +275,7 @@ def _option(name: str, value: str) -> str:
 
 
 def _roots(value: str) -> str:
-    """Return folders, separated by colons, in their one form."""
+    """Return folders separated by colons, normalised."""
     folders = [os.path.normpath(folder) for folder in value.split(":")]
     if len(value) > LONGEST_TEXT or not value.isprintable():
         raise StoreSettingsError(
@@ -293,7 +293,7 @@ def _roots(value: str) -> str:
 
 
 def _like_secret_key(text: str) -> bool:
-    """Secret access keys of AWS are 40 characters of base 64, of both cases, with digits."""
+    """Check for AWS secret access keys: 40 characters of base 64, of both cases, with digits."""
     kinds = (r"[A-Z]", r"[a-z]", r"[0-9]")
     return bool(re.fullmatch(r"[A-Za-z0-9/+]{40}", text)) and all(
         re.search(kind, text) for kind in kinds

@@ -15,7 +15,7 @@ from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 
 
 class Stores(Database):
-    """Names for storages."""
+    """Named stores."""
 
     def add_store(
         self,
@@ -24,14 +24,14 @@ class Stores(Database):
         tier: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Store:
-        """Name a store. Without a tier, files are `local` and all else is `lan`.
+        """Add a store. Without a tier, files are `local` and all else is `lan`.
 
-        Returns it as kept: the URL in its one form, an absolute path as a `file://` URL.
+        Returns the stored form: a normalised URL, and an absolute path as a `file://` URL.
 
         Raises:
-            StoreSettingsError: where something makes no sense, looks like a credential, or the
-                name is taken.
-            CatalogError: where the database cannot be written.
+            StoreSettingsError: If a setting is invalid or looks like a credential, or the name is
+                taken.
+            CatalogError: If the database cannot be written.
         """
         store = checked_store(name, url, tier, options)
         row = StoreRow(
@@ -50,17 +50,17 @@ class Stores(Database):
         return store
 
     def stores(self) -> list[Store]:
-        """Give all stores, in order of their names."""
+        """Return all stores, by name."""
         with self._reading() as session:
-            found = [_store(row) for row in session.scalars(select(StoreRow))]
-        # Databases differ in what comes first.
-        return sorted(found, key=lambda store: store.name)
+            rows = [_store(row) for row in session.scalars(select(StoreRow))]
+        # Databases differ in their sort order.
+        return sorted(rows, key=lambda store: store.name)
 
     def store(self, name: str) -> Store:
-        """Give the store of a name.
+        """Return the store of a name.
 
         Raises:
-            NoSuchStoreError: where there is none.
+            NoSuchStoreError: If there is no such store.
         """
         with self._reading() as session:
             row = session.scalar(select(StoreRow).where(StoreRow.name == name))
@@ -69,11 +69,11 @@ class Stores(Database):
             return _store(row)
 
     def remove_store(self, name: str) -> None:
-        """Forget a store's name; what was measured stays, as it belongs to its URL.
+        """Remove a store's name; measurements stay, as they belong to its URL.
 
         Raises:
-            NoSuchStoreError: where there is none.
-            StoreSettingsError: where a dataset lies in it.
+            NoSuchStoreError: If there is no such store.
+            StoreSettingsError: If it contains a dataset.
         """
         used = (
             select(DatasetRow.name)
@@ -86,13 +86,13 @@ class Stores(Database):
             dataset = session.scalar(used)
             if dataset is not None:
                 raise StoreSettingsError(
-                    f"the dataset {dataset!r} lies in the store {name!r}; "
+                    f"the dataset {dataset!r} is in the store {name!r}; "
                     f"first: swathe dataset remove {dataset}"
                 )
-            gone = session.execute(
+            result = session.execute(
                 delete(StoreRow).where(StoreRow.name == name).returning(StoreRow.id)
             )
-            if gone.first() is None:
+            if result.first() is None:
                 raise _no_such(name)
 
 

@@ -1,4 +1,4 @@
-"""The tables. Whoever changes one adds a migration, and its number to REVISIONS."""
+"""The tables. A change needs a migration, whose number is added to REVISIONS."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
 
 REVISIONS = tuple(f"{number:04}" for number in range(1, 14))
-"""Every state of the schema, the oldest first. The last is what this code works with."""
+"""All revisions of the schema, oldest first. This code works with the last."""
 VERSION_TABLE = "swathe_schema"
 
 
 class Instant(TypeDecorator[datetime]):
-    """A moment, in UTC. SQLite keeps no time zones, and a time without one is no moment."""
+    """A time in UTC. SQLite stores no time zones; a time without one is refused."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give it in UTC."""
+        """Return the time in UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -48,13 +48,13 @@ class Instant(TypeDecorator[datetime]):
         return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Give it in UTC, and saying so."""
+        """Return the time in UTC, with its time zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-# SQLite numbers rows itself only where the type is exactly INTEGER.
+# SQLite numbers rows itself only if the type is exactly INTEGER.
 Id = BigInteger().with_variant(Integer(), "sqlite")
 
 
@@ -88,7 +88,7 @@ class StoreRow(Base):
 
 
 class LinkRow(Base):
-    """A store, by its key, as seen from a host: what every measurement belongs to."""
+    """A store, by its key, as seen from a host: every measurement belongs to one."""
 
     __tablename__ = "links"
     __table_args__ = (UniqueConstraint("root", "host"),)
@@ -153,7 +153,7 @@ class HostRow(Base):
 
 
 class OutcomeRow(Base):
-    """A prediction and what became of it."""
+    """A prediction and its outcome."""
 
     __tablename__ = "outcomes"
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -173,7 +173,7 @@ class OutcomeRow(Base):
 
 
 class DatasetRow(Base):
-    """A dataset, and where it was first found."""
+    """A dataset, and the store of its first scan."""
 
     __tablename__ = "datasets"
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -190,7 +190,7 @@ class DatasetRow(Base):
 class ReplicaRow(Base):
     """A copy of an object of a dataset in a store: `path` there, `object_path` in the first store.
 
-    `modified` is what its listing says of the time, in whatever words, or its ETag.
+    `modified` is the time as text in the listing, or its ETag.
     """
 
     __tablename__ = "replicas"
@@ -209,7 +209,7 @@ class ReplicaRow(Base):
 
 
 class GranuleRow(Base):
-    """An image HDU of an object of a dataset, and where, when and in what light it looks."""
+    """An image HDU of an object of a dataset, with its time, band and sky position."""
 
     __tablename__ = "granules"
     __table_args__ = (
@@ -248,8 +248,8 @@ class GranuleRow(Base):
 class FootprintRow(Base):
     """A range of HEALPix cells, nested, of order 29, that a granule may touch.
 
-    A range is at most `4 ** level` cells long: so all that touch a place start in a known stretch
-    of the index, level by level.
+    A range is at most `4 ** level` cells long. So all ranges that touch a position start in a known
+    interval of the index, level by level.
     """
 
     __tablename__ = "footprints"
@@ -265,8 +265,8 @@ class FootprintRow(Base):
 class JobTable(Base):
     """A job.
 
-    The rows are worked on by `position`, those of one object together; what lies before `cursor`
-    was given out. From `inputs` on, rows are results made of the rows before.
+    The rows are leased by `position`, those of one object together; rows before `cursor` have been
+    leased. From `inputs` on, rows are combined results of the rows before.
     """
 
     __tablename__ = "jobs"
@@ -290,7 +290,7 @@ class JobTable(Base):
     rows: Mapped[int]
     inputs: Mapped[int]
     cursor: Mapped[int]
-    # How many rows have each status.
+    # Number of rows per status.
     waiting: Mapped[int]
     ok: Mapped[int]
     no_overlap: Mapped[int]
@@ -307,11 +307,11 @@ class JobTable(Base):
 
 
 class JobBlockTable(Base):
-    """A thousand rows of a job by position: what is asked for, and what became of it.
+    """A thousand rows of a job by position: requests and results.
 
-    `swathe.catalog.jobs.encoding` says how they are packed. `statuses` has a bit for each status
-    that some have. `places` and `names` find rows: those with the numbers from a thousand times
-    `number` on, and those whose names fall to this block.
+    `swathe.catalog.jobs.encoding` describes the format. `statuses` has one bit for each status that
+    occurs. `places` and `names` find rows: those with the numbers from a thousand times `number`
+    on, and those whose names hash to this block.
     """
 
     __tablename__ = "job_blocks"
@@ -327,9 +327,9 @@ class JobBlockTable(Base):
 
 
 class JobChunkTable(Base):
-    """Rows `first` to `last` by position that were given out: to a runner, or back.
+    """Rows `first` to `last` by position that are leased to a runner, or were returned.
 
-    `deaths` are the runners that died while they had them.
+    `deaths` is the number of runners that died while they had them.
     """
 
     __tablename__ = "job_chunks"
@@ -346,7 +346,7 @@ class JobChunkTable(Base):
 
 
 class DeletedJobTable(Base):
-    """A job that was deleted, of whose results something may be left."""
+    """A deleted job of which some results may be left."""
 
     __tablename__ = "deleted_jobs"
     id: Mapped[str] = mapped_column(String(22), primary_key=True)
@@ -354,7 +354,7 @@ class DeletedJobTable(Base):
 
 
 class ReservationTable(Base):
-    """Workers that somebody wants to be there at some time."""
+    """A reservation of workers."""
 
     __tablename__ = "reservations"
     number: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -364,7 +364,10 @@ class ReservationTable(Base):
 
 
 class PoolTable(Base):
-    """A pool of workers, as its portal told last; `held` counts what each worker has of objects."""
+    """A pool of workers, by its portal's latest report.
+
+    `held` counts the cached objects of each worker.
+    """
 
     __tablename__ = "pools"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -376,7 +379,7 @@ class PoolTable(Base):
 
 
 class WorkerReplicaTable(Base):
-    """So many bytes of an object that a worker keeps."""
+    """Cached bytes of an object on a worker."""
 
     __tablename__ = "worker_replicas"
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -387,7 +390,7 @@ class WorkerReplicaTable(Base):
 
 
 class TokenRow(Base):
-    """A token that lets a user in: its hash, never itself."""
+    """A user's token: its hash, never the token itself."""
 
     __tablename__ = "tokens"
     id: Mapped[int] = mapped_column(Id, primary_key=True)

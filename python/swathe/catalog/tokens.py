@@ -1,4 +1,4 @@
-"""Tokens that let users into a portal. Only their hashes are kept."""
+"""Tokens for users of a portal. Only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Scope = Literal["read", "submit", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 USER = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]{0,99}")
 PREFIX = "swathe_"
-"""So that whoever finds one where it should not be knows what it is."""
+"""Prefix by which a leaked token can be recognised."""
 RANDOM_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token, which is not itself kept.
+    """Record of a token, without the token itself.
 
     Attributes:
-        number: to revoke it by.
-        user: who it stands for.
-        scopes: what it is good for.
+        number: number, for revoking it.
+        user: user it belongs to.
+        scopes: what it permits.
         created_at: UTC, as all times.
-        expires_at: `None`: never.
-        revoked_at: `None`: it was not.
+        expires_at: end of validity; `None`: never.
+        revoked_at: time it was revoked; `None`: not revoked.
     """
 
     number: int
@@ -47,21 +47,21 @@ class Token:
     revoked_at: datetime | None
 
     def is_good(self) -> bool:
-        """Tell whether it lets anybody in now."""
+        """Check whether it is valid now."""
         expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)
         return self.revoked_at is None and not expired
 
 
 class Tokens(Database):
-    """Who may come in."""
+    """Tokens of users."""
 
     def add_token(
         self, user: str, scopes: Collection[str], expires_at: datetime | None = None
     ) -> tuple[str, Token]:
-        """Make a token: it is given here, and never again.
+        """Create a token. The secret is returned here and never again.
 
         Raises:
-            TokenError: where the user's name is none, or a scope is unknown.
+            TokenError: If the user's name is invalid, or a scope is unknown.
         """
         if not USER.fullmatch(user) or user == "anonymous":
             raise TokenError(
@@ -70,8 +70,8 @@ class Tokens(Database):
             )
         unknown = set(scopes) - set(SCOPES)
         if unknown or not scopes:
-            found = ", ".join(map(repr, sorted(unknown))) or "none"
-            raise TokenError(f"scopes are {', '.join(SCOPES)}; found {found}")
+            names = ", ".join(map(repr, sorted(unknown))) or "none"
+            raise TokenError(f"scopes are {', '.join(SCOPES)}; found {names}")
         token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         row = TokenRow(
             user=user,
@@ -87,7 +87,7 @@ class Tokens(Database):
             return token, _token(row)
 
     def token(self, secret: str) -> Token | None:
-        """Give what is known of a token; `None` where it is none of ours."""
+        """Return the record of a token; `None` if it is unknown."""
         hashed = _hash(secret)
         with self._reading() as session:
             row = session.scalar(select(TokenRow).where(TokenRow.hash == hashed))
@@ -96,26 +96,26 @@ class Tokens(Database):
             return _token(row)
 
     def tokens(self) -> list[Token]:
-        """Give all tokens, the oldest first."""
+        """Return all tokens, oldest first."""
         with self._reading() as session:
             return [_token(row) for row in session.scalars(select(TokenRow).order_by(TokenRow.id))]
 
     def revoke_tokens(self, which: str) -> list[Token]:
-        """Make the token of a number, or all of a user, useless; gives those that were good.
+        """Revoke the token of a number, or all of a user; return those that were valid.
 
         Raises:
-            TokenError: where there is no such token.
+            TokenError: If there is no such token.
         """
         named = TokenRow.user == plain_text(which, 200)
         if which.isascii() and which.isdecimal() and len(which) < 19:
             named |= TokenRow.id == int(which)
         with self._writing() as session:
-            found = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
-            if not found:
+            rows = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
+            if not rows:
                 raise TokenError(
                     f"there is no token or user {which[:100]!r}; see: swathe token list"
                 )
-            good = [_token(row) for row in found if row.revoked_at is None]
+            good = [_token(row) for row in rows if row.revoked_at is None]
             session.execute(
                 update(TokenRow)
                 .where(TokenRow.id.in_([token.number for token in good]))
@@ -125,7 +125,7 @@ class Tokens(Database):
 
 
 def _hash(token: str) -> str:
-    # Nobody guesses 256 random bits, however fast the hash.
+    # A fast hash is enough: nobody can guess 256 random bits.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The replica map: which worker of which pool holds how much of which object."""
+"""The replica map: worker, pool, object, and cached bytes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from swathe.catalog.database import Database
 from swathe.catalog.tables import PoolTable, WorkerReplicaTable
 
 Place = tuple[str, str]
-"""A worker, and an object of which it holds something."""
+"""A worker, and an object of which it has cached something."""
 
 
 @dataclass(frozen=True)
 class WorkerReplicas:
-    """What the workers of a pool held when its portal told last.
+    """Cached objects of a pool's workers, by the portal's latest report.
 
     Attributes:
-        address: of its scheduler.
-        told_at: UTC.
-        workers: how many there were.
-        held: of how many objects they held something, each counted once for each worker.
-        bytes: of all that.
+        address: address of its scheduler.
+        told_at: time of the report, UTC.
+        workers: number of workers.
+        held: number of cached objects, counted once per worker.
+        bytes: their size.
         replicas: worker, object and bytes of the largest.
     """
 
@@ -37,7 +37,7 @@ class WorkerReplicas:
 
 
 class Workers(Database):
-    """What workers hold."""
+    """Cached objects of workers."""
 
     def keep_replicas(
         self,
@@ -46,9 +46,9 @@ class Workers(Database):
         was: Mapping[Place, int],
         now: Mapping[Place, int],
     ) -> None:
-        """Keep what the workers of a pool hold, of which `was` was kept the last time.
+        """Store the cached objects of a pool's workers, given those stored last time.
 
-        The `replicas` of what is told do not count here.
+        The `replicas` of `told` are ignored.
         """
         with self._writing() as session:
             row = session.get(PoolTable, pool)
@@ -73,7 +73,7 @@ class Workers(Database):
             )
 
     def forget_replicas(self, pool: str | None = None, older_s: float = 0.0) -> None:
-        """Forget what the workers of a pool held, or of all that told nothing for so long."""
+        """Delete the records of a pool, or of all pools whose last report is too old."""
         chosen = delete(PoolTable)
         rows = delete(WorkerReplicaTable)
         if pool is not None:
@@ -92,17 +92,17 @@ class Workers(Database):
             session.execute(chosen)
 
     def worker_replicas(self, limit: int = 1000) -> list[WorkerReplicas]:
-        """Give what workers hold, pool by pool, of each at most so many of the largest."""
+        """Return the cached objects of workers by pool, at most `limit` of the largest each."""
         table = WorkerReplicaTable
-        found = []
+        pools = []
         with self._reading() as session:
             for pool in session.scalars(select(PoolTable).order_by(PoolTable.told_at.desc())):
                 query = select(table.worker, table.object, table.bytes).where(table.pool == pool.id)
                 rows = session.execute(query.order_by(table.bytes.desc(), table.id).limit(limit))
                 replicas = [(worker, source, size) for worker, source, size in rows]
-                found.append(
+                pools.append(
                     WorkerReplicas(
                         pool.address, pool.told_at, pool.workers, pool.held, pool.bytes, replicas
                     )
                 )
-        return found
+        return pools

@@ -1,1 +1,1 @@
-"""Experiments: measured as the studies of 2000 to 2007 did, so that figures can be set beside."""
+"""Experiments, measured as in the studies of 2000 to 2007, so that figures can be compared."""

@@ -1,4 +1,4 @@
-"""The read-buffer study of `swathe buffer` in the form of the other experiments."""
+"""The read-buffer study of `swathe buffer` as an experiment."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def buffer(
     """Run the study on each store.
 
     Raises:
-        SettingsError: where no store is named.
-        SwatheError: where one cannot be read.
+        SettingsError: If no store is named.
+        SwatheError: If a store cannot be read.
     """
-    del scratch  # nothing is made
+    del scratch  # nothing is written
     from astropy.table import Table, vstack
 
     from swathe.experiments.results import figures
 
     if not settings.stores:
-        raise SettingsError("buffer.stores: expected what to read, found none")
-    told = circumstances(settings.stores)
+        raise SettingsError("buffer.stores: expected stores to read, found none")
+    conditions = circumstances(settings.stores)
     tables, samples, studies, sentences = [], [], [], []
-    for given in settings.stores:
+    for store in settings.stores:
         study = study_buffer(
-            find_place(given),
+            find_place(store),
             repeats=settings.repeats,
             budget_s=settings.budget_s,
             budget_bytes=round(settings.budget_mb * 1e6),
             seed=settings.seed,
             tell=tell,
         )
-        name = _swathe.shown(given)
+        name = _swathe.shown(store)
         table = study.table()
         table.meta.clear()
         table.add_column([name] * len(table), index=0, name="store")
@@ -62,7 +62,7 @@ def buffer(
     whole: Table = vstack(tables)
     title = "The best size of a read buffer"
     drawn = figures.buffers(studies)
-    return Study("buffer", title, plain(settings), told, whole, samples, drawn, sentences)
+    return Study("buffer", title, plain(settings), conditions, whole, samples, drawn, sentences)
 
 
 def _samples(name: str, study: Any) -> list[tuple[str, int, float, str, str]]:

@@ -1,4 +1,4 @@
-"""Mixes of reductions, more and more at a time, and what the host does meanwhile."""
+"""Load experiment: mixes of reductions with growing concurrency, and the host's load."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 WORK = 400
-"""Different reductions of a mix."""
+"""Different reductions per mix."""
 STACKS = {"light": 0.02, "heavy": 0.8}
-"""Part of the reductions that are stacks."""
+"""Fraction of the reductions that are stacks."""
 SWAP_BYTES_PER_S = 1e6
-"""Swapping as much is running out of memory, whatever part of it is in use."""
+"""Swap rate that counts as out of memory, whatever the memory use."""
 PARTS = 10
-"""Of a level: each is a sample of its rate, and so many that `compare` can tell runs apart."""
+"""Parts of a level: each gives a sample of the rate, enough for `compare`."""
 RESOURCES = ("cpu", "disk", "memory", "swap")
 
 
 def load(
     settings: Load, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
-    """Run the experiment: each mix on each store, with more and more workers.
+    """Run the experiment: each mix on each store, with a growing number of workers.
 
     Raises:
-        SwatheError: where a store cannot be read.
+        SwatheError: If a store cannot be read.
     """
     say = tell or (lambda _text: None)
-    told = circumstances(settings.stores)
-    found: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
+    conditions = circumstances(settings.stores)
+    results: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
     with shelves(settings, scratch) as stores:
         for place in stores:
             for mix in settings.mixes:
                 say(f"{place.shown}: {mix}, {', '.join(map(str, settings.workers))} workers")
-                found[place.shown, mix] = _one(settings, place, mix)
-    return _study(settings, told, found)
+                results[place.shown, mix] = _one(settings, place, mix)
+    return _study(settings, conditions, results)
 
 
 def _one(
     settings: Load, place: FramesInStore, mix: str
 ) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Go through the levels; gives the work done at each, and the host over time."""
+    """Run the levels; return the work at each, and the host's load over time."""
     levels = []
     with Monitor(settings.interval_s) as monitor:
         for workers in settings.workers:
@@ -71,15 +71,15 @@ def _one(
                 "kind": "process",
                 "work": reductions(settings, place, mix),
             }
-            start, came = run_here(order)
-            records = as_array(came.records)
+            start, result = run_here(order)
+            records = as_array(result.records)
             end = start + settings.level_s
             levels.append({"workers": workers, "start": start, "end": end, "records": records})
     return levels, host_over_time(list(monitor.samples))
 
 
 def reductions(settings: Load, place: FramesInStore, mix: str) -> dict[str, Any]:
-    """Give cuts and stacks at random: a stack is the median of one place in several images."""
+    """Return random cuts and stacks; a stack is the median of one position in several images."""
     rng = np.random.default_rng(settings.seed)
     what = []
     for stack in rng.random(WORK) < STACKS[mix]:
@@ -91,9 +91,9 @@ def reductions(settings: Load, place: FramesInStore, mix: str) -> dict[str, Any]
 
 
 def host_over_time(points: Iterable[Point]) -> dict[str, Array]:
-    """Give what the host did, sample by sample: times, percents, bytes a second.
+    """Return the host's load by sample: times, percentages, bytes per second.
 
-    The readings of one moment stand together: that of CPU begins them.
+    The readings of one moment are adjacent: CPU is the first.
     """
     total = memory_bytes()
     rows: list[dict[str, float]] = []
@@ -122,7 +122,7 @@ def host_over_time(points: Iterable[Point]) -> dict[str, Array]:
 
 
 def ran_out(host: dict[str, Array], full_percent: float) -> tuple[str, float]:
-    """Give which resource ran out first, and when; `none` and infinity where none did."""
+    """Return the resource that ran out first, and when; `none` and infinity if none did."""
     limits = dict.fromkeys(RESOURCES, full_percent) | {"swap": SWAP_BYTES_PER_S / 1e6}
     times = {name: first_above(host["time"], host[name], limits[name]) for name in RESOURCES}
     first = min(RESOURCES, key=lambda name: times[name])
@@ -144,7 +144,7 @@ def _study(
         working = np.zeros(len(host["time"]), bool)
         for level in levels:
             working |= (host["time"] > level["start"]) & (host["time"] <= level["end"])
-        # Between levels processes start, which is no load of reductions.
+        # Processes that start between levels are not part of the load.
         at_work = {name: values[working] for name, values in host.items()}
         first, when = ran_out(at_work, settings.full_percent)
         begun = levels[0]["start"]
@@ -154,7 +154,7 @@ def _study(
             good = records[records["status"] == OK]
             late = good["done"] > level["end"]
             during = (host["time"] > level["start"]) & (host["time"] <= level["end"])
-            # Of all that were begun: those that the end overtakes are the longest.
+            # Of all that began: those unfinished at the end are the longest.
             response = good["done"] - good["sent"]
             rows.append(
                 {
@@ -175,10 +175,10 @@ def _study(
             work["time"] += [level["start"] - begun, level["end"] - begun]
             work["rate"] += [rows[-1]["rate"]] * 2
             work["workers"] += [level["workers"]] * 2
-        shown = {**host, "time": host["time"] - begun}
+        host_samples = {**host, "time": host["time"] - begun}
         drawn[f"load-{number}-{mix}"] = figures.load_over_time(
             f"The host under a {mix} load: {figures.short(store)}",
-            shown,
+            host_samples,
             {n: np.array(v) for n, v in work.items()},
         )
         sentences.append(_sentence(settings, store, mix, levels, first, when))
@@ -196,11 +196,11 @@ def _sentence(
     settings: Load, store: str, mix: str, levels: list[dict[str, Any]], first: str, when: float
 ) -> str:
     if first == "none":
-        return f"{store}, {mix}: nothing ran out (no resource at {settings.full_percent:g} %)."
+        return f"{store}, {mix}: no resource was exhausted (none at {settings.full_percent:g} %)."
     begun = [level["workers"] for level in levels if level["start"] <= when]
     workers = begun[-1] if begun else levels[0]["workers"]
     names = {"cpu": "the CPU", "disk": "the disk", "memory": "memory", "swap": "memory (swapping)"}
     return (
-        f"{store}, {mix}: {names[first]} ran out first, {when - levels[0]['start']:.1f} s after "
-        f"the start, with {workers} worker{'s' if workers != 1 else ''}."
+        f"{store}, {mix}: {names[first]} was exhausted first, {when - levels[0]['start']:.1f} s "
+        f"after the start, with {workers} worker{'s' if workers != 1 else ''}."
     )

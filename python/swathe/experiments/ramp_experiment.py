@@ -1,4 +1,4 @@
-"""Clients that join over time, against stores or a portal: response, throughput, load."""
+"""Ramp experiment: clients that join over time, on stores or a portal."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 MANY = 100_000
 BUSY_PERCENT = 90.0
-"""So busy, a host may be what limits."""
+"""CPU use above which a host may be the limit."""
 SENT = 0.98
-"""Of what was due, so much was sent where a machine keeps up."""
+"""Fraction of the due requests that a machine sends if it keeps up."""
 OWN = 0.1
-"""As long as such a part of all responses, clients may themselves be late."""
+"""Fraction of response times that clients' own delays may reach."""
 ASKED = 2000
 """Different requests."""
 IMAGES = 1000
@@ -66,7 +66,7 @@ OF_CLIENTS = {"rate": "1/s", **dict.fromkeys(("q1", "median", "q3"), "ms")}
 
 
 class Host(TypedDict):
-    """A host with clients: its clock minus ours and by how much that may be wrong; what it did."""
+    """A host with clients: its clock offset, the offset's error, and its load."""
 
     offset_s: float
     spread_s: float
@@ -77,36 +77,36 @@ class Host(TypedDict):
 def ramp(
     settings: Ramp, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
-    """Run the experiment: one ramp for each store, or one for the portal.
+    """Run the experiment: one ramp per store, or one for the portal.
 
     Raises:
-        SettingsError: where settings make no sense together.
-        SwatheError: where a store or portal cannot be read, or hosts do not join.
+        SettingsError: If settings do not fit together.
+        SwatheError: If a store or portal cannot be read, or hosts do not join.
     """
     check("ramp", settings)
     say = tell or (lambda _text: None)
     offsets = _offsets(settings.offsets)
     nobody: AbstractContextManager[list[Joined]] = nullcontext([])
     waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
-    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
+    results: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
     hosts: dict[str, Host] = {}
-    told = circumstances(settings.stores)
+    conditions = circumstances(settings.stores)
     with _works(settings, scratch) as works, waiting as joined:
         for title, work in works.items():
             say(f"{title}: {settings.clients} clients join, {settings.model} model")
-            found[title] = _one(settings, work, joined, offsets)
-            hosts.update(found[title][2])
+            results[title] = _one(settings, work, joined, offsets)
+            hosts.update(results[title][2])
         for each in joined:
             each.end()
     clocks = {
         name: {key: each[key] for key in ("offset_s", "spread_s")} for name, each in hosts.items()
     }
-    return _study(settings, told | {"clocks": clocks}, found)
+    return _study(settings, conditions | {"clocks": clocks}, results)
 
 
 @contextmanager
 def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str, Any]]]:
-    """Give what is to be asked of each store, or of the portal."""
+    """Yield the requests for each store, or for the portal."""
     if settings.portal:
         work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
         yield {_swathe.shown(settings.portal): {**work, "what": portal_paths(settings)}}
@@ -124,45 +124,47 @@ def _cuts(settings: Ramp, place: FramesInStore) -> dict[str, Any]:
 
 
 def portal_paths(settings: Ramp) -> list[str]:
-    """Ask a portal for its images; gives requests for cuts from them, at random.
+    """Query a portal for its images; return random requests for cuts from them.
 
     Raises:
-        NotFoundError: where it has no images.
-        SourceError: where it does not answer, or with something else than a table of images.
+        NotFoundError: If it has no images.
+        SourceError: If it does not answer with a table of images.
     """
     import httpx
     from astropy.io.votable import parse_single_table
 
     token = os.environ.get("SWATHE_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    asked = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
+    query = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
     url = f"{settings.portal.rstrip('/')}/vo/query"
-    portal, shown = _swathe.shown(settings.portal), _swathe.shown(url)
+    portal, shown_url = _swathe.shown(settings.portal), _swathe.shown(url)
     try:
         answer = httpx.get(
-            url, params={k: v for k, v in asked.items() if v}, headers=headers, timeout=60
+            url, params={k: v for k, v in query.items() if v}, headers=headers, timeout=60
         )
     except httpx.HTTPError as error:
         raise SourceError(f"{portal}: {error}") from error
     except httpx.InvalidURL:
-        # What httpx says of it has parts of it, of which one may be a password.
-        raise SourceError(f"{portal}: is no URL that can be asked") from None
+        # httpx's message contains parts of the URL, perhaps a password.
+        raise SourceError(f"{portal}: not a valid URL") from None
     if answer.status_code != 200:
-        raise SourceError(f"{shown}: answered {answer.status_code}")
+        raise SourceError(f"{shown_url}: answered {answer.status_code}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = parse_single_table(io.BytesIO(answer.content)).to_table()
-        # Of a shape that is not told (masked) the comparison is not true.
+        # The comparison is false for a masked shape.
         images = [
             row
             for row in table["obs_publisher_did", "s_xel1", "s_xel2"]
             if row["s_xel1"] >= settings.size and row["s_xel2"] >= settings.size
         ]
-    except Exception as error:  # astropy's reader raises of all kinds
-        raise SourceError(f"{shown}: its answer is no table of images: {error}") from error
+    except Exception as error:  # astropy's reader raises many types
+        raise SourceError(f"{shown_url}: expected a table of images: {error}") from error
     if not images:
-        raise NotFoundError(f"{portal}: has no images of {settings.size} pixels or more")
+        raise NotFoundError(
+            f"{portal}: expected images of at least {settings.size} pixels, found none"
+        )
     rng = np.random.default_rng(settings.seed)
     paths = []
     for at in rng.integers(len(images), size=ASKED):
@@ -177,17 +179,17 @@ def portal_paths(settings: Ramp) -> list[str]:
 def _offsets(path: str) -> dict[str, float]:
     if not path:
         return {}
-    given = read_toml(Path(path))
-    for host, seconds in given.items():
+    table = read_toml(Path(path))
+    for host, seconds in table.items():
         if type(seconds) not in (int, float):
             raise wrong(f"{path}: {host}", "a number of seconds", seconds)
-    return {host: float(seconds) for host, seconds in given.items()}
+    return {host: float(seconds) for host, seconds in table.items()}
 
 
 def _one(
     settings: Ramp, work: dict[str, Any], joined: list[Joined], offsets: dict[str, float]
 ) -> tuple[Schedule, NDArray[Any], dict[str, Host]]:
-    """Run one ramp here or on the hosts that joined; gives records at our times, and the hosts."""
+    """Run one ramp here or on the hosts that joined; return records in our time, and the hosts."""
     all_s = (settings.clients - 1) * settings.join_s
     length = all_s + settings.stay_s
     rate = settings.rate if settings.model == "open" else 0.0
@@ -195,11 +197,13 @@ def _one(
     order |= {"all_s": all_s, "work": work, "kind": settings.kind}
     numbers = list(range(settings.clients))
     if not joined:
-        start, came = run_here({**order, "clients": numbers})
+        start, result = run_here({**order, "clients": numbers})
         schedule = Schedule(start, settings.join_s, start + length, rate)
-        here = Host(offset_s=0.0, spread_s=0.0, cpu_percent=came.cpu_percent, failure=came.failure)
-        return schedule, as_array(came.records), {this_host(): here}
-    # Clients join the load in turn from each host.
+        here = Host(
+            offset_s=0.0, spread_s=0.0, cpu_percent=result.cpu_percent, failure=result.failure
+        )
+        return schedule, as_array(result.records), {this_host(): here}
+    # Clients are distributed in turn over the hosts.
     for at, each in enumerate(joined):
         each.prepare({**order, "clients": numbers[at :: len(joined)]})
     for each in joined:
@@ -276,11 +280,11 @@ def _row(
     at: dict[str, NDArray[Any]],
     sent: tuple[NDArray[Any], NDArray[Any]],
 ) -> dict[str, Any]:
-    """Give one ramp as a row of the table."""
+    """Return one ramp as a row of the table."""
     best = peak(at)
     status = records["status"]
     good = records[status == OK]
-    asked, lag_s = sent
+    requests, lag_s = sent
     length = schedule.end - schedule.start
     return {
         "target": name,
@@ -291,7 +295,7 @@ def _row(
         "failed": int((status == FAILED).sum()),
         "unsent": int((status == UNSENT).sum()),
         "offered": len(records) / length,
-        "sent": float((asked["sent"] <= schedule.end).sum()) / length,
+        "sent": float((requests["sent"] <= schedule.end).sum()) / length,
         "lag": 1e3 * float(np.quantile(lag_s, 0.95)) if len(lag_s) else np.nan,
         "cpu": max(each["cpu_percent"] for each in hosts.values()),
         "peak": best.rate,
@@ -304,7 +308,7 @@ def _row(
 
 
 def _samples(name: str, at: dict[str, NDArray[Any]]) -> list[tuple[str, int, float, str, str]]:
-    """Give what comparisons of runs look at: windows with all clients."""
+    """Return the samples for comparing runs: windows with all clients."""
     everyone = at["clients"] == at["clients"].max()
     rates, medians = at["throughput"][everyone], at["median"][everyone]
     return [(f"{name} throughput", 0, float(rate), "1/s", "higher") for rate in rates] + [
@@ -324,11 +328,11 @@ def _sentence(row: dict[str, Any]) -> str:
 def _notes(
     row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
 ) -> Iterator[str]:
-    """Say what went wrong, and what limits what was measured."""
+    """Yield notes on failures, and on what limits the measurement."""
     if row["failed"] or row["unsent"]:
         yield f"{row['failed']} failed, {row['unsent']} could not be sent"
     if reasons := [each["failure"] for each in hosts.values() if each["failure"]]:
-        yield f"one of those that failed: {reasons[0]}"
+        yield f"one of the failures: {reasons[0]}"
     yield from _limits(row, asked, lag_s, hosts)
     if row["late"]:
         yield f"{row['late']} were answered after the end"
@@ -337,7 +341,7 @@ def _notes(
 def _limits(
     row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
 ) -> Iterator[str]:
-    """Say where what was measured is also of the machines of the clients, or not all was sent."""
+    """Yield notes if the client machines limit the measurement, or not all requests were sent."""
     if row["sent"] < SENT * row["offered"]:
         yield (
             f"{row['offered']:.4g} requests/s were due, {row['sent']:.4g} were sent in time: "
@@ -346,18 +350,19 @@ def _limits(
     for host, each in hosts.items():
         if each["cpu_percent"] >= BUSY_PERCENT:
             yield (
-                f"the processors of {host}, where clients were, were busy for "
-                f"{each['cpu_percent']:.0f} % of the time with all of them: they may be what limits"
+                f"the processors of {host}, which runs clients, were busy for "
+                f"{each['cpu_percent']:.0f} % of the time with all of them: they may be the limit"
             )
     good = asked["status"] == OK
     late_s = float(lag_s[good].sum())
     waited_s = float((asked["done"] - asked["due"])[good].sum())
     if waited_s > 0 and late_s > OWN * waited_s:
         part = f"{100 * late_s / waited_s:.0f} %"
-        # A closed client's response counts from when it asked: how late it did is no part of it.
+        # In the closed model a response counts from the sending: the client's delay is not part of
+        # it.
         whole = (
-            f"{part} of all responses is that clients themselves were late"
+            f"{part} of all response times is delay of the clients themselves"
             if row["model"] == "open"
-            else f"clients themselves were late by {part} of all responses, which do not show it"
+            else f"clients themselves were late by {part} of all response times (not included)"
         )
         yield f"{whole}; 5 % of requests by more than {row['lag']:.3g} ms"

@@ -1,4 +1,4 @@
-"""Region sizes: how many a second, what the CPU does, and how much is moved against the least."""
+"""Region experiment: rate, CPU time, and bytes moved against the minimum, by region size."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 MEGABIT = 125_000
 COPIED, COPY_S = 8, 2.0
-"""At most so many images are copied, for so long, to find what a store can give to one stream."""
+"""Most images copied, and seconds, to measure the rate of a single stream."""
 PATIENCE_S = 300.0
 TRIAL = 0.1
-"""Part of the budget in which it is found, once for each list, how long that may be."""
+"""Fraction of the budget for measuring how long each list may be."""
 
 
 class Case(NamedTuple):
-    """What is measured."""
+    """A case of the experiment."""
 
     store: str
     region: int
@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is told in one line."""
+        """Name in one line."""
         return f"{self.store} {self.region}x{self.region} {self.way}"
 
 
@@ -61,24 +61,25 @@ def region(
     """Run the experiment.
 
     Args:
-        settings: of it.
-        scratch: folder where results are put meanwhile.
-        tell: is told what is under way.
-        counters: by store, what tells the bytes its server has sent so far; else our own count.
+        settings: settings of the experiment.
+        scratch: folder for temporary results.
+        tell: called with the progress.
+        counters: by store, function that returns the bytes its server has sent; by default our own
+            count.
 
     Raises:
-        SwatheError: where a store cannot be read.
+        SwatheError: If a store cannot be read.
     """
     say = tell or (lambda _text: None)
     count = counters or {}
-    found: dict[Case, list[dict[str, Any]]] = defaultdict(list)
+    results: dict[Case, list[dict[str, Any]]] = defaultdict(list)
     copies: dict[str, float] = {}
     fitting: dict[Case, int] = {}
     with (
         tempfile.TemporaryDirectory(prefix="swathe-region-", dir=scratch) as name,
         shelves(settings, Path(name)) as stores,
     ):
-        told, folder = circumstances(settings.stores), Path(name)
+        conditions, folder = circumstances(settings.stores), Path(name)
         warm_up = warm_up_image(folder)
         for place in stores:
             copies[place.shown] = copy_rate(place, settings.frames)
@@ -106,20 +107,20 @@ def region(
                 if counter:
                     one["moved"] = counter() - before
                 elif place.folder:
-                    # Our own count has only what comes from servers: 0 is not to be shown here.
+                    # Our own count covers servers only: 0 must not be shown here.
                     one["moved"] = one["read"] or one["moved"] or math.nan
-                found[case].append({**one, "image_bytes": place.image_bytes,
+                results[case].append({**one, "image_bytes": place.image_bytes,
                                     "pixel_bytes": place.pixel_bytes})  # fmt: skip
         images = {place.shown: place for place in stores}
-    ordered = {case: found[case] for case, _ in cases}
-    return _study(settings, told, ordered, copies, images)
+    ordered = {case: results[case] for case, _ in cases}
+    return _study(settings, conditions, ordered, copies, images)
 
 
 def _order(
     settings: Region, case: Case, place: FramesInStore, turn: int, folder: Path, warm_up: str
 ) -> dict[str, Any]:
     rng = np.random.default_rng([settings.seed, turn, case.region])
-    # Every image once before any comes again, as far as there are enough.
+    # Every image once before any is repeated, if there are enough.
     rounds = -(-settings.regions // settings.frames)
     numbers = np.concatenate([rng.permutation(settings.frames) for _ in range(rounds)])
     boxes = place.boxes(settings.regions, case.region, rng)
@@ -137,7 +138,7 @@ def _order(
 
 
 def fits(order: dict[str, Any], folder: Path) -> int:
-    """How many regions of a list the budget is enough for, by cutting some one at a time.
+    """Return how many regions of a list fit the budget, by cutting some one at a time.
 
     A list cannot be stopped half way, and is rarely slower than its regions one by one.
     """
@@ -152,12 +153,12 @@ def fits(order: dict[str, Any], folder: Path) -> int:
 
 
 def copy_rate(place: FramesInStore, frames: int) -> float:
-    """Bytes a second at which whole images are copied, one after the other: the ceiling."""
-    known = known_stores() or _swathe.Stores("[]")
+    """Return the rate of copying whole images one by one, bytes per second: the upper limit."""
+    stores = known_stores() or _swathe.Stores("[]")
     started, moved = time.perf_counter(), 0
     for number in range(min(frames, COPIED)):
         timings = _swathe.measure(
-            place.frame(number + 1), [(0, place.image_bytes)], 1, stores=known
+            place.frame(number + 1), [(0, place.image_bytes)], 1, stores=stores
         )
         moved += sum(timing.bytes for timing in timings)
         if time.perf_counter() - started > COPY_S:
@@ -188,15 +189,15 @@ def _study(
         ],
         {"regions": figures.region_bytes(table)},
         _sentences(table, places),
-        ["seen: bytes that the server sent, where a counter of it was given; of other servers what "
-         "we asked for; of local files what the kernel says was read, if it does.",
-         "CPU: seconds of computing of the client over seconds by the clock and cores; "
-         "the servers' part is not in it."],
+        ["seen: bytes that the server sent, if it has a counter; for other servers the bytes "
+         "requested; for local files the bytes read, if the kernel reports them.",
+         "CPU: CPU seconds of the client, divided by elapsed seconds and cores; "
+         "the servers' part is not included."],
     )  # fmt: skip
 
 
 def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, float]) -> Table:
-    """Give the columns of the tables of 2005: medians over the rounds."""
+    """Return the columns of the tables of 2005: medians over the rounds."""
     from astropy.table import Table
 
     rows = []
@@ -228,15 +229,15 @@ def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, floa
 
 
 def _sentences(table: Table, places: dict[str, FramesInStore]) -> list[str]:
-    told = []
+    texts = []
     for row in table:
         if row["region"] == 100:
             whole = places[str(row["store"])].image_bytes / 1e6
             moved = (
                 f"{row['of_image']:.3g} %" if np.isfinite(row["of_image"]) else "an unknown part"
             )
-            told.append(
+            texts.append(
                 f"{row['store']}, 100 x 100, {row['way']}: {row['regions']:.4g} regions/s; "
                 f"{moved} of the image of {whole:.1f} MB was moved for each."
             )
-    return told
+    return texts

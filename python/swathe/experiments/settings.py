@@ -1,6 +1,6 @@
-"""What each experiment can be told: in a TOML file, a section each, or by flags that mean the same.
+"""Settings of each experiment: from a TOML file with a section each, or from flags.
 
-A field is a key of the file and a flag of the command; its help and bounds are told here once.
+A field is a key of the file and a flag of the command; its help and bounds are defined here once.
 """
 
 from __future__ import annotations
@@ -24,58 +24,62 @@ Way: TypeAlias = Literal["one", "many"]
 
 
 def setting(default: Any, about: str, least: float | None = None, most: float | None = None) -> Any:
-    """Give a field with what is told about it, and its bounds."""
+    """Return a field with its help text and bounds."""
     return field(default=default, metadata={"help": about, "least": least, "most": most})
 
 
 @dataclass(frozen=True)
 class Common:
-    """What all experiments that cut can be told."""
+    """Settings of all experiments that cut."""
 
     stores: tuple[str, ...] = setting(
-        (), "Folder, URL or NAME: of a store with the frames; else a sample is made here."
+        (), "Folder, URL or NAME: of a store with the frames (default: a sample made here)."
     )
-    frames: int = setting(60, "How many frames of each store are used.", 1, 100_000)
+    frames: int = setting(60, "Number of frames used per store.", 1, 100_000)
     name: str = setting(
-        "frame-{:06d}", "Name of a frame without its ending, by its number from 1, as in Python."
+        "frame-{:06d}", "Frame name without ending, as a Python format of its number from 1."
     )
     suffix: str = setting(
-        ".fit", "Ending of plain frames; .gz, .bz2 and .fz come after or instead."
+        ".fit", "Ending of plain frames; .gz, .bz2 and .fz are added or replace it."
     )
-    seed: int = setting(1, "Of what is cut, and in which order.", 0)
+    seed: int = setting(1, "Seed of the random regions and their order.", 0)
 
 
 @dataclass(frozen=True)
 class Single(Common):
-    """One client: what each stage of a crop takes."""
+    """One client: seconds of each stage of a crop."""
 
     methods: tuple[Method, ...] = setting(
-        ("GZ", "GUNZIP", "FIT", "bz2", "fz"), "How the frames are kept and read."
+        ("GZ", "GUNZIP", "FIT", "bz2", "fz"), "Storage and read methods of the frames."
     )
-    crops: tuple[int, ...] = setting((1, 10), "Crops of each image.", 1, 10_000)
+    crops: tuple[int, ...] = setting((1, 10), "Numbers of crops per image.", 1, 10_000)
     clients: tuple[Client, ...] = setting(
-        ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy", "astropy-fsspec"), "Who cuts."
+        ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy", "astropy-fsspec"),
+        "Clients to compare.",
     )
-    size: int = setting(100, "Side of a crop, pixels.", 1, 100_000)
-    images: int = setting(20, "Images of each case and round.", 1, 100_000)
-    repeats: int = setting(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
+    size: int = setting(100, "Side of a crop in pixels.", 1, 100_000)
+    images: int = setting(20, "Images per case and round.", 1, 100_000)
+    repeats: int = setting(5, "Number of rounds; each round runs all cases.", 1, 1000)
     budget_s: float = setting(
-        3.0, "After so long a case cuts from no other image in this round.", 0.01, 1e5
+        3.0, "Seconds per case and round; after that no further image is begun.", 0.01, 1e5
     )
 
 
 @dataclass(frozen=True)
 class Region(Common):
-    """One client: regions of several sizes, and how many bytes they take."""
+    """One client: regions of several sizes, and the bytes they need."""
 
-    sizes: tuple[int, ...] = setting((10, 100, 1000), "Sides of regions, pixels.", 1, 100_000)
+    sizes: tuple[int, ...] = setting((10, 100, 1000), "Sides of the regions in pixels.", 1, 100_000)
     ways: tuple[Way, ...] = setting(
-        ("one", "many"), "A region at a time, or all of a list together (cut_many)."
+        ("one", "many"), "One region at a time, or a whole list together (cut_many)."
     )
-    regions: int = setting(60, "Regions of each case and round.", 1, 1_000_000)
-    repeats: int = setting(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
+    regions: int = setting(60, "Regions per case and round.", 1, 1_000_000)
+    repeats: int = setting(5, "Number of rounds; each round runs all cases.", 1, 1000)
     budget_s: float = setting(
-        10.0, "After so long no region is begun in this round; lists are cut to fit it.", 0.01, 1e5
+        10.0,
+        "Seconds per case and round; then no region is begun; lists are shortened to fit.",
+        0.01,
+        1e5,
     )
 
 
@@ -83,41 +87,45 @@ class Region(Common):
 class Ramp(Common):
     """Clients that join over time."""
 
-    portal: str = setting("", "URL of a portal to ask instead of stores ($SWATHE_TOKEN is sent).")
-    dataset: str = setting("", "Of the portal: only images of this dataset are asked for.")
+    portal: str = setting("", "URL of a portal to use instead of stores ($SWATHE_TOKEN is sent).")
+    dataset: str = setting("", "Dataset of the portal whose images are requested (default: all).")
     model: Literal["closed", "open"] = setting(
-        "closed", "closed: asks when answered; open: at its rate whatever becomes of it."
+        "closed", "closed: next request after the answer; open: requests at a fixed rate."
     )
-    clients: int = setting(100, "How many there are in the end.", 1, 10_000)
-    kind: Literal["process", "thread"] = setting("process", "What each client is.")
-    join_s: float = setting(0.5, "Seconds until the next one joins.", 0, 3600)
-    stay_s: float = setting(10.0, "Seconds all stay after the last joined.", 0.1, 1e5)
-    rate: float = setting(1.0, "Requests a second of each client, with the open model.", 1e-3, 1e5)
-    size: int = setting(100, "Side of a crop, pixels.", 1, 100_000)
-    window_s: float = setting(1.0, "Seconds of one point of the figures.", 0.05, 3600)
-    listen: str = setting("", "HOST:PORT at which `bench join` of other hosts is awaited.")
-    hosts: int = setting(0, "How many join; the clients are on them, none here.", 0, 1000)
+    clients: int = setting(100, "Number of clients at the end.", 1, 10_000)
+    kind: Literal["process", "thread"] = setting("process", "Kind of a client: process or thread.")
+    join_s: float = setting(0.5, "Seconds between joining clients.", 0, 3600)
+    stay_s: float = setting(
+        10.0, "Seconds that all clients stay after the last has joined.", 0.1, 1e5
+    )
+    rate: float = setting(1.0, "Requests per second and client, in the open model.", 1e-3, 1e5)
+    size: int = setting(100, "Side of a crop in pixels.", 1, 100_000)
+    window_s: float = setting(1.0, "Seconds per point of the figures.", 0.05, 3600)
+    listen: str = setting("", "HOST:PORT to listen on for `bench join` of other hosts.")
+    hosts: int = setting(0, "Number of hosts that join; they run all clients.", 0, 1000)
     offsets: str = setting(
-        "", "TOML file with the clock of each host minus ours, seconds; else it is estimated."
+        "", "TOML file with each host's clock minus ours in seconds (default: estimated)."
     )
 
 
 @dataclass(frozen=True)
 class Load(Common):
-    """Mixes of reductions, and what the host does meanwhile."""
+    """Mixes of reductions, and the host's load."""
 
     mixes: tuple[Literal["light", "heavy"], ...] = setting(
         ("light", "heavy"), "light: mostly small cuts; heavy: mostly stacks of large ones."
     )
     workers: tuple[int, ...] = setting(
-        (1, 2, 4, 8), "Processes at work, one level after another.", 1
+        (1, 2, 4, 8), "Numbers of worker processes, one level after another.", 1
     )
-    level_s: float = setting(5.0, "Seconds of each level.", 0.2, 1e5)
-    interval_s: float = setting(0.5, "Between looks at the host.", 0.05, 3600)
-    small: int = setting(100, "Side of a small cut, pixels.", 1, 100_000)
-    large: int = setting(1000, "Side of a cut that is stacked, pixels.", 1, 100_000)
-    depth: int = setting(20, "Images of a stack.", 1, 10_000)
-    full_percent: float = setting(90.0, "From here on a resource has run out.", 1, 100)
+    level_s: float = setting(5.0, "Seconds per level.", 0.2, 1e5)
+    interval_s: float = setting(0.5, "Seconds between samples of the host.", 0.05, 3600)
+    small: int = setting(100, "Side of a small cut in pixels.", 1, 100_000)
+    large: int = setting(1000, "Side of a stacked cut in pixels.", 1, 100_000)
+    depth: int = setting(20, "Images per stack.", 1, 10_000)
+    full_percent: float = setting(
+        90.0, "Percentage at which a resource counts as exhausted.", 1, 100
+    )
 
 
 @dataclass(frozen=True)
@@ -125,10 +133,10 @@ class Buffer:
     """The read-buffer study."""
 
     stores: tuple[str, ...] = setting((), "Name of a store, NAME:path, URL or path.")
-    repeats: int = setting(7, "How often with each size.", 1, 1000)
-    budget_s: float = setting(30.0, "Seconds each store may take.", 0.1, 1e5)
-    budget_mb: float = setting(1000.0, "MB each store may move.", 0.1, 1e7)
-    seed: int = setting(1, "Of the order of reads.", 0)
+    repeats: int = setting(7, "Repetitions of each size.", 1, 1000)
+    budget_s: float = setting(30.0, "Time limit per store in seconds.", 0.1, 1e5)
+    budget_mb: float = setting(1000.0, "Data limit per store in MB.", 0.1, 1e7)
+    seed: int = setting(1, "Seed of the order of reads.", 0)
 
 
 KINDS: dict[str, type[Any]] = {
@@ -142,56 +150,56 @@ T = TypeVar("T")
 
 
 def settings_of(kind: type[T], path: Path | None, flags: Mapping[str, Any]) -> T:
-    """Give the settings of an experiment: of its section of a file, where flags are not given.
+    """Return the settings of an experiment: flags override its section of a file.
 
     Args:
         kind: class of the settings.
-        path: of a TOML file; other experiments may have sections in it, too.
-        flags: by key; `None` or nothing where not given.
+        path: path of a TOML file; it may have sections of other experiments.
+        flags: values by key; `None` or missing if not given.
 
     Raises:
-        SettingsError: where something is unknown or makes no sense; names the key.
+        SettingsError: If a key is unknown or a value is invalid; the text names the key.
     """
     name = next(each for each, of in KINDS.items() if of is kind)
-    given = {} if path is None else read_toml(path)
+    sections = {} if path is None else read_toml(path)
     types = get_type_hints(kind)
     chosen: dict[str, Any] = {}
     try:
-        refuse_unknown("section", given, KINDS)
-        made = section(name, kind, given.get(name, {}))
+        refuse_unknown("section", sections, KINDS)
+        result = section(name, kind, sections.get(name, {}))
         for key, one in flags.items():
             if one is not None and one not in ([], ()):
                 plain_one = list(one) if isinstance(one, tuple) else one
                 chosen[key] = value(f"{name}.{key}", types[key], plain_one)
-        made = replace(made, **chosen)  # type: ignore[type-var]
-        check(name, made)
+        result = replace(result, **chosen)  # type: ignore[type-var]
+        check(name, result)
     except SettingsError as error:
         key = str(error).partition(":")[0].rpartition(".")[2]
         if path is None or flags.get(key):
             raise
         raise SettingsError(f"{path}: {error}") from None
-    return made
+    return result
 
 
 def check(name: str, made: Any) -> None:
-    """Refuse what is out of bounds, or makes no sense together.
+    """Check that values are within bounds, and fit together.
 
     Raises:
-        SettingsError: that names the key.
+        SettingsError: If they do not; the text names the key.
     """
     for each in fields(made):
         least, most = each.metadata.get("least"), each.metadata.get("most")
-        given = getattr(made, each.name)
-        for one in given if isinstance(given, tuple) else (given,):
+        value = getattr(made, each.name)
+        for one in value if isinstance(value, tuple) else (value,):
             if least is not None and not one >= least:
                 raise wrong(f"{name}.{each.name}", f"at least {least:g}", one)
             if most is not None and not one <= most:
                 raise wrong(f"{name}.{each.name}", f"at most {most:g}", one)
-        if isinstance(given, tuple) and each.name != "stores":
-            if not given:
-                raise wrong(f"{name}.{each.name}", "one at least", list(given))
-            if len(set(given)) < len(given):
-                raise wrong(f"{name}.{each.name}", "each once", list(given))
+        if isinstance(value, tuple) and each.name != "stores":
+            if not value:
+                raise wrong(f"{name}.{each.name}", "one at least", list(value))
+            if len(set(value)) < len(value):
+                raise wrong(f"{name}.{each.name}", "each once", list(value))
     if isinstance(made, Common):
         _check_name(name, made)
     if isinstance(made, Ramp):
@@ -218,14 +226,16 @@ def _check_ramp(made: Ramp) -> None:
         raise wrong("ramp.hosts", f"at most ramp.clients, {made.clients}", made.hosts)
     if made.offsets and not made.listen:
         raise wrong("ramp.offsets", "to come with ramp.listen", made.offsets)
-    # 0.6 s are three windows of 0.2 s, though not as binary fractions.
+    # 0.6 s are three windows of 0.2 s, but not as binary fractions.
     if made.stay_s * (1 + 1e-9) < 3 * made.window_s:
         raise wrong("ramp.stay_s", f"at least 3 windows of {made.window_s:g} s", made.stay_s)
 
 
 def plain(made: Any) -> dict[str, Any]:
-    """Give settings as they are kept in tables: lists for tuples, URLs without secrets."""
-    found = {key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()}
-    if "portal" in found:
-        found["portal"] = _swathe.shown(made.portal)
-    return found | {"stores": [_swathe.shown(store) for store in made.stores]}
+    """Return settings as stored in tables: lists for tuples, URLs without secrets."""
+    values = {
+        key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()
+    }
+    if "portal" in values:
+        values["portal"] = _swathe.shown(made.portal)
+    return values | {"stores": [_swathe.shown(store) for store in made.stores]}

@@ -1,4 +1,4 @@
-"""One client: what each stage of a crop takes, by store, method, crops per image and client."""
+"""Single-client experiment: seconds of each stage, by store, method, crops per image and client."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 OURS = ("swathe", "swathe-indexed")
 FSSPEC = "astropy-fsspec"
 MODULES = {"fitsio": ("fitsio",), "astropy": ("astropy",), FSSPEC: ("fsspec", "aiohttp")}
-"""Of peers that are Python packages."""
+"""Modules of peers that are Python packages."""
 SOURCE = Path(__file__).with_name("cfitsio.c")
 HUNDRED = 100
 PATIENCE_S = 120.0
-"""Beyond its budget, that a case may take for one image."""
+"""Seconds beyond its budget that a case may take for one image."""
 SHOWN_ROWS = 3000
 """Samples kept of each case."""
 
 
 class Case(NamedTuple):
-    """What is compared."""
+    """A case of the experiment."""
 
     store: str
     method: str
@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is told in one line."""
+        """Name in one line."""
         return f"{self.store} {self.method} x{self.crops} {self.client}"
 
 
@@ -64,51 +64,51 @@ def single(
     """Run the experiment.
 
     Args:
-        settings: of it.
-        scratch: folder where images and crops are put meanwhile; else that for temporary files.
-        tell: is told what is under way, and what is left out.
+        settings: settings of the experiment.
+        scratch: folder for images and crops; by default the system's temporary folder.
+        tell: called with the progress, and with what is left out.
 
     Raises:
-        SettingsError: where there is nothing that any of the clients could do.
-        SwatheError: where a store cannot be read by us; peers that fail are left out.
+        SettingsError: If no client can run any case.
+        SwatheError: If a store cannot be read by us; peers that fail are left out.
     """
     say = tell or (lambda _text: None)
     with (
         tempfile.TemporaryDirectory(prefix="swathe-single-", dir=scratch) as name,
         shelves(settings, Path(name)) as stores,
     ):
-        told = circumstances(settings.stores)
+        conditions = circumstances(settings.stores)
         folder = Path(name)
-        wanted = [
+        possible = [
             client
             for client in settings.clients
             if any(can(client, method, place) for method in settings.methods for place in stores)
         ]
-        program, notes = able(wanted, folder)
-        cases = _cases(settings, stores, [client for client in wanted if client not in notes])
+        program, notes = able(possible, folder)
+        cases = _cases(settings, stores, [client for client in possible if client not in notes])
         if not cases:
             why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
-            raise SettingsError(f"single.clients: none of them can do any of this{why}")
+            raise SettingsError(f"single.clients: none of them can run any case{why}")
         groups = _groups(cases)
-        found = _Found(cases, _Runs(settings, folder, program), notes, say)
+        results = _CaseRows(cases, _CaseRunner(settings, folder, program), notes, say)
         for turn in range(settings.repeats):
             say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
-            # Each round begins elsewhere, so that a slow minute falls on all.
+            # Each round begins with another case, so that a slow minute affects all.
             first = turn * len(groups) // settings.repeats
             for group in groups[first:] + groups[:first]:
-                found.run(group, turn)
-    return _study(settings, told, found.timed(), found.left_out())
+                results.run(group, turn)
+    return _study(settings, conditions, results.timed(), results.left_out())
 
 
 def can(client: str, method: str, place: FramesInStore) -> bool:
-    """Tell whether a client does this: fsspec is for sections of images on servers, in place."""
+    """Check whether a client supports a method: fsspec is for sections of images on servers."""
     return client != FSSPEC or (place.folder is None and method in ("FIT", "fz"))
 
 
 def _cases(
     settings: Single, stores: Sequence[FramesInStore], clients: Sequence[str]
 ) -> dict[Case, FramesInStore]:
-    """Give what is compared, and where the images of each case are."""
+    """Return the cases, and the store of each one's images."""
     return {
         Case(place.shown, method, crops, client): place
         for place in stores
@@ -120,7 +120,7 @@ def _cases(
 
 
 def _groups(cases: Iterable[Case]) -> list[list[Case]]:
-    """Give the cases that share a process: each of ours its own, as we keep what we learn."""
+    """Return the cases that share a process: ours run alone, as Swathe caches what it learns."""
     groups: list[list[Case]] = []
     others: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
@@ -132,7 +132,7 @@ def _groups(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
-    """Compile the C program, if it is wanted; gives its path, and why some clients cannot run."""
+    """Compile the C program if needed; return its path, and why some clients cannot run."""
     reasons = {
         client: f"the Python package {module} is not installed"
         for client in clients
@@ -146,25 +146,29 @@ def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
         return "", {**reasons, "cfitsio": "there is no C compiler"}
     program = str(folder / "cfitsio")
     command = [compiler, "-O2", "-o", program, str(SOURCE), "-lcfitsio", "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["the compiler failed"])[-1]
-        why = "libcfitsio with its header is not installed" if "fitsio" in done.stderr else said
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        last_line = (process.stderr.strip().splitlines() or ["the compiler failed"])[-1]
+        why = (
+            "libcfitsio with its header is not installed"
+            if "fitsio" in process.stderr
+            else last_line
+        )
         return "", {**reasons, "cfitsio": why}
     return program, reasons
 
 
-class _Found:
-    """What cases came to, round by round, and why some are left out."""
+class _CaseRows:
+    """Rows of the cases, round by round, and reasons for cases left out."""
 
     def __init__(
         self,
         cases: dict[Case, FramesInStore],
-        runs: _Runs,
+        runs: _CaseRunner,
         unable: dict[str, str],
         say: Callable[[str], None],
     ) -> None:
-        """Take cases, what runs them, why some clients cannot run, and who is told of more."""
+        """Take the cases, their runner, the unavailable clients, and the progress callback."""
         self._cases, self._runs, self._say = cases, runs, say
         self._rows: dict[Case, list[list[list[float]]]] = defaultdict(list)
         self._clients, self._reasons = unable, dict[Case, str]()
@@ -173,29 +177,29 @@ class _Found:
         return case in self._reasons or case.client in self._clients
 
     def run(self, group: Sequence[Case], turn: int) -> None:
-        """Run cases of one client once more, but those that are left out."""
+        """Run the cases of one client once more, except those left out."""
         client = group[0].client
         due = {case: self._cases[case] for case in group if not self._is_out(case)}
         try:
-            ran = self._runs.run(due, turn)
+            answers = self._runs.run(due, turn)
         except SourceError as error:
             if client in OURS:
                 raise
-            # It crashed, or did not end: what it did before is of other rounds than ours.
+            # It crashed or did not end: its earlier rows are of other rounds than ours.
             self._clients[client] = str(error)
             self._say(f"{client}: left out: {error}")
             return
-        for case, done in ran.items():
-            if "rows" in done:
-                self._rows[case].append(done["rows"])
+        for case, answer in answers.items():
+            if "rows" in answer:
+                self._rows[case].append(answer["rows"])
                 continue
-            if client in OURS and not done["error"].startswith("NotFoundError"):
-                raise SourceError(f"{case.name}: {done['error']}")
-            self._reasons[case] = done["error"]
-            self._say(f"{case.name}: left out: {done['error']}")
+            if client in OURS and not answer["error"].startswith("NotFoundError"):
+                raise SourceError(f"{case.name}: {answer['error']}")
+            self._reasons[case] = answer["error"]
+            self._say(f"{case.name}: left out: {answer['error']}")
 
     def timed(self) -> dict[Case, list[list[list[float]]]]:
-        """Give the rows of each round, of the cases that ran in all."""
+        """Return the rows of each round, for cases that ran in all rounds."""
         return {
             case: self._rows[case]
             for case in self._cases
@@ -203,12 +207,12 @@ class _Found:
         }
 
     def left_out(self) -> list[str]:
-        """Say who and what was left out, and why."""
+        """Return which clients and cases were left out, and why."""
         clients = [f"{client}: left out: {why}" for client, why in self._clients.items()]
         return clients + [f"{case.name}: left out: {why}" for case, why in self._reasons.items()]
 
 
-class _Runs:
+class _CaseRunner:
     """Runs cases of one client in a process of their own."""
 
     def __init__(self, settings: Single, folder: Path, program: str) -> None:
@@ -216,7 +220,7 @@ class _Runs:
         self.warm_up = warm_up_image(folder)
 
     def run(self, cases: dict[Case, FramesInStore], turn: int) -> dict[Case, dict[str, Any]]:
-        """Run them once; gives of each the rows that `cutting.work` gives, or an error."""
+        """Run the cases once; return for each the rows of `single_client.work`, or an error."""
         if not cases:
             return {}
         first = next(iter(cases))
@@ -237,15 +241,15 @@ class _Runs:
         limit = len(cases) * (self.settings.budget_s + PATIENCE_S)
         variables = environment(index)
         if first.client == "swathe-indexed":
-            # Once untimed; only images that there was time to learn are timed.
+            # One untimed run; only the images it reached are timed.
             learning = {**order, "cases": [{**case, "whole": True} for case in order["cases"]]}
             learned = child("swathe.experiments.clients.single_client", learning, variables, limit)
-            for case, done in zip(order["cases"], learned, strict=True):
-                if "rows" in done:
-                    known = {row[0] for row in done["rows"]}
-                    case["images"] = case["images"][: len(known)]
-        done = child("swathe.experiments.clients.single_client", order, variables, limit)
-        return dict(zip(cases, done, strict=True))
+            for case, answer in zip(order["cases"], learned, strict=True):
+                if "rows" in answer:
+                    images = {row[0] for row in answer["rows"]}
+                    case["images"] = case["images"][: len(images)]
+        answer = child("swathe.experiments.clients.single_client", order, variables, limit)
+        return dict(zip(cases, answer, strict=True))
 
     def _case(self, case: Case, place: FramesInStore, turn: int) -> dict[str, Any]:
         settings = self.settings
@@ -303,7 +307,7 @@ def _study(
 
 
 def stage_table(times: dict[Case, Any]) -> Table:
-    """Give a row for each case and stage, milliseconds of a crop."""
+    """Return a row for each case and stage, in milliseconds per crop."""
     from astropy.table import Table
 
     rows = []
@@ -318,7 +322,7 @@ def stage_table(times: dict[Case, Any]) -> Table:
 
 
 def overview_table(times: dict[Case, Any]) -> Table:
-    """Give the median total of each case, and the time for a hundred crops."""
+    """Return the median total of each case, and the time for a hundred crops."""
     from astropy.table import Table
 
     rows = []
@@ -335,7 +339,7 @@ def overview_table(times: dict[Case, Any]) -> Table:
 
 
 def speed_ups(times: dict[Case, Any]) -> Table:
-    """Give how many times as fast `swathe` is as each other client, by the medians."""
+    """Return the speed-up of `swathe` over each other client, by medians."""
     from astropy.table import Table
 
     rows = []
@@ -353,9 +357,9 @@ def speed_ups(times: dict[Case, Any]) -> Table:
 
 
 def sentences(times: dict[Case, Any]) -> list[str]:
-    """Say what the numbers mean, store by store."""
+    """Return the findings in words, store by store."""
     median = {case: 1e3 * float(np.median(stages.sum(axis=1))) for case, stages in times.items()}
-    told = []
+    texts = []
     for store in dict.fromkeys(case.store for case in times):
         for crops in dict.fromkeys(case.crops for case in times):
             ours = {
@@ -367,5 +371,5 @@ def sentences(times: dict[Case, Any]) -> list[str]:
                 best = min(ours, key=lambda method: ours[method])
                 listed = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
                 each = f"{crops} crop{'s' if crops != 1 else ''} an image"
-                told.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
-    return told
+                texts.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
+    return texts

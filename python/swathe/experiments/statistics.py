@@ -1,4 +1,4 @@
-"""Numbers from numbers: summaries, intervals, tests, and what happened over time. No I/O."""
+"""Statistics: summaries, intervals, tests, and time series. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EXACT = 400
-"""Up to so many pairs the rank test counts all orders; beyond, a normal distribution is as good."""
+"""Pairs up to which the rank test counts all orders; beyond, a normal distribution is accurate."""
 DRAWS = 2000
 AT_ONCE = 1_000_000
 LEVEL = 0.95
@@ -24,7 +24,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Summary:
-    """What the studies told of a time. `std` is of a sample (n - 1), of one value it is NaN."""
+    """Statistics of a time as in the studies.
+
+    `std` is of a sample (n - 1); for one value it is NaN.
+    """
 
     count: int
     min: float
@@ -40,7 +43,7 @@ def summary(values: Sequence[float] | Array) -> Summary:
     """Summarise values.
 
     Raises:
-        ValueError: where there are none, or one is no number.
+        ValueError: If there are none, or one is not finite.
     """
     data = np.asarray(values, float)
     if not len(data) or not np.isfinite(data).all():
@@ -55,7 +58,7 @@ def summary(values: Sequence[float] | Array) -> Summary:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of one over median of another, and the interval it is in."""
+    """Ratio of two medians, and its interval."""
 
     value: float
     low: float
@@ -71,13 +74,14 @@ def ratio_of_medians(
 ) -> Ratio:
     """Bootstrap the ratio of the median of `over` to that of `under`.
 
-    Both are given by rounds. Rounds are drawn anew, then values within each: values of one round
-    have the same minute of the machine in common, and say less than as many of different ones.
+    Both are grouped by rounds. Rounds are resampled, then values within each: values of one round
+    share the same minute of the machine, and are less informative than the same number of different
+    ones.
 
-    Nothing is as much as nothing (1), and anything else infinitely more: rates of what hung are 0.
+    0 over 0 counts as 1, anything else over 0 as infinite: the rate of a hung run is 0.
     """
     ratios = _over(*(_medians(rounds, rng, draws) for rounds in (over, under)))
-    # Ends that are drawn ones, not between two: one of these may be infinite.
+    # Ends are drawn values, not interpolated: one may be infinite.
     low = np.quantile(ratios, (1 - level) / 2, method="lower")
     high = np.quantile(ratios, (1 + level) / 2, method="higher")
     whole = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
@@ -90,12 +94,12 @@ def _over(values: Array, others: Array) -> Array:
 
 
 def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> Array:
-    """Medians of values drawn anew, rounds first."""
+    """Return medians of resampled values, rounds first."""
     sizes = np.array([len(values) for values in rounds])
     longest = int(sizes.max())
     table = np.array([np.pad(values, (0, longest - len(values))) for values in rounds])
-    found = []
-    # So many at a time that memory stays small.
+    parts = []
+    # In parts, so that memory stays small.
     step = max(1, AT_ONCE // table.size)
     for first in range(0, draws, step):
         count = min(step, draws - first)
@@ -104,18 +108,19 @@ def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> A
         drawn = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
         flat = drawn.reshape(count, -1)
         if len(set(sizes.tolist())) > 1:
-            # Of shorter rounds no more than there are.
+            # Shorter rounds give no more than they have.
             flat[(np.arange(longest) >= of_round).reshape(count, -1)] = np.nan
-            found.append(np.nanmedian(flat, axis=1))
+            parts.append(np.nanmedian(flat, axis=1))
         else:
-            found.append(np.median(flat, axis=1))
-    return np.concatenate(found)
+            parts.append(np.median(flat, axis=1))
+    return np.concatenate(parts)
 
 
 def rank_test(first: Array, second: Array) -> float:
-    """Probability of ranks that differ as much, if both are of one distribution (Mann-Whitney).
+    """Return the probability of ranks that differ as much, for equal distributions (Mann-Whitney).
 
-    Two-sided; exact for few values without ties, else normal with ties and continuity corrected.
+    Two-sided; exact for few values without ties, else normal with corrections for ties and
+    continuity.
     """
     count, other = len(first), len(second)
     if not count or not other:
@@ -137,15 +142,15 @@ def rank_test(first: Array, second: Array) -> float:
 
 
 def least_chance(count: int, other: int) -> float:
-    """The least that `rank_test` of so many values can give: all of one side above all others."""
+    """Return the smallest probability of `rank_test` for these counts: complete separation."""
     return rank_test(np.arange(count, dtype=float), np.arange(count, count + other, dtype=float))
 
 
 def _orders(count: int, other: int) -> list[int]:
-    """How many orders of so many values give each sum of ranks, from the least."""
+    """Return the number of orders for each rank sum, from the smallest."""
     ways = [1] + [0] * (count * other)
     for step in range(1, count + 1):
-        # Of Gaussian binomial coefficients: times (1 - x^(other + step)), over (1 - x^step).
+        # From Gaussian binomial coefficients: times (1 - x^(other + step)), over (1 - x^step).
         for at in range(len(ways) - 1, other + step - 1, -1):
             ways[at] -= ways[at - other - step]
         for at in range(step, len(ways)):
@@ -154,47 +159,47 @@ def _orders(count: int, other: int) -> list[int]:
 
 
 def holm(probabilities: Sequence[float]) -> Array:
-    """Correct probabilities of several tests so that one false alarm is as rare as of one test."""
-    given = np.asarray(probabilities, float)
-    order = np.argsort(given, kind="stable")
-    scaled = given[order] * np.arange(len(given), 0, -1)
-    corrected = np.empty(len(given))
+    """Correct the probabilities of several tests to the false-alarm rate of one test."""
+    values = np.asarray(probabilities, float)
+    order = np.argsort(values, kind="stable")
+    scaled = values[order] * np.arange(len(values), 0, -1)
+    corrected = np.empty(len(values))
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected
 
 
 def edges_of(start: float, stop: float, width: float) -> Array:
-    """Windows of a width from start to stop; the last is left out where it would be shorter."""
-    # Of times of day, which are told to 0.2 microseconds, the last whole one counts too.
+    """Return window edges from start to stop; a shorter last window is left out."""
+    # Times of day have a resolution of 0.2 microseconds: the last whole window counts too.
     count = int((stop - start) / width + 1e-4) + 1
     return np.asarray(start + width * np.arange(count), np.float64)
 
 
 def rate_in(times: Array, edges: Array) -> Array:
-    """How many of some times are in each window, per second."""
+    """Return the number of times in each window, per second."""
     counts, _ = np.histogram(times, edges)
     return np.asarray(counts / np.diff(edges), float)
 
 
 def quantile_in(times: Array, values: Array, edges: Array, part: float) -> Array:
-    """A quantile of the values whose times are in each window; NaN where there are none."""
+    """Return a quantile of the values in each window; NaN if there are none."""
     window = np.searchsorted(edges, times, side="right") - 1
-    found = np.full(len(edges) - 1, np.nan)
-    for at in range(len(found)):
+    quantiles = np.full(len(edges) - 1, np.nan)
+    for at in range(len(quantiles)):
         if len(inside := values[window == at]):
-            found[at] = np.quantile(inside, part)
-    return found
+            quantiles[at] = np.quantile(inside, part)
+    return quantiles
 
 
 def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
-    """How many intervals overlap each window, on average over it."""
+    """Return the average number of intervals open in each window."""
     covered = _since(starts, edges) - _since(ends, edges)
     return np.asarray(np.diff(covered) / np.diff(edges), float)
 
 
 def _since(times: Array, edges: Array) -> Array:
-    """How long ago all times before each edge were, together."""
-    # From the first edge on: of times of day sums would lose their digits.
+    """Return the summed ages, at each edge, of all times before it."""
+    # Relative to the first edge: sums of times of day would lose digits.
     ordered = np.sort(np.asarray(times, float)) - edges[0]
     before = np.searchsorted(ordered, edges - edges[0])
     return np.asarray(
@@ -203,14 +208,14 @@ def _since(times: Array, edges: Array) -> Array:
 
 
 def work_in(starts: Array, ends: Array, edges: Array) -> Array:
-    """How much was done in each window, per second: intervals count by the part that is in it."""
+    """Return the work in each window, per second: intervals count by the fraction inside it."""
     lengths = np.maximum(ends - starts, 1e-9)[:, None]
-    done = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
-    return np.asarray(np.diff(done) / np.diff(edges), float)
+    fractions = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
+    return np.asarray(np.diff(fractions) / np.diff(edges), float)
 
 
 def first_above(times: Array, values: Array, limit: float, samples: int = 2) -> float:
-    """The time from which so many values in a row are at or above a limit; infinite if never."""
+    """Return the time from which `samples` values in a row reach a limit; infinite if never."""
     above = np.asarray(values, float) >= limit
     for at in range(len(above) - samples + 1):
         if above[at : at + samples].all():

@@ -5,7 +5,7 @@
 ...     job = jobs.submit({"file": ["survey:a.fits"], "x": [9], ...}, Options(), "me")
 ...     jobs.wait(job.id, "QUEUED", timeout_s=60)
 
-Everything is in the database: whichever process is killed, the next goes on. Knows nothing of HTTP.
+All state is in the database: if a process is killed, the next continues. Knows nothing of HTTP.
 """
 
 from swathe.catalog.records.jobs import Phase, RowStatus

@@ -1,4 +1,4 @@
-"""What jobs made: single files, and all of them as one archive that is made while it is read."""
+"""Archives of results: single files, or all of them as one archive made while it is read."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from swathe.stores.results import ResultStore
 
 IN_FOLDER = 1000
-"""Rows whose results lie in one folder."""
+"""Rows whose results share a folder."""
 PART = 1 << 20
-"""Bytes read and handed on at once."""
+"""Bytes per read and write."""
 BLOCK = 2880
 CARD = 80
 TAR_BLOCK = 512
@@ -48,19 +48,19 @@ REPLACED = {
 
 
 def file_name(row: RowRecord, options: Options) -> str:
-    """Give the name of a row's result; nothing of one that goes into another, or has none."""
+    """Return the file name of a row's result; empty if it has none or is an input of another."""
     if row.status != "ok" or row.result is not None:
         return ""
     return f"{row.name}{SUFFIXES[options.format]}"
 
 
 def place_of(row: RowRecord, options: Options) -> str:
-    """Give where among the results of the job that of a row lies, or will."""
+    """Return the path of a row's result, relative to the results of the job."""
     return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
 
 
 def places_of(rows: RowTable, options: Options) -> list[str]:
-    """Give the same of many."""
+    """Return the paths of the results of many rows."""
     suffix = SUFFIXES[options.format]
     return [
         f"{number // IN_FOLDER:04}/{name}{suffix}"
@@ -69,31 +69,31 @@ def places_of(rows: RowTable, options: Options) -> list[str]:
 
 
 def input_of(folder: Path, number: int) -> Path:
-    """Give where the pixels of a row that goes into a result lie, until that is made."""
+    """Return the path of the pixels of an input row until its combined result is made."""
     return folder / INPUTS / f"{number // IN_FOLDER:04}" / f"{number}.npy"
 
 
 def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) -> Result:
-    """Give the file of a row that is done.
+    """Return the result file of a finished row.
 
     Raises:
-        NoSuchResultError: where it is not there any more.
+        NoSuchResultError: If the file no longer exists.
     """
-    found = place.find(job, place_of(row, options))
+    stored = place.find(job, place_of(row, options))
     suffix = SUFFIXES[options.format]
     return Result(
-        file=found.file,
+        file=stored.file,
         name=f"{row.name}{suffix}",
-        size=found.size,
+        size=stored.size,
         etag=f'"{row.sha256[:32]}"',
         media_type=MEDIA_TYPES[suffix],
         sha256=row.sha256,
-        open=found.open,
+        open=stored.open,
     )
 
 
 def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
-    """Give the manifest as ECSV, page by page."""
+    """Yield the manifest as ECSV, page by page."""
     options = job.options
     meta: dict[str, Any] = {
         "job": job.id,
@@ -133,7 +133,7 @@ def archive(
     options: Options,
     manifest: Callable[[], Iterator[bytes]],
 ) -> Iterator[bytes]:
-    """Give the results of rows as one archive, with the manifest behind them in zip and tar."""
+    """Return the results of rows as one archive; in zip and tar the manifest is the last member."""
     files = _files(pages, place, job, options)
     if kind == "fits":
         return _fits(files, options)
@@ -145,7 +145,7 @@ def archive(
 def _files(
     pages: Iterable[Sequence[RowRecord]], place: ResultStore, job: str, options: Options
 ) -> Iterator[tuple[RowRecord, BinaryIO]]:
-    """Give the result of each row that has one, to be read before the next is asked for."""
+    """Yield each row that has a result, with its open file; read it before asking for the next."""
     for page in pages:
         rows = [row for row in page if file_name(row, options)]
         files = place.opened(job, [place_of(row, options) for row in rows])
@@ -158,10 +158,10 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _rest(row: RowRecord, file: BinaryIO) -> Iterator[bytes]:
-    """Give what is left of a result, which must be as long as it was: others follow it.
+    """Yield the rest of a result, whose length must not have changed: other members follow it.
 
     Raises:
-        SourceError: where it is not.
+        SourceError: If the length changed.
     """
     at = file.tell()
     for part in _parts(file):
@@ -189,8 +189,14 @@ def _zip(
             file.seek(0)
             form = NO_COMPRESSION_64(row.bytes, checksum)
             yield file_name(row, options), now, permissions, form, _parts(file)
-        told = b"".join(last())
-        yield MANIFEST, now, permissions, NO_COMPRESSION_64(len(told), zlib.crc32(told)), (told,)
+        content = b"".join(last())
+        yield (
+            MANIFEST,
+            now,
+            permissions,
+            NO_COMPRESSION_64(len(content), zlib.crc32(content)),
+            (content,),
+        )
 
     yield from stream_zip(members(), chunk_size=PART)
 
@@ -211,13 +217,13 @@ def _tar(
         yield head(file_name(row, options), row.bytes)
         yield from _rest(row, file)
         yield bytes(-row.bytes % TAR_BLOCK)
-    told = b"".join(last())
-    yield head(MANIFEST, len(told)) + told + bytes(-len(told) % TAR_BLOCK)
+    content = b"".join(last())
+    yield head(MANIFEST, len(content)) + content + bytes(-len(content) % TAR_BLOCK)
     yield bytes(2 * TAR_BLOCK)
 
 
 def _fits(files: Iterable[tuple[RowRecord, BinaryIO]], options: Options) -> Iterator[bytes]:
-    """Give one FITS file, each result an extension with its name as EXTNAME."""
+    """Yield one FITS file, each result an extension with its name as EXTNAME."""
     from astropy.io import fits
 
     header = fits.PrimaryHDU().header
@@ -229,16 +235,17 @@ def _fits(files: Iterable[tuple[RowRecord, BinaryIO]], options: Options) -> Iter
 
 
 def _extension_header(file: BinaryIO, row: RowRecord, options: Options) -> bytes:
-    """Read the header of a FITS image, and give it as that of an extension.
+    """Read the header of a FITS image and return it as an extension header.
 
-    The other cards stay as they are, but for CHECKSUM, which is of another header.
+    The other cards are unchanged, except CHECKSUM, which belongs to the old header.
 
     Raises:
-        FormatError: where the image needs tables behind it, which would be taken for another's.
+        FormatError: If the image needs lookup tables, which could be mistaken for those of another
+            image.
     """
     cards = _cards(file, row.name)
     if not int(_value(cards, b"NAXIS")):
-        # Of a compressed image: the pixels are in an extension already.
+        # A compressed image: its pixels are already in an extension.
         cards = _cards(file, row.name)
     axes = int(_value(cards, b"NAXIS"))
     lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
@@ -267,7 +274,7 @@ def _cards(file: BinaryIO, name: str) -> list[bytes]:
     """Read the cards of the next header, up to END.
 
     Raises:
-        FormatError: where there is none.
+        FormatError: If the header has no END.
     """
     cards: list[bytes] = []
     while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
@@ -284,7 +291,7 @@ def _card(text: str) -> bytes:
 
 
 def _value(cards: Sequence[bytes], keyword: bytes) -> bytes:
-    """Give the number of a mandatory card, as it stands."""
+    """Return the value of a mandatory card, unchanged."""
     for card in cards:
         if card[:8].rstrip() == keyword:
             return card[10:].partition(b"/")[0].strip()

@@ -1,7 +1,7 @@
-"""What a job will cost: what the engine reads and cuts, and what is done with each row beside.
+"""Estimate of a job's cost: reading and cutting in the engine, and other work per row.
 
-The first is predicted as everywhere (`swathe.predict`); the second is learned from the jobs of the
-same kind that were done.
+The first is predicted as everywhere (`swathe.predict`). The second is learned from earlier jobs of
+the same kind.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Options
 
 LOOKED_INTO = 16
-"""Objects of each storage that a prediction looks into; the rest are like them."""
+"""Objects per store that a prediction opens; the others are assumed to be similar."""
 TRIED = 4 * LOOKED_INTO
-"""Objects that are tried for that: each of a list may be missing."""
+"""Objects tried per store to find LOOKED_INTO readable ones: any file may be missing."""
 HEADER_BYTES = 2 * 2880
 UNKNOWN_SIDE = 100
-"""Pixels, of targets in the sky none of whose images could be read yet."""
+"""Side of a sky target in pixels if none of its images could be read yet."""
 PAST = 200
-"""Jobs that are learned from."""
+"""Earlier jobs to learn from."""
 ASSUMED_S = {
     "fits": (0.03, 10e-6),
     "npy": (0.03, 1e-3),
@@ -39,39 +39,39 @@ ASSUMED_S = {
     "rgb": (0.1, 30e-3),
     "stack": (0.1, 30e-3),
 }
-"""By kind: of each job, and of each of its rows."""
+"""Seconds by kind of job: per job, and per row."""
 SPREAD = 2.0
 LEAST_S = 1e-6
 BELIEF = 0.3
-"""What is taken for granted weighs so much against one job that was done."""
+"""Weight of the assumed times, relative to one finished job."""
 
 
 def predicted(work: Work, options: Options, done: Sequence[PastJob]) -> Prediction | None:
-    """Say what the rows that can be cut will cost; `None` where there are none.
+    """Predict the cost of the rows that can be cut; `None` if there are none.
 
-    `done` are jobs to learn from, of any kind.
+    `done` are earlier jobs of any kind, to learn from.
     """
-    found = _of_engine(work, options)
-    if found is None:
+    prediction = _of_engine(work, options)
+    if prediction is None:
         return None
     rows = len(work.todo()) + len(work.results())
     kind = _kind(options.operation, options.format)
     alike = [job for job in done if _kind(job.operation, job.format) == kind]
     beside_s, low_s, high_s = beside(alike, kind, rows)
-    low, high = found.interval_s
+    low, high = prediction.interval_s
     return replace(
-        found,
-        seconds=found.seconds + beside_s,
+        prediction,
+        seconds=prediction.seconds + beside_s,
         interval_s=(low + low_s, high + high_s),
         beside_s=beside_s,
     )
 
 
 def beside(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float, float]:
-    """Say how long a job takes beside what the engine does: median, 10th and 90th percentile.
+    """Return the seconds a job takes outside the engine: median, 10th and 90th percentile.
 
-    That is a time for each job and one for each row. Where few jobs of the kind were done, what is
-    taken for granted counts.
+    They are a time per job and a time per row. If few jobs of the kind have run, the assumed times
+    count.
     """
     import numpy as np
     from scipy.optimize import least_squares  # type: ignore[import-untyped]  # as in stacking
@@ -84,7 +84,7 @@ def beside(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float,
     def residuals(times: Any) -> Any:
         return np.concatenate([(terms @ times - took) / scale, BELIEF * (times / assumed - 1)])
 
-    # Some take far longer: the first of a process, those beside the jobs of others.
+    # Some take far longer: the first job of a process, and jobs that run beside others.
     times = least_squares(residuals, assumed, bounds=(0, np.inf), loss="soft_l1").x
     median = float(times @ (1.0, rows))
     ratios = [*(took / (terms @ times + LEAST_S)), 1 / SPREAD, SPREAD]
@@ -93,12 +93,12 @@ def beside(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float,
 
 
 def _kind(operation: str, file_format: str) -> str:
-    """Tell what is done with each row."""
+    """Return the kind of work done for each row."""
     return file_format if operation == "cut" else operation
 
 
 def _of_engine(work: Work, options: Options) -> Prediction | None:
-    """Say what reading and cutting will cost."""
+    """Predict the cost of reading and cutting."""
     rows = work.todo()
     if not rows:
         return None
@@ -106,29 +106,29 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
     parts: dict[tuple[int, ...] | None, list[int]] = {}
     for row in rows:
         parts.setdefault(work.planes[row], []).append(row)
-    found = [
+    targets = [
         expected(
             to_engine_job(work.read, part, mode=options.mode, planes=planes, threads=cores()),
             LOOKED_INTO,
         )
         for planes, part in parts.items()
     ]
-    if len(found) == 1:
-        return found[0]
-    low, high = (sum(each.interval_s[end] for each in found) for end in (0, 1))
-    per_store = {root: cost for each in found for root, cost in each.per_store.items()}
+    if len(targets) == 1:
+        return targets[0]
+    low, high = (sum(each.interval_s[end] for each in targets) for end in (0, 1))
+    per_store = {root: cost for each in targets for root, cost in each.per_store.items()}
     return Prediction(
-        sum(each.seconds for each in found),
+        sum(each.seconds for each in targets),
         (low, high),
-        sum(each.bytes for each in found),
-        sum(each.requests for each in found),
+        sum(each.bytes for each in targets),
+        sum(each.requests for each in targets),
         per_store,
-        compute_s=sum(each.compute_s for each in found),
+        compute_s=sum(each.compute_s for each in targets),
     )
 
 
 def _place_like_others(work: Work, rows: Sequence[int]) -> None:
-    """Give targets whose images were not read yet boxes like those of the others."""
+    """Assign the boxes of similar targets to targets whose images were not read yet."""
     import numpy as np
 
     later = set(work.read.unplaced)
@@ -140,7 +140,7 @@ def _place_like_others(work: Work, rows: Sequence[int]) -> None:
 
 
 def bytes_out(work: Work, options: Options) -> int:
-    """Say how large results will be together, by the images that are looked into."""
+    """Estimate the total size of the results from the images that were opened."""
     rows = work.todo()
     _place_like_others(work, rows)
     per_pixel: list[float] = []
@@ -154,10 +154,10 @@ def bytes_out(work: Work, options: Options) -> int:
                 image = open_cached(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
                 lengths = image.shape[-3::-1]
                 spans = plane_spans(work.planes[row])
-                kept = [last - first for first, last in spans], lengths[len(spans) :]
-                per_pixel.append(math.prod(chain(*kept)) * abs(image.header["BITPIX"]) / 8)
+                plane_counts = [last - first for first, last in spans], lengths[len(spans) :]
+                per_pixel.append(math.prod(chain(*plane_counts)) * abs(image.header["BITPIX"]) / 8)
             except SwatheError:
-                continue  # its rows will say so
+                continue  # reported with its rows
     if not per_pixel:
         return 0
     mean = sum(per_pixel) / len(per_pixel)
@@ -170,7 +170,7 @@ def bytes_out(work: Work, options: Options) -> int:
 
 
 def _bytes_of_results(work: Work, rows: Sequence[int], options: Options) -> int:
-    """Say how large pictures of three bands, or sums with the counts behind them, will be."""
+    """Estimate the size of three-band pictures, or of stacks with their count planes."""
     from swathe.operations.stack import TURNED
 
     assert work.group is not None
@@ -181,7 +181,7 @@ def _bytes_of_results(work: Work, rows: Sequence[int], options: Options) -> int:
 
 
 def as_kept(prediction: Prediction | None) -> dict[str, Any] | None:
-    """Give a prediction as a job keeps it."""
+    """Return a prediction as it is stored with the job."""
     if prediction is None:
         return None
     return {

@@ -1,7 +1,7 @@
-"""From what users ask to rows of a job: which region of which image.
+"""Expansion of a user's request into job rows: which region of which image.
 
-Targets that name a file are taken as `cut_many` takes them. Places in the sky without a file are
-looked for among the datasets, and become a row for every image that shows them.
+Targets that name a file are read as in `cut_many`. Sky positions without a file are searched in the
+datasets. Each image that covers a position becomes one row.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Options
 
 IMAGES_PLACED = 32
-"""Places in the sky become pixels at once on so many images; of the others when they are cut, as
-their headers have to be read."""
+"""Images on which sky positions are converted to pixels at submission. On the others this happens
+when they are cut, because their headers must be read."""
 TOLD = 20
-"""Faults and matches that an estimate tells."""
+"""Errors and matches listed in an estimate."""
 MOST_PLANES = 100
-"""Different `planes` in one list."""
+"""Different values of `planes` in one list."""
 ALL = "stack"
-"""The result of a stack without groups."""
+"""Name of the result of a stack without groups."""
 TRIED = 10
-"""Images that may be looked at for each row allowed: many are of other bands, or only near."""
+"""Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
 
 
 @dataclass
 class Work:
-    """Rows of a job, not yet kept.
+    """Rows of a job before they are stored.
 
     Attributes:
-        targets: how many the user gave.
-        read: the rows to be cut, as the engine takes them.
-        planes: of each row, as `RowRecord` has them.
-        sky: of rows that are places in the sky: ra, dec, size in degrees.
-        group: of stacks and `rgb`: the result that each row goes into.
-        unread: rows with faults because their image could not be read, which may yet come right.
-        unmatched: targets that no image shows.
-        matches: id and number of images of the first TOLD targets that were looked for.
+        targets: number of targets in the user's list.
+        read: rows to cut, in the engine's form.
+        planes: planes of each row, as in `RowRecord`.
+        sky: ra, dec and size in degrees of rows given by sky position.
+        group: for stacks and `rgb`, the combined result that each row belongs to.
+        unread: rows with an error because their image could not be read; a retry may succeed.
+        unmatched: targets that no image covers.
+        matches: id and number of images of the first TOLD targets searched in the datasets.
     """
 
     targets: int
@@ -82,11 +82,11 @@ class Work:
     matches: list[tuple[str, int]] = field(default_factory=list)
 
     def todo(self) -> list[int]:
-        """Give the rows that can be cut."""
+        """Return the rows that can be cut."""
         return [row for row in range(len(self.read)) if row not in self.read.faults]
 
     def results(self) -> list[str]:
-        """Give the ids of what is made of several rows."""
+        """Return the ids of the combined results."""
         return list(dict.fromkeys(self.group or ()))
 
 
@@ -98,16 +98,16 @@ def expand(
     most_rows: int,
     cutout_bytes: int | None = None,
 ) -> Work:
-    """Give the rows that targets become.
+    """Expand targets into rows.
 
-    Of `cutout_bytes` a box has at most so many pixels, where those outside the image are filled.
+    If pixels outside the image are filled, a box has at most `cutout_bytes` pixels.
 
     Raises:
-        TargetsError: where the list cannot be read or lacks columns.
-        JobError: where the options do not go with it.
-        LimitError: where there would be more than `most_rows`.
-        AccessError: where none of the files may be read.
-        NoSuchDatasetError: where there is no such dataset.
+        TargetsError: If the list cannot be read or lacks columns.
+        JobError: If the options do not fit the list.
+        LimitError: If there would be more than `most_rows`.
+        AccessError: If none of the files may be read.
+        NoSuchDatasetError: If there is no such dataset.
     """
     if isinstance(given, str | os.PathLike):
         raise TargetsError("the targets of a job are a table or a mapping of columns, not a path")
@@ -123,7 +123,7 @@ def expand(
         for name in ("dataset", "time", "bands"):
             if getattr(options, name):
                 raise JobError(
-                    f"option {name}: images are chosen by it for targets in the sky without a file"
+                    f"option {name}: it selects images only for sky positions without a file"
                 )
         work = _of_files(columns, len(table), options, allowed)
     else:
@@ -137,7 +137,7 @@ def expand(
 
 
 def certain_bytes(work: Work, options: Options) -> int:
-    """Return what the results take at least: of filled boxes each pixel has a byte or more."""
+    """Return a lower limit of the result size: each pixel of a filled box has at least a byte."""
     is_filled = options.mode == "partial" and not options.is_combined
     if not is_filled or options.format == "png":
         return 0
@@ -146,7 +146,7 @@ def certain_bytes(work: Work, options: Options) -> int:
 
 
 def _refuse_large(read: Targets, most: int) -> None:
-    """Refuse boxes that have more pixels than a cutout may have bytes."""
+    """Refuse boxes with more pixels than a cutout may have bytes."""
     import numpy as np
 
     pixels = read.boxes[:, 2].astype(float) * read.boxes[:, 3]
@@ -163,10 +163,10 @@ def _refuse_large(read: Targets, most: int) -> None:
 
 
 def check_rows(rows: int, most: int) -> None:
-    """Raise where a job has too many rows.
+    """Check that a job does not have too many rows.
 
     Raises:
-        LimitError: saying how many there may be.
+        LimitError: If it has more than `most`.
     """
     if rows > most:
         raise LimitError(f"a job may have {most:,} rows, not {rows:,}; divide the list")
@@ -175,7 +175,7 @@ def check_rows(rows: int, most: int) -> None:
 def _of_files(
     columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
 ) -> Work:
-    """Take targets that name their files."""
+    """Expand targets that name their files."""
     import numpy as np
     from astropy.table import Table
 
@@ -188,10 +188,10 @@ def _of_files(
 
 
 def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:
-    """Read a list whose files are allowed; tell which rows failed because theirs cannot be read.
+    """Read a list whose files are allowed; return it and the rows whose file cannot be read.
 
     Raises:
-        AccessError: where none is allowed.
+        AccessError: If no file is allowed.
     """
     unreadable: set[str] = set()
 
@@ -224,10 +224,10 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]
 
 
 def _check(file: str, allowed: Callable[[str], None]) -> None:
-    """Raise where a file may not be read.
+    """Check that a file may be read.
 
     Raises:
-        AccessError: also where its URL holds a secret, which no job keeps.
+        AccessError: If it may not, or if its URL holds a secret: no job stores secrets.
     """
     if file:
         allowed(file)
@@ -242,7 +242,7 @@ def _of_places(
     allowed: Callable[[str], None],
     most_rows: int,
 ) -> Work:
-    """Take places in the sky, of every image that shows them."""
+    """Expand sky positions into the images that cover them."""
     import numpy as np
 
     count = len(columns["ra"])
@@ -251,22 +251,22 @@ def _of_places(
     wrong = dict(_senseless(columns))
     good = [row for row in range(count) if row not in wrong]
     places = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-    found = _found(columns, options, catalog, places, good, most_rows)
+    matches_of = _search_positions(columns, options, catalog, places, good, most_rows)
 
-    # Every row: which target, and which image, if any.
+    # For every row: its target, and its image if any.
     rows: list[tuple[int, Match | None]] = []
     reasons: dict[int, tuple[str, str]] = {}
-    told: list[tuple[str, int]] = []
+    counts: list[tuple[str, int]] = []
     unmatched = 0
     for target in range(count):
-        matches, reason = found.get(target, ([], ""))
+        matches, reason = matches_of.get(target, ([], ""))
         if target in wrong or not matches:
             reasons[len(rows)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
             unmatched += target not in wrong
             rows.append((target, None))
         rows += [(target, match) for match in matches]
-        if len(told) < TOLD:
-            told.append((ids[target], len(matches)))
+        if len(counts) < TOLD:
+            counts.append((ids[target], len(matches)))
     check_rows(len(rows), most_rows)
     of = [target for target, _ in rows]
     table = {
@@ -287,11 +287,11 @@ def _of_places(
     elif options.operation == "stack":
         group = _groups(picked, len(rows))
     planes = _planes(picked, options, read)
-    return Work(count, read, planes, places[of], group, unread, unmatched, told)
+    return Work(count, read, planes, places[of], group, unread, unmatched, counts)
 
 
 def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Give the rows that are no place in the sky, and why."""
+    """Yield the rows without a valid sky position, and why."""
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         try:
             sound(*values)
@@ -299,7 +299,7 @@ def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]
             yield row, ("error", str(error))
 
 
-def _found(
+def _search_positions(
     columns: dict[str, Any],
     options: Options,
     catalog: Catalog,
@@ -307,7 +307,7 @@ def _found(
     good: Sequence[int],
     most_rows: int,
 ) -> dict[int, tuple[list[Match], str]]:
-    """Give the images of each target that makes sense, or why there are none."""
+    """Return the images of each valid target, or why there are none."""
     from swathe.datasets.search_many import find_each
 
     count = len(places)
@@ -321,16 +321,16 @@ def _found(
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
-        wanted = Wanted(dataset=dataset, time=options.time, band=only)
-        found: SearchMatches = find_each(
+        criteria = Wanted(dataset=dataset, time=options.time, band=only)
+        search: SearchMatches = find_each(
             catalog,
             places[rows, 0] % 360.0,
             places[rows, 1],
-            wanted,
+            criteria,
             lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
         )
-        for row, numbers in zip(rows, found.of, strict=True):
-            matches = [found.matches[number] for number in numbers]
+        for row, numbers in zip(rows, search.of, strict=True):
+            matches = [search.matches[number] for number in numbers]
             if wanted_bands:
                 matches = [match for match in matches if match.granule.band in wanted_bands]
             if bands[row]:
@@ -345,7 +345,7 @@ def _found(
 def _one_of_each(
     matches: Sequence[Match], bands: Sequence[str], place: NDArray[np.float64]
 ) -> tuple[list[Match], str]:
-    """Give the image of each band whose middle is nearest, or what is missing."""
+    """Return for each band the image whose centre is nearest, or what is missing."""
     import numpy as np
 
     from swathe.datasets.spherical import angle, directions
@@ -367,13 +367,13 @@ def _one_of_each(
 
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
-    """Give id, id-2, id-3 ... where one target has several rows."""
+    """Return id, id-2, id-3 ... for the rows of one target."""
     seen: dict[str, int] = {}
-    found = []
+    numbered = []
     for each in ids:
         seen[each] = seen.get(each, 0) + 1
-        found.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
-    return found
+        numbered.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
+    return numbered
 
 
 def _groups(columns: dict[str, Any], count: int) -> list[str]:
@@ -385,23 +385,23 @@ def _groups(columns: dict[str, Any], count: int) -> list[str]:
 def _planes(
     columns: dict[str, Any], options: Options, read: Targets
 ) -> list[tuple[int, ...] | None]:
-    """Give the planes of each row: `3:7` on NAXIS3, `3:7,0:1` there and on NAXIS4, and so on.
+    """Return the planes of each row: `3:7` on NAXIS3, `3:7,0:1` on NAXIS3 and NAXIS4, and so on.
 
     Raises:
-        TargetsError: where there are too many different ones.
+        TargetsError: If there are too many different ones.
     """
     if "planes" not in columns:
         return [options.planes] * len(read)
-    known: dict[str, tuple[int, ...] | None] = {"": options.planes}
-    found = []
+    parsed: dict[str, tuple[int, ...] | None] = {"": options.planes}
+    planes = []
     for row, text in enumerate(texts(columns["planes"])):
-        if text not in known:
+        if text not in parsed:
             try:
                 pairs = [read_planes("planes", part) for part in text.split(",")]
-                known[text] = tuple(chain.from_iterable(pairs))
+                parsed[text] = tuple(chain.from_iterable(pairs))
             except JobError as error:
                 read.faults.setdefault(row, ("error", str(error)))
-        found.append(known.get(text))
-        if len(known) > MOST_PLANES:
+        planes.append(parsed.get(text))
+        if len(parsed) > MOST_PLANES:
             raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
-    return found
+    return planes

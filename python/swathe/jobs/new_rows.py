@@ -1,4 +1,4 @@
-"""The rows of a job as the catalogue keeps them."""
+"""Rows of a new job, in the form the catalogue stores."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def kept_rows(work: Work) -> RowTable:
-    """Give the rows as the catalogue keeps them, by position: those of one object together.
+    """Return the rows as the catalogue stores them, by position: rows of one object together.
 
-    Rows with faults come first; results that are made of others last.
+    Rows with errors come first, combined results last.
     """
     read, count = work.read, len(work.read)
     faults = {row: fault for row, fault in read.faults.items() if row not in work.unread}
@@ -47,7 +47,7 @@ def kept_rows(work: Work) -> RowTable:
         position=np.arange(count),
         result=into,
         id=read.ids,
-        # What goes into others gets a name that no file can have.
+        # An input row gets a name that no file can have.
         name=read.names if work.group is None else [f"{row}/" for row in range(count)],
         source=DictColumn([_swathe.shown(file) for file in read.files], read.file),
         hdu=DictColumn([hdu_text(hdu) for hdu in read.hdus], read.hdu),
@@ -63,15 +63,17 @@ def kept_rows(work: Work) -> RowTable:
     ).take(order)
     inputs.position = np.arange(count)
     if faults:
-        told = [faults[row] for row in wrong.tolist()]
-        status = np.array([CODES[cast("RowStatus", status)] for status, _ in told], np.uint8)
-        ended = inputs[: len(told)].ended(status, DictColumn.of([reason for _, reason in told]))
-        inputs = RowTable.joined([ended, inputs[len(told) :]])
+        row_faults = [faults[row] for row in wrong.tolist()]
+        status = np.array([CODES[cast("RowStatus", status)] for status, _ in row_faults], np.uint8)
+        ended = inputs[: len(row_faults)].ended(
+            status, DictColumn.of([reason for _, reason in row_faults])
+        )
+        inputs = RowTable.joined([ended, inputs[len(row_faults) :]])
     return RowTable.joined([inputs, RowTable.of(list(_result_rows(work, results)))])
 
 
 def _result_rows(work: Work, results: dict[str, int]) -> Iterator[RowRecord]:
-    """Give the rows that are made of others, their size as box where that can be told."""
+    """Yield the rows of combined results, with their size as box if it is known."""
     if work.group is None or work.sky is None:
         return
     scale = _scale_deg(work)
@@ -93,7 +95,7 @@ def _result_rows(work: Work, results: dict[str, int]) -> Iterator[RowRecord]:
 
 
 def _scale_deg(work: Work) -> float | None:
-    """Give the size of a pixel of results: that of the first image that can be read."""
+    """Return the pixel size of the results in degrees: that of the first readable image."""
     later = set(work.read.unplaced)
     for row in work.todo():
         if row not in later:

@@ -1,4 +1,4 @@
-"""What a user may have, and what of it is left."""
+"""Quota of a user: what is allowed, and what remains."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Limits
 
 SOON_S = 60
-"""When to try again where a limit will not hold for long."""
+"""Suggested retry time for a limit that is soon lifted."""
 LATER_S = 3600
 
 
 class Allowance:
-    """What the limits leave to a user who has something already."""
+    """Remaining quota of a user."""
 
     def __init__(self, limits: Limits) -> None:
         """Take the limits."""
         self._limits = limits
 
     def check(self, held: UserUsage, waiting: int = 0) -> None:
-        """See whether a user who has so much may have a job more, with so many rows to do.
+        """Check whether a user with this usage may submit another job with `waiting` rows.
 
         Raises:
-            LimitError: saying what is too much.
+            LimitError: If a limit would be exceeded.
         """
         limits = self._limits
         if held.jobs >= limits.jobs:
@@ -44,23 +44,23 @@ class Allowance:
                 f"{limits.rows_waiting:,} are allowed",
                 SOON_S,
             )
-        if (told := self._results(held)) is not None:
-            raise LimitError(told, LATER_S)
+        if (text := self._results(held)) is not None:
+            raise LimitError(text, LATER_S)
 
     def check_again(self, held: UserUsage) -> None:
-        """See whether a user may let a job run that is pending.
+        """Check whether a user may start a pending job.
 
         Raises:
-            LimitError: saying what is too much.
+            LimitError: If a limit is exceeded.
         """
-        # It counts among them.
+        # The pending job itself is included in the count.
         self.check(replace(held, jobs=held.jobs - 1))
 
     def check_room(self, held: UserUsage, least_bytes: int) -> None:
-        """Check that results that take so much at least may be made.
+        """Check that results of at least this size are allowed.
 
         Raises:
-            LimitError: where they may not.
+            LimitError: If they are not.
         """
         most = self._limits.result_bytes
         if held.bytes + least_bytes > most:
@@ -71,21 +71,21 @@ class Allowance:
             )
 
     def too_much(self, held: UserUsage) -> str | None:
-        """Say why a job of a user who has so much is ended, if it is."""
-        told = self._results(held)
-        return None if told is None else f"{told}, and resume the job"
+        """Return why a job of a user with this usage must end; `None` if it need not."""
+        text = self._results(held)
+        return None if text is None else f"{text}, and resume the job"
 
     def expiry(self, created_at: datetime, wanted: datetime | None) -> datetime:
-        """Give when a job expires, within what is allowed."""
+        """Return the expiry time of a job, within the limits."""
         latest = created_at + timedelta(seconds=self._limits.longest_s)
         if wanted is None:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
         return min(wanted, latest)
 
     def _results(self, held: UserUsage) -> str | None:
-        """Say that the results of a user take too much, if they do."""
+        """Return the message if a user's results exceed the limit, else `None`."""
         most = self._limits.result_bytes
         if held.bytes < most:
             return None
-        taken = size_text(held.bytes)
-        return f"your results take {taken}; {size_text(most)} are allowed: delete some"
+        size = size_text(held.bytes)
+        return f"your results take {size}; {size_text(most)} are allowed: delete some"

@@ -1,4 +1,4 @@
-"""Jobs as programs use them: submit, look, change, fetch."""
+"""The job service for programs: submit, query, change and fetch jobs."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from swathe.stores.results import ResultStore
 
 PAGE_ROWS = 5_000
-"""Rows of the user's list that are read at once: they may be in as many blocks of the database."""
+"""Rows of the user's list read at once: they may be in as many blocks of the database."""
 PAGE_GROWTH = 10
-"""How much longer the next page is, where the first was short."""
+"""Growth factor of the next page if the first was short."""
 LOOK_S = 0.5
-"""What other processes do to a job is seen after this time."""
+"""Seconds after which changes by other processes are noticed."""
 FOLLOW_S = 10.0
 GRACE_S = 600.0
-"""For so long after a job was deleted somebody may still put results of it in their place."""
+"""Seconds after deletion of a job during which a worker may still write results of it."""
 
-# Within the class `list` is a method.
+# Inside the class `list` is a method.
 JobList: TypeAlias = list[Job]
 RowList: TypeAlias = list[Row]
 
@@ -58,16 +58,16 @@ def _never() -> bool:
 
 
 def _new_id() -> str:
-    """Give an id that a command does not take for an option."""
-    while (made := secrets.token_urlsafe(16)).startswith("-"):
+    """Return an id that a command line does not mistake for an option."""
+    while (text := secrets.token_urlsafe(16)).startswith("-"):
         pass
-    return made
+    return text
 
 
 class Jobs:
-    """The jobs of a database; may be shared by threads, and is one per process.
+    """The jobs of a database. One instance per process; safe to share between threads.
 
-    Every method raises `CatalogError` where the database cannot be used.
+    Every method raises `CatalogError` if the database cannot be used.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class Jobs:
         limits: Limits,
         allowed: Callable[[str], None] = _anything,
     ) -> None:
-        """Take the database, and the folder or other place for results.
+        """Take the database, and the folder or bucket for results.
 
-        The database is to be that of `default_url()`, where the engine looks for stores.
-        `allowed` raises `AccessError` for a `file` of a target that users may not read.
+        The database must be that of `default_url()`, where the engine looks up stores. `allowed`
+        raises `AccessError` for a target's `file` that users may not read.
 
         Raises:
-            OutputError: where nothing can be written to the folder.
+            OutputError: If the folder is not writable.
         """
         self.catalog = catalog
         self.limits = limits
@@ -92,7 +92,7 @@ class Jobs:
         self.place = Folder(results) if isinstance(results, Path) else results
         self._allowed = allowed
         self._news = threading.Condition()
-        self._told = 0
+        self._change_counts = 0
         self._closed = False
         self._removed: set[str] = set()
 
@@ -103,22 +103,22 @@ class Jobs:
         self.close()
 
     def close(self) -> None:
-        """Wake who waits. The database is left open."""
+        """Wake all waiting threads. The database stays open."""
         self._closed = True
         self.wake()
 
     def estimate(self, table: Any, options: Options) -> Estimate:
-        """Say what a job would be and cost, without reading a pixel.
+        """Estimate a job's rows and cost, without reading a pixel.
 
         Args:
             table: targets, as `submit` takes them.
-            options: what to make of them.
+            options: options of the job.
 
         Raises:
-            TargetsError: where the list cannot be read or lacks columns.
-            JobError: where options do not go with it.
-            LimitError: where there are too many.
-            NoSuchDatasetError: where there is no such dataset.
+            TargetsError: If the list cannot be read or lacks columns.
+            JobError: If the options do not fit the list.
+            LimitError: If there are too many rows.
+            NoSuchDatasetError: If there is no such dataset.
         """
         work = self._expanded(table, options)
         todo = work.todo()
@@ -126,7 +126,7 @@ class Jobs:
             targets=work.targets,
             rows=len(work.read) + len(work.results()),
             unmatched=work.unmatched,
-            prediction=self._predicted(work, options),
+            prediction=self._prediction_of(work, options),
             faults=[
                 (work.read.ids[row], work.read.faults[row][1])
                 for row in sorted(work.read.faults)[:TOLD]
@@ -147,31 +147,31 @@ class Jobs:
         faults: Mapping[int, tuple[RowStatus, str]] = {},
         expires_at: datetime | None = None,
     ) -> Job:
-        """Keep a job, to be run in its turn.
+        """Store a job; it runs in its turn.
 
         Args:
-            table: targets in memory: a table or a mapping of columns. A column `file`, or `ra`,
-                `dec`, `size_deg` without it, which is taken of every image that covers the place;
-                else as for `cut_many`. Optionally `dataset` and `band`, of places in the sky;
-                `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; of stacks, `group`.
-            options: what to make of them.
+            table: targets in memory: a table or a mapping of columns. It has a column `file`, as
+                for `cut_many`, or `ra`, `dec`, `size_deg` without it: then every image that covers
+                the position is cut. Optional columns: `dataset` and `band` for sky positions;
+                `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; `group` for stacks.
+            options: options of the job.
             owner: name of the user.
-            name: what the user calls it.
-            start: whether it may begin; else `start` does that.
-            parameters: what the client sent, kept as it is.
-            faults: status and reason of rows that cannot be cut, whatever the table says of them.
-            expires_at: when it is to be deleted; brought within what the limits allow.
+            name: name of the job, chosen by the user.
+            start: whether the job may run at once; otherwise `start` releases it.
+            parameters: parameters as the client sent them, stored unchanged.
+            faults: status and reason of rows that are not to be cut; they override the table.
+            expires_at: time of deletion; adjusted to the limits.
 
         Raises:
-            TargetsError, JobError, NoSuchDatasetError: as `estimate`.
-            LimitError: where the user has, or asks for, more than is allowed.
+            TargetsError, JobError, NoSuchDatasetError: As for `estimate`.
+            LimitError: If the user's jobs or this job exceed a limit.
         """
-        # Before the work of reading the list.
+        # Checked before the list is read.
         self._allowance.check(self.catalog.held(owner))
         work = self._expanded(table, options)
         work.read.faults.update(faults)
         self._allowance.check_room(self.catalog.held(owner), certain_bytes(work, options))
-        prediction = as_kept(self._predicted(work, options))
+        prediction = as_kept(self._prediction_of(work, options))
         now = datetime.now(UTC)
         rows = kept_rows(work)
         counts = rows.counts()
@@ -200,14 +200,14 @@ class Jobs:
             changes=1,
         )
         waiting = counts["waiting"]
-        kept = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
-        return self.start(kept.id) if start else job_view(kept)
+        record = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
+        return self.start(record.id) if start else job_view(record)
 
     def job(self, job_id: str) -> Job:
-        """Give a job.
+        """Return a job.
 
         Raises:
-            NoSuchJobError: where there is none, as for all methods that take an id.
+            NoSuchJobError: If there is no such job; the same for all methods that take an id.
         """
         return job_view(self.catalog.job(job_id))
 
@@ -219,59 +219,59 @@ class Jobs:
         after: datetime | None = None,
         last: int | None = None,
     ) -> JobList:
-        """Give jobs, the newest first: of a user, in some phases, made after a time, the last n."""
-        return [job_view(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
+        """Return jobs, newest first; filter by user, phases and start time, or take the last n."""
+        return [job_view(record) for record in self.catalog.jobs(owner, phases, after, last)]
 
     def rows(
         self, job_id: str, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
     ) -> RowList:
-        """Give rows in the user's order, from number `start`, those of one status or all."""
+        """Return rows in the user's order, from number `start`, with one status or all."""
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
-        kept = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
-        return [row_view(row, options) for row in kept]
+        table = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
+        return [row_view(row, options) for row in table]
 
     def start(self, job_id: str) -> Job:
-        """Let a pending job run; of one that runs or has ended this is no error.
+        """Release a pending job. For a job that runs or has ended this is not an error.
 
         Raises:
-            LimitError: where the user has too many jobs.
+            LimitError: If the user has too many jobs.
         """
         return self._changed_job(self.catalog.start_job(job_id, self._allowance.check_again))
 
     def cancel(self, job_id: str) -> Job:
-        """Stop a job within a second; what is done stays. One that has ended stays as it is."""
+        """Stop a job within a second; finished rows stay. A job that has ended is unchanged."""
         return self._changed_job(self.catalog.cancel_job(job_id))
 
     def resume(self, job_id: str) -> Job:
-        """Let failed rows of a job that has ended, and those not done, be worked on again.
+        """Retry the failed and unfinished rows of a job that has ended.
 
         Raises:
-            JobError: where it has not ended.
+            JobError: If it has not ended.
         """
         return self._changed_job(self.catalog.resume_job(job_id, self._allowance.check))
 
     def delete(self, job_id: str) -> None:
-        """Stop a job and remove all of it, with its results."""
+        """Stop a job and delete it with its results."""
         self.catalog.delete_job(job_id)
         self.wake()
         self.remove_if_gone(job_id)
 
     def set_expiry(self, job_id: str, when: datetime) -> Job:
-        """Set when a job is deleted, brought within what the limits allow."""
+        """Set when a job is deleted, adjusted to the limits."""
         until = self._allowance.expiry(self.catalog.job(job_id).created_at, when)
         return self._changed_job(self.catalog.change_job(job_id, expires_at=until))
 
     def set_name(self, job_id: str, name: str) -> Job:
-        """Set what the user calls a job."""
+        """Set the user's name of a job."""
         return self._changed_job(self.catalog.change_job(job_id, name=name))
 
     def result(self, job_id: str, name: str) -> Result:
-        """Give a file that a job made, by the `name` of its row.
+        """Return a result file of a job, by the `name` of its row.
 
         Raises:
-            NoSuchResultError: where there is none, or not yet.
-            SourceError, AccessError: where it cannot be looked for.
+            NoSuchResultError: If there is none, or not yet.
+            SourceError, AccessError: If the result store cannot be read.
         """
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
@@ -284,13 +284,13 @@ class Jobs:
     def archive(
         self, job_id: str, kind: ArchiveKind, stopped: Callable[[], bool] = _never
     ) -> Iterator[bytes]:
-        """Give all results as one archive, in the user's order, made as it is read.
+        """Return all results as one archive, in the user's order, made as it is read.
 
-        Of a job that runs it follows the work to its end, or until stopped. The manifest is
+        For a running job the archive follows the work to its end, or until stopped. The manifest is
         the last member of zip and tar.
 
         Raises:
-            JobError: where the job is pending, or its results are no FITS files and kind is `fits`.
+            JobError: If the job is pending, or its results are no FITS files and kind is `fits`.
         """
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
@@ -302,16 +302,16 @@ class Jobs:
         return made.archive(kind, pages, self.place, job_id, options, lambda: self.manifest(job_id))
 
     def manifest(self, job_id: str) -> Iterator[bytes]:
-        """Give what became of every row as ECSV, with the columns of cut_many's manifest."""
+        """Return the status of every row as ECSV, with the columns of cut_many's manifest."""
         job = self.catalog.job(job_id)
         return made.manifest(job, self._pages(job.number))
 
     def wait(
         self, job_id: str, phase: Phase, timeout_s: float, stopped: Callable[[], bool] = _never
     ) -> Job:
-        """Give the job as soon as its phase is another one than `phase`, or after a time.
+        """Return the job when its phase differs from `phase`, or after `timeout_s`.
 
-        Soon after it is stopped, too.
+        It also returns soon after `stopped` says so.
         """
         self._until(job_id, timeout_s, lambda now, _changes: now != phase or stopped())
         return self.job(job_id)
@@ -319,29 +319,30 @@ class Jobs:
     def changed(
         self, job_id: str, seen: int, timeout_s: float, stopped: Callable[[], bool] = _never
     ) -> int:
-        """Give a number that counts up with every change, once it is not `seen`, or after a time.
+        """Return the job's change counter when it differs from `seen`, or after `timeout_s`.
 
-        It says nothing else; 0 was never seen by anyone. It is given soon after it is stopped, too.
+        The counter has no other meaning; 0 is never a value of it. The method also returns soon
+        after `stopped` says so.
         """
         return self._until(job_id, timeout_s, lambda _phase, changes: changes != seen or stopped())
 
     # ---- For the runner
 
     def folder(self, job_id: str) -> Path:
-        """Give the local folder where results of a job are made."""
+        """Return the local folder in which results of a job are made."""
         return self.place.scratch(job_id)
 
     def is_executing(self, job_id: str) -> bool:
-        """Tell whether a job is still to be worked on."""
+        """Check whether a job is still to be worked on."""
         try:
             return self.catalog.job_state(job_id)[0] == "EXECUTING"
         except NoSuchJobError:
             return False
 
     def wake(self) -> None:
-        """Tell whoever waits that something changed."""
+        """Wake all waiting threads: something changed."""
         with self._news:
-            self._told += 1
+            self._change_counts += 1
             self._news.notify_all()
 
     def pause(self, timeout_s: float) -> None:
@@ -350,23 +351,23 @@ class Jobs:
             self._news.wait(timeout_s)
 
     def end_if_too_much(self, job: JobRecord) -> JobRecord:
-        """End a job whose user has more results than are allowed; it can be resumed with fewer."""
+        """End a job if its user's results exceed the limit; it can be resumed later."""
         too_much = self._allowance.too_much
         if job.phase in ACTIVE and too_much(self.catalog.held(job.owner)) is not None:
-            with suppress(NoSuchJobError):  # deleted by its user, just now
-                # Who has deleted others and resumed it meanwhile has less.
+            with suppress(NoSuchJobError):  # deleted by its user meanwhile
+                # The user may have deleted results and resumed it meanwhile.
                 return self.catalog.fail_job(job.id, too_much)
         return job
 
     def note(self, job_id: str, text: str) -> None:
-        """Add to what the user is told."""
+        """Add a warning to a job, shown to its user."""
         self.catalog.note_job(job_id, text)
 
     def remove_if_gone(self, job_id: str) -> None:
-        """Put away the results of a job that was deleted; `tidy` removes them, which takes longer.
+        """Move the results of a deleted job aside; `tidy` removes them, which takes longer.
 
         Raises:
-            OutputError: where they cannot be moved.
+            OutputError: If they cannot be moved.
         """
         try:
             self.catalog.job_state(job_id)
@@ -374,23 +375,23 @@ class Jobs:
             self.place.put_away(job_id)
 
     def remove_inputs(self, job: JobRecord) -> None:
-        """Remove what went into results, unless some of it may be tried again."""
+        """Remove the inputs of combined results, unless some may be retried."""
         if job.counts["error"] == job.counts["missing"] == job.counts["waiting"] == 0:
             self.place.leave(job.id)
 
     def tidy(self, stopped: Callable[[], bool] = _never) -> None:
-        """Delete jobs whose time has come, and remove results of all that were deleted.
+        """Delete expired jobs, and remove the results of all deleted jobs.
 
-        What cannot be removed stops nothing else, and is tried again the next time.
+        A result that cannot be removed does not stop the others, and is retried the next time.
 
         Raises:
-            OutputError, SourceError, AccessError: where some cannot be removed.
+            OutputError, SourceError, AccessError: If some results cannot be removed.
         """
         for job_id in self.catalog.expired_jobs():
             try:
                 self.delete(job_id)
             except NoSuchJobError:
-                continue  # by its user, just now
+                continue  # deleted by its user meanwhile
         fault: SwatheError | None = None
         for job_id, deleted_at in self.catalog.deleted_jobs():
             is_over = datetime.now(UTC) - deleted_at > timedelta(seconds=GRACE_S)
@@ -409,7 +410,7 @@ class Jobs:
         if fault is not None:
             raise fault
 
-    # ---- Within
+    # ---- Private
 
     def _expanded(self, table: Any, options: Options) -> Work:
         options.check()
@@ -423,7 +424,7 @@ class Jobs:
             limits.cutout_bytes,
         )
 
-    def _predicted(self, work: Work, options: Options) -> Prediction | None:
+    def _prediction_of(self, work: Work, options: Options) -> Prediction | None:
         return predicted(work, options, self.catalog.past_jobs(PAST))
 
     def _changed_job(self, kept: JobRecord) -> Job:
@@ -431,17 +432,17 @@ class Jobs:
         return job_view(kept)
 
     def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
-        """Wait until something is so of a job, or for a time; gives how often it has changed."""
+        """Wait until `is_so` holds for a job, or for a time; return its change counter."""
         limit = time.monotonic() + timeout_s
         while True:
             with self._news:
-                told = self._told
+                snapshot = self._change_counts
             phase, changes = self.catalog.job_state(job_id)
             left = limit - time.monotonic()
             if is_so(phase, changes) or left <= 0 or self._closed:
                 return changes
             with self._news:
-                if self._told == told:
+                if self._change_counts == snapshot:
                     self._news.wait(min(left, LOOK_S))
 
     def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[RowTable]:
@@ -451,26 +452,28 @@ class Jobs:
             limit = min(PAGE_GROWTH * limit, PAGE_ROWS)
 
     def _done_rows(self, job_id: str, stopped: Callable[[], bool] = _never) -> Iterator[RowTable]:
-        """Give the rows in the user's order, as soon as they are done; all, once the job ended.
+        """Yield rows in the user's order as they finish; all of them once the job has ended.
 
         Raises:
-            NoSuchJobError: where the job is deleted meanwhile.
+            NoSuchJobError: If the job is deleted meanwhile.
         """
         next_row = 0
         while True:
             job = self.catalog.job(job_id)
-            # Mostly the next one still waits, and each change of the job leads here.
+            # Usually the next row still waits, and each change of the job leads here.
             limit = 1 if job.phase in ACTIVE else PAGE_ROWS
             for rows in self._pages(job.number, next_row, limit):
-                done = len(rows)
+                count = len(rows)
                 if job.phase in ACTIVE and (waiting := rows.has("waiting")).any():
-                    done = int(waiting.argmax())
-                yield rows[:done]
-                next_row += done
-                if done < len(rows):
+                    count = int(waiting.argmax())
+                yield rows[:count]
+                next_row += count
+                if count < len(rows):
                     break
             if next_row >= job.rows:
                 return
             self.changed(job_id, job.changes, FOLLOW_S, stopped)
             if self._closed or stopped():
-                raise JobError(f"job {job_id}: its results cannot be followed to their end now")
+                raise JobError(
+                    f"job {job_id}: the archive could not be completed: the portal is shutting down"
+                )

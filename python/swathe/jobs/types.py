@@ -1,4 +1,4 @@
-"""Jobs as plain values: what is asked for, what is known of it, what came of it."""
+"""Types of jobs as plain values: options, job, row, estimate, limits."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ LONGEST_TEXT = 200
 
 @dataclass(frozen=True)
 class Options:
-    """What is made of the targets.
+    """Options of a job: what to make from the targets.
 
     Attributes:
-        operation: `cut` each, or `stack` them: one image of all, or of each `group`.
+        operation: `cut` for each target, or `stack`: one image of all, or of each `group`.
         mode: `trim`, `partial` or `strict`, as for `swathe.cut`.
         fill: physical value outside the image, with `partial`.
-        planes: of cubes, first and last to keep, zero-based, last excluded.
-        format: of each result; `rgb` is one picture of three bands.
-        bands: of places in the sky without a file, only images of these; with `rgb` exactly
-            three, red first.
-        dataset: where images of such places are looked for; by default everywhere.
-        time: only images of them taken then: MJD (UTC), from and to.
-        stack: how pixels are put together.
+        planes: for cubes, first and last plane, zero-based, last excluded.
+        format: format of each result; `rgb` is one picture of three bands.
+        bands: bands of the images of sky positions without a file; with `rgb` exactly three, red
+            first.
+        dataset: dataset searched for sky positions; by default all.
+        time: time range of the images, MJD (UTC), from and to.
+        stack: how pixels are combined.
     """
 
     operation: Operation = "cut"
@@ -60,20 +60,20 @@ class Options:
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Options:
-        """Read options as they come from JSON.
+        """Parse options from JSON.
 
         Raises:
-            JobError: naming the option that makes no sense, what was expected, what was found.
+            JobError: If an option is invalid; the text names it, with expected and found value.
         """
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         for name in given:
-            if name not in known:
+            if name not in names:
                 raise JobError(
-                    f"there is no option {str(name)[:50]!r}; there are {', '.join(known)}"
+                    f"unknown option {str(name)[:50]!r}; the options are {', '.join(names)}"
                 )
         read: dict[str, Any] = {}
         for name, value in given.items():
-            # What is null is as if it were not there.
+            # A null value counts as absent.
             if value is not None:
                 read[name] = _READ[name](name, value)
         options = cls(**read)
@@ -81,10 +81,10 @@ class Options:
         return options
 
     def check(self) -> None:
-        """Raise where options do not go together.
+        """Check that the options fit together.
 
         Raises:
-            JobError: saying which.
+            JobError: If they do not; the text names the option.
         """
         if self.format == "rgb" and len(self.bands) != BANDS:
             raise JobError(
@@ -97,11 +97,11 @@ class Options:
 
     @property
     def is_combined(self) -> bool:
-        """Tell whether results are made of several rows."""
+        """Check whether each result is made from several rows."""
         return is_combined(self.operation, self.format)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give them as JSON takes them; `checked` reads that."""
+        """Return the options as JSON; `checked` reads them back."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -130,7 +130,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def read_planes(name: str, value: Any) -> tuple[int, int]:
-    """Read `first:last`, or a pair."""
+    """Parse `first:last`, or a pair."""
     pair = value.split(":") if isinstance(value, str) else value
     try:
         first, last = (
@@ -166,17 +166,17 @@ def _time(name: str, value: Any) -> tuple[float, float]:
     from swathe.datasets.search import read_times
 
     try:
-        found = read_times(value)
+        times = read_times(value)
     except DatasetError as error:
         raise JobError(f"option {name}: {error}") from error
-    assert found is not None
-    return found
+    assert times is not None
+    return times
 
 
 def _short(value: Any) -> str:
     try:
         return repr(value)[:60]
-    except ValueError:  # of numbers with too many digits
+    except ValueError:  # a number with too many digits
         return "a number too long to be shown"
 
 
@@ -195,23 +195,23 @@ _READ: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Job:
-    """What is known of a job.
+    """A job as users see it.
 
     Attributes:
         id: 22 random characters, safe in URLs.
-        owner: name of the user; "anonymous" where no token is needed.
-        name: what the user calls it, perhaps nothing.
-        expires_at: when it is deleted, with its results.
-        rows: images to cut, one for each target and granule; of stacks and `rgb`, the images that
-            go in, and behind them the results made of them.
-        counts: how many rows have each status.
-        bytes: of results so far.
+        owner: name of the user; "anonymous" if no token is needed.
+        name: name given by the user; may be empty.
+        expires_at: time of deletion, with its results.
+        rows: number of images to cut, one per target and granule; for stacks and `rgb`, the input
+            images followed by the combined results.
+        counts: number of rows per status.
+        bytes: size of the results so far.
         predicted: `{"seconds", "interval_s": [low, high], "bytes", "requests"}`.
-        actual: the same names without the interval, so far: seconds of work, bytes and requests
-            moved; `None` before it starts.
-        error: why the phase is ERROR.
-        notes: what the user should be told.
-        parameters: what the client sent, verbatim.
+        actual: the same keys without the interval: seconds of work, bytes and requests so far;
+            `None` before it starts.
+        error: reason of phase ERROR.
+        notes: warnings to the user.
+        parameters: parameters as the client sent them.
     """
 
     id: str
@@ -238,14 +238,14 @@ class Row:
     """A row of a job.
 
     Attributes:
-        number: its place in the user's list, from 0.
-        id: the user's, with -2, -3 ... where a target gave several.
-        source: `STORE:path` or URL it is cut from; "" of what is made of several.
+        number: position in the user's list, from 0.
+        id: the user's id, with -2, -3 ... if a target has several rows.
+        source: `STORE:path` or URL of the source; "" for a combined result.
         hdu: number, name or `NAME,VERSION`; `None` for the first image.
         box: x0, y0, width, height in zero-based pixels.
-        reason: why the status is what it is.
+        reason: reason of the status.
         name: file name of its result, "" if there is none.
-        sha256: of that file.
+        sha256: checksum of that file.
     """
 
     number: int
@@ -262,13 +262,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a job would be.
+    """Estimate of a job.
 
     Attributes:
-        targets: how many were given.
-        rows: images to cut.
-        unmatched: targets that no image shows.
-        prediction: what it will cost; `None` where there is nothing to cut.
+        targets: number of targets in the list.
+        rows: number of images to cut.
+        unmatched: targets that no image covers.
+        prediction: predicted cost; `None` if there is nothing to cut.
         faults: id and reason of targets that cannot be cut, the first 20.
         matches: id and number of granules, of the first 20 targets in the sky.
         bytes_out: expected size of the results.
@@ -285,16 +285,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Limits:
-    """What users may ask for.
+    """Limits of what users may request.
 
     Attributes:
-        rows_per_job: in one job.
-        rows_waiting: of one user's jobs together.
-        jobs: of one user that have not ended.
-        result_bytes: of one user's results together; a job that comes to more is ended.
-        cutout_bytes: of the pixels of one cutout.
-        default_s: how long a job and its results are kept where nothing else is asked for.
-        longest_s: how long they may be kept.
+        rows_per_job: rows in one job.
+        rows_waiting: waiting rows in all jobs of a user.
+        jobs: jobs of a user that have not ended.
+        result_bytes: size of all results of a user; a job that exceeds it is ended.
+        cutout_bytes: size of the pixels of one cutout.
+        default_s: lifetime of a job and its results by default, in seconds.
+        longest_s: longest lifetime that may be requested, in seconds.
     """
 
     rows_per_job: int = 100_000
@@ -308,11 +308,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Result:
-    """A file that a job made.
+    """A result file of a job.
 
     Attributes:
-        file: as the engine opens it: a path, or `STORE:path`.
-        open: gives a file to read it from.
+        file: name as the engine opens it: a path, or `STORE:path`.
+        open: function that opens it for reading.
     """
 
     file: str

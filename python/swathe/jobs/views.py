@@ -1,4 +1,4 @@
-"""Jobs and rows of the catalogue as users see them."""
+"""Views of jobs and rows of the catalogue for users."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from swathe.catalog.records.jobs import JobRecord, RowRecord
 
 SHOWN = ("seconds", "interval_s", "bytes", "requests")
-"""What users see of a prediction."""
+"""Keys of a prediction that users see."""
 
 
 def job_view(kept: JobRecord) -> Job:
-    """Give a job that the catalogue keeps."""
+    """Return a job as users see it."""
     actual = None
     if kept.started_at is not None:
         actual = {
@@ -48,7 +48,7 @@ def job_view(kept: JobRecord) -> Job:
 
 
 def row_view(kept: RowRecord, options: Options) -> Row:
-    """Give a row that the catalogue keeps, of a job with these options."""
+    """Return a row as users see it, for a job with these options."""
     return Row(
         number=kept.number,
         id=kept.id,

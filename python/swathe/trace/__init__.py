@@ -1,4 +1,4 @@
-"""Events: what happened, when, to which object, target or job; recorded, and read as columns.
+"""Events: what happened, when, and to which object, target or job; recorded, and read as columns.
 
 >>> with swathe.trace.recording("run.ulm"):
 ...     swathe.cut_many("targets.csv", output="cutouts/")

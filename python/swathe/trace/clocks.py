@@ -1,4 +1,4 @@
-"""How far a sender's clock is off, from four times as NTP has them."""
+"""Offset of a sender's clock, from four times as in NTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 KEPT = 8
-"""The best of the last so many exchanges counts."""
+"""The best of this many latest exchanges counts."""
 
 QUOTED = rb'(?:"(?:[^"\\]|\\.)*"|[^ "]*)'
 REPLY = re.compile(
@@ -19,12 +19,12 @@ NUMBER = re.compile(rb" (ECHO|RECEIVED)=(\d{1,19})(?= |$)")
 
 @dataclass(frozen=True)
 class Reply:
-    """What a sender answered, ns since 1970.
+    """Answer of a sender, times in ns since 1970.
 
     Attributes:
-        asked_ns: by the clock of who asked.
-        received_ns: when it saw that, by its own.
-        sent_ns: when it answered, by its own.
+        asked_ns: time of the question, by the collector's clock.
+        received_ns: time of its arrival, by the sender's clock.
+        sent_ns: time of the answer, by the sender's clock.
     """
 
     asked_ns: int
@@ -34,47 +34,47 @@ class Reply:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How far a clock is ahead, and the most that this can be wrong by."""
+    """Offset of a clock, positive if ahead, and its largest possible error."""
 
     offset_s: float
     spread_s: float
 
 
 def read_reply(line: bytes) -> Reply | None:
-    """Read a line CLOCK_REPLY, without its end; `None` where it is another, or damaged."""
-    found = REPLY.fullmatch(line)
-    if found is None:
+    """Parse a line CLOCK_REPLY, without its end; `None` if it is another line, or damaged."""
+    match = REPLY.fullmatch(line)
+    if match is None:
         return None
-    numbers = {key: int(digits) for key, digits in NUMBER.findall(found[3])}
+    numbers = {key: int(digits) for key, digits in NUMBER.findall(match[3])}
     if len(numbers) != 2:
         return None
     try:
-        seconds = datetime.strptime(found[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        seconds = datetime.strptime(match[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
         return None
-    sent_ns = round(seconds.timestamp()) * 1_000_000_000 + int(found[2]) * 1000
+    sent_ns = round(seconds.timestamp()) * 1_000_000_000 + int(match[2]) * 1000
     return Reply(numbers[b"ECHO"], numbers[b"RECEIVED"], sent_ns)
 
 
 class Clock:
-    """That of one sender."""
+    """Clock of one sender."""
 
     def __init__(self) -> None:
-        self._asked: deque[int] = deque(maxlen=KEPT)
-        self._kept: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        self._questions: deque[int] = deque(maxlen=KEPT)
+        self._best: deque[tuple[int, int]] = deque(maxlen=KEPT)
 
     def ask(self, now_ns: int) -> None:
         """Note that it was asked."""
-        self._asked.append(now_ns)
+        self._questions.append(now_ns)
 
     def answered(self, reply: Reply, now_ns: int) -> Estimate | None:
-        """Take an answer; `None` where nobody asked that."""
-        if reply.asked_ns not in self._asked:
+        """Take an answer; return `None` if there was no such question."""
+        if reply.asked_ns not in self._questions:
             return None
-        self._asked.remove(reply.asked_ns)
+        self._questions.remove(reply.asked_ns)
         there_ns = reply.received_ns - reply.asked_ns
         back_ns = reply.sent_ns - now_ns
         # DATE has whole microseconds.
-        self._kept.append((max(there_ns - back_ns, 0), there_ns + back_ns))
-        round_trip_ns, twice_ns = min(self._kept)
+        self._best.append((max(there_ns - back_ns, 0), there_ns + back_ns))
+        round_trip_ns, twice_ns = min(self._best)
         return Estimate(twice_ns / 2e9, round_trip_ns / 2e9)

@@ -1,11 +1,12 @@
-"""The collector: takes the events of many senders and writes them to one file.
+"""The collector: receives the events of many senders and writes them to one file.
 
-A sender opens a TCP connection and says `SWATHE-TRACE 1 HOST PID TOKEN`, the token `-` where it has
-none. It is told `OK`, or `NO` and why. Then it sends events, a line each. From time to time it is
-asked `CLOCK` and the collector's time, ns since 1970, and answers with the point CLOCK_REPLY.
+A sender opens a TCP connection and says `SWATHE-TRACE 1 HOST PID TOKEN`, with the token `-` if it
+has none. The answer is `OK`, or `NO` and the reason. Then it sends events, one per line. From time
+to time the collector sends `CLOCK` and its time, ns since 1970; the sender answers with the point
+CLOCK_REPLY.
 
-Rules: lines are written whole, in the order of each sender, or they are counted as damaged. What
-is not written yet is bounded: where the disk is slow nothing more is read from any sender.
+Rules: lines are written whole and in the order of each sender, or they are counted as damaged. The
+memory for unwritten lines is bounded: if the disk is slow, reading from all senders pauses.
 """
 
 from __future__ import annotations
@@ -33,23 +34,24 @@ if TYPE_CHECKING:
     from swathe.trace.ulm_lines import Value
 
 LONGEST_LINE = 64 << 10
-"""Bytes, with its end; also all that is kept of a sender."""
+"""Bytes, with the line end; also the buffer size per sender."""
 MOST_SENDERS = 1024
 MOST_SILENT = 256
-"""Of one address, that have not said who they are; of more the oldest is closed."""
+"""Connections per address that have not identified themselves; above this the oldest is closed."""
 GREETING_S = 5.0
 EAGER_ASKS, EAGER_S, ASK_S = 8, 1.0, 10.0
-"""Clocks are asked so often at first, and then at longer intervals."""
+"""Number and interval of the first questions about the clock, and the interval afterwards."""
 MOST_UNSENT_BYTES = 4096
 QUIET_S, LAST_S, PATIENCE_S = 0.1, 2.0, 5.0
-"""At the end: read until nothing came for a while, but no longer; and wait so long for the disk."""
+"""At the end: pause without data after which reading stops, longest time of reading, and longest
+wait for the disk."""
 MOST_WARNINGS = 20
 
 GREETING = re.compile(rb"SWATHE-TRACE 1 ([!-~]{1,255}) (\d{1,10}) ([!-~]{1,1000})")
 NO_TEXT = bytes(code for code in (*range(32), 127) if code != 10)
 FAULTS = {
     "long": f"a line of more than {LONGEST_LINE} bytes",
-    "damaged": "a line that is no event",
+    "damaged": "a line that is not an event",
     "half": "half a line at the end",
 }
 
@@ -59,15 +61,15 @@ class Counts:
     """What a collector did.
 
     Attributes:
-        senders: that were let in.
-        refused: that were not.
-        silent: that were closed because they did not say who they are.
-        vanished: whose connection broke.
-        events: lines taken.
-        damaged: lines that are no text or no event.
-        long: lines that were longer than LONGEST_LINE.
+        senders: accepted senders.
+        refused: refused senders.
+        silent: connections closed because they did not identify themselves.
+        vanished: senders whose connection broke.
+        events: accepted lines.
+        damaged: lines that are not text or not an event.
+        long: lines longer than LONGEST_LINE.
         half: lines without an end.
-        lost: lines taken that could not be written.
+        lost: accepted lines that could not be written.
     """
 
     senders: int = 0
@@ -81,35 +83,35 @@ class Counts:
     lost: int = 0
 
     def __str__(self) -> str:
-        """Tell those that happened."""
+        """Return the counts that are not zero."""
         always = f"{self.events} events of {self.senders} senders"
         others = {name: count for name, count in asdict(self).items() if count}
-        told = [f"{count} {name}" for name, count in others.items() if name not in SOUND]
-        return ", ".join([always, *told])
+        parts = [f"{count} {name}" for name, count in others.items() if name not in SOUND]
+        return ", ".join([always, *parts])
 
 
 SOUND = ("senders", "events")
 
 
 class Collector:
-    """Collects events in a thread of its own, from when it is made until it is stopped.
+    """Collects events in a thread of its own, from its creation until it is stopped.
 
     >>> with Collector(Path("run.ulm")) as collector:
     ...     collector.address
 
     Args:
-        output: a file, appended to, or a FIFO; `None`: standard output.
-        host: address to listen at.
-        port: there; 0: a free one.
-        token: that senders must have; without one nobody beyond this machine is listened to.
-        rotate_bytes: a file that would grow beyond becomes `NAME.1`, and that `NAME.2`.
-        keep: so many of these.
-        warn: called with what is wrong, by other threads.
+        output: file to append to, or a FIFO; `None`: standard output.
+        host: address to listen on.
+        port: port to listen on; 0: any free port.
+        token: token that senders must present; required beyond loopback.
+        rotate_bytes: file size above which the file is renamed `NAME.1`, and that `NAME.2`.
+        keep: number of rotated files to keep.
+        warn: called with each warning, from other threads.
         now_ns: the clock, ns since 1970.
 
     Raises:
-        SettingsError: where it cannot listen there, or a token is missing.
-        OutputError: where the output cannot be written.
+        SettingsError: If it cannot listen on the address, or a token is missing.
+        OutputError: If the output cannot be written.
     """
 
     def __init__(
@@ -125,7 +127,9 @@ class Collector:
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         if token is None and not is_loopback(host):
-            raise SettingsError(f"{host}: beyond this machine a token is needed, see --token-file")
+            raise SettingsError(
+                f"{host}: expected a token beyond loopback, found none; see --token-file"
+            )
         self.token, self.now_ns = token, now_ns
         self.count: Counter[str] = Counter()
         self.senders: set[Sender] = set()
@@ -146,8 +150,8 @@ class Collector:
             raise
         if not is_loopback(host):
             self._warn(
-                f"{self.address}: events and the token come in plain text, for anyone on the way "
-                "to read and change; beyond a network you trust listen on loopback and use ssh -L"
+                f"{self.address}: events and the token are sent in plain text; anyone on the way "
+                "can read and change them; beyond a trusted network use loopback and ssh -L"
             )
         self._counts: Counts | None = None
         self._ending = asyncio.Event()
@@ -155,7 +159,7 @@ class Collector:
         self._thread.start()
 
     def stop(self) -> Counts:
-        """Take what has been sent, write it, and end; tells what was done."""
+        """Receive what has been sent, write it, and end; return the counts."""
         if self._counts is None:
             self._loop.call_soon_threadsafe(self._ending.set)
             self._thread.join()
@@ -165,7 +169,7 @@ class Collector:
         return self._counts
 
     def __enter__(self) -> Collector:
-        """Give itself."""
+        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -173,39 +177,39 @@ class Collector:
         self.stop()
 
     def warn(self, text: str) -> None:
-        """Tell what is wrong, but not without end."""
+        """Report a warning, but only a limited number."""
         self._warned += 1
         if self._warned <= MOST_WARNINGS:
             self._warn(text)
         elif self._warned == MOST_WARNINGS + 1:
-            self._warn("more of this is only counted")
+            self._warn("further warnings are only counted")
 
     def put(self, lines: bytes) -> None:
-        """Write lines; where that fills the queue, stop reading."""
+        """Write lines; if that fills the queue, pause reading."""
         if lines and not self.outlet.put(lines) and not self.is_full:
             self.is_full = True
             for sender in self.senders:
                 sender.pause()
 
     def point(self, name: str, **fields: Value) -> None:
-        """Write an event of its own."""
+        """Write an event of the collector itself."""
         self.put(line(self.now_ns(), this_host(), name, fields).encode() + b"\n")
 
     def has_room(self) -> bool:
-        """Tell whether one more may come; the one that is silent for longest goes for it."""
+        """Check whether another sender may connect; the longest silent one is closed for it."""
         if len(self.senders) < MOST_SENDERS:
             return True
         return self._leave(next(iter(self.silent), None))
 
     def expect(self, sender: Sender) -> None:
-        """Wait for who a sender is; close the oldest of its address where too many say nothing."""
+        """Wait for a sender's greeting; close the oldest of its address if too many are silent."""
         self.silent[sender] = None
         alike = [each for each in self.silent if each.place == sender.place]
         if len(alike) > MOST_SILENT:
             self._leave(alike[0])
 
     def heard(self, sender: Sender) -> None:
-        """Wait no more for who a sender is."""
+        """Note that a sender has identified itself."""
         self.silent.pop(sender, None)
 
     def _leave(self, sender: Sender | None) -> bool:
@@ -216,11 +220,11 @@ class Collector:
         return True
 
     def _room(self) -> None:
-        """Go on reading; called by the thread that writes."""
+        """Resume reading; called by the thread that writes."""
         try:
             self._loop.call_soon_threadsafe(self._resume)
         except RuntimeError:
-            return  # the loop is closed, there is nobody to read from
+            return  # the loop is closed: no senders are left
 
     def _resume(self) -> None:
         self.is_full = False
@@ -264,7 +268,7 @@ class Sender(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for who it is, but not for long."""
+        """Wait a limited time for the greeting."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         sock = transport.get_extra_info("socket")
@@ -273,7 +277,7 @@ class Sender(asyncio.BufferedProtocol):
         self.name = f"{self.place}:{port}"
         collector = self.collector
         if not collector.has_room():
-            self._refuse(f"there are {MOST_SENDERS} senders already")
+            self._refuse(f"expected at most {MOST_SENDERS} senders, found more")
             return
         collector.senders.add(self)
         collector.expect(self)
@@ -282,29 +286,29 @@ class Sender(asyncio.BufferedProtocol):
         self.timer = asyncio.get_running_loop().call_later(GREETING_S, self.hang_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count what is left."""
+        """Count the unfinished line."""
         if self.timer is not None:
             self.timer.cancel()
-        known = self in self.collector.senders
+        accepted = self in self.collector.senders
         self.collector.senders.discard(self)
         self.collector.heard(self)
-        if not known:
+        if not accepted:
             return
         if self.asks and (self.filled or self.skipping):
             self._fault("half")
         if exc is not None:
             self.collector.count["vanished"] += 1
-            self.collector.warn(f"{self.name}: its connection broke: {exc}")
+            self.collector.warn(f"{self.name}: the connection broke: {exc}")
         if self.faults:
-            told = {kind.upper(): count for kind, count in self.faults.items()}
-            self.collector.point("DAMAGED", SENDER=self.name, **told)
+            counts = {kind.upper(): count for kind, count in self.faults.items()}
+            self.collector.point("DAMAGED", SENDER=self.name, **counts)
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        """Give where the next bytes are to go."""
+        """Return the buffer for the next bytes."""
         return memoryview(self.buffer)[self.filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the lines that are complete."""
+        """Take the complete lines."""
         now_ns = self.collector.now_ns()
         self.collector.heard_s = time.monotonic()
         end = self.buffer.rfind(b"\n", self.filled, self.filled + nbytes) + 1
@@ -326,17 +330,17 @@ class Sender(asyncio.BufferedProtocol):
             self._take(lines, now_ns)
 
     def pause(self) -> None:
-        """Read nothing more for now."""
+        """Pause reading."""
         if not self.transport.is_closing():
             self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume reading."""
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.transport.abort()
 
     def _too_long(self) -> None:
@@ -347,18 +351,18 @@ class Sender(asyncio.BufferedProtocol):
         self.skipping, self.filled = True, 0
 
     def _greet(self, greeting: bytes) -> None:
-        found = GREETING.fullmatch(greeting)
-        wanted = self.collector.token
-        if found is None:
+        match = GREETING.fullmatch(greeting)
+        token = self.collector.token
+        if match is None:
             self._refuse("expected SWATHE-TRACE 1 HOST PID TOKEN")
-        elif wanted is not None and not hmac.compare_digest(found[3], wanted.encode()):
-            self._refuse("the token is another one")
+        elif token is not None and not hmac.compare_digest(match[3], token.encode()):
+            self._refuse("the token does not match")
         else:
             assert self.timer is not None
             self.timer.cancel()
             self.collector.heard(self)
             self.collector.count["senders"] += 1
-            self.name = f"{found[1].decode()}:{found[2].decode()}"
+            self.name = f"{match[1].decode()}:{match[2].decode()}"
             self.transport.write(b"OK\n")
             self._ask()
 
@@ -370,15 +374,15 @@ class Sender(asyncio.BufferedProtocol):
         self.transport.close()
 
     def hang_up(self) -> None:
-        """Close a connection that did not say who it is."""
+        """Close a connection that did not identify itself."""
         self.collector.senders.discard(self)
         self.collector.count["silent"] += 1
-        self.collector.warn(f"{self.name}: did not say who it is within {GREETING_S:g} s")
+        self.collector.warn(f"{self.name}: did not identify itself within {GREETING_S:g} s")
         self.transport.abort()
 
     def _ask(self) -> None:
-        """Ask what time it is there, and again later."""
-        # Who does not listen is not asked, nor who is not listened to.
+        """Ask for the sender's clock, and again later."""
+        # A sender that does not read is not asked, and not while its own reading is paused.
         idle = self.transport.get_write_buffer_size() > MOST_UNSENT_BYTES
         if not (idle or self.collector.is_full):
             now_ns = self.collector.now_ns()
@@ -393,14 +397,14 @@ class Sender(asyncio.BufferedProtocol):
         starts = lines.startswith(b"DATE=") + lines.count(b"\nDATE=")
         if starts != events or b"CLOCK_REPLY" in lines or not _is_text(lines):
             each_line = [each + b"\n" for each in lines.split(b"\n")[:-1]]
-            kept = [each for each in each_line if self._is_event(each, now_ns)]
-            lines = b"".join(kept)
+            accepted = [each for each in each_line if self._is_event(each, now_ns)]
+            lines = b"".join(accepted)
             events = lines.count(b"\n")
         self.collector.count["events"] += events
         self.collector.put(lines)
 
     def _is_event(self, each: bytes, now_ns: int) -> bool:
-        """Tell whether a line is to be written; answers about clocks are not."""
+        """Check whether a line is to be written; answers about clocks are not."""
         if not (each.startswith(b"DATE=") and _is_text(each)):
             self._fault("damaged")
             return False

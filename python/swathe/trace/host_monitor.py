@@ -1,7 +1,7 @@
-"""What this machine is doing: processors, memory, disks, network, and how far its stores are.
+"""Host monitor: processors, memory, disks, network, and the response time of stores.
 
-As `sar` and `vmstat` have it, from the kernel's counters: rates are those of the time since the
-reading before. Devices and interfaces that never moved anything are left out.
+The figures are those of `sar` and `vmstat`, from the kernel's counters. Rates are averages since
+the previous reading. Devices and interfaces that never moved any data are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SECTOR_BYTES = 512
 MOST_POINTS = 1_000_000
-"""A monitor keeps so many, the newest."""
+"""Points that a monitor keeps, the newest."""
 PATIENCE_S = 2.0
 
 Fields = dict[str, "Value"]
@@ -39,25 +39,25 @@ Fields = dict[str, "Value"]
 
 @dataclass(frozen=True)
 class Point:
-    """One reading: when, of what, and the figures."""
+    """One reading: time, name and figures."""
 
     time_ns: int
     name: str
     fields: Fields = field(default_factory=dict)
 
     def as_line(self) -> str:
-        """Give it as a line of ULM, without its end."""
+        """Return it as a line of ULM, without the line end."""
         return line(self.time_ns, this_host(), self.name, self.fields)
 
 
 @dataclass(frozen=True)
 class Pinged:
-    """A store that is asked for an object's size and version, in each interval.
+    """A store whose object is queried for size and version in each interval.
 
     Attributes:
-        name: what it is called in events.
+        name: name of the store in events.
         object: path or URL of the object.
-        stores: what is needed to find it.
+        stores: stores needed to find it.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Pinged:
     stores: _swathe.Stores | None = None
 
     def point(self) -> Point:
-        """Ask it."""
+        """Query the object."""
         at_ns = time.time_ns()
         try:
             seconds, _ = _swathe.measure_open(self.object, self.stores)
@@ -76,20 +76,19 @@ class Pinged:
 
 
 class Monitor:
-    """Reads what this machine is doing, in a thread of its own.
+    """Records the load of this machine, in a thread of its own.
 
     >>> with Monitor(0.5) as monitor:
     ...     work()
     >>> monitor.samples[0].name, monitor.samples[0].fields["USER_PERCENT"]
 
-    Each interval gives one point each of CPU, MEMORY, SWAP and TCP, one of DISK for each disk, one
-    of NET for each interface, and one of PING for each store. Where events are recorded, these are
-    too.
+    Each interval adds one point each of CPU, MEMORY, SWAP and TCP, one DISK point per disk, one NET
+    point per interface, and one PING point per store. If events are recorded, these points are too.
 
     Args:
-        interval_s: between readings; the first comes after the first interval.
-        stores: to be asked; one that does not answer holds up nothing but its own next PING.
-        tell: called with each point, by the threads that read.
+        interval_s: seconds between readings; the first comes after the first interval.
+        stores: stores to query; one that does not answer delays only its own next PING.
+        tell: called with each point, from the reading threads.
 
     Attributes:
         samples: the points, in the order they were read.
@@ -115,24 +114,24 @@ class Monitor:
             )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """End; a store that does not answer is not waited for."""
+        """Stop; does not wait for a store that does not answer."""
         self._ending.set()
         until_s = time.monotonic() + PATIENCE_S
         for thread in self._threads:
             thread.join(max(until_s - time.monotonic(), 0.0))
 
     def __enter__(self) -> Monitor:
-        """Begin."""
+        """Start the thread."""
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End."""
+        """Stop the thread."""
         self.stop()
 
     def _read(self) -> None:
@@ -149,10 +148,10 @@ class Monitor:
                 self._keep(store.point())
 
     def _ticks(self) -> Iterator[None]:
-        """Come back at each interval from now on; those that were missed are left out.
+        """Yield once per interval from now on; missed intervals are skipped.
 
-        So is one that comes less than half an interval after what was late: of so short a time the
-        kernel's counters tell little.
+        An interval less than half an interval after a late one is skipped too: over so short a time
+        the kernel's counters say little.
         """
         begun_s, number = time.monotonic(), 1
         while not self._ending.wait(begun_s + number * self.interval_s - time.monotonic()):
@@ -185,7 +184,7 @@ class Reading:
 
     @classmethod
     def now(cls) -> Reading:
-        """Read them."""
+        """Read the counters."""
         retransmits, round_trips, silence = None, None, []
         try:
             retransmits = tcp_stats.retransmits()
@@ -209,14 +208,14 @@ class Reading:
         )
 
     def since(self, before: Reading) -> Iterator[Point]:
-        """Give what happened since an earlier reading, and how things are."""
+        """Yield the points since an earlier reading, and the current state."""
         elapsed_s = max(self.at_s - before.at_s, 1e-9)
         for name, fields in self._fields(before, elapsed_s):
             yield Point(self.time_ns, name, fields)
 
     def _fields(self, before: Reading, elapsed_s: float) -> Iterator[tuple[str, Fields]]:
         def rate(after: float, earlier: float) -> float:
-            # Counters start again at zero where a device was taken away and put back.
+            # Counters restart at zero if a device was removed and added again.
             return round(max(after - earlier, 0) / elapsed_s, 3)
 
         spent = {name: max(self.cpu[name] - before.cpu[name], 0.0) for name in self.cpu}
@@ -275,7 +274,7 @@ class Reading:
 
 
 def processor_times() -> dict[str, float]:
-    """Seconds of all cores since the start, as `vmstat` groups them."""
+    """Return the seconds of all cores since boot, grouped as by `vmstat`."""
     times = psutil.cpu_times()
 
     def of(*names: str) -> float:
@@ -291,11 +290,11 @@ def processor_times() -> dict[str, float]:
 
 
 def _disks() -> dict[str, Any]:
-    """Give whole disks that ever moved anything: what partitions do, their disk does."""
-    found = psutil.disk_io_counters(perdisk=True) or {}
+    """Return whole disks that ever moved data: a disk includes its partitions."""
+    counters = psutil.disk_io_counters(perdisk=True) or {}
     whole = Path("/sys/block")
     return {
         name: now
-        for name, now in found.items()
+        for name, now in counters.items()
         if now.read_bytes + now.write_bytes and (not whole.is_dir() or (whole / name).exists())
     }

@@ -1,4 +1,4 @@
-"""Recording events: from this program, and all that Swathe does in it."""
+"""Recording of events, from this program and from Swathe."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from swathe.core.host import this_host
 from swathe.core.outputs import check_trace
 
 VARIABLE = "SWATHE_TRACE"
-"""Where commands and workers record to, if it is set."""
+"""Variable with the destination of events for commands and workers."""
 TOKEN_VARIABLE = "SWATHE_TRACE_TOKEN"
-"""What a collector is told."""
+"""Variable with the token for a collector."""
 
 _places: list[str] = []
-"""Where events are recorded to."""
+"""Destinations of the running recording."""
 
 Value = str | int | float | None
-"""Of a field. `None`: the event has no such field."""
+"""Value of a field. `None`: the event has no such field."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many events there were.
+    """Number of events.
 
     Attributes:
-        recorded: found room.
-        dropped: are lost: they found no room, or could not be written.
-        written: were written.
+        recorded: events accepted by the buffer.
+        dropped: lost events: the buffer was full, or they could not be written.
+        written: events written.
     """
 
     recorded: int = 0
@@ -46,19 +46,20 @@ class Counts:
 def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | None = None) -> None:
     """Record all events of this process from now on.
 
-    Nothing that happens to the place later fails or delays the work: what cannot be written is
-    dropped and counted.
+    Later errors of the destination neither fail nor delay the work: events that cannot be written
+    are dropped and counted.
 
     Args:
-        place: a file, which is appended to; `FILE?rotate_mb=100&keep=5`; `memory:FILE?mb=64`, which
-            keeps the newest and appends them at the end; `stderr`; `syslog`; `tcp://HOST:PORT` of
-            a collector, which is told `$SWATHE_TRACE_TOKEN`. `{pid}` and `{host}` stand for those.
+        place: destination: a file to append to; `FILE?rotate_mb=100&keep=5`; `memory:FILE?mb=64`,
+            which keeps the newest events and appends them at the end; `stderr`; `syslog`; or
+            `tcp://HOST:PORT` of a collector, with the token `$SWATHE_TRACE_TOKEN`. `{pid}` and
+            `{host}` are replaced.
         prog: name of the program.
         host: name of this machine.
 
     Raises:
-        TraceError: events are recorded already, or `place` is none.
-        OutputError: it cannot be written to, or holds something else than events.
+        TraceError: If events are recorded already, or `place` is invalid.
+        OutputError: If it cannot be written to, or contains something else than events.
     """
     host = host or this_host()
     place = os.fspath(place).replace("{pid}", str(os.getpid())).replace("{host}", host)
@@ -71,10 +72,10 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
 
 
 def for_children(place: str) -> str:
-    """Give where processes that this one starts record to.
+    """Return the destination for child processes.
 
-    What is written only at the end has a file of each process, on whatever host: they may share
-    the folder.
+    A destination that is written only at the end becomes one file per process and host: they may
+    share the folder.
     """
     path, mark, options = place.partition("?")
     own = place.startswith("memory:") and "{pid}" not in path
@@ -82,13 +83,13 @@ def for_children(place: str) -> str:
 
 
 def stop() -> Counts:
-    """Record no more, and write what is left; give how many events there were."""
+    """Stop recording, and write the rest; return the number of events."""
     _places.clear()
     return Counts(*_swathe.trace_stop())
 
 
 def recorded_file() -> Path | None:
-    """Give the file that events of this process are being written to, if it is one."""
+    """Return the file that events of this process are written to, if it is a file."""
     place = _places[0] if _places else "stderr"
     if place in ("stderr", "syslog") or place.startswith(("tcp://", "memory:", "syslog:")):
         return None
@@ -111,29 +112,29 @@ def point(name: str, **fields: Value) -> None:
     """Record that something happened.
 
     Args:
-        name: of upper-case letters, digits, `.`, `_` and `-`.
-        fields: what belongs to it. Keys are written in upper case.
+        name: upper-case letters, digits, `.`, `_` and `-`.
+        fields: fields of the event. Keys are written in upper case.
 
     Raises:
-        ValueError: a name or key is none.
+        ValueError: If a name or key is invalid.
     """
     _swathe.trace_event(name, fields)
 
 
 class event:  # noqa: N801, used as a function
-    """Record that a block begins, `NAME_START`, and ends, `NAME_END` with how.
+    """Record the beginning of a block, `NAME_START`, and its end, `NAME_END`, with the result.
 
     `RESULT` is `ok`, or `error` with the exception as `REASON`, or `cancelled`.
 
     Raises:
-        ValueError: a name or key is none.
+        ValueError: If a name or key is invalid.
     """
 
     def __init__(self, name: str, **fields: Value) -> None:
         self._name, self._fields = name, _upper(fields)
 
     def add(self, **fields: Value) -> None:
-        """Give fields that only the end has, `bytes` for instance."""
+        """Add fields for the end event only, for instance `bytes`."""
         self._fields = {**self._fields, **_upper(fields)}
 
     def __enter__(self) -> Self:
@@ -149,35 +150,35 @@ class event:  # noqa: N801, used as a function
         if error is None:
             _swathe.trace_event(self._name + "_END", {"RESULT": "ok", **self._fields})
             return
-        # What failed is what is to be raised, whatever can be told of it.
+        # The block's own exception must be raised, even if recording it fails.
         with suppress(Exception):
-            told: dict[str, Value] = {"RESULT": "cancelled"}
+            fields: dict[str, Value] = {"RESULT": "cancelled"}
             if isinstance(error, Exception):
-                told = {"RESULT": "error", "REASON": f"{type(error).__name__}: {error}"}
-            _swathe.trace_event(self._name + "_END", {**self._fields, **told})
+                fields = {"RESULT": "error", "REASON": f"{type(error).__name__}: {error}"}
+            _swathe.trace_event(self._name + "_END", {**self._fields, **fields})
 
 
 def _upper(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """Give fields with their keys in upper case.
+    """Return fields with their keys in upper case.
 
     Raises:
-        ValueError: one is there twice.
+        ValueError: If a key occurs twice.
     """
     upper = {key.upper(): value for key, value in fields.items()}
     if len(upper) < len(fields):
-        raise ValueError(f"one of {', '.join(fields)} is there twice")
+        raise ValueError(f"one of {', '.join(fields)} occurs twice")
     return upper
 
 
 class scope:  # noqa: N801, used as a function
-    """Give all events of a block ids, such as `job` and `worker`, also those of native code.
+    """Add ids, such as `job` and `worker`, to all events of a block, also those of native code.
 
-    They are of the context of Python (`contextvars`): tasks that are begun in the block have them,
-    and `asyncio.to_thread`; another thread has them where it is given the context. Ids that are
-    there already stay, or are replaced until the block ends.
+    They belong to the Python context (`contextvars`). Tasks started in the block have them, and so
+    has `asyncio.to_thread`; another thread has them if it runs in the context. Existing ids stay,
+    or are replaced until the block ends.
 
     Raises:
-        ValueError: a key is none, or one that events have of themselves.
+        ValueError: If a key is invalid, or one that every event has.
     """
 
     def __init__(self, **ids: Value) -> None:
@@ -185,10 +186,10 @@ class scope:  # noqa: N801, used as a function
 
     @classmethod
     def where_none(cls, **ids: Value) -> Self:
-        """Give ids of kinds that are not there yet."""
-        made = cls(**ids)
-        made._keep = True
-        return made
+        """Add only ids of kinds that are not set yet."""
+        new = cls(**ids)
+        new._keep = True
+        return new
 
     def __enter__(self) -> Self:
         self._before = _swathe.trace_scope(self._ids, self._keep)
@@ -199,13 +200,13 @@ class scope:  # noqa: N801, used as a function
 
 
 def from_environment() -> bool:
-    """Start recording where the environment says so; tell whether it does.
+    """Start recording if the environment asks for it; return whether it does.
 
-    For workers, of which there are several.
+    Used by workers, of which there are several.
 
     Raises:
-        TraceError: what it says is no place.
-        OutputError: it cannot be written to.
+        TraceError: If the destination is invalid.
+        OutputError: If it cannot be written to.
     """
     if place := os.environ.get(VARIABLE, "").strip():
         start(for_children(place))
@@ -215,6 +216,6 @@ def from_environment() -> bool:
 
 @cache
 def _prepare() -> None:
-    # The thread that writes is not in a forked child.
+    # A forked child does not have the writing thread.
     os.register_at_fork(after_in_child=_swathe.trace_forget)
     atexit.register(_swathe.trace_stop)

@@ -1,4 +1,4 @@
-"""Where collected lines go: a thread that writes them, files that are rotated."""
+"""Output of the collector: a writing thread, and rotated files."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HIGH_BYTES, LOW_BYTES = 8 << 20, 4 << 20
-"""So much may wait to be written; nothing more is taken until it is less than the other."""
+"""Bytes waiting above which reading pauses, and below which it resumes."""
 AT_ONCE_BYTES = 256 << 10
 RETRY_S = 1.0
 ROTATE_AGAIN_S = 60.0
-"""A file that cannot be renamed grows; so often it is tried again."""
+"""Seconds between attempts to rename a file; it grows meanwhile."""
 STDOUT = 1
 
 
 class Outlet:
-    """A file, or standard output, that whole lines are appended to in the order they are put.
+    """A file, or standard output, to which whole lines are appended in order.
 
-    A thread of its own writes, so that a slow disk holds up nobody but who waits for room. Where
-    writing fails it is tried again every second, until it is closed. A file that cannot be renamed
-    grows beyond its size; that is tried again every minute.
+    A thread of its own writes, so that a slow disk delays only callers that wait for room. A failed
+    write is retried every second until the outlet is closed. A file that cannot be renamed grows
+    beyond its size; renaming is retried every minute.
 
     Args:
-        path: of the file or FIFO; `None`: standard output.
-        rotate_bytes: a file that would grow beyond becomes `NAME.1`, and that `NAME.2`.
-        keep: so many of these.
-        room: called when there is room again, where there was none.
-        warn: called with what is wrong.
+        path: path of the file or FIFO; `None`: standard output.
+        rotate_bytes: file size above which the file is renamed `NAME.1`, and that `NAME.2`.
+        keep: number of rotated files to keep.
+        room: called when there is room again after there was none.
+        warn: called with each warning.
 
     Raises:
-        OutputError: where it cannot be opened.
+        OutputError: If it cannot be opened.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Outlet:
         self._size = 0
         self._rotate_at_s = 0.0
         self._stays = False
-        # Opening a FIFO waits for who reads it.
+        # Opening a FIFO blocks until it has a reader.
         if path is not None and not path.is_fifo():
             check_trace(path, rotates=rotate_bytes is not None)
             try:
@@ -75,11 +75,11 @@ class Outlet:
 
     @property
     def waiting_bytes(self) -> int:
-        """What was put and is not written yet."""
+        """Bytes not written yet."""
         return self._waiting_bytes
 
     def put(self, lines: bytes) -> bool:
-        """Append whole lines, soon; tells whether there is room for more."""
+        """Queue whole lines; return whether there is room for more."""
         with self._changed:
             self._waiting.append(lines)
             self._waiting_bytes += len(lines)
@@ -88,7 +88,7 @@ class Outlet:
             return not self._full
 
     def close(self, patience_s: float) -> int:
-        """Write what is waiting, for so long at most; tells how many lines were not."""
+        """Write the queue within a time limit, and close; return the number of unwritten lines."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -112,45 +112,45 @@ class Outlet:
             os.close(self._file)
 
     def _next(self) -> bytes | None:
-        """Give what to write next, which stays in the queue until it is written."""
+        """Return the next bytes to write; they stay in the queue until written."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
             if not self._waiting or self._over:
                 return None
-            taken = [self._waiting.popleft()]
-            size = len(taken[0])
+            chunks = [self._waiting.popleft()]
+            size = len(chunks[0])
             most = min(AT_ONCE_BYTES, self.rotate_bytes or AT_ONCE_BYTES)
             while self._waiting and size + len(self._waiting[0]) <= most:
-                taken.append(self._waiting.popleft())
-                size += len(taken[-1])
-            lines = b"".join(taken)
+                chunks.append(self._waiting.popleft())
+                size += len(chunks[-1])
+            lines = b"".join(chunks)
             self._waiting.appendleft(lines)
             return lines
 
     def _write(self, lines: bytes) -> bool:
-        """Write lines, as often as it takes; tells whether they were."""
+        """Write lines with as many calls as needed; return whether all were written."""
         rest, warned = memoryview(lines), False
         while rest and not self._over:
             last = self._closing
             try:
                 if self._file is None or len(rest) == len(lines):
                     self._file = self._ready(len(rest))
-                done = os.write(self._file, rest)
+                count = os.write(self._file, rest)
             except OSError as error:
                 if not warned:
-                    self._warn(f"{self.path or 'standard output'}: {error.strerror}; trying again")
+                    self._warn(f"{self.path or 'standard output'}: {error.strerror}; retrying")
                 warned = True
                 if last:
                     return False
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, RETRY_S)
                 continue
-            self._size += done
-            rest = rest[done:]
+            self._size += count
+            rest = rest[count:]
         return not rest
 
     def _ready(self, more: int) -> int:
-        """Give the file that so many bytes are to go to."""
+        """Return the file for the next bytes."""
         if self.path is None:
             return STDOUT
         if self._file is None:
@@ -165,10 +165,10 @@ class Outlet:
     def _open(self, path: Path) -> int:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
-            found = os.fstat(file)
-            self._size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+            status = os.fstat(file)
+            self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
             if self._size and not _ends_a_line(path):
-                # Whoever wrote it was killed: his last line is lost, but not our first.
+                # The writer was killed: its last line is lost, but not our first.
                 self._size += os.write(file, b"\n")
         except BaseException:
             os.close(file)
@@ -176,13 +176,13 @@ class Outlet:
         return file
 
     def _rotate(self, path: Path) -> bool:
-        """Rename the file and those renamed before; tells whether there is none any more."""
+        """Rename the file and the earlier ones; return whether the name is free."""
         now_s = time.monotonic()
         if now_s < self._rotate_at_s:
             return False
         try:
             names = [path, *(path.with_name(f"{path.name}.{n + 1}") for n in range(self.keep))]
-            # Only as far as there is none: tried again and again, it would lose the oldest else.
+            # Only down to a free name: repeated attempts would lose the oldest otherwise.
             free = next((n for n, name in enumerate(names) if n and not name.exists()), self.keep)
             for number in range(free, 0, -1):
                 with suppress(FileNotFoundError):

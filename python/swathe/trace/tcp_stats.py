@@ -1,4 +1,4 @@
-"""What the kernel tells of TCP: segments sent again, and round trips of established connections."""
+"""Kernel statistics of TCP: retransmitted segments, and round trips of established connections."""
 
 from __future__ import annotations
 
@@ -23,44 +23,46 @@ MOST_BYTES = 1 << 18
 
 
 def retransmits() -> int:
-    """Give how many segments were sent again since the machine started.
+    """Return the number of retransmitted segments since boot.
 
     Raises:
-        OSError: where the kernel does not tell.
+        OSError: If the kernel does not provide it.
     """
     titles, values = (row.split() for row in SNMP.read_text().splitlines() if row[:4] == "Tcp:")
     return int(values[titles.index("RetransSegs")])
 
 
 def round_trips() -> list[float]:
-    """Give the smoothed round trip time of each established connection, seconds.
+    """Return the smoothed round trip time of each established connection, seconds.
 
     Raises:
-        OSError: where the kernel does not tell.
+        OSError: If the kernel does not provide it.
     """
-    found: list[float] = []
+    seconds: list[float] = []
     for family in (socket.AF_INET, socket.AF_INET6):
-        found += _of_family(family)
-    return found
+        seconds += _of_family(family)
+    return seconds
 
 
 def _of_family(family: int) -> list[float]:
     if not hasattr(socket, "AF_NETLINK"):
-        raise OSError("this system has no sock_diag")
-    asked = struct.pack("=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED)
-    head = MESSAGE.pack(MESSAGE.size + len(asked), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
-    found: list[float] = []
+        raise OSError("expected sock_diag, which this system lacks")
+    request = struct.pack(
+        "=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED
+    )
+    head = MESSAGE.pack(MESSAGE.size + len(request), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
+    seconds: list[float] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, SOCK_DIAG) as kernel:
         kernel.settimeout(TIMEOUT_S)
-        kernel.sendto(head + asked, (0, 0))
+        kernel.sendto(head + request, (0, 0))
         while True:
             answer = kernel.recv(MOST_BYTES)
-            if not _read(answer, found):
-                return found
+            if not _read(answer, seconds):
+                return seconds
 
 
 def _read(answer: bytes, found: list[float]) -> bool:
-    """Read the messages of an answer; tells whether more will come."""
+    """Parse the messages of an answer; return whether more follow."""
     at = 0
     while at + MESSAGE.size <= len(answer):
         size, kind, *_ = MESSAGE.unpack_from(answer, at)
@@ -69,7 +71,7 @@ def _read(answer: bytes, found: list[float]) -> bool:
             return False
         if kind == ERROR:
             number = -struct.unpack_from("=i", body)[0]
-            raise OSError(number, "the kernel does not tell of connections")
+            raise OSError(number, "the kernel does not list connections")
         rtt_s = _rtt_s(body)
         if rtt_s is not None:
             found.append(rtt_s)
@@ -78,7 +80,7 @@ def _read(answer: bytes, found: list[float]) -> bool:
 
 
 def _rtt_s(body: bytes) -> float | None:
-    """Read the attributes that follow what all connections have."""
+    """Parse the attributes that follow the common part of a connection."""
     at = DIAG_BYTES
     while at + 4 <= len(body):
         size, kind = struct.unpack_from("=HH", body, at)

@@ -1,7 +1,7 @@
-"""Reading events: lines of ULM as columns.
+"""Reader of events: lines of ULM as columns.
 
-`DATE` becomes the times, `NL.EVNT` the names, every other key a column. Ids (`JOB`, `TARGET`,
-`PID` ...) are always words. Any other key is a column of numbers where all its values are.
+`DATE` becomes the times, `NL.EVNT` the names, every other key a column. Ids (`JOB`, `TARGET`, `PID`
+...) are always words. Any other key is a column of numbers if all its values are numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Numbers: TypeAlias = "NDArray[np.float64]"
-"""A column of numbers, NaN where an event has none."""
+"""A column of numbers, NaN if an event has none."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Coded:
     """A column of words.
 
     Attributes:
-        codes: for each event which word; -1 where it has none.
-        words: each once.
+        codes: index of each event's word; -1 if it has none.
+        words: distinct words.
     """
 
     codes: NDArray[np.int32]
@@ -37,11 +37,11 @@ class Coded:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A line that is no event.
+    """A line that is not an event.
 
     Attributes:
-        line: its number in its file, from 1.
-        reason: what is wrong, with the file where several were read.
+        line: line number in its file, from 1.
+        reason: what is wrong, with the file name if several were read.
     """
 
     line: int
@@ -50,14 +50,14 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Events:
-    """Events in the order of time; those of one time in the order of the lines.
+    """Events sorted by time; those of equal time in line order.
 
     Attributes:
         time_ns: nanoseconds since 1970.
-        event: their names.
+        event: names.
         fields: all other columns by key.
         damaged: the first 100 lines that were left out.
-        damaged_count: how many were left out.
+        damaged_count: number of lines left out.
     """
 
     time_ns: NDArray[np.int64]
@@ -68,13 +68,13 @@ class Events:
 
 
 def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Events:
-    """Read events from a file, or from several, as those that were rotated.
+    """Read events from a file, or from several such as rotated ones.
 
     Damaged lines are left out and counted.
 
     Raises:
-        NotFoundError: there is no such file.
-        FormatError: it is compressed, or a folder, or a pipe.
+        NotFoundError: If there is no such file.
+        FormatError: If it is compressed, or a folder, or a pipe.
     """
     import numpy as np
 
@@ -82,7 +82,7 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
     names = [os.fspath(path) for path in paths]
     for name in names:
         if not os.path.exists(name):
-            raise NotFoundError(f"{name}: there is no such file")
+            raise NotFoundError(f"{name}: no such file")
     times, (codes, words), columns, damaged, damaged_count = _swathe.read_ulm(names)
 
     def column(values: _swathe.Column, words: tuple[str, ...] | None) -> Coded | Numbers:
@@ -103,8 +103,8 @@ def read_trace(paths: Iterable[str | os.PathLike[str]]) -> Events:
     """Read events from files that must be a trace.
 
     Raises:
-        NotFoundError: there is no such file.
-        FormatError: there are lines, and none is an event; or as `read`.
+        NotFoundError: If there is no such file.
+        FormatError: If there are lines and none is an event; or as `read`.
     """
     names = [os.fspath(path) for path in paths]
     events = read(names)

@@ -1,4 +1,4 @@
-"""Lines of ULM, as the collector and the host monitor write them themselves."""
+"""Lines of ULM written by the collector and the host monitor themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = str | int | float
 def line(
     time_ns: int, host: str, name: str, fields: Mapping[str, Value], *, prog: str = "swathe"
 ) -> str:
-    """Give a point as a line without its end. LVL is `Error` where RESULT is `error`."""
+    """Return a point as a line without the line end. LVL is `Error` if RESULT is `error`."""
     seconds, rest_ns = divmod(time_ns, 1_000_000_000)
     date = f"{datetime.fromtimestamp(seconds, UTC):%Y%m%d%H%M%S}.{rest_ns // 1000:06}"
     level = "Error" if fields.get("RESULT") == "error" else "Usage"

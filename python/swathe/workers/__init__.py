@@ -1,10 +1,10 @@
-"""Where batches of jobs are done: by threads of this process, or by workers of a Dask scheduler.
+"""Execution of job batches: by threads of this process, or by workers of a Dask scheduler.
 
 >>> runner = Runner(jobs)
 >>> runner.start()
 
-`Runner` takes chunks of jobs from the catalogue, gives them to a `Pool` as batches, and keeps what
-comes back. A pool knows neither catalogue nor queue: whatever becomes of it, the queue is durable.
+`Runner` leases chunks of jobs from the catalogue, sends them to a `Pool` as batches, and saves the
+results. A pool knows neither catalogue nor queue. If a pool fails, the queue is durable.
 """
 
 from swathe.workers.local import LocalPool

@@ -1,4 +1,4 @@
-"""Batches: rows of a job with all that is needed to do them, here or on another machine.
+"""Batches: rows of a job, with all that is needed to execute them here or elsewhere.
 
 A batch needs no database, and can be pickled.
 """
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of a job that are done together.
+    """Rows of a job that are executed together.
 
     Attributes:
-        job: its id.
+        job: id of the job.
         first: position of the first row.
-        options: of the job.
-        rows: to do.
-        makes: whether the rows are results that are made of others, not cut.
-        results: by number, those that the rows go into.
-        inputs: by number of a result, the rows that go into it.
-        row_bytes: that are expected to be read for each row.
-        row_s: predicted seconds of computing each, once its bytes are there; 0: none were.
-        cutout_bytes: pixels of one cutout at most, where that is limited.
+        options: options of the job.
+        rows: rows to execute.
+        makes: whether the rows are combined results rather than cutouts.
+        results: combined results of the rows, by number.
+        inputs: input rows of each combined result, by its number.
+        row_bytes: expected bytes to read per row.
+        row_s: predicted compute seconds per row, without reading; 0: not predicted.
+        cutout_bytes: size limit of one cutout's pixels, if there is one.
     """
 
     job: str
@@ -49,15 +49,15 @@ class Batch:
 
 
 def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
-    """Give what a chunk still has to do, with all that is needed for it.
+    """Return the unfinished rows of a chunk as a batch.
 
     Raises:
-        CatalogError: where the database cannot be used.
+        CatalogError: If the database cannot be used.
     """
     job = chunk.job
     rows = catalog.chunk_rows(chunk)
     makes = chunk.first >= job.inputs
-    wanted = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
+    numbers = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
     inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else RowTable.of([])
     predicted = job.predicted or {}
     return Batch(
@@ -66,16 +66,16 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         options=Options.checked(job.options),
         rows=rows,
         makes=makes,
-        results=dict(zip(wanted, catalog.job_results(job.number, wanted), strict=True)),
+        results=dict(zip(numbers, catalog.job_results(job.number, numbers), strict=True)),
         inputs={
             number: inputs.take(inputs.result == number) for number in rows.number.tolist() if makes
         },
         row_bytes=predicted.get("bytes", 0) / max(1, job.inputs),
-        # Those of older versions lack it.
+        # Chunks of older versions lack it.
         row_s=predicted.get("compute_s", 0.0) / max(1, job.inputs),
     )
 
 
 def summed(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """Add bytes to bytes, and requests to requests."""
+    """Add two pairs of (bytes, requests)."""
     return one[0] + other[0], one[1] + other[1]

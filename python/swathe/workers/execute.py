@@ -1,7 +1,7 @@
-"""How a batch is done, here or on another machine.
+"""Execution of a batch, here or on another machine.
 
-Results are made in a local folder, and put in their place whole: to do a batch again changes
-nothing. Who is still at it fails then, unheard.
+Results are written to a local folder and moved to the result store whole. Re-running a batch is
+idempotent. A worker still running the old attempt fails and its result is ignored.
 """
 
 from __future__ import annotations
@@ -43,42 +43,42 @@ if TYPE_CHECKING:
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20
-"""Results are put in their place when so many are made, or all of a chunk."""
+"""Result bytes after which results are moved to the result store, or at the end of a chunk."""
 PICTURE_BYTES = 24
-"""Memory that a picture takes for each pixel while it is made,"""
+"""Memory per pixel of a picture while it is made."""
 ALIGNED_BYTES = 160
-"""and the pixels of an image that are put onto a grid."""
+"""Memory per pixel of an image while it is resampled onto a grid."""
 GATHERED = 1000
-"""Rows that are taken together from the engine: each time takes as long as some rows do."""
+"""Rows per request to the engine: each request costs as much as some rows."""
 ASIDE = ".chunk-"
-"""In the local folder of a job: where results of a batch are made."""
+"""Prefix of the folder, within the job's local folder, in which a batch makes its results."""
 
 
 def run_batch(
     batch: Batch, place: ResultStore, threads: int, stopped: Callable[[], bool]
 ) -> ChunkResult:
-    """Do the rows of a batch, as far as they are not stopped.
+    """Execute the rows of a batch, until stopped.
 
     Args:
-        batch: what to do.
-        place: of the job's results.
-        threads: of the engine.
-        stopped: whether to stop, asked several times a second.
+        batch: batch to execute.
+        place: result store of the job.
+        threads: threads of the engine.
+        stopped: function that returns whether to stop; called several times a second.
 
-    What cannot be done at all is told as the reason why the job fails, never raised.
+    An error that stops the whole batch is returned as the reason why the job fails, never raised.
     """
     with (
         trace.scope(job=batch.job),
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
-        done = _run(batch, place, threads, stopped)
+        result = _run(batch, place, threads, stopped)
         if _swathe.trace_is_on():
-            event.add(bytes=int(RowTable.of(done.rows).bytes.sum()))
-        if done.failure is not None:
-            event.add(result="error", reason=done.failure)
-        elif not done.complete:
+            event.add(bytes=int(RowTable.of(result.rows).bytes.sum()))
+        if result.failure is not None:
+            event.add(result="error", reason=result.failure)
+        elif not result.complete:
             event.add(result="cancelled")
-    return done
+    return result
 
 
 def _run(
@@ -89,12 +89,12 @@ def _run(
         return _Work(batch, place, threads, stopped).run()
     except (CatalogError, OutputError) as error:
         if isinstance(error, CatalogError) and may_pass(error):
-            # Where storages are could not be looked up: later.
+            # The stores could not be looked up: retried later.
             return ChunkResult([], time.perf_counter() - begun, complete=False)
         failure = str(error)
-    except Exception as error:  # a fault of ours must not stop the jobs of others
+    except Exception as error:  # a bug must not stop other jobs
         failure = f"internal: {type(error).__name__}: {error}"
-    except BaseException as error:  # what would end the thread, as a panic of the engine
+    except BaseException as error:  # would end the thread, as a panic of the engine does
         reason = f"internal: {type(error).__name__}: {error}"
         return ChunkResult(
             batch.rows.ended("error", with_store_names(reason)), time.perf_counter() - begun
@@ -104,7 +104,7 @@ def _run(
 
 @dataclass
 class _Work:
-    """Does one batch, as `run`."""
+    """One batch, executed by `run`."""
 
     batch: Batch
     place: ResultStore
@@ -123,17 +123,17 @@ class _Work:
 
     @property
     def options(self) -> Options:
-        """Those of the job."""
+        """Options of the job."""
         return self.batch.options
 
     @cached_property
     def folder(self) -> Path:
-        """Where what is made of the job lies until it is in its place."""
+        """Folder of the job's results until they are in the result store."""
         return self.place.scratch(self.batch.job)
 
     @cached_property
     def aside(self) -> Path:
-        """Where results of this batch are made, and by nobody else who does the same rows."""
+        """Folder of this batch's results, not shared with other workers on the same rows."""
         return self.folder / f"{ASIDE}{self.batch.first}-{token_hex(4)}"
 
     @cached_property
@@ -141,11 +141,11 @@ class _Work:
         return str(self.aside)
 
     def run(self) -> ChunkResult:
-        """Do the rows.
+        """Execute the rows.
 
         Raises:
-            OutputError: where results cannot be made at all.
-            CatalogError: where storages cannot be looked up.
+            OutputError: If no results can be written.
+            CatalogError: If the stores cannot be looked up.
         """
         rows = self.batch.rows
         begun = time.perf_counter()
@@ -162,7 +162,7 @@ class _Work:
             self._put()
             taken_over = not self.aside.exists()
         except CatalogError:
-            raise  # it is an OSError, too, and no fault of the folder
+            raise  # also an OSError, and not an error of the folder
         except OSError as error:
             taken_over = not self.aside.exists()
             if not taken_over:
@@ -170,39 +170,39 @@ class _Work:
         finally:
             shutil.rmtree(self.aside, ignore_errors=True)
         if taken_over:
-            # By one who has the same rows, and may be the one that nobody waits for.
+            # Written by another worker with the same rows; one of the two results is ignored.
             return ChunkResult([], time.perf_counter() - begun, complete=False)
-        done = self.done()
+        finished = self.done()
         return ChunkResult(
-            done,
+            finished,
             time.perf_counter() - begun,
             self.bytes_moved,
             self.requests,
             self.notes,
-            complete=len(done) == len(rows),
+            complete=len(finished) == len(rows),
             failure=self.failure,
             from_peers=self.from_peers,
             from_cache=self.from_cache,
         )
 
     def done(self) -> RowTable:
-        """Give what is done: many at once, or one by one."""
+        """Return the finished rows."""
         return RowTable.joined([*self.parts, RowTable.of(self.single)])
 
     def _take_over(self) -> None:
-        """Remove what others left of the same batch, who are dead or taken for it."""
+        """Remove leftovers of the same batch from workers that are dead or believed dead."""
         begins = f"{ASIDE}{self.batch.first}-"
-        # A pattern would be compiled for each batch.
+        # A glob pattern would be compiled for each batch.
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for left in [each.path for each in entries if each.name.startswith(begins)]:
                 shutil.rmtree(left, ignore_errors=True)
 
     def _ends(self) -> bool:
-        """Tell whether to do no more."""
+        """Check whether to stop."""
         return self.failure is not None or self.stopped()
 
     def _cut(self, rows: RowTable) -> None:
-        placed = self._placed(rows)
+        placed = self._place_rows(rows)
         planes = placed.planes.few()
         for code, pair in enumerate(planes.values):
             if self._ends():
@@ -210,21 +210,21 @@ class _Work:
             of_pair = placed if len(planes.values) == 1 else placed.take(planes.codes == code)
             self._cut_planes(of_pair, pair)
 
-    def _placed(self, rows: RowTable) -> RowTable:
-        """Give rows with their boxes; those that have no place in their image are done."""
+    def _place_rows(self, rows: RowTable) -> RowTable:
+        """Return rows with their boxes; rows outside their image are finished with a reason."""
         if rows.placed.all():
             return rows
         nowhere = rows.take(~rows.placed & ~rows.in_sky)
-        self.parts.append(nowhere.ended("error", "it has neither a box nor a place in the sky"))
-        found = [rows.take(rows.placed)]
+        self.parts.append(nowhere.ended("error", "expected a box or a sky position, found neither"))
+        parts = [rows.take(rows.placed)]
         later = rows.take(~rows.placed & rows.in_sky)
         # One image at a time, so that it can be stopped.
         images = later.source.codes.astype(np.int64) * len(later.hdu.values) + later.hdu.codes
         for image in np.unique(images).tolist():
             if self._ends():
                 break
-            found.append(self._placed_on_image(later.take(images == image)))
-        return RowTable.joined(found)
+            parts.append(self._placed_on_image(later.take(images == image)))
+        return RowTable.joined(parts)
 
     def _placed_on_image(self, rows: RowTable) -> RowTable:
         columns = {
@@ -240,7 +240,7 @@ class _Work:
         return replace(rows, box=boxes, placed=good).take(good)
 
     def _end(self, rows: RowTable, faults: Sequence[tuple[str, str]]) -> None:
-        """Take down why rows cannot be cut."""
+        """Record why rows cannot be cut."""
         if len(rows):
             status = np.array([CODES[cast("RowStatus", status)] for status, _ in faults], np.uint8)
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
@@ -275,11 +275,11 @@ class _Work:
         self.notes += cost["notes"]
 
     def _is_plain(self, rows: RowTable) -> bool:
-        """Tell whether results are what the engine cuts, as it writes it."""
+        """Check whether the engine writes the results in their final form."""
         return self.options.format == "fits" and not (rows.result >= 0).any()
 
     def _count(self, cost: Mapping[str, Any]) -> None:
-        """Add what was read, and from where."""
+        """Add the bytes read, by origin."""
         self.bytes_moved += cost["bytes_moved"]
         self.requests += cost["requests"]
         self.from_peers = summed(self.from_peers, cost["from_peers"])
@@ -295,7 +295,7 @@ class _Work:
         version: bytes,
         failed: Sequence[tuple[int, str, str]],
     ) -> None:
-        """Take what the engine tells of some of the rows."""
+        """Record the engine's results for some rows."""
         if not targets:
             return
         cut = rows.take(np.frombuffer(targets, np.int64)).ended(
@@ -310,16 +310,16 @@ class _Work:
             self._end(cut.take(wrong), [(status, reason) for _, status, reason in failed])
             cut = cut.take(~wrong)
         if self._is_plain(rows):
-            # As text: paths would take as long as the rest.
+            # As text: path objects would take as long as the rest.
             self._keep(cut, [f"{self._aside}/{number}.fits" for number in cut.number.tolist()])
             return
         for row in cut:
             if self._ends():
-                return  # to put each onto a grid takes its time
+                return  # resampling takes time
             self._convert(row)
 
     def _convert(self, row: RowRecord) -> None:
-        """Make of what was cut for a row what is asked for."""
+        """Convert the cutout of a row into the requested result."""
         cut = self.aside / f"{row.number}.fits"
         if row.result is not None:
             self.single.append(self._aligned(row, cut))
@@ -330,15 +330,15 @@ class _Work:
                 self._check_size(_pixels(cut), PICTURE_BYTES, "a picture")
             convert(cut, converted)
         except SwatheError as error:
-            self.single.append(_ended(row, "error", str(error)))
+            self.single.append(_end_row(row, "error", str(error)))
             return
         self._keep_new(row, converted)
 
     def _check_size(self, pixels: int, pixel_bytes: int, what: str) -> None:
-        """Check that what is made of so many pixels fits into four times the largest cutout.
+        """Check that a result of this many pixels fits into four times the largest cutout.
 
         Raises:
-            RegionError: where it does not.
+            RegionError: If it does not.
         """
         most = self.batch.cutout_bytes
         if most is not None and pixels * pixel_bytes > 4 * most:
@@ -348,26 +348,26 @@ class _Work:
             )
 
     def _aligned(self, row: RowRecord, cut: Path) -> RowRecord:
-        """Put the pixels of a row onto the grid of the result it goes into."""
+        """Resample the cutout of a row onto the grid of its combined result."""
         assert row.result is not None and row.sky is not None
         grid = _grid_of(self.batch.results[row.result])
         if grid is None:
-            return _ended(row, "error", "the size of its result is not known")
+            return _end_row(row, "error", "the size of its result is not known")
         new = self.aside / f"{row.number}.npy"
         try:
             self._check_size(grid.side**2, ALIGNED_BYTES, "a stack or a picture of three bands")
             align(whole(cut), grid.at(row.sky[0], row.sky[1]), new)
         except NoOverlapError as error:
-            return _ended(row, "no-overlap", str(error))
+            return _end_row(row, "no-overlap", str(error))
         except SwatheError as error:
-            return _ended(row, "error", str(error))
+            return _end_row(row, "error", str(error))
         finally:
             cut.unlink()
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
     def _make(self, rows: RowTable) -> None:
-        """Make results of the rows that go into them."""
+        """Make combined results from their input rows."""
         for row in rows:
             if self._ends():
                 return
@@ -375,26 +375,26 @@ class _Work:
             used = [each for each in inputs if each.status == "ok"]
             grid = _grid_of(row)
             if not used or grid is None:
-                told = [(each.id, each.status, each.reason) for each in inputs]
-                self.single.append(_ended(row, *without_images(told)))
+                states = [(each.id, each.status, each.reason) for each in inputs]
+                self.single.append(_end_row(row, *without_images(states)))
                 continue
-            if (lost := self._restored(used, row)) is not None:
-                self.single.append(_ended(row, "error", lost))
+            if (lost := self._restore_inputs(used, row)) is not None:
+                self.single.append(_end_row(row, "error", lost))
                 continue
             new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             try:
-                if self._ends() or not self._made(new, grid, used):
+                if self._ends() or not self._make_result(new, grid, used):
                     return
             except SwatheError as error:
-                self.single.append(_ended(row, "error", str(error)))
+                self.single.append(_end_row(row, "error", str(error)))
                 continue
             self._keep_new(row, new)
 
-    def _made(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
-        """Make a result of rows; tells whether it was not stopped before.
+    def _make_result(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
+        """Make one combined result; return false if stopped before the end.
 
         Raises:
-            RegionError: where a picture lacks a band.
+            RegionError: If a picture lacks a band.
         """
         places = [(row.number, row.sky) for row in rows]
         inputs = [
@@ -405,10 +405,10 @@ class _Work:
         options = self.options
         return made(new, grid, inputs, options.format, options.stack, self._ends)
 
-    def _restored(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
-        """Cut again what is no longer there of rows; tells why, where that cannot be.
+    def _restore_inputs(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
+        """Cut again the inputs that no longer exist; return the reason if that fails.
 
-        The local folder may have been emptied, or be that of another machine.
+        The local folder may have been emptied, or belong to another machine.
         """
         lost = [row for row in rows if not input_of(self.folder, row.number).exists()]
         if not lost:
@@ -420,25 +420,25 @@ class _Work:
         failed = next((row for row in again.done() if row.status != "ok"), None)
         if failed is None:
             return None
-        return f"{failed.id}: its pixels are gone, and cannot be cut again: {failed.reason}"
+        return f"{failed.id}: its pixels no longer exist and cannot be cut again: {failed.reason}"
 
     def _keep_new(self, row: RowRecord, new: Path) -> None:
         row = row._replace(status="ok", **Written.of(new)._asdict())
         self._keep(RowTable.of([row]), [str(new)])
 
     def _keep(self, rows: RowTable, new: list[str]) -> None:
-        """Have results put in their place, soon."""
+        """Queue results for the result store."""
         self.made.append((rows, new))
         self.made_bytes += int(rows.bytes.sum())
         if self.made_bytes >= PUT_BYTES:
             self._put()
 
     def _put(self) -> None:
-        """Put what was made in its place: a row is done when its result is there."""
-        made, self.made, self.made_bytes = self.made, [], 0
-        rows = RowTable.joined([part for part, _ in made])
-        new = list(chain.from_iterable(paths for _, paths in made))
-        # The engine may have told of many at once.
+        """Move results to the result store: a row is finished when its result is there."""
+        results, self.made, self.made_bytes = self.made, [], 0
+        rows = RowTable.joined([part for part, _ in results])
+        new = list(chain.from_iterable(paths for _, paths in results))
+        # The engine may have returned many at once.
         piece = (np.cumsum(rows.bytes) - rows.bytes) // PUT_BYTES
         first = 0
         for end in [*(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(rows)]:
@@ -450,7 +450,7 @@ class _Work:
         files = list(zip(new, places_of(rows, self.options), strict=True))
         there: list[int] = []
         try:
-            # Those before a fault are there.
+            # Results before an error are stored.
             there.extend(self.place.put(self.batch.job, files, self.stopped))
         except OutputError as error:
             self.failure = str(error)
@@ -458,7 +458,7 @@ class _Work:
 
 
 def _grid_of(row: RowRecord) -> Grid | None:
-    """Return the grid of a result; `None` where its size is not known."""
+    """Return the grid of a combined result; `None` if its size is not known."""
     if row.box is None or row.sky is None:
         return None
     ra, dec, size = row.sky
@@ -466,18 +466,18 @@ def _grid_of(row: RowRecord) -> Grid | None:
 
 
 def _pixels(cut: Path) -> int:
-    """Return how many pixels the image has that the engine cut."""
+    """Return the number of pixels of the cutout."""
     native = _swathe.open(str(cut))
     return math.prod(native.shape(native.find()))
 
 
-def _ended(row: RowRecord, status: str, reason: str) -> RowRecord:
-    told = with_store_names(reason)
-    return row._replace(status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
+def _end_row(row: RowRecord, status: str, reason: str) -> RowRecord:
+    text = with_store_names(reason)
+    return row._replace(status=cast("RowStatus", status), reason=text, bytes=0, sha256="")
 
 
 def _targets(rows: RowTable) -> Targets:
-    """Give rows as the engine takes them."""
+    """Return rows in the engine's form."""
     source, hdu = rows.source.few(), rows.hdu.few()
     hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in hdu.values]
     return Targets(rows.id, rows.id, source.values, source.codes, hdus, hdu.codes, rows.box)

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 READY = 1
-"""Batches that wait for a thread: making the next one takes longer than cutting a small one."""
+"""Batches that wait for a thread: preparing the next takes longer than cutting a small one."""
 
 
 class LocalPool:
     """Threads of this process."""
 
     def __init__(self, place: ResultStore, threads: int, *, batch_s: float = BATCH_S) -> None:
-        """Take the place of results, and how many threads of the engine each batch may use."""
+        """Take the result store, and the engine threads per batch."""
         self._place, self._engine_threads = place, threads
         self._batch_s = batch_s
         self._free = threading.Semaphore(LANES + READY)
-        self._given: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
+        self._tasks: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
             queue.SimpleQueue()
         )
         self._lanes: list[threading.Thread] = []
@@ -42,7 +42,7 @@ class LocalPool:
 
     @property
     def batch_s(self) -> float:
-        """How long a batch is to take."""
+        """Intended duration of a batch, in seconds."""
         return self._batch_s
 
     def start(self, back: Back) -> None:
@@ -62,24 +62,24 @@ class LocalPool:
         return True
 
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
-        """Give a thread something to do."""
+        """Accept a batch."""
         self._free.acquire()
         with self._lock:
             self._batches += 1
-        self._given.put((number, batch, stopped))
+        self._tasks.put((number, batch, stopped))
 
     def stop(self, timeout_s: float) -> None:
-        """End the threads."""
+        """Stop the threads."""
         limit = time.monotonic() + timeout_s
         for _ in self._lanes:
-            self._given.put(None)
+            self._tasks.put(None)
         for lane in self._lanes:
             lane.join(max(0.0, limit - time.monotonic()))
             if lane.is_alive():
-                raise JobError(f"{lane.name}: still at work after {timeout_s} s")
+                raise JobError(f"{lane.name}: still running after {timeout_s} s")
 
     def told(self) -> PoolStatus:
-        """Tell the state."""
+        """Return the state."""
         host = this_host()
         with self._lock:
             batches, busy, moved = self._batches, self._busy, self._moved
@@ -87,25 +87,25 @@ class LocalPool:
         return PoolStatus("local", "", "", batches, [member], [], moved)
 
     def _work(self, back: Back) -> None:
-        while (given := self._given.get()) is not None:
-            number, batch, stopped = given
+        while (task := self._tasks.get()) is not None:
+            number, batch, stopped = task
             with self._lock:
                 self._busy += 1
             try:
-                back(number, self._done(number, batch, stopped))
-            except BaseException:  # a fault of ours, or a panic, must not end the thread
-                log.exception("batch %d of job %s: cannot be kept", number, batch.job)
+                back(number, self._run_task(number, batch, stopped))
+            except BaseException:  # a bug or a panic must not end the thread
+                log.exception("batch %d of job %s: its result cannot be saved", number, batch.job)
             finally:
                 with self._lock:
                     self._batches, self._busy = self._batches - 1, self._busy - 1
                 self._free.release()
 
-    def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
+    def _run_task(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
         try:
-            done = run_batch(batch, self._place, self._engine_threads, stopped)
-        except BaseException as error:  # a fault of ours, or a panic: its job is to end for it
-            log.exception("batch %d of job %s: cannot be done", number, batch.job)
+            result = run_batch(batch, self._place, self._engine_threads, stopped)
+        except BaseException as error:  # a bug or a panic: it ends the job of this batch
+            log.exception("batch %d of job %s: cannot be executed", number, batch.job)
             return ChunkResult([], complete=False, failure=internal(error))
         with self._lock:
-            self._moved = self._moved.with_done(done, near=False)
-        return done
+            self._moved = self._moved.with_done(result, near=False)
+        return result

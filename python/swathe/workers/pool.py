@@ -1,4 +1,4 @@
-"""What a pool of workers is, and what it says of itself. The runner knows no more."""
+"""Protocol and status of a pool of workers. The runner knows no more."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
     from swathe.workers.batch import Batch
 
 LANES = 2
-"""While one keeps what it did, the other cuts."""
+"""While one thread saves its results, the other cuts."""
 HAND_OVER_S = 60.0
-"""How long a worker that leaves may hand over what it holds to others."""
+"""Seconds a leaving worker may take to hand over its cache."""
 FINISH_S = 20.0
-"""How long a worker that takes nothing more may go on with what it has."""
+"""Seconds a draining worker may take to finish its batches."""
 BATCH_S = 1.0
-"""A batch is to take about so long: others wait for it, and who is killed loses it."""
+"""Intended seconds of a batch: other batches wait for it, and a killed worker loses it."""
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 
 Back = Callable[[int, ChunkResult], None]
-"""Takes what became of a batch, by its number; it may take as long as keeping that does.
+"""Called with a batch's number and its result; may take as long as saving takes.
 
-It is to raise nothing: nobody is there to hear it."""
+It must not raise: no caller handles the error.
+"""
 
 
 @dataclass(frozen=True)
 class HeldObject:
-    """So many bytes of an object that a worker keeps, as it told last."""
+    """Cached bytes of an object on a worker, by its latest report."""
 
     worker: str
     object: str
@@ -45,18 +46,17 @@ class Member:
     """A worker.
 
     Attributes:
-        name: what it is called: its address, unless it has a name.
+        name: name of the worker; by default its address.
         host: its machine.
-        threads: batches that it does at the same time.
-        busy: batches that it is doing.
-        waiting: batches that are for it, and that it has not begun: those it has been sent, two
-            for each of its threads at most with those it is doing, and those that are parked until
-            it ends one.
-        cache_bytes: what its block cache may hold.
-        held_bytes: what it holds of objects, as it told last.
-        refused: why it is given nothing; empty where it is.
-        worth_s: predicted seconds of fetching again from stores what only it holds.
-        parted: whether it is leaving, and has nothing more to do or to hand over.
+        threads: batches executed at the same time.
+        busy: batches being executed.
+        waiting: batches placed on it but not begun. They are sent (at most two per thread,
+            including running ones) or parked.
+        cache_bytes: size limit of its block cache.
+        held_bytes: cached bytes, by its latest report.
+        refused: why it gets no batches; empty if it does.
+        worth_s: predicted seconds to fetch again what only it has cached.
+        parted: whether it is leaving and has finished its batches and its hand-over.
     """
 
     name: str
@@ -73,21 +73,21 @@ class Member:
 
 @dataclass(frozen=True)
 class HandOver:
-    """What a worker that leaves gave to others.
+    """Hand-over of a leaving worker's cache.
 
     Attributes:
-        worker: the one that leaves.
-        state: whether it still does what it had, hands over, has done so, has been gone in the
-            middle of it, or gave nothing, as it had nothing that was worth it.
-        heirs: workers that got something, or are to.
-        objects: that were handed over.
-        bytes: of them.
-        blocks: of the cache, as they were checked and kept by the heirs.
-        seconds: that it took so far.
-        limit_s: that it may take at most.
-        alone_bytes: what only it held.
-        refused: what was not handed over, and why; empty where there was nothing.
-        ended_at: when that was, by the monotonic clock.
+        worker: the leaving worker.
+        state: finishing its batches, handing over, done, broken off because the worker was lost, or
+            gave nothing because its cache was not worth it.
+        heirs: workers that receive something.
+        objects: number of objects handed over.
+        bytes: bytes handed over.
+        blocks: cache blocks that the heirs checked and stored.
+        seconds: duration so far.
+        limit_s: longest duration allowed.
+        alone_bytes: bytes that only this worker had cached.
+        refused: what was not handed over, and why; empty if there is nothing.
+        ended_at: end, by the monotonic clock.
     """
 
     worker: str
@@ -104,22 +104,26 @@ class HandOver:
 
     @property
     def summary(self) -> str:
-        """Tell it in a sentence."""
-        given = f"{self.objects} {'object' if self.objects == 1 else 'objects'}"
-        given = f"{given}, {size_text(self.bytes)}"
+        """Return one sentence on its state."""
+        amount = f"{self.objects} {'object' if self.objects == 1 else 'objects'}"
+        amount = f"{amount}, {size_text(self.bytes)}"
         to = f" to {', '.join(self.heirs)}" if self.heirs else ""
-        kept = f"; not handed over: {self.refused}" if self.refused else ""
+        remainder = f"; not handed over: {self.refused}" if self.refused else ""
         match self.state:
             case "finishing":
-                return f"{self.worker} is leaving: it finishes what it was given"
+                return f"{self.worker} is leaving: it finishes its batches"
             case "handing over":
-                return f"{self.worker} is leaving: it has handed over {given} so far{to}{kept}"
+                return (
+                    f"{self.worker} is leaving: it has handed over {amount} so far{to}{remainder}"
+                )
             case "done":
-                return f"{self.worker} left: it handed over {given}{to} in {self._took}{kept}"
+                return f"{self.worker} left: it handed over {amount}{to} in {self._took}{remainder}"
             case "broken off":
-                return f"{self.worker} was gone too early: it had handed over {given}{to}{kept}"
+                return (
+                    f"{self.worker} was lost too early: it had handed over {amount}{to}{remainder}"
+                )
             case "gave nothing" if not self.refused:
-                return f"{self.worker} left: it held nothing that others lack"
+                return f"{self.worker} left: it had cached nothing that others lack"
         return f"{self.worker} left: it handed over nothing: {self.refused}"
 
     @property
@@ -129,16 +133,16 @@ class HandOver:
 
 @dataclass(frozen=True)
 class TrafficCounts:
-    """Where the bytes came from that batches read, since the pool was started.
+    """Origin of the bytes read by batches, since the pool was started.
 
     Attributes:
-        batches: that were done.
-        near: those that were given to a worker that held something of each of their objects.
-        store_bytes: from stores, by so many `store_requests`.
-        peer_bytes: from the caches of other workers.
-        cache_bytes: from the caches of the workers themselves; requests are pieces.
-        copies: of objects that many waited for, made on other workers in advance; `copied_bytes`.
-        handed_bytes: that workers which left gave to others.
+        batches: executed batches.
+        near: batches placed on a worker that had cached some of each of their objects.
+        store_bytes: bytes from stores, in `store_requests`.
+        peer_bytes: bytes from the caches of other workers.
+        cache_bytes: bytes from the workers' own caches; requests are pieces.
+        copies: copies of hot objects made on other workers in advance, of `copied_bytes`.
+        handed_bytes: bytes handed over by leaving workers.
     """
 
     batches: int = 0
@@ -154,7 +158,7 @@ class TrafficCounts:
     handed_bytes: int = 0
 
     def with_done(self, done: ChunkResult, *, near: bool) -> TrafficCounts:
-        """Give the same with a batch that was done."""
+        """Return the counts with one more executed batch."""
         return replace(
             self,
             batches=self.batches + 1,
@@ -170,16 +174,16 @@ class TrafficCounts:
 
 @dataclass(frozen=True)
 class GrowthStatus:
-    """How a pool grows.
+    """Growth of a pool.
 
     Attributes:
-        by: what starts workers.
-        target: workers that are wanted.
-        minimum: never fewer are.
-        maximum: nor more.
-        starting: those that were started, or asked for, and have not joined.
-        trouble: why workers cannot be started, or were not at last; empty where they can.
-        reserved: what is to be ready for somebody.
+        by: provider of workers.
+        target: target number of workers.
+        minimum: lower limit.
+        maximum: upper limit.
+        starting: workers requested or started that have not joined.
+        trouble: last error when starting workers; empty if none.
+        reserved: reservations of workers.
     """
 
     by: str
@@ -193,20 +197,20 @@ class GrowthStatus:
 
 @dataclass(frozen=True)
 class PoolStatus:
-    """The state of a pool.
+    """Status of a pool.
 
     Attributes:
         kind: `local`: this process; `dask`: workers of a scheduler.
-        address: of the scheduler; empty where there is none.
-        trouble: why nothing can be done at the moment; empty where it can.
-        batches: in flight.
-        workers: who does them.
-        held: what they keep.
-        moved: what was read, and from where.
-        grown: how it grows; `None` where it does not.
-        hand_overs: of the workers that leave, and left last, the newest last.
-        peer_s: what a request to another worker takes, as measured.
-        peer_bytes_per_s: of what it sends then.
+        address: address of the scheduler; empty if there is none.
+        trouble: why it cannot work at the moment; empty if it can.
+        batches: batches in flight.
+        workers: its workers.
+        held: what they have cached.
+        moved: bytes read, by origin.
+        grown: growth; `None` if the size is fixed.
+        hand_overs: running and latest hand-overs of leaving workers, newest last.
+        peer_s: measured seconds of a request to another worker.
+        peer_bytes_per_s: measured rate of its answer.
     """
 
     kind: Literal["local", "dask"]
@@ -223,41 +227,41 @@ class PoolStatus:
 
 
 def pauses(first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> Iterator[float]:
-    """Give how long to wait after the first, second, ... time that something failed."""
+    """Yield the pauses after the first, second, ... failure in a row, in seconds."""
     while True:
         yield first_s
         first_s = min(2 * first_s, longest_s)
 
 
 def internal(error: BaseException) -> str:
-    """Say what went wrong: in its own words, or that it is a fault of ours."""
+    """Return the text of an error; a bug is marked as internal."""
     if isinstance(error, SwatheError):
         return str(error)
     return f"internal: {type(error).__name__}: {error}"
 
 
 class Pool(Protocol):
-    """Does batches."""
+    """Executes batches."""
 
     @property
     def batch_s(self) -> float:
-        """How long a batch is to take."""
+        """Intended duration of a batch, in seconds."""
 
     def start(self, back: Back) -> None:
-        """Begin; `back` is called once for each batch that is given, by any thread."""
+        """Start; `back` is called once for each accepted batch, from any thread."""
 
     def wanted(self, timeout_s: float) -> bool:
-        """Wait until another batch is wanted; tells whether one is. Asked by one thread."""
+        """Wait until another batch can be accepted; return whether it can. Called by one thread."""
 
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
-        """Take a batch that was wanted; it comes back soon after `stopped` says so."""
+        """Accept a batch after `wanted`; it comes back soon after `stopped` returns true."""
 
     def stop(self, timeout_s: float) -> None:
-        """End. What was given comes back first, for all of it is stopped.
+        """Stop. Accepted batches are stopped and come back first.
 
         Raises:
-            JobError: where that takes longer.
+            JobError: If that takes longer.
         """
 
     def told(self) -> PoolStatus:
-        """Tell the state."""
+        """Return the status."""

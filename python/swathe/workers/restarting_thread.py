@@ -1,4 +1,4 @@
-"""Threads that go on whatever goes wrong, and say when it does."""
+"""Threads that continue after errors, and report them."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ log = logging.getLogger(__name__)
 
 
 class Lasting:
-    """A thread that does the same again and again, until told to end.
+    """A thread that repeats a function until the end.
 
-    What one turn raises is logged, if it is a fault of ours with its traceback, and the next begins
-    after a pause that grows as long as no turn succeeds.
+    An error in one turn is logged, a bug with its traceback. The next turn begins after a pause
+    that grows until a turn succeeds.
     """
 
     def __init__(self, name: str, turn: Callable[[], None], ending: threading.Event) -> None:
-        """Take its name, what to do again and again, and what tells it to end."""
+        """Take the thread's name, the function, and the event that ends it."""
         self.name = name
         self._turn, self._ending = turn, ending
         self._fault = ""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end; tells whether it came in time."""
+        """Wait for the end; return whether it came in time."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
     def trouble(self) -> str:
-        """Why it does nothing; empty where it does."""
+        """Last error; empty if it works."""
         if self._fault:
             return f"{self.name}: {self._fault}"
-        return "" if self._thread.is_alive() else f"{self.name}: is not running"
+        return "" if self._thread.is_alive() else f"{self.name}: not running"
 
     def _run(self) -> None:
         waits = pauses()
         while not self._ending.is_set():
             try:
                 self._turn()
-            except BaseException as error:  # a panic of the engine is no `Exception`
+            except BaseException as error:  # a panic of the engine is not an `Exception`
                 pause_s = next(waits)
                 self._fault = internal(error)
-                told = isinstance(error, SwatheError)
+                expected = isinstance(error, SwatheError)
                 log.log(
-                    logging.WARNING if told else logging.ERROR,
-                    "%s: %s; going on in %g s",
+                    logging.WARNING if expected else logging.ERROR,
+                    "%s: %s; continuing in %g s",
                     self.name,
                     self._fault,
                     pause_s,
-                    exc_info=None if told else error,
+                    exc_info=None if expected else error,
                 )
                 self._ending.wait(pause_s)
             else:

@@ -1,4 +1,4 @@
-"""Who gives the work of jobs to a pool, in batches, and keeps what comes of it."""
+"""The runner: takes work from jobs, sends it to a pool in batches, and saves the results."""
 
 from __future__ import annotations
 
@@ -38,45 +38,47 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEASE_S = 60.0
-"""A runner that has not said for so long that it lives is dead."""
+"""Seconds without a sign of life after which a runner counts as dead."""
 RENEW_S = 10.0
 IDLE_S = 0.5
-"""How often to look whether another process has submitted or cancelled a job."""
+"""Seconds between checks for jobs submitted or cancelled by other processes."""
 FIRST_CHUNK = 100
 MOST_GROWTH = 4.0
-"""How much larger the next chunk of a job may be."""
+"""Growth factor of a job's next chunk, at most."""
 KEEP_AGAIN_S = 0.1
-"""When to try again to keep what was done, at first, where the database cannot be used."""
+"""First pause, in seconds, before results are saved again if the database is unavailable."""
 SPANS = 100
-"""So many stretches of work on a job are remembered, the last ones."""
+"""Remembered intervals of work on a job: the latest."""
 TRIES = 4
-"""How often to try what fails for a reason that does not look as if it passed."""
+"""Attempts for an error that does not look temporary."""
 
 
 class Runner:
-    """Works on jobs, a second or so at a time, fairly between users and their jobs."""
+    """Works on jobs, about a second at a time, fairly between users and their jobs."""
 
     def __init__(self, jobs: Jobs, pool: Pool | None = None, *, threads: int | None = None) -> None:
-        """Take whose jobs, and what does them: else this process, with `threads` of the engine.
+        """Take the jobs and the pool; by default this process, with `threads` of the engine.
 
-        These are by default as many as there are cores.
+        The default number of threads is the number of cores.
         """
         self._jobs = jobs
         self._pool = LocalPool(jobs.place, threads or cores()) if pool is None else pool
-        self._name = f"{this_host()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
+        self._name = (
+            f"{this_host()} {os.getpid()} {_start_time(os.getpid())} {secrets.token_hex(4)}"
+        )
         self._stopping = threading.Event()
         self._threads: list[Lasting] = []
         self._numbers = count()
-        self._given: dict[int, _Given] = {}
-        self._begun: set[int] = set()
+        self._pending: dict[int, _PendingChunk] = {}
+        self._begun_jobs: set[int] = set()
         self._unkept: dict[int, str] = {}  # by thread
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
 
     def start(self) -> None:
-        """Start the threads. What dead runners had taken is worked on again."""
+        """Start the threads. Work leased by dead runners is done again."""
         if self._threads:
-            raise JobError("the runner was started before; make a new one")
+            raise JobError("expected a new runner, found one that was started before")
         self._free_chunks()
         self._pool.start(self._back)
         for name, turn in (
@@ -90,31 +92,31 @@ class Runner:
 
     @property
     def trouble(self) -> str:
-        """Why no work of jobs is given out, or what is done is not kept; empty where all is."""
+        """Why no work is sent to the pool, or results are not saved; empty if all is well."""
         if not self._threads:
             return "not started"
         return self._threads[0].trouble or next(iter(list(self._unkept.values())), "")
 
     def stop(self, timeout_s: float = 30.0) -> None:
-        """End the threads, within a second or so; rows not done are given back.
+        """Stop the threads within about a second; unfinished rows are returned to the queue.
 
         Raises:
-            JobError: where a thread does not end in time.
+            JobError: If a thread does not end in time.
         """
         self._stopping.set()
         self._jobs.wake()
         limit = time.monotonic() + timeout_s
         for thread in self._threads:
             if not thread.join(max(0.0, limit - time.monotonic())):
-                raise JobError(f"{thread.name}: still at work after {timeout_s} s")
+                raise JobError(f"{thread.name}: still running after {timeout_s} s")
         if self._threads:
             self._pool.stop(max(0.0, limit - time.monotonic()))
 
     def _give(self) -> None:
-        """Take a chunk, if there is one, and give it to the pool when that wants more."""
+        """Lease a chunk, if there is one, and send it to the pool when that has room."""
         if not self._pool.wanted(IDLE_S) or self._is_apart():
             return
-        # Others may hold the database, or it is away for a while; the keeper looks as well.
+        # The database may be locked or unavailable for a while; the keeper checks as well.
         chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
         if chunk is None:
             self._jobs.pause(IDLE_S)
@@ -130,105 +132,105 @@ class Runner:
 
     @property
     def _is_local(self) -> bool:
-        """Return whether this process cuts, and so may die of what it cuts."""
+        """Whether this process cuts, so that a deadly row could kill it."""
         return isinstance(self._pool, LocalPool)
 
     def _free_chunks(self) -> int:
         return self._jobs.catalog.free_chunks(_is_dead, blames=self._is_local)
 
     def _is_apart(self) -> bool:
-        """Wait a moment, and return true, while rows are done that a runner may have died of.
+        """Wait a moment and return true while rows run that may have killed a runner.
 
-        They are done alone: if it dies again, nothing else is to blame.
+        They run alone: if the process dies again, only they can be the cause.
         """
-        apart = self._is_local and any(each.chunk.deaths for each in list(self._given.values()))
+        apart = self._is_local and any(each.chunk.deaths for each in list(self._pending.values()))
         if apart:
             self._jobs.pause(IDLE_S)
         return apart
 
     def _wait_for_others(self) -> None:
-        """Wait until nothing is under way."""
-        while self._given and not self._stopping.is_set():
+        """Wait until no batch is running."""
+        while self._pending and not self._stopping.is_set():
             self._jobs.pause(IDLE_S)
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
-        given = self._given[number] = _Given(chunk)
+        entry = self._pending[number] = _PendingChunk(chunk)
         try:
-            if chunk.job.number not in self._begun:
-                self._begun.add(chunk.job.number)
+            if chunk.job.number not in self._begun_jobs:
+                self._begun_jobs.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
             batch = self._tried(lambda: self._batch_of(chunk))
-            given.reading_s = time.perf_counter() - begun
-            given.counted_s = self._clock.add(chunk.job.number, given.reading_s)
-            given.stopped = self._stopped(chunk.job.id)
-            self._pool.give(number, batch, given.stopped)
-        except BaseException as error:  # a fault of ours must not stop the jobs of others
+            entry.reading_s = time.perf_counter() - begun
+            entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
+            entry.stopped = self._stopped(chunk.job.id)
+            self._pool.give(number, batch, entry.stopped)
+        except BaseException as error:  # a bug must not stop other jobs
             if isinstance(error, CatalogError) and _is_of_all(error):
                 self._back(number, ChunkResult([], complete=False))
-                raise  # so that it is tried again after a while
+                raise  # so that it is retried after a pause
             if not isinstance(error, SwatheError):
-                log.exception("%s: cannot be given out", _named(chunk))
+                log.exception("%s: cannot be sent to the pool", _named(chunk))
             self._back(number, ChunkResult([], complete=False, failure=internal(error)))
 
     def _stopped(self, job: str) -> _Stopped:
-        """Give what tells whether a job is to stop: one for all chunks, that looks seldom."""
-        for given in list(self._given.values()):
-            stopped = given.stopped
+        """Return the stop flag of a job: shared by its chunks, and rarely checked."""
+        for entry in list(self._pending.values()):
+            stopped = entry.stopped
             if stopped is not None and stopped.job == job and not stopped.is_stopped:
                 return stopped
         return _Stopped(self._jobs, job, self._stopping)
 
     def _back(self, number: int, done: ChunkResult) -> None:
-        """Keep what became of a chunk. It raises nothing: who calls has other jobs to serve."""
-        given = self._given.pop(number)
-        chunk = given.chunk
+        """Save the result of a chunk. Never raises: the caller serves other jobs too."""
+        entry = self._pending.pop(number)
+        chunk = entry.chunk
         if done.complete:
-            self._pace.note(chunk, len(done.rows), given.reading_s + done.seconds)
-        # A batch that was divided tells the sum of its parts, which may have been done at once.
-        seconds = min(done.seconds, time.perf_counter() - given.at)
-        seconds = given.counted_s + self._clock.add(chunk.job.number, seconds)
+            self._pace.note(chunk, len(done.rows), entry.reading_s + done.seconds)
+        # A divided batch reports the sum of its parts, which may have run at once.
+        seconds = min(done.seconds, time.perf_counter() - entry.at)
+        seconds = entry.counted_s + self._clock.add(chunk.job.number, seconds)
         self._clock.leave(chunk.job.number)
         try:
             self._keep_done(chunk, replace(done, seconds=seconds))
         except BaseException as error:
-            log.exception("%s: cannot be kept", _named(chunk))
+            log.exception("%s: its result cannot be saved", _named(chunk))
             self._give_up(chunk, internal(error))
         self._jobs.wake()
 
     def _keep_done(self, chunk: Chunk, done: ChunkResult) -> None:
-        """Mark rows as done, and do what is to be done at the end of a job."""
+        """Mark rows as finished, and close the job after its last row."""
         catalog = self._jobs.catalog
         job = self._insist(lambda: catalog.finish_chunk(chunk, done))
         if job is not None:
-            with suppress(CatalogError):  # the next chunk looks again
+            with suppress(CatalogError):  # the next chunk checks again
                 job = self._jobs.end_if_too_much(job)
         if job is None:
             self._tell_end(chunk, "cancelled")
-            with suppress(SwatheError):  # `tidy` does all of it, and tells
+            with suppress(SwatheError):  # `tidy` removes the rest, and reports it
                 self._jobs.remove_if_gone(chunk.job.id)
         elif job.phase in ("COMPLETED", "ERROR"):
             self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")
-            self._ended(job)
+            self._record_outcome(job)
         elif job.phase == "ABORTED":
             self._tell_end(chunk, "cancelled")
 
     def _give_up(self, chunk: Chunk, reason: str) -> None:
-        """End a job of which something cannot be kept; what is done of it stays."""
+        """End a job whose results cannot be saved; finished rows stay."""
         self._tell_end(chunk, "error")
         try:
             self._insist(lambda: self._jobs.catalog.give_up(chunk, reason))
         except Exception:
-            log.exception("%s: cannot be given up", _named(chunk))
+            log.exception("%s: the job cannot be ended", _named(chunk))
 
     def _insist(self, write: Callable[[], JobRecord | None]) -> JobRecord | None:
-        """Write to the catalogue; where it cannot be used, as soon as it can.
+        """Write to the catalogue; if it is unavailable, retry until it is back.
 
-        Where the runner is to end before, the next one does these rows again.
+        If the runner must stop before that, the next one does these rows again.
 
         Raises:
-            CatalogError: where the reason does not pass.
+            CatalogError: If the error is not temporary.
         """
         me = threading.get_ident()
         try:
@@ -238,8 +240,8 @@ class Runner:
                 except CatalogError as error:
                     if not _is_of_all(error):
                         raise
-                    self._unkept[me] = f"what is done cannot be kept: {error}"
-                    log.warning("%s; trying again in %g s", error, pause_s)
+                    self._unkept[me] = f"results cannot be saved: {error}"
+                    log.warning("%s; next attempt in %g s", error, pause_s)
                     if self._stopping.wait(pause_s):
                         break
             return None
@@ -247,24 +249,24 @@ class Runner:
             self._unkept.pop(me, None)
 
     def _tried(self, act: Callable[[], T]) -> T:
-        """Use the catalogue: a few times, where it fails for a reason that may be the job's."""
+        """Use the catalogue; retry a few times if the error may be caused by the job."""
         for pause_s in islice(pauses(KEEP_AGAIN_S), TRIES - 1):
             try:
                 return act()
             except CatalogError as error:
                 if _is_of_all(error) or self._stopping.is_set():
                     raise
-                log.warning("%s; trying again in %g s", error, pause_s)
+                log.warning("%s; next attempt in %g s", error, pause_s)
                 self._stopping.wait(pause_s)
         return act()
 
     def _tell_end(self, chunk: Chunk, result: str) -> None:
-        if chunk.job.number in self._begun:
-            self._begun.discard(chunk.job.number)
+        if chunk.job.number in self._begun_jobs:
+            self._begun_jobs.discard(chunk.job.number)
             trace.point("JOB_END", job=chunk.job.id, rows=chunk.job.rows, result=result)
 
-    def _ended(self, job: JobRecord) -> None:
-        """Note in the catalogue how the prediction came out."""
+    def _record_outcome(self, job: JobRecord) -> None:
+        """Record in the catalogue how the prediction turned out."""
         self._pace.forget(job.number)
         self._jobs.remove_inputs(job)
         if job.predicted is None:
@@ -292,11 +294,11 @@ class Runner:
 
                 feed_back(self._jobs.catalog, timings)
         except SwatheError as error:
-            with suppress(SwatheError):  # it was deleted just now, or nothing can be kept
-                self._jobs.note(job.id, f"the prediction was not kept: {error}")
+            with suppress(SwatheError):  # it was just deleted, or nothing can be saved
+                self._jobs.note(job.id, f"the prediction was not recorded: {error}")
 
     def _keep(self) -> None:
-        """Say that this runner lives, and free what dead ones had."""
+        """Renew this runner's lease, and release the work of dead ones."""
         if self._stopping.wait(RENEW_S):
             return
         self._jobs.catalog.renew_leases(self._name, LEASE_S)
@@ -304,19 +306,19 @@ class Runner:
             self._jobs.wake()
 
     def _tidy(self) -> None:
-        """Remove jobs whose time has come, and results of those that were deleted."""
+        """Remove expired jobs, and the results of deleted ones."""
         self._jobs.tidy(self._stopping.is_set)
         self._stopping.wait(RENEW_S)
 
 
 @dataclass
-class _Given:
-    """A chunk that the pool has.
+class _PendingChunk:
+    """A chunk sent to the pool.
 
     Attributes:
-        reading_s: that it took to read it; `counted_s` of them as the job's.
-        stopped: tells it to stop.
-        at: when it was taken.
+        reading_s: seconds it took to read; `counted_s` of them are counted for the job.
+        stopped: flag to stop it.
+        at: when it was leased.
     """
 
     chunk: Chunk
@@ -327,7 +329,7 @@ class _Given:
 
 
 class _Stopped:
-    """Whether to stop with a job: asked often, it looks twice a second."""
+    """The stop flag of a job: asked often, it checks the job twice a second."""
 
     def __init__(self, jobs: Jobs, job: str, stopping: threading.Event) -> None:
         self._jobs, self.job, self._stopping = jobs, job, stopping
@@ -340,13 +342,13 @@ class _Stopped:
         now = time.monotonic()
         if not self.is_stopped and now - self._looked > IDLE_S / 2:
             self._looked = now
-            with suppress(CatalogError):  # it is away: what is being done goes on
+            with suppress(CatalogError):  # the catalogue is unavailable: running work continues
                 self.is_stopped = not self._jobs.is_executing(self.job)
         return self.is_stopped
 
 
 class _Pace:
-    """How many rows of each job make a chunk of the wanted length."""
+    """Rows of each job that make a chunk of the intended duration."""
 
     def __init__(self, batch_s: float) -> None:
         self._batch_s = batch_s
@@ -355,9 +357,9 @@ class _Pace:
 
     def rows(self, job: JobRecord, of_results: bool) -> int:
         with self._lock:
-            known = self._rows.get((job.number, of_results))
-        if known is not None:
-            return max(1, int(known))
+            pace = self._rows.get((job.number, of_results))
+        if pace is not None:
+            return max(1, int(pace))
         if of_results:
             return 1
         if job.predicted is not None and job.predicted["seconds"] > 0:
@@ -379,24 +381,24 @@ class _Pace:
 
 
 class _Clock:
-    """Seconds in which some thread was at work on a job, each counted once.
+    """Seconds in which at least one thread worked on a job, each counted once.
 
-    What waits for a thread, as behind batches of other jobs, is not at work.
+    Waiting for a thread, for example behind batches of other jobs, does not count.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._given: Counter[int] = Counter()
+        self._pending: Counter[int] = Counter()
         self._spans: dict[int, deque[tuple[float, float]]] = {}
 
     def enter(self, job: int) -> None:
-        """Note that a chunk of a job was taken."""
+        """Note that a chunk of a job was leased."""
         with self._lock:
-            self._given[job] += 1
+            self._pending[job] += 1
             self._spans.setdefault(job, deque(maxlen=SPANS))
 
     def add(self, job: int, seconds: float) -> float:
-        """Count a thread that was at work until now; gives those seconds not counted before."""
+        """Count a thread that worked until now; return the seconds not counted before."""
         with self._lock:
             now = time.perf_counter()
             first, known_s = now - seconds, 0.0
@@ -405,20 +407,20 @@ class _Clock:
                 begun, ended = spans.pop()
                 first, known_s = min(first, begun), known_s + ended - begun
             spans.append((first, now))
-            return max(0.0, now - first - known_s)  # rounded
+            return max(0.0, now - first - known_s)  # rounding
 
     def leave(self, job: int) -> None:
         """Note that a chunk came back."""
         with self._lock:
-            self._given[job] -= 1
-            if not self._given[job]:
-                del self._given[job], self._spans[job]
+            self._pending[job] -= 1
+            if not self._pending[job]:
+                del self._pending[job], self._spans[job]
 
 
 def _is_of_all(error: CatalogError) -> bool:
-    """Tell whether a fault is of the database, not of a job: what is done is kept once it is gone.
+    """Check whether an error concerns the database, not one job: results are saved once it is over.
 
-    Where somebody must set it right, `Runner.trouble` says so meanwhile.
+    If a person must fix it, `Runner.trouble` reports it meanwhile.
     """
     return may_pass(error) or isinstance(error, CatalogSetupError)
 
@@ -427,20 +429,20 @@ def _named(chunk: Chunk) -> str:
     return f"job {chunk.job.id}: rows {chunk.first} to {chunk.last}"
 
 
-def _started(pid: int) -> str:
-    """Give when a process started, in the kernel's words; nothing where there is none."""
+def _start_time(pid: int) -> str:
+    """Return the start time of a process as the kernel states it; empty if there is none."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text()
+        stat_text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
-    # The name may hold anything.
-    return told.rpartition(")")[2].split()[19]
+    # The process name may contain any character.
+    return stat_text.rpartition(")")[2].split()[19]
 
 
 def _is_dead(runner: str) -> bool:
-    """Tell whether a runner was of a process of this host that is gone."""
+    """Check whether a runner belongs to a process of this host that no longer exists."""
     try:
         host, pid, started, _ = runner.split(" ")
-        return host == this_host() and _started(int(pid)) != started
+        return host == this_host() and _start_time(int(pid)) != started
     except ValueError:
         return True

@@ -1,4 +1,4 @@
-"""What datasets hold, told in few numbers, and page by page."""
+"""Summaries of datasets in a few numbers, and page by page."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ THERE = (
     )
     .exists()
 )
-"""An image has a copy that can be read."""
+"""Condition: an image has a readable copy."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the images of a dataset that can be read have in common.
+    """Summary of the readable images of a dataset.
 
     Attributes:
-        bytes: of its objects, each counted once however many copies there are.
-        t_min: when the first image began, MJD, UTC.
-        t_max: when the last one ended, MJD, UTC.
-        bands: how many images there are of each filter, the most frequent first.
-        placed: how many images have a place in the sky.
+        bytes: size of its objects, each counted once.
+        t_min: start of the first image, MJD, UTC.
+        t_max: end of the last image, MJD, UTC.
+        bands: number of images per filter, most frequent first.
+        placed: number of images with a sky position.
     """
 
     bytes: int = 0
@@ -52,7 +52,7 @@ class Trouble:
     Attributes:
         file: `STORE:path`.
         state: see `State`.
-        reason: why, where that is known.
+        reason: reason, if known.
     """
 
     file: str
@@ -61,10 +61,10 @@ class Trouble:
 
 
 class Summaries(Database):
-    """Overviews of datasets."""
+    """Summaries of datasets."""
 
     def summaries(self) -> dict[str, Summary]:
-        """Give what each dataset holds."""
+        """Return the summary of each dataset."""
         whole = select(ReplicaRow.dataset_id, func.max(ReplicaRow.size).label("size")).where(
             ReplicaRow.state == "ok"
         )
@@ -83,10 +83,10 @@ class Summaries(Database):
             names = dict(run(select(DatasetRow.id, DatasetRow.name)).all())
             size_of = dict(run(sizes.group_by(objects.c.dataset_id)).all())
             span_of = {of: rest for of, *rest in run(spans.where(THERE).group_by(images))}
-            told = bands.where(GranuleRow.band.is_not(None), THERE)
-            found = run(told.group_by(images, GranuleRow.band))
+            query = bands.where(GranuleRow.band.is_not(None), THERE)
+            rows = run(query.group_by(images, GranuleRow.band))
             bands_of: dict[int, dict[str, int]] = {}
-            for of, band, count in sorted(found, key=lambda row: (-row[2], row[1])):
+            for of, band, count in sorted(rows, key=lambda row: (-row[2], row[1])):
                 bands_of.setdefault(of, {})[band] = count
         return {
             name: Summary(
@@ -100,10 +100,10 @@ class Summaries(Database):
         }
 
     def granules(self, dataset: str, start: int, limit: int) -> list[Granule]:
-        """Give images that can be read, in order of their paths, without the ranges of footprints.
+        """Return readable images by path, without the ranges of their footprints.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
             number = dataset_number(session, dataset)
@@ -112,10 +112,10 @@ class Summaries(Database):
             return [granule_of(*row[1:]) for row in session.connection().execute(query)]
 
     def troubles(self, dataset: str, start: int, limit: int) -> list[Trouble]:
-        """Give copies that are damaged, failed or vanished, in order of their paths.
+        """Return copies that are damaged, failed or vanished, by path.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
             number = dataset_number(session, dataset)
@@ -131,14 +131,14 @@ class Summaries(Database):
             ]
 
     def coverage(self, order: int, dataset: str | None = None) -> list[tuple[int, int, int]]:
-        """Give where images that can be read lie: number of the image, first and last cell.
+        """Return the sky coverage of readable images: number of the image, first and last cell.
 
-        They are in order; cells are HEALPix, nested, of `order`, and no range is given twice.
+        The rows are sorted. Cells are HEALPix, nested, of `order`. No range occurs twice.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
-        # Whole division is the same in both databases; shifting is not.
+        # Integer division is the same in both databases; bit shifts are not.
         size = literal(4 ** (ORDER - order), BigInteger)
         there = select(GranuleRow.id).where(THERE)
         first = FootprintRow.first // size

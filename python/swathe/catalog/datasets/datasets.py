@@ -19,7 +19,7 @@ from swathe.core.errors import DatasetError, NoSuchDatasetError, NoSuchStoreErro
 
 
 class Datasets(Database):
-    """Names for collections of objects, and where their copies are."""
+    """Named collections of objects, and their copies."""
 
     def add_dataset(
         self,
@@ -29,11 +29,11 @@ class Datasets(Database):
         pattern: str | None,
         calib_level: int = CALIBRATED,
     ) -> Dataset:
-        """Name a dataset. One of the same name and place whose first scan is not done is given.
+        """Add a dataset, or return the same one if its first scan is unfinished.
 
         Raises:
-            DatasetError: where the name is none, or taken, or there is no such calibration level.
-            NoSuchStoreError: where there is no such store.
+            DatasetError: If the name is invalid or taken, or the calibration level is invalid.
+            NoSuchStoreError: If there is no such store.
         """
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise DatasetError(
@@ -59,9 +59,9 @@ class Datasets(Database):
                 try:
                     session.flush()
                 except IntegrityError:
-                    raise _taken(name) from None
+                    raise _name_taken_error(name) from None
             elif row.synced_at is not None:
-                raise _taken(name)
+                raise _name_taken_error(name)
             elif (row.store_id, row.prefix, row.pattern, row.calib_level) != (
                 place,
                 prefix,
@@ -69,24 +69,24 @@ class Datasets(Database):
                 calib_level,
             ):
                 raise DatasetError(
-                    f"the first scan of the dataset {name!r} is not done, and it was of another "
-                    "place, pattern or calibration level; go on with it (swathe dataset sync "
+                    f"the first scan of the dataset {name!r} is unfinished, and it was of another "
+                    "place, pattern or calibration level; continue it (swathe dataset sync "
                     f"{name}) or remove it"
                 )
             return _dataset(row, store)
 
     def datasets(self) -> list[Dataset]:
-        """Give all datasets with what they hold, in order of their names."""
+        """Return all datasets with their counts, by name."""
         query = select(DatasetRow, StoreRow.name).join(StoreRow, StoreRow.id == DatasetRow.store_id)
         with self._reading() as session:
-            found = [_counted(session, row, store) for row, store in session.execute(query)]
-        return sorted(found, key=lambda dataset: dataset.name)
+            summaries = [_counted(session, row, store) for row, store in session.execute(query)]
+        return sorted(summaries, key=lambda dataset: dataset.name)
 
     def dataset(self, name: str) -> Dataset:
-        """Give the dataset of a name, with what it holds.
+        """Return a dataset with its counts.
 
         Raises:
-            NoSuchDatasetError: where there is none.
+            NoSuchDatasetError: If there is no such dataset.
         """
         query = (
             select(DatasetRow, StoreRow.name)
@@ -94,51 +94,51 @@ class Datasets(Database):
             .where(DatasetRow.name == name)
         )
         with self._reading() as session:
-            found = session.execute(query).first()
-            if found is None:
+            row = session.execute(query).first()
+            if row is None:
                 raise no_such(name)
-            return _counted(session, *found)
+            return _counted(session, *row)
 
     def changes(self) -> list[tuple[str, datetime, int]]:
-        """Give name, when it was added and how often it has changed, of each dataset.
+        """Return name, time of creation and number of changes of each dataset.
 
-        What was counted of all holds as long as this is the same.
+        Counts made from a dataset are valid while these are unchanged.
         """
         query = select(DatasetRow.name, DatasetRow.added_at, DatasetRow.changes)
         with self._reading() as session:
             return sorted((name, at, count) for name, at, count in session.execute(query))
 
     def remove_dataset(self, name: str) -> None:
-        """Forget a dataset and all that is known of it; its files stay.
+        """Remove a dataset and its records; its files stay.
 
         Raises:
-            NoSuchDatasetError: where there is none.
+            NoSuchDatasetError: If there is no such dataset.
         """
         with self._writing() as session:
             number = dataset_number(session, name)
             session.execute(delete(DatasetRow).where(DatasetRow.id == number))
 
     def set_synced(self, name: str) -> None:
-        """Note that all of a dataset has been seen now."""
+        """Note that a scan of the whole dataset has finished now."""
         with self._writing() as session:
             note_change(session, dataset_number(session, name), synced_at=datetime.now(UTC))
 
     def set_calib_level(self, name: str, calib_level: int) -> None:
-        """Set how far the images of a dataset are calibrated.
+        """Set the calibration level of a dataset.
 
         Raises:
-            DatasetError: where there is no such level.
-            NoSuchDatasetError: where there is no such dataset.
+            DatasetError: If there is no such level.
+            NoSuchDatasetError: If there is no such dataset.
         """
         _check_level(calib_level)
         with self._writing() as session:
             note_change(session, dataset_number(session, name), calib_level=calib_level)
 
     def replicas(self, dataset: str, store: str, state: State | None = None) -> list[Replica]:
-        """Give what is known of the copies in a store, in order of their paths.
+        """Return the copies in a store, by path.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         query = select(ReplicaRow).join(StoreRow, StoreRow.id == ReplicaRow.store_id)
         with self._reading() as session:
@@ -146,44 +146,46 @@ class Datasets(Database):
             query = query.where(ReplicaRow.dataset_id == number, StoreRow.name == store)
             if state is not None:
                 query = query.where(ReplicaRow.state == state)
-            found = [_replica(row) for row in session.scalars(query)]
-        return sorted(found, key=lambda replica: replica.object_path)
+            rows = [_replica(row) for row in session.scalars(query)]
+        return sorted(rows, key=lambda replica: replica.object_path)
 
     def set_states(self, dataset: str, store: str, paths: Iterable[str], state: State) -> None:
-        """Note of copies in a store that they are gone, or there again."""
-        wanted = set(paths)
-        if not wanted:
+        """Set the state of copies in a store."""
+        names = set(paths)
+        if not names:
             return
         now = datetime.now(UTC)
         with self._writing() as session:
             number = dataset_number(session, dataset)
             place = store_number(session, store)
-            known = session.execute(
+            rows_by_path = session.execute(
                 select(ReplicaRow.id, ReplicaRow.object_path).where(
                     ReplicaRow.dataset_id == number, ReplicaRow.store_id == place
                 )
             )
             rows = [
-                {"id": of, "state": state, "seen_at": now} for of, path in known if path in wanted
+                {"id": of, "state": state, "seen_at": now}
+                for of, path in rows_by_path
+                if path in names
             ]
-            if rows:  # without any, all would be changed
+            if rows:  # an empty list would change all rows
                 session.execute(update(ReplicaRow), rows)
                 note_change(session, number)
 
 
 def no_such(name: str) -> NoSuchDatasetError:
-    """Give the error for a name that no dataset has."""
+    """Return the error for an unknown dataset."""
     return NoSuchDatasetError(f"there is no dataset {name[:100]!r}; see: swathe dataset list")
 
 
 def note_change(session: Session, number: int, **values: Any) -> None:
-    """Note that a dataset has changed, and what of itself."""
+    """Note that a dataset has changed, and set its columns."""
     changed = update(DatasetRow).where(DatasetRow.id == number)
     session.execute(changed.values(changes=DatasetRow.changes + 1, **values))
 
 
 def dataset_number(session: Session, name: str) -> int:
-    """Give the number of a dataset."""
+    """Return the number of a dataset."""
     number = session.scalar(select(DatasetRow.id).where(DatasetRow.name == name))
     if number is None:
         raise no_such(name)
@@ -191,7 +193,7 @@ def dataset_number(session: Session, name: str) -> int:
 
 
 def store_number(session: Session, name: str) -> int:
-    """Give the number of a store."""
+    """Return the number of a store."""
     number = session.scalar(select(StoreRow.id).where(StoreRow.name == name))
     if number is None:
         raise NoSuchStoreError(f"there is no store {name[:100]!r}; see: swathe store list")
@@ -203,7 +205,7 @@ def _check_level(calib_level: int) -> None:
         raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {calib_level}")
 
 
-def _taken(name: str) -> DatasetError:
+def _name_taken_error(name: str) -> DatasetError:
     return DatasetError(f"there is a dataset {name!r} already; see: swathe dataset sync {name}")
 
 

@@ -1,4 +1,4 @@
-"""The copies of images that a search gives, as plain rows: for tables of many."""
+"""Copies of the images that a search returns, as plain rows: for tables of many."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from swathe.catalog.datasets.datasets import dataset_number
 from swathe.catalog.datasets.granules import STREAMED, Wanted, touching
 
 PART = 1_000
-"""Granules whose copies are given at a time, where they are given by parts."""
+"""Granules per part of the answer."""
 
 
 class GranuleCopy(NamedTuple):
-    """An image, and where one of its copies can be read. See `Granule` and `Footprint`.
+    """An image, and one readable copy of it. See `Granule` and `Footprint`.
 
-    `outline` and `shape` are JSON as it is kept: to read many at once takes a tenth of the time.
+    `outline` and `shape` are JSON text as stored: reading many is ten times faster so.
     """
 
     id: int
@@ -59,81 +59,83 @@ COPIES = """
     AND replicas.object_path = granules.path AND replicas.state = 'ok'
     AND stores.id = replicas.store_id{more} AND granules.id {among}
 """
-"""As text: SQLAlchemy would read the JSON row by row, which takes longer than the search. SQLite
-takes the tables of a CROSS JOIN in their order; PostgreSQL finds its own."""
+"""Plain text: SQLAlchemy would parse the JSON row by row, which takes longer than the search.
+SQLite joins the tables of a CROSS JOIN in their order; PostgreSQL finds its own."""
 AMONG = {
     "sqlite": "IN (SELECT value FROM json_each('[' || :ids || ']'))",
     "postgresql": "= ANY(CAST('{' || :ids || '}' AS BIGINT[]))",
 }
-"""As a parameter: statements with a thousand numbers in them take long to read, each anew, and
-SQLite's module keeps 128."""
+"""As a parameter: statements with a thousand numbers in them are slow to parse, each anew, and
+SQLite's module caches 128."""
 NUMBERS = "SELECT granules.id FROM granules WHERE TRUE{more}"
 
 
 class Copies(Database):
-    """What a search gives, before it is compared with the place in the sky."""
+    """Results of a search before the exact comparison with the sky position."""
 
     def granule_copies(self, wanted: Wanted) -> list[GranuleCopy]:
-        """Give all that `copies_by_parts` gives.
+        """Return all parts of `copies_by_parts` in one list.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         return list(chain.from_iterable(self.copies_by_parts(wanted)))
 
     def copies_by_parts(self, wanted: Wanted) -> Generator[list[GranuleCopy], None, None]:
-        """Give the copies to read of granules that are as wanted, of up to PART of them at a time.
+        """Yield the readable copies of matching granules, up to PART granules at a time.
 
-        They are in the order of granules, all copies of one together. A place is only compared by
-        HEALPix cells: all that touch it are given, and some beside. `limit` is not kept to, but
-        where there is one, whoever has enough stops, and what comes after is not looked for.
+        They are in the order of granules, all copies of one together. The position is compared by
+        HEALPix cells only: the answer contains all granules that touch it, and some others. `limit`
+        is not enforced; but with a limit the search continues only while the caller asks for more.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
-            more, given = _conditions(session, wanted)
+            more, parameters = _conditions(session, wanted)
             if wanted.ranges is not None:
-                yield from _parts(session, sorted(touching(session, wanted.ranges)), more, given)
+                yield from _parts(
+                    session, sorted(touching(session, wanted.ranges)), more, parameters
+                )
                 return
             query = NUMBERS.format(more=more)
             if wanted.limit is None:
                 # SQLite would read all granules in order rather than some by an index.
-                numbers = sorted(session.scalars(text(query), given))
-                yield from _parts(session, numbers, more, given)
+                numbers = sorted(session.scalars(text(query), parameters))
+                yield from _parts(session, numbers, more, parameters)
                 return
             run = session.connection().execute
             ordered = text(f"{query} ORDER BY granules.id")
-            # Who has enough leaves rows behind, and servers keep them.
-            with run(ordered, given, execution_options=STREAMED) as found:
-                yield from _parts(session, found.scalars(), more, given)
+            # A caller that stops early leaves rows unread, and servers keep them.
+            with run(ordered, parameters, execution_options=STREAMED) as rows:
+                yield from _parts(session, rows.scalars(), more, parameters)
 
 
 def _conditions(session: Session, wanted: Wanted) -> tuple[str, dict[str, Any]]:
-    """Give what is asked of granules beside their place, and its parameters."""
+    """Return the SQL conditions on granules other than position, and their parameters."""
     more = ""
-    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if wanted.dataset is not None:
-        given["dataset"] = dataset_number(session, wanted.dataset)
+        parameters["dataset"] = dataset_number(session, wanted.dataset)
         more += " AND granules.dataset_id = :dataset"
     if wanted.time is not None:
-        given["start"], given["end"] = wanted.time
+        parameters["start"], parameters["end"] = wanted.time
         more += " AND granules.t_min <= :end AND granules.t_max >= :start"
     if isinstance(wanted.band, str):
-        given["band"] = wanted.band
+        parameters["band"] = wanted.band
         more += " AND granules.band = :band"
     elif wanted.band is not None:
-        given["shortest"], given["longest"] = wanted.band
+        parameters["shortest"], parameters["longest"] = wanted.band
         more += " AND granules.em_min <= :longest AND granules.em_max >= :shortest"
-    return more, given
+    return more, parameters
 
 
 def _parts(
     session: Session, numbers: Iterable[int], more: str, given: dict[str, Any]
 ) -> Iterator[list[GranuleCopy]]:
-    """Give the copies of granules that are given by number, in order."""
+    """Yield the copies of granules given by number, in order."""
     query = text(COPIES.format(more=more, among=AMONG[session.get_bind().dialect.name]))
     left = iter(numbers)
     while ids := ",".join(map(str, islice(left, PART))):
-        found = session.execute(query, {**given, "ids": ids})
-        yield sorted(map(GranuleCopy._make, found), key=attrgetter("id"))
+        rows = session.execute(query, {**given, "ids": ids})
+        yield sorted(map(GranuleCopy._make, rows), key=attrgetter("id"))

@@ -1,4 +1,4 @@
-"""The images of datasets: put in batch by batch, and found by place, time and band."""
+"""The images of datasets: stored batch by batch, and searched by position, time and band."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ T = TypeVar("T")
 LONGEST_NOTE = 1_000
 LONGEST_WORD = 100
 AT_ONCE = 500
-"""Paths or numbers in one statement: databases take only so many parameters."""
+"""Paths or numbers per statement: databases limit the number of parameters."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What granules must be to be found; `None` asks for nothing.
+    """Criteria of a search; `None` means any.
 
     Attributes:
         ranges: HEALPix cells of order 29 that the footprint must touch, `(first, last)`.
         dataset: name of the dataset.
-        time: MJD, UTC, from and to: some of it must be within.
+        time: MJD, UTC, from and to; the exposure must overlap it.
         band: name of the filter, or shortest and longest wavelength in metres.
-        limit: give no more than so many.
+        limit: largest number of results.
     """
 
     ranges: Sequence[tuple[int, int]] | None = None
@@ -49,25 +49,25 @@ class Granules(Database):
     def put_objects(
         self, dataset: str, store: str, found: Iterable[tuple[Replica, Sequence[Granule] | None]]
     ) -> None:
-        """Keep what objects of a store were found to hold, in place of what was known of them.
+        """Store the scanned contents of a store's objects, replacing earlier records.
 
-        `None` for the images: those that are known stay. Copies in other stores of what is another
-        object now are stale.
+        If an object's images are `None`, its known images stay. Copies in other stores of an object
+        that has changed become stale.
 
         Raises:
-            NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
+            NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
         """
-        given = list(found)
+        objects = list(found)
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
             note_change(session, number)
-            read = [replica.object_path for replica, granules in given if granules is not None]
+            read = [replica.object_path for replica, granules in objects if granules is not None]
             _forget(
                 session,
                 number,
                 place,
-                [replica.object_path for replica, _ in given],
+                [replica.object_path for replica, _ in objects],
                 read,
             )
             for part in _parts(read):
@@ -82,10 +82,10 @@ class Granules(Database):
                     .values(state="stale", seen_at=now)
                 )
             connection = session.connection()
-            replicas = [_replica_values(each, number, place, now) for each, _ in given]
+            replicas = [_replica_values(each, number, place, now) for each, _ in objects]
             if replicas:
                 connection.execute(insert(ReplicaRow), replicas)
-            images = [granule for _, granules in given for granule in granules or ()]
+            images = [granule for _, granules in objects for granule in granules or ()]
             if not images:
                 return
             added = connection.scalars(
@@ -102,23 +102,24 @@ class Granules(Database):
                 connection.execute(insert(FootprintRow), ranges)
 
     def find_granules(self, wanted: Wanted) -> list[Match]:
-        """Give the granules that are as wanted and have a copy to read, in order of their files.
+        """Return the matching granules that have a readable copy, by file.
 
-        A place is only compared by HEALPix cells: all that touch it are given, and some beside.
+        The position is compared by HEALPix cells only: the answer contains all granules that touch
+        it, and some others.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
-        found = list(self.each_granule(wanted))
-        return sorted(found, key=lambda match: (match.file, match.granule.hdu))
+        matches = list(self.each_granule(wanted))
+        return sorted(matches, key=lambda match: (match.file, match.granule.hdu))
 
     def each_granule(self, wanted: Wanted) -> Iterator[Match]:
-        """Give the granules that are as wanted one by one, in the order they were catalogued.
+        """Yield the matching granules one by one, in catalogue order.
 
-        Whoever has enough stops: what comes after is not read.
+        If the caller stops, the rest is not read.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
             query = _query(session, wanted)
@@ -130,48 +131,48 @@ class Granules(Database):
                 yield match
 
     def granule(self, dataset: str, path: str, hdu: int) -> Match | None:
-        """Give the granule that an HDU of an object is, `path` in the first store of the dataset.
+        """Return the granule of an HDU; `path` is its object in the dataset's first store.
 
-        `None` where there is none, or no copy of it to read.
+        `None` if there is none, or no readable copy.
         """
         named = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
         with self._reading() as session:
-            found = list(_matches(session, [COPIES.where(*named)], 1))
-        return found[0][1] if found else None
+            matches = list(_matches(session, [COPIES.where(*named)], 1))
+        return matches[0][1] if matches else None
 
     def granules_at(
         self, cells: Sequence[int], wanted: Wanted, check: Callable[[int], None]
     ) -> tuple[dict[int, Match], list[tuple[int, int]]]:
-        """Give the granules that may show each of many places, given as cells of order 29.
+        """Return the granules that may cover each of many positions, given as cells of order 29.
 
-        Of `wanted`, ranges and limit do not count. `check` is called with how many pairs there are
-        so far.
+        `ranges` and `limit` of `wanted` are ignored. `check` is called with the number of pairs so
+        far.
 
         Returns:
-            The granules by number; and pairs, which place and the number of a granule.
+            The granules by number; and pairs of position index and granule number.
 
         Raises:
-            NoSuchDatasetError: where there is no such dataset.
+            NoSuchDatasetError: If there is no such dataset.
         """
         pairs: list[tuple[int, int]] = []
         matches: dict[int, Match] = {}
         with self._reading() as session:
             query = _query(session, wanted)
-            known: set[int] = set()
+            numbers_seen: set[int] = set()
             for at in range(0, len(cells), AT_ONCE):
                 here = enumerate(cells[at : at + AT_ONCE], start=at)
-                found = _touching(session, [(place, cell, cell) for place, cell in here])
-                new = sorted({granule for _, granule in found} - known)
-                known.update(new)
+                pairs_here = _touching(session, [(place, cell, cell) for place, cell in here])
+                new = sorted({granule for _, granule in pairs_here} - numbers_seen)
+                numbers_seen.update(new)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(new))
                 matches |= dict(_matches(session, parts, None))
-                pairs += [pair for pair in found if pair[1] in matches]
+                pairs += [pair for pair in pairs_here if pair[1] in matches]
                 check(len(pairs))
         return matches, pairs
 
 
 def _query(session: Session, wanted: Wanted) -> Any:
-    """Ask for granules that are as wanted, wherever they are, and a copy to read of each."""
+    """Return the query for matching granules at any position, with one readable copy each."""
     query = COPIES
     if wanted.dataset is not None:
         query = query.where(GranuleRow.dataset_id == dataset_number(session, wanted.dataset))
@@ -181,22 +182,22 @@ def _query(session: Session, wanted: Wanted) -> Any:
 def _matches(
     session: Session, parts: Iterable[Any], limit: int | None
 ) -> Iterator[tuple[int, Match]]:
-    """Give granules with their numbers; of each its first copy, which follows it in the answer."""
-    given, last = 0, None
+    """Yield granules with their numbers and their first copy; copies are adjacent in `parts`."""
+    count, last = 0, None
     for part in parts:
-        # Who has enough leaves rows behind, and servers keep them.
-        with session.connection().execute(part, execution_options=STREAMED) as found:
-            for number, *row, dataset, calib_level, store, path in found:
+        # A caller that stops early leaves rows unread, and servers keep them.
+        with session.connection().execute(part, execution_options=STREAMED) as rows:
+            for number, *row, dataset, calib_level, store, path in rows:
                 if number == last:
                     continue
-                if given == limit:
+                if count == limit:
                     return
-                given, last = given + 1, number
+                count, last = count + 1, number
                 yield number, Match(dataset, calib_level, f"{store}:{path}", granule_of(*row))
 
 
 def level_of(first: int, last: int) -> int:
-    """Give the least level of which a range can be."""
+    """Return the smallest level that fits a range."""
     return next(level for level in LEVELS if last - first < 4**level)
 
 
@@ -209,8 +210,8 @@ TOUCHING = """
     AND footprints.last >= asked.first
     ORDER BY 1, 2
 """
-"""Levels times ranges are many, so the database multiplies them. As text, because SQLAlchemy makes
-a statement with VALUES anew for each search, which takes longer than the search."""
+"""The product of levels and ranges is large, so the database forms it. Plain text: SQLAlchemy would
+compile a statement with VALUES again for each search, which takes longer than the search."""
 TOUCHING_IN_POSTGRESQL = """
     WITH asked (place, first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
     SELECT DISTINCT asked.place, found.granule_id
@@ -223,26 +224,26 @@ TOUCHING_IN_POSTGRESQL = """
     ) AS found
     ORDER BY 1, 2
 """
-"""It cannot know how few there are, and would rather read the whole table: `OFFSET 0` makes it look
-into the index for each."""
+"""PostgreSQL cannot know how few rows there are, and would scan the whole table: `OFFSET 0` makes
+it use the index for each."""
 
 
 def touching(session: Session, ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Give the granules whose footprints touch these cells."""
-    found = _touching(session, [(0, first, last) for first, last in ranges])
-    return [granule for _, granule in found]
+    """Return the granules whose footprints touch these cells."""
+    pairs = _touching(session, [(0, first, last) for first, last in ranges])
+    return [granule for _, granule in pairs]
 
 
 def _touching(session: Session, asked: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """Give pairs: a place, and a granule whose footprint touches the cells asked for of it."""
+    """Return pairs of a position and a granule whose footprint touches the position's cells."""
     if not asked:
         return []
     cells = ", ".join(f"({place}, {int(first)}, {int(last)})" for place, first, last in asked)
     levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     statement = TOUCHING if on_sqlite else TOUCHING_IN_POSTGRESQL
-    found = session.execute(text(statement.format(asked=cells, levels=levels)))
-    return [(place, granule) for place, granule in found]
+    rows = session.execute(text(statement.format(asked=cells, levels=levels)))
+    return [(place, granule) for place, granule in rows]
 
 
 def _with_limits(query: Any, wanted: Wanted) -> Any:
@@ -329,7 +330,7 @@ def _word(text: str | None) -> str | None:
     return None if text is None else plain_text(text, LONGEST_WORD)
 
 
-# Rows of plain columns: objects of SQLAlchemy take twice as long.
+# Plain column rows: ORM objects take twice as long.
 GRANULE_COLUMNS = [
     getattr(GranuleRow, name)
     for name in (
@@ -374,7 +375,7 @@ COPIES: Any = (
     .where(ReplicaRow.state == "ok")
     .order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
 )
-"""Granules and their copies to read, of several the one in the first store first."""
+"""Granules and their readable copies; of several copies, the one in the first store first."""
 STREAMED = {"yield_per": 500}
 
 
@@ -398,11 +399,11 @@ def granule_of(
     s_ra: float | None,
     *place: Any,
 ) -> Granule:
-    """Give an image of the columns in GRANULE_COLUMNS, but for the first."""
+    """Return an image from the columns in GRANULE_COLUMNS, except the first."""
     covered = None
     if s_ra is not None:
         s_dec, s_fov, s_pixel_scale, outline, wcs = place
         covered = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
-    told = (t_min, t_max, band, em_min, em_max)
+    coverage = (t_min, t_max, band, em_min, em_max)
     origin = (facility, instrument, target, tuple(pol or ()))
-    return Granule(path, hdu, name, tuple(shape), size, version, *told, covered, note, *origin)
+    return Granule(path, hdu, name, tuple(shape), size, version, *coverage, covered, note, *origin)

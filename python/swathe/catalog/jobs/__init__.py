@@ -1,1 +1,1 @@
-"""Jobs in the catalogue: their rows in blocks, and who works on which."""
+"""Jobs in the catalogue: their rows in blocks, and the leases of runners."""

@@ -1,8 +1,8 @@
 """Rows of jobs in the database: blocks of a thousand, by position.
 
-Of a block, what is asked for stays as it was kept; what became of it is written anew with each
-chunk. Beside, block number n holds where the rows of the n-th thousand of the user's list are, and
-where those whose names fall to it.
+The request part of a block never changes; its result part is rewritten with each chunk. Block
+number n also holds the positions of the n-th thousand rows of the user's list, and of the names
+that hash to it.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ LONGEST_REASON = 1_000
 LONGEST_NAME = 1_000
 LONGEST_SOURCE = 10_000
 READ_AT_ONCE = 100
-"""Blocks."""
+"""Blocks per read."""
 
 
 def insert_rows(session: Session, job: int, rows: RowTable) -> None:
-    """Keep the rows of a new job, in the order of their positions."""
+    """Store the rows of a new job, in order of position."""
     rows = _plain(rows)
     count = -(-len(rows) // BLOCK_ROWS)
     place = np.empty(len(rows), np.int64)
     place[rows.number] = rows.position
     names = packed_names(rows.name, count)
-    made = []
+    blocks = []
     for number in range(count):
         part = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
         block = rows[part]
-        made.append(
+        blocks.append(
             {
                 "job": job,
                 "number": number,
@@ -68,12 +68,12 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
                 "became": packed_became(block),
             }
         )
-    if made:
-        session.execute(insert(JobBlockTable), made)
+    if blocks:
+        session.execute(insert(JobBlockTable), blocks)
 
 
 def _plain(rows: RowTable) -> RowTable:
-    """Give rows with texts as every database takes them."""
+    """Return rows with texts that every database accepts."""
     return replace(
         rows,
         id=_plain_texts(rows.id, LONGEST_NAME),
@@ -98,19 +98,19 @@ def _plain_texts(texts: list[str], longest: int) -> list[str]:
 
 
 def rows_between(session: Session, job: int, first: int, last: int) -> RowTable:
-    """Give the rows from one position to another, the last included."""
+    """Return the rows from one position to another, the last included."""
     return RowTable.joined(list(parts_between(session, job, first, last)))
 
 
 def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[RowTable]:
-    """Give the same block by block."""
-    wanted = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
-    for block in _blocks(session, job, wanted):
+    """Yield the same block by block."""
+    numbers = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
+    for block in _blocks(session, job, numbers):
         yield block.take((block.position >= first) & (block.position <= last))
 
 
 def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> RowTable:
-    """Give the rows at some positions, in their order."""
+    """Return the rows at some positions, in that order."""
     order = np.argsort(positions, kind="stable")
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
@@ -118,13 +118,13 @@ def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> RowTabl
 
 
 def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[RowTable]:
-    """Give the rows at some positions, which ascend, block by block."""
+    """Yield the rows at ascending positions, block by block."""
     for block, part in _blocks_of(session, job, positions):
         yield block.take(positions[part] - block.position[0])
 
 
 def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTable:
-    """Give at most so many rows of the user's list from a number on."""
+    """Return at most `count` rows of the user's list, starting at a number."""
     if count <= 0:
         return RowTable.of([])
     last = first + count - 1
@@ -146,36 +146,36 @@ def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTabl
 def rows_with_status(
     session: Session, job: int, statuses: Sequence[RowStatus], start: int = 0, most: int = 1
 ) -> RowTable:
-    """Give rows with one of some statuses in the order of the user's list, from a number on."""
+    """Return rows with some statuses in the user's order, starting at a number."""
     query = _having(job, statuses).with_only_columns(
         JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became
     )
     codes = [CODES[status] for status in statuses]
-    # Numbers and positions of the first so far: more are in no memory, nor more blocks than a few.
+    # Numbers and positions of the first rows so far: memory holds no more, and few blocks.
     first = np.empty((2, 0), np.int64)
     for blocks in session.execute(query.execution_options(yield_per=READ_AT_ONCE)).partitions():
-        found = [first]
-        for block, asked, became in blocks:
-            number = unpack(asked, "number")["number"].astype(np.int64)
-            wanted = number >= start
+        firsts = [first]
+        for block, request, became in blocks:
+            number = unpack(request, "number")["number"].astype(np.int64)
+            mask = number >= start
             if became is not None:
-                wanted &= np.isin(unpack(became, "status")["status"], codes)
-            at = np.flatnonzero(wanted)
-            found.append(np.stack((number[at], at + block * BLOCK_ROWS)))
-        together = np.concatenate(found, axis=1)
+                mask &= np.isin(unpack(became, "status")["status"], codes)
+            at = np.flatnonzero(mask)
+            firsts.append(np.stack((number[at], at + block * BLOCK_ROWS)))
+        together = np.concatenate(firsts, axis=1)
         first = together[:, np.argsort(together[0])[: max(0, most)]]
     return rows_at(session, job, first[1])
 
 
 def all_with_status(session: Session, job: int, *statuses: RowStatus) -> Iterator[RowTable]:
-    """Give all rows with one of some statuses, block by block."""
+    """Yield all rows with one of some statuses, block by block."""
     numbers = list(session.scalars(_having(job, statuses)))
     for block in _blocks(session, job, numbers):
         yield block.take(block.has(*statuses))
 
 
 def _having(job: int, statuses: Sequence[RowStatus]) -> Any:
-    """Ask for the blocks some of whose rows have one of some statuses."""
+    """Return the query for blocks that contain rows with one of some statuses."""
     bits = statuses_bits(CODES[status] for status in statuses)
     return (
         select(JobBlockTable.number)
@@ -185,11 +185,11 @@ def _having(job: int, statuses: Sequence[RowStatus]) -> Any:
 
 
 def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
-    """Give the rows that go into some results, in the order of the user's list."""
+    """Return the input rows of some combined results, in the user's order."""
     query = select(JobBlockTable.number, JobBlockTable.asked).where(JobBlockTable.job == job)
     positions = [np.empty(0, np.int64)]
-    for block, asked in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
-        columns = unpack(asked, "result")
+    for block, request in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
+        columns = unpack(request, "result")
         if "result" in columns:
             at = np.flatnonzero(np.isin(columns["result"], results))
             positions.append(at + block * BLOCK_ROWS)
@@ -198,7 +198,7 @@ def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
 
 
 def row_named(session: Session, job: int, name: str) -> RowRecord | None:
-    """Give the row whose file has a name."""
+    """Return the row with a file name."""
     count = session.scalar(
         select(func.count()).select_from(JobBlockTable).where(JobBlockTable.job == job)
     )
@@ -207,32 +207,34 @@ def row_named(session: Session, job: int, name: str) -> RowRecord | None:
     query = select(JobBlockTable.names).where(
         JobBlockTable.job == job, JobBlockTable.number == mark_of(name) % count
     )
-    found = positions_named(session.scalars(query).one(), name)
-    rows = rows_at(session, job, np.array(found, np.int64))
+    candidates = positions_named(session.scalars(query).one(), name)
+    rows = rows_at(session, job, np.array(candidates, np.int64))
     return next((row for row in rows if row.name == name), None)
 
 
 def end_of_object(session: Session, job: int, at: int, most: int) -> int:
-    """Give the last position of those from `at` to `most` that are of the same object.
+    """Return the last position from `at` to `most` of the same object.
 
     Raises:
-        CatalogError: where there is no row at `at`.
+        CatalogError: If there is no row at `at`.
     """
     rows = rows_between(session, job, at, most)
     if not len(rows) or rows.position[0] != at:
-        raise CatalogError(f"job {job}: the database is damaged: it has no row at position {at}")
+        raise CatalogError(
+            f"job {job}: the database is damaged: expected a row at position {at}, found none"
+        )
     same = rows.source.codes == rows.source.codes[0]
     return at + int(np.flatnonzero(same)[-1])
 
 
 def mark_rows(session: Session, job: int, rows: RowTable) -> None:
-    """Keep what became of rows."""
+    """Store the results of rows."""
     rows = _plain(rows.take(np.argsort(rows.position)))
     _mark(session, job, rows.position, lambda _block, part: rows[part])
 
 
 def let_wait(session: Session, job: int, positions: NDArray[np.int64]) -> None:
-    """Make the rows at some positions, which ascend, wait again."""
+    """Reset the rows at ascending positions to waiting."""
 
     def waiting(block: RowTable, part: slice) -> RowTable:
         return block.take(positions[part] - block.position[0]).ended("waiting")
@@ -246,10 +248,10 @@ def _mark(
     positions: NDArray[np.int64],
     became: Callable[[RowTable, slice], RowTable],
 ) -> None:
-    """Keep what became of the rows at positions, which ascend, told for those of each block."""
+    """Update the rows at ascending positions, block by block; `became` returns the new values."""
     values = []
     for block, part in _blocks_of(session, job, positions):
-        marked = _marked(block, became(block, part))
+        marked = _with_results(block, became(block, part))
         values.append(
             {
                 "of_job": job,
@@ -268,8 +270,8 @@ def _mark(
         )
 
 
-def _marked(block: RowTable, rows: RowTable) -> RowTable:
-    """Give a block with what became of some of its rows."""
+def _with_results(block: RowTable, rows: RowTable) -> RowTable:
+    """Return a block with updated rows."""
     together = RowTable.joined([block, rows])
     newest = np.arange(len(block))
     newest[rows.position - block.position[0]] = len(block) + np.arange(len(rows))
@@ -279,18 +281,18 @@ def _marked(block: RowTable, rows: RowTable) -> RowTable:
 def _blocks_of(
     session: Session, job: int, positions: NDArray[np.int64]
 ) -> Iterator[tuple[RowTable, slice]]:
-    """Give the blocks of some positions, which ascend, and which of those are in each."""
+    """Yield the blocks of ascending positions, and the slice of positions in each."""
     for block in _blocks(session, job, np.unique(positions // BLOCK_ROWS).tolist()):
         begins = block.position[0]
         yield block, slice(*np.searchsorted(positions, (begins, begins + BLOCK_ROWS)).tolist())
 
 
 def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[RowTable]:
-    """Give blocks, in order."""
+    """Yield blocks, in order."""
     columns = select(JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became)
     for at in range(0, len(numbers), READ_AT_ONCE):
         query = columns.where(
             JobBlockTable.job == job, JobBlockTable.number.in_(numbers[at : at + READ_AT_ONCE])
         )
-        for number, asked, became in session.execute(query.order_by(JobBlockTable.number)):
-            yield unpacked_rows(number, asked, became)
+        for number, request, became in session.execute(query.order_by(JobBlockTable.number)):
+            yield unpacked_rows(number, request, became)

@@ -1,8 +1,8 @@
-"""Rows of jobs as they lie in the database: a thousand to a row of it, column by column.
+"""Encoding of job rows in the database: a thousand to a database row, column by column.
 
-What is packed is a length, a directory in JSON, and the columns behind one another: numbers in the
-fewest bytes, little endian; all else in JSON. Jobs that were kept before have to be read: whoever
-changes this adds a migration.
+A packed block is a length, a directory in JSON, and the columns one after another: numbers in the
+fewest bytes, little endian; all else in JSON. Older jobs must remain readable: a change of the
+format needs a migration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_ROWS = 1000
-"""Rows of a block: those of so many positions."""
+"""Rows per block, by position."""
 JSON = "json"
 LENGTH_BYTES = 4
 INTEGERS = ("<i1", "<i2", "<i4", "<i8")
@@ -28,7 +28,7 @@ WAITING = CODES["waiting"]
 
 
 def pack(columns: Mapping[str, Any]) -> bytes:
-    """Give columns as bytes; `None` are left out."""
+    """Return columns as bytes; `None` columns are left out."""
     directory, bodies = [], []
     for name, column in columns.items():
         if column is None:
@@ -41,12 +41,12 @@ def pack(columns: Mapping[str, Any]) -> bytes:
             body = json.dumps(column, ensure_ascii=False, separators=(",", ":")).encode()
         directory.append([name, kind, shape, len(body)])
         bodies.append(body)
-    told = json.dumps(directory, separators=(",", ":")).encode()
-    return b"".join([len(told).to_bytes(LENGTH_BYTES, "little"), told, *bodies])
+    header = json.dumps(directory, separators=(",", ":")).encode()
+    return b"".join([len(header).to_bytes(LENGTH_BYTES, "little"), header, *bodies])
 
 
 def unpack(packed: bytes, *names: str) -> dict[str, Any]:
-    """Give columns that were packed: some or all, those that are there."""
+    """Return the columns that were packed."""
     at = LENGTH_BYTES + int.from_bytes(packed[:LENGTH_BYTES], "little")
     columns: dict[str, Any] = {}
     for name, kind, shape, size in json.loads(packed[LENGTH_BYTES:at]):
@@ -61,7 +61,7 @@ def unpack(packed: bytes, *names: str) -> dict[str, Any]:
 
 
 def _narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Give numbers in as few bytes as hold them."""
+    """Return numbers in the narrowest type that holds them."""
     if column.dtype.kind != "i" or not column.size:
         return column
     least, most = column.min(), column.max()
@@ -72,8 +72,8 @@ def _narrow(column: NDArray[Any]) -> NDArray[Any]:
     return column
 
 
-def _coded(column: DictColumn[Any], usual: Any) -> Any:
-    """Give a column as it is packed: nothing where all is as usual."""
+def _encode_column(column: DictColumn[Any], usual: Any) -> Any:
+    """Return a column as it is packed; `None` if all values are the default."""
     column = column.few()
     if column.values == [usual]:
         return None
@@ -90,17 +90,17 @@ def _uncoded(columns: Mapping[str, Any], name: str, usual: Any, count: int) -> D
 
 
 def packed_asked(rows: RowTable) -> bytes:
-    """Give what is asked for by the rows of a block."""
+    """Pack the request part of a block's rows."""
     return pack(
         {
             "number": rows.number,
             "result": rows.result if (rows.result >= 0).any() else None,
             "id": rows.id,
             "name": None if rows.name == rows.id else rows.name,
-            "source": _coded(rows.source, None),
-            "hdu": _coded(rows.hdu, None),
+            "source": _encode_column(rows.source, None),
+            "hdu": _encode_column(rows.hdu, None),
             **_boxes(rows),
-            "planes": _coded(rows.planes, None),
+            "planes": _encode_column(rows.planes, None),
             "sky": rows.sky if rows.in_sky.any() else None,
         }
     )
@@ -112,24 +112,24 @@ def _boxes(rows: RowTable) -> dict[str, Any]:
 
 
 def packed_became(rows: RowTable) -> bytes | None:
-    """Give what became of the rows of a block; nothing where all wait."""
+    """Pack the result part of a block's rows; `None` if all wait."""
     if (rows.status == WAITING).all():
         return None
     return pack(
         {
             "status": rows.status,
-            "reason": _coded(rows.reason, ""),
+            "reason": _encode_column(rows.reason, ""),
             "bytes": rows.bytes,
-            "version": _coded(rows.version, ""),
+            "version": _encode_column(rows.version, ""),
             "sha256": rows.sha256 if rows.sha256.any() else None,
-            # Of some places in the sky they are known when those were cut.
+            # The boxes of some sky positions are known only after cutting.
             **(_boxes(rows) if rows.in_sky.any() else {}),
         }
     )
 
 
 def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> RowTable:
-    """Give the rows of a block."""
+    """Return the rows of a block."""
     columns = unpack(asked)
     number = columns["number"].astype(np.int64)
     count = len(number)
@@ -159,50 +159,50 @@ def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> RowTable:
 
 
 def statuses_of(rows: RowTable) -> int:
-    """Give which statuses rows have: a bit for each."""
+    """Return the statuses of rows, one bit each."""
     return statuses_bits(np.unique(rows.status).tolist())
 
 
 def statuses_bits(codes: Iterable[int]) -> int:
-    """Give a bit for each status."""
+    """Return one bit for each status."""
     return sum(1 << code for code in set(codes))
 
 
 def packed_places(position: NDArray[np.int64]) -> bytes:
-    """Give the positions of the rows with the numbers of a block."""
+    """Pack the positions of the rows with a block's numbers."""
     return pack({"position": position})
 
 
 def unpacked_places(packed: bytes) -> NDArray[np.int64]:
-    """Give them back."""
-    found: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
-    return found
+    """Unpack these positions."""
+    places: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
+    return places
 
 
 def packed_names(names: Sequence[str], blocks: int) -> list[bytes]:
-    """Give, for each block, what finds the names that belong to it: their marks and positions.
+    """Return, for each block, the index of the names that hash to it: marks and positions.
 
-    `names` are in the order of positions.
+    `names` are in order of position.
     """
     marks = np.array([mark_of(name) for name in names], np.int64)
     order = np.lexsort((marks, marks % blocks))
     ends = np.searchsorted((marks % blocks)[order], np.arange(blocks + 1))
-    found = []
+    indexes = []
     for first, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         at = order[first:end]
-        found.append(pack({"mark": marks[at].astype("<u4"), "position": at}))
-    return found
+        indexes.append(pack({"mark": marks[at].astype("<u4"), "position": at}))
+    return indexes
 
 
 def mark_of(name: str) -> int:
-    """Give a number that few names of a job share."""
+    """Return a hash of a name; few names of a job share it."""
     return zlib.crc32(name.encode())
 
 
 def positions_named(packed: bytes, name: str) -> list[int]:
-    """Give positions of rows that may have a name."""
+    """Return positions of rows that may have a name."""
     columns = unpack(packed)
     mark = mark_of(name)
     first, end = (np.searchsorted(columns["mark"], mark, side) for side in ("left", "right"))
-    found: list[int] = columns["position"][first:end].tolist()
-    return found
+    candidates: list[int] = columns["position"][first:end].tolist()
+    return candidates

@@ -1,4 +1,4 @@
-"""Jobs of users: what is asked for, and what became of it."""
+"""Jobs of users: requests and results."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ class JobQueue(Database):
     def add_job(
         self, job: JobRecord, rows: RowTable, check: Callable[[UserUsage], None]
     ) -> JobRecord:
-        """Keep a job with its rows, by position; `check` raises where its user has too much.
+        """Store a job with its rows, by position; `check` raises if its user exceeds a limit.
 
-        The number that `job` has does not count.
+        The `number` of `job` is ignored.
         """
         values = job_values(job)
         with self._writing() as session:
-            check(_held(session, job.owner))
+            check(_usage_of(session, job.owner))
             number = session.scalars(insert(JobTable).returning(JobTable.number), [values]).one()
             insert_rows(session, number, rows)
             return kept_job(found_job(session, job.id))
 
     def job(self, job_id: str) -> JobRecord:
-        """Give a job.
+        """Return a job.
 
         Raises:
-            NoSuchJobError: where there is none.
+            NoSuchJobError: If there is no such job.
         """
         with self._reading() as session:
             return kept_job(found_job(session, job_id))
@@ -78,7 +78,7 @@ class JobQueue(Database):
         after: datetime | None = None,
         last: int | None = None,
     ) -> list[JobRecord]:
-        """Give jobs, the newest first."""
+        """Return jobs, newest first."""
         query = select(JobTable).order_by(JobTable.number.desc())
         if owner is not None:
             query = query.where(JobTable.owner == owner)
@@ -94,45 +94,45 @@ class JobQueue(Database):
     def job_rows(
         self, job: int, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
     ) -> RowTable:
-        """Give rows of a job, by its number, in the user's order."""
+        """Return rows of a job, by its number, in the user's order."""
         with self._reading() as session:
             if status is not None:
                 return rows_with_status(session, job, [status], start, limit)
             return rows_numbered(session, job, start, limit)
 
     def job_results(self, job: int, numbers: Sequence[int]) -> RowTable:
-        """Give results that are made of rows, by their numbers."""
+        """Return combined results, by their numbers."""
         with self._reading() as session:
-            # They are the last, in either order.
+            # They are the last rows, in either order.
             return rows_at(session, job, np.array(numbers, np.int64))
 
     def rows_into(self, job: int, results: Sequence[int]) -> RowTable:
-        """Give the rows that go into some results, in the user's order."""
+        """Return the input rows of some combined results, in the user's order."""
         with self._reading() as session:
             return rows_into(session, job, results)
 
     def row_named(self, job: int, name: str) -> RowRecord | None:
-        """Give the row whose file has a name, without suffix."""
+        """Return the row with a file name, given without suffix."""
         if plain_text(name, len(name)) != name:
             return None  # no database can hold it
         with self._reading() as session:
             return row_named(session, job, name)
 
-    # ---- What users change
+    # ---- Changes by users
 
     def start_job(self, job_id: str, check: Callable[[UserUsage], None]) -> JobRecord:
-        """Let a pending job run. Others stay as they are."""
+        """Start a pending job. Others are unchanged."""
 
         def change(session: Session, job: JobTable) -> None:
             if job.phase == "PENDING":
-                check(_held(session, job.owner))
+                check(_usage_of(session, job.owner))
                 job.phase = "QUEUED"
                 end_if_done(session, job)
 
         return self._change(job_id, change)
 
     def cancel_job(self, job_id: str) -> JobRecord:
-        """Stop a job. One that has ended stays as it is."""
+        """Cancel a job. One that has ended is unchanged."""
 
         def change(_session: Session, job: JobTable) -> None:
             if job.phase in ACTIVE:
@@ -141,28 +141,30 @@ class JobQueue(Database):
         return self._change(job_id, change)
 
     def fail_job(self, job_id: str, reason: Callable[[UserUsage], str | None]) -> JobRecord:
-        """End a job if there is a reason that its user can see to, by what that one has.
+        """End a job if `reason`, called with its user's usage, returns a text.
 
-        One that has ended stays as it is.
+        A job that has ended is unchanged.
         """
 
         def change(session: Session, job: JobTable) -> None:
-            if (told := reason(_held(session, job.owner))) is not None:
-                fail(job, told)
+            if (text := reason(_usage_of(session, job.owner))) is not None:
+                fail(job, text)
 
         return self._change(job_id, change)
 
     def resume_job(self, job_id: str, check: Callable[[UserUsage], None]) -> JobRecord:
-        """Let failed rows be worked on again, and those that were never done.
+        """Reset failed and unfinished rows to waiting.
 
         Raises:
-            JobError: where the job has not ended.
+            JobError: If the job has not ended.
         """
 
         def change(session: Session, job: JobTable) -> None:
             if job.phase in ACTIVE:
-                raise JobError(f"job {job.id}: it has not ended, its phase is {job.phase}")
-            check(_held(session, job.owner))
+                raise JobError(
+                    f"job {job.id}: expected a job that has ended, found phase {job.phase}"
+                )
+            check(_usage_of(session, job.owner))
             retry(session, job)
             job.phase, job.failure, job.ended_at = "QUEUED", None, None
             end_if_done(session, job)
@@ -172,7 +174,7 @@ class JobQueue(Database):
     def change_job(
         self, job_id: str, *, name: str | None = None, expires_at: datetime | None = None
     ) -> JobRecord:
-        """Set what a job is called, or when it ends to be kept."""
+        """Set the name or the expiry time of a job."""
 
         def change(_session: Session, job: JobTable) -> None:
             if name is not None:
@@ -183,10 +185,10 @@ class JobQueue(Database):
         return self._change(job_id, change)
 
     def delete_job(self, job_id: str) -> None:
-        """Forget a job and its rows; that it was deleted is known until that is forgotten, too.
+        """Delete a job and its rows; the deletion stays recorded until it is forgotten.
 
         Raises:
-            NoSuchJobError: where there is none.
+            NoSuchJobError: If there is no such job.
         """
         with self._writing() as session:
             number = found_job(session, job_id, lock=True).number
@@ -196,14 +198,14 @@ class JobQueue(Database):
             session.add(DeletedJobTable(id=job_id, deleted_at=datetime.now(UTC)))
 
     def deleted_jobs(self) -> list[tuple[str, datetime]]:
-        """Give the ids of jobs that were deleted, and when; the first that was comes first."""
+        """Return the ids of deleted jobs and when they were deleted, earliest first."""
         query = select(DeletedJobTable.id, DeletedJobTable.deleted_at)
         with self._reading() as session:
-            found = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
-        return [(job_id, deleted_at) for job_id, deleted_at in found]
+            rows = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
+        return [(job_id, deleted_at) for job_id, deleted_at in rows]
 
     def forget_deleted(self, job_id: str) -> None:
-        """Forget that a job was deleted: nothing is left of it."""
+        """Forget the record of a deletion: nothing is left of the job."""
         with self._writing() as session:
             session.execute(delete(DeletedJobTable).where(DeletedJobTable.id == job_id))
 
@@ -216,7 +218,7 @@ class JobQueue(Database):
             return kept_job(job)
 
     def note_job(self, job_id: str, text: str) -> None:
-        """Add to what the user of a job is told."""
+        """Add a warning to a job."""
 
         def change(_session: Session, job: JobTable) -> None:
             add_notes(job, [text])
@@ -224,12 +226,12 @@ class JobQueue(Database):
         self._change(job_id, change)
 
     def held(self, owner: str) -> UserUsage:
-        """Give how much a user has."""
+        """Return the usage of a user."""
         with self._reading() as session:
-            return _held(session, owner)
+            return _usage_of(session, owner)
 
     def past_jobs(self, last: int) -> list[PastJob]:
-        """Give what the last jobs took that were done and predicted."""
+        """Return the durations of the last finished jobs that had a prediction."""
         query = (
             select(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.busy_s)
             .where(JobTable.phase == "COMPLETED", JobTable.predicted.is_not(None))
@@ -250,26 +252,26 @@ class JobQueue(Database):
             ]
 
     def expired_jobs(self) -> list[str]:
-        """Give the ids of jobs whose time has come."""
+        """Return the ids of expired jobs."""
         query = select(JobTable.id).where(JobTable.expires_at <= datetime.now(UTC))
         with self._reading() as session:
             return list(session.scalars(query))
 
     def job_state(self, job_id: str) -> tuple[Phase, int]:
-        """Give the phase of a job and how often it has changed.
+        """Return the phase of a job and its number of changes.
 
         Raises:
-            NoSuchJobError: where there is none.
+            NoSuchJobError: If there is no such job.
         """
         query = select(JobTable.phase, JobTable.changes).where(JobTable.id == asked(job_id))
         with self._reading() as session:
-            found = session.execute(query).one_or_none()
-        if found is None:
+            row = session.execute(query).one_or_none()
+        if row is None:
             raise unknown_job(job_id)
-        return found[0], found[1]
+        return row[0], row[1]
 
 
-def _held(session: Session, owner: str) -> UserUsage:
+def _usage_of(session: Session, owner: str) -> UserUsage:
     active = JobTable.phase.in_(ACTIVE)
     mine = JobTable.owner == owner
     jobs, rows = session.execute(

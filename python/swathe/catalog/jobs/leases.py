@@ -1,8 +1,7 @@
-"""Who works on what: rows are given to runners in chunks, by position.
+"""Leases: rows are leased to runners in chunks, by position.
 
-A chunk is a row of its own while a runner has it, and is gone when it is done, in the transaction
-that marks its rows: so whoever dies, what a runner had is either done, or still there to be given
-to another.
+A leased chunk has a row of its own. The transaction that marks its job rows also deletes that row.
+So if a runner dies, its work is either done or still there for another runner.
 """
 
 from __future__ import annotations
@@ -36,60 +35,61 @@ log = logging.getLogger(__name__)
 
 LARGEST_CHUNK = 5_000
 DEADLY = 2
-"""A chunk is divided when so many runners have died while they had it."""
+"""Deaths of runners after which a chunk is divided."""
 DEATHS = 3
-"""A single row is an error when so many have: the last two times nothing else was under way."""
+"""Deaths of runners after which a single row is an error; the last two times nothing else was
+running."""
 PARTS = 32
-"""Into so many a chunk is divided: the row to blame is soon alone."""
+"""Parts of a divided chunk: the deadly row is soon alone."""
 
 
 class Chunks(Database):
-    """What runners have taken."""
+    """Chunks leased to runners."""
 
     def take_chunk(
         self, runner: str, lease_s: float, size: Callable[[JobRecord, bool], int]
     ) -> Chunk | None:
-        """Give a runner something to do, if there is.
+        """Lease a chunk to a runner; `None` if there is no work.
 
-        It is of the user who was served longest ago, and of the job of theirs that was. `size`
-        tells how many rows a chunk of a job has about, and of its results if so. An object is
-        not divided over chunks unless it has more than LARGEST_CHUNK rows.
+        The user who was served longest ago comes first, then that user's job that was. `size`
+        returns the approximate number of rows of a job's chunk, or of a chunk of combined results.
+        An object is not divided over chunks unless it has more than LARGEST_CHUNK rows.
         """
         lease_until = datetime.now(UTC) + timedelta(seconds=lease_s)
         with self._reading() as session:
-            # Most of the time there is nothing, and others want to write.
+            # Usually there is no work, and others want to write.
             if not _in_turn(session):
                 return None
         with self._writing() as session:
             for number in _in_turn(session):
                 try:
                     with session.begin_nested():
-                        chunk = _taken(session, number, runner, lease_until, size)
+                        chunk = _lease_chunk(session, number, runner, lease_until, size)
                 except DBAPIError as error:
                     if may_pass(error) or remedy(error) is not None:
                         raise
-                    _give_up(session, number, self._told(error.orig or error))
-                except CatalogError as error:  # it is damaged; those behind it get their turn
+                    _give_up(session, number, self._message_of(error.orig or error))
+                except CatalogError as error:  # the job is damaged; others must still be served
                     _give_up(session, number, str(error))
-                except Exception as error:  # it makes no sense to us: its fault or ours
-                    log.exception("job %d: nothing of it can be given out", number)
-                    told = f"nothing of it can be given out: {type(error).__name__}: {error}"
-                    _give_up(session, number, told)
+                except Exception as error:  # the job cannot be understood: its error or a bug
+                    log.exception("job %d: its rows cannot be leased", number)
+                    reason = f"its rows cannot be leased: {type(error).__name__}: {error}"
+                    _give_up(session, number, reason)
                 else:
                     if chunk is not None:
                         return chunk
         return None
 
     def finish_chunk(self, chunk: Chunk, done: ChunkResult) -> JobRecord | None:
-        """Mark rows as done, and give back those that are not.
+        """Mark rows as finished, and return the others to the queue.
 
-        Gives the job as it is then, or nothing where the chunk is no longer this runner's: then
+        Returns the updated job; `None` if the chunk is no longer leased to this runner: then
         nothing is marked.
         """
         with self._writing() as session:
             job = session.get(JobTable, chunk.job.number, with_for_update=True)
-            taken = session.get(JobChunkTable, (chunk.job.number, chunk.first))
-            if job is None or taken is None or taken.runner != chunk.runner:
+            lease = session.get(JobChunkTable, (chunk.job.number, chunk.first))
+            if job is None or lease is None or lease.runner != chunk.runner:
                 return None
             _mark(session, job, RowTable.of(done.rows))
             job.busy_s += done.seconds
@@ -97,9 +97,9 @@ class Chunks(Database):
             job.requests += done.requests
             add_notes(job, done.notes)
             if done.complete:
-                session.delete(taken)
+                session.delete(lease)
             else:
-                _release(taken)
+                _release(lease)
             session.flush()
             if done.failure is not None:
                 fail(job, done.failure)
@@ -109,9 +109,9 @@ class Chunks(Database):
             return kept_job(job)
 
     def give_up(self, chunk: Chunk, reason: str) -> None:
-        """End a job of which something cannot be read or kept, and give back a chunk of it.
+        """End a job whose rows cannot be read or saved, and return a chunk of it.
 
-        What is done of it stays. Nothing of it is read for that.
+        Finished rows stay. The job's rows are not read.
         """
         with self._writing() as session:
             _give_up(session, chunk.job.number, reason)
@@ -127,7 +127,7 @@ class Chunks(Database):
             )
 
     def renew_leases(self, runner: str, lease_s: float) -> None:
-        """Say that a runner is alive."""
+        """Renew the leases of a runner."""
         until = datetime.now(UTC) + timedelta(seconds=lease_s)
         with self._writing() as session:
             session.execute(
@@ -137,23 +137,23 @@ class Chunks(Database):
             )
 
     def free_chunks(self, is_dead: Callable[[str], bool], *, blames: bool = False) -> int:
-        """Take chunks from runners that are dead, or have not said for too long that they live.
+        """Take back the chunks of runners that are dead or whose lease has expired.
 
         Args:
-            is_dead: whether a runner is known to be dead.
-            blames: whether its rows may be what it died of: they are cut by the runner itself. Then
-                a chunk that has seen DEADLY runners die is divided, and a row that has seen DEATHS
-                is an error.
+            is_dead: returns whether a runner is known to be dead.
+            blames: whether the rows may have killed the runner, because it cuts them itself. Then a
+                chunk that DEADLY runners died of is divided, and a row that DEATHS died of is an
+                error.
 
         Returns:
-            How many chunks were taken back.
+            Number of chunks taken back.
         """
         now = datetime.now(UTC)
-        taken = select(JobChunkTable).where(JobChunkTable.state == "taken")
+        leases = select(JobChunkTable).where(JobChunkTable.state == "taken")
         with self._reading() as session:
             chunks = [
                 (chunk.job, chunk.first, chunk.runner, is_dead(chunk.runner or ""))
-                for chunk in session.scalars(taken)
+                for chunk in session.scalars(leases)
                 if chunk.lease_until is None
                 or chunk.lease_until < now
                 or is_dead(chunk.runner or "")
@@ -161,7 +161,7 @@ class Chunks(Database):
         return sum(self._free(*chunk, blames) for chunk in chunks)
 
     def _free(self, number: int, first: int, runner: str | None, dead: bool, blames: bool) -> bool:
-        """Take back one chunk, if it is still that runner's."""
+        """Take back one chunk, if that runner still has it."""
         with self._writing() as session:
             job = session.get(JobTable, number, with_for_update=True)
             chunk = session.get(JobChunkTable, (number, first), with_for_update=True)
@@ -175,39 +175,39 @@ class Chunks(Database):
             return True
 
     def chunk_rows(self, chunk: Chunk) -> RowTable:
-        """Give the rows of a chunk that are still to do."""
+        """Return the unfinished rows of a chunk."""
         with self._reading() as session:
-            # Of those tried again, few may wait among many that are done.
+            # In a retry, few waiting rows may lie between many finished ones.
             parts = parts_between(session, chunk.job.number, chunk.first, chunk.last)
             return RowTable.joined([part.take(part.has("waiting")) for part in parts])
 
 
-def _taken(
+def _lease_chunk(
     session: Session,
     number: int,
     runner: str,
     lease_until: datetime,
     size: Callable[[JobRecord, bool], int],
 ) -> Chunk | None:
-    """Take something of a job for a runner, if there is."""
+    """Lease a chunk of a job to a runner; `None` if there is none."""
     now = datetime.now(UTC)
     job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
     if job is None or job.phase not in ("QUEUED", "EXECUTING"):
         return None
-    taken = _free_chunk(session, job) or _next_chunk(session, job, size)
-    if taken is None:
+    lease = _free_chunk(session, job) or _next_chunk(session, job, size)
+    if lease is None:
         return None
-    taken.state, taken.runner, taken.lease_until = "taken", runner, lease_until
+    lease.state, lease.runner, lease.lease_until = "taken", runner, lease_until
     if job.phase == "QUEUED":
         job.phase, job.changes = "EXECUTING", job.changes + 1
         job.started_at = job.started_at or now
     job.served_at = now
     session.flush()
-    return Chunk(kept_job(job), taken.first, taken.last, runner, taken.deaths)
+    return Chunk(kept_job(job), lease.first, lease.last, runner, lease.deaths)
 
 
 def _give_up(session: Session, number: int, reason: str) -> None:
-    """End a job for a reason, without reading it; one that has ended stays as it is."""
+    """End a job with a reason, without reading it; one that has ended is unchanged."""
     session.execute(
         update(JobTable)
         .where(JobTable.number == number, JobTable.phase.in_(ACTIVE))
@@ -222,7 +222,7 @@ def _give_up(session: Session, number: int, reason: str) -> None:
 
 
 def _in_turn(session: Session) -> list[int]:
-    """Give the jobs that may have something to do, in the order they are to be served."""
+    """Return the jobs that may have work, in the order of service."""
     active = session.execute(
         select(JobTable.number, JobTable.owner, JobTable.served_at).where(
             JobTable.phase.in_(("QUEUED", "EXECUTING"))
@@ -237,7 +237,7 @@ def _in_turn(session: Session) -> list[int]:
     ).all()
     never = datetime.min.replace(tzinfo=UTC)
     users = {owner: at or never for owner, at in served}
-    # Of a job deleted meanwhile the owner may be gone.
+    # The owner of a job deleted meanwhile may be missing.
     turns = [
         (users.get(owner, never), served_at or never, number) for number, owner, served_at in active
     ]
@@ -253,7 +253,7 @@ def _chunks(job: JobTable, *states: ChunkState) -> Any:
 
 
 def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
-    """Give one that was given back; of results only when all that goes into them is done."""
+    """Return a chunk that was given back; combined results only once their inputs are finished."""
     chunk = session.scalars(_chunks(job, "free").limit(1)).one_or_none()
     if chunk is not None and chunk.first >= job.inputs and not _inputs_done(session, job):
         return None
@@ -263,7 +263,7 @@ def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
 def _next_chunk(
     session: Session, job: JobTable, size: Callable[[JobRecord, bool], int]
 ) -> JobChunkTable | None:
-    """Give the next rows that were never given out."""
+    """Return the next rows that were never leased."""
     first = job.cursor
     if first >= job.rows:
         return None
@@ -271,8 +271,8 @@ def _next_chunk(
     if of_results and not _inputs_done(session, job):
         return None
     end = job.rows if of_results else job.inputs
-    wanted = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
-    last = min(first + wanted, end) - 1
+    row_count = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
+    last = min(first + row_count, end) - 1
     if not of_results:
         last = end_of_object(session, job.number, last, min(first + LARGEST_CHUNK, end) - 1)
     chunk = JobChunkTable(job=job.number, first=first, last=last)
@@ -291,13 +291,13 @@ def _release(chunk: JobChunkTable) -> None:
 
 
 def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
-    """Divide a chunk that runners died of; of a single row this makes an error."""
+    """Divide a chunk that runners died of; a single row becomes an error."""
     first, last = chunk.first, chunk.last
     if first < last:
         chunks = min(PARTS, last - first + 1)
         starts = [first + (last - first + 1) * part // chunks for part in range(chunks)]
         ends = [*(start - 1 for start in starts[1:]), last]
-        # They are divided again after one more; a row that is alone has two more.
+        # Parts are divided after one more death; a single row fails after two more.
         chunk.last, chunk.deaths = ends[0], DEADLY - 1
         for start, end in zip(starts[1:], ends[1:], strict=True):
             session.add(
@@ -326,12 +326,12 @@ def _mark(session: Session, job: JobTable, rows: RowTable) -> None:
     job.no_overlap += counts["no-overlap"]
     job.missing += counts["missing"]
     job.error += counts["error"]
-    # What goes into other results is not kept.
+    # Inputs of combined results are not stored.
     job.bytes += int(rows.bytes[rows.result < 0].sum())
 
 
 def end_if_done(session: Session, job: JobTable) -> None:
-    """End a job of which nothing is left to do."""
+    """End a job without remaining work."""
     session.flush()
     if job.phase not in ("QUEUED", "EXECUTING") or job.cursor < job.rows:
         return
@@ -340,4 +340,4 @@ def end_if_done(session: Session, job: JobTable) -> None:
     job.phase, job.ended_at = "COMPLETED", datetime.now(UTC)
     if job.ok == 0 and job.error + job.missing > 0:
         first = rows_with_status(session, job.number, FAILED)[0].reason
-        job.phase, job.failure = "ERROR", f"no row could be done; the first: {first}"
+        job.phase, job.failure = "ERROR", f"no row succeeded; the first error: {first}"

@@ -1,4 +1,4 @@
-"""Jobs, from the database and back."""
+"""Mapping of jobs to and from the database."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NOTES_KEPT = 50
 
 
 def found_job(session: Session, job_id: str, lock: bool = False) -> JobTable:
-    """Give a job to read, or with `lock` to change.
+    """Return a job for reading, or with `lock` for changes.
 
     Raises:
-        NoSuchJobError: where there is none.
+        NoSuchJobError: If there is no such job.
     """
     query = select(JobTable).where(JobTable.id == asked(job_id))
     job = session.scalars(query.with_for_update() if lock else query).one_or_none()
@@ -32,24 +32,24 @@ def found_job(session: Session, job_id: str, lock: bool = False) -> JobTable:
 
 
 def asked(job_id: str) -> str:
-    """Give an id as a database takes it, or one that no job has."""
+    """Return an id that the database accepts; an invalid one becomes an id that no job has."""
     return job_id if plain_text(job_id, len(job_id)) == job_id else ""
 
 
 def unknown_job(job_id: str) -> NoSuchJobError:
-    """Say that there is no such job."""
+    """Return the error for an unknown job."""
     return NoSuchJobError(f"there is no job {job_id[:50]!r}; it may have expired")
 
 
 def add_notes(job: JobTable, notes: Sequence[str]) -> None:
-    """Add to what the user is told, each thing once."""
-    told = [plain_text(note, LONGEST_REASON) for note in notes]
-    # Another list: the database is not told of changes within one.
-    job.notes = list(dict.fromkeys([*job.notes, *told]))[:NOTES_KEPT]
+    """Add warnings to a job, each once."""
+    texts = [plain_text(note, LONGEST_REASON) for note in notes]
+    # A new list: the database does not notice changes within one.
+    job.notes = list(dict.fromkeys([*job.notes, *texts]))[:NOTES_KEPT]
 
 
 def fail(job: JobTable, reason: str) -> None:
-    """End a job for a reason; one that has ended stays as it is."""
+    """End a job with a reason; one that has ended is unchanged."""
     if job.phase in ACTIVE:
         job.phase, job.ended_at = "ERROR", datetime.now(UTC)
         job.failure = plain_text(reason, LONGEST_REASON)
@@ -77,11 +77,11 @@ PLAIN = (
     "notes",
     "changes",
 )
-"""What a job has under the same name in the database."""
+"""Columns with the same name in a job and in the database."""
 
 
 def job_values(job: JobRecord) -> dict[str, Any]:
-    """Give a new job as the database keeps it."""
+    """Return the database values of a new job."""
     values = {name: getattr(job, name) for name in PLAIN}
     for name, status in zip(COUNTED, STATUSES, strict=True):
         values[name] = job.counts[status]
@@ -96,7 +96,7 @@ def job_values(job: JobRecord) -> dict[str, Any]:
 
 
 def kept_job(job: JobTable) -> JobRecord:
-    """Give a job as a plain value."""
+    """Return a job as a plain value."""
     return JobRecord(
         number=job.number,
         counts={status: getattr(job, name) for name, status in zip(COUNTED, STATUSES, strict=True)},

@@ -1,4 +1,4 @@
-"""Failed rows that are tried again."""
+"""Retry of failed rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ BRIEF = [
     ("status", np.uint8),
     ("bytes", np.int64),
 ]
-"""What is kept of each row in memory: it may be all of the job."""
+"""Columns of each row held in memory: there may be as many as the job has rows."""
 
 
 def retry(session: Session, job: JobTable) -> None:
-    """Make failed rows, of which a second try may come out otherwise, wait again."""
+    """Reset failed rows to waiting if a retry may succeed."""
     failed = all_with_status(session, job.number, *FAILED)
-    # What the list itself had wrong stays wrong.
-    again = _brief(rows.take(rows.placed | rows.in_sky) for rows in failed)
+    # Errors in the list itself stay.
+    again = _brief_columns(rows.take(rows.placed | rows.in_sky) for rows in failed)
     again = np.concatenate([again, _results_of(session, job, again)])
     if not len(again):
         return
@@ -42,36 +42,37 @@ def retry(session: Session, job: JobTable) -> None:
     job.bytes -= int(again["bytes"][again["result"] < 0].sum())
     positions = np.sort(again["position"])
     let_wait(session, job.number, positions)
-    given = positions[positions < job.cursor]
-    for first, last in _stretches(session, job, given):
+    leased = positions[positions < job.cursor]
+    for first, last in _stretches(session, job, leased):
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
 
 
-def _brief(parts: Iterator[RowTable]) -> NDArray[Any]:
-    """Give what is needed of rows."""
-    found = [np.empty(0, BRIEF)]
+def _brief_columns(parts: Iterator[RowTable]) -> NDArray[Any]:
+    """Return the needed columns of rows."""
+    columns = [np.empty(0, BRIEF)]
     for rows in parts:
         brief = np.empty(len(rows), BRIEF)
         for name, _ in BRIEF:
             brief[name] = getattr(rows, name)
-        found.append(brief)
-    return np.concatenate(found)
+        columns.append(brief)
+    return np.concatenate(columns)
 
 
 def _results_of(session: Session, job: JobTable, again: NDArray[Any]) -> NDArray[Any]:
-    """Give the results that rows go into, of those that do not wait and are not among the rows."""
-    # They are the last, in either order: their numbers are their positions.
+    """Return the combined results of rows that must be made again and are not among the rows."""
+    # They are the last rows, in either order: their numbers are their positions.
     into = np.setdiff1d(again["result"][again["result"] >= 0], again["position"])
-    made = parts_at(session, job.number, into)
-    return _brief(rows.take(~rows.has("waiting")) for rows in made)
+    parts = parts_at(session, job.number, into)
+    return _brief_columns(rows.take(~rows.has("waiting")) for rows in parts)
 
 
 def _stretches(
     session: Session, job: JobTable, positions: NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
-    """Give few stretches that hold all positions, which ascend, but for those in a chunk.
+    """Yield few intervals that cover all ascending positions, except those in a chunk.
 
-    None holds more than so many of them, or reaches over a chunk or the first result.
+    An interval covers a limited number of positions, and does not reach over a chunk or the first
+    combined result.
     """
     chunks = session.execute(
         select(JobChunkTable.first, JobChunkTable.last)

@@ -1,6 +1,6 @@
-"""Rows of a job by columns: as an object each of 100,000 would take as long as cutting it does.
+"""Rows of a job in columns: 100,000 row objects would take as long as cutting them.
 
-A `RowTable` is also a sequence of `RowRecord`, for whoever looks at few.
+A `RowTable` is also a sequence of `RowRecord`, for code that reads few rows.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CODES = {status: code for code, status in enumerate(STATUSES)}
-"""How a status is written in a column."""
+"""Code of each status in a column."""
 DIGEST_BYTES = 32
 DIGEST_DIGITS = 2 * DIGEST_BYTES
 
 
 @dataclass(frozen=True, eq=False)
 class DictColumn(Generic[T]):
-    """A column that has few distinct values, and the number of that of each row."""
+    """A column with few distinct values: the values, and for each row the index of its value."""
 
     values: list[T]
     codes: NDArray[np.int32]
 
     @classmethod
     def of(cls, column: Iterable[T]) -> Self:
-        """Take a column."""
+        """Encode a column."""
         numbers: dict[T, int] = {}
         codes = [numbers.setdefault(value, len(numbers)) for value in column]
         return cls(list(numbers), np.array(codes, np.int32))
 
     @classmethod
     def same(cls, value: T, count: int) -> Self:
-        """Give a column of one value."""
+        """Return a column with the same value in each row."""
         return cls([value], np.zeros(count, np.int32))
 
     @classmethod
     def joined(cls, parts: Sequence[DictColumn[T]]) -> Self:
-        """Give one column after the other."""
+        """Concatenate columns."""
         numbers: dict[T, int] = {}
         codes = []
         for part in parts:
@@ -57,13 +57,13 @@ class DictColumn(Generic[T]):
         return cls(list(numbers), np.concatenate(codes))
 
     def take(self, rows: Any) -> DictColumn[T]:
-        """Give the values of some rows, of which there are then no more than rows."""
-        taken = DictColumn(self.values, self.codes[rows])
-        # Else a few rows of each of many blocks would keep the values of all of them.
-        return taken.few() if len(taken.values) > len(taken) else taken
+        """Return some rows, with no more values than rows."""
+        column = DictColumn(self.values, self.codes[rows])
+        # Otherwise a few rows of each of many blocks would keep all their values in memory.
+        return column.few() if len(column.values) > len(column) else column
 
     def few(self) -> DictColumn[T]:
-        """Give the same column, without values that no row has."""
+        """Return the same column without unused values."""
         used, codes = np.unique(self.codes, return_inverse=True)
         return DictColumn([self.values[code] for code in used.tolist()], codes.astype(np.int32))
 
@@ -72,7 +72,7 @@ class DictColumn(Generic[T]):
         return DictColumn, (few.values, few.codes)
 
     def list(self) -> list[T]:
-        """Give the value of each row."""
+        """Return the value of each row."""
         return [self.values[code] for code in self.codes.tolist()]
 
     def __len__(self) -> int:
@@ -81,14 +81,14 @@ class DictColumn(Generic[T]):
 
 @dataclass(eq=False, kw_only=True)
 class RowTable(Sequence[RowRecord]):
-    """Rows of a job; the columns are those of `RowRecord`, where they are not told here.
+    """Rows of a job; the columns are those of `RowRecord` unless listed here.
 
     Attributes:
-        result: -1 of rows that go into no other.
-        box: `(n, 4)`; what it holds counts where `placed` is.
-        sky: `(n, 3)`; NaN where there is none.
-        status: the place of each in STATUSES.
-        sha256: `(n, 32)` bytes; zeros where there is none.
+        result: index of the combined result; -1 if the row belongs to none.
+        box: `(n, 4)`; valid if `placed` is true.
+        sky: `(n, 3)`; NaN if there is none.
+        status: index in STATUSES.
+        sha256: `(n, 32)` bytes; zeros if there is none.
     """
 
     number: NDArray[np.int64]
@@ -110,12 +110,12 @@ class RowTable(Sequence[RowRecord]):
 
     @classmethod
     def of(cls, rows: Sequence[RowRecord]) -> RowTable:
-        """Give rows by columns."""
+        """Return rows as columns."""
         if isinstance(rows, RowTable):
             return rows
         names, count = RowRecord._fields, len(rows)
-        given: Any = dict(zip(names, zip(*rows, strict=True), strict=True)) if count else {}
-        column = {name: given.get(name, ()) for name in names}
+        columns: Any = dict(zip(names, zip(*rows, strict=True), strict=True)) if count else {}
+        column = {name: columns.get(name, ()) for name in names}
         nowhere = (np.nan,) * 3
         return cls(
             number=np.array(column["number"], np.int64),
@@ -138,7 +138,7 @@ class RowTable(Sequence[RowRecord]):
 
     @classmethod
     def joined(cls, parts: Sequence[RowTable]) -> RowTable:
-        """Give some rows after the others."""
+        """Concatenate tables."""
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
             return parts[0] if parts else cls.of([])
@@ -154,12 +154,12 @@ class RowTable(Sequence[RowRecord]):
         return cls(**columns)
 
     def take(self, rows: Any) -> RowTable:
-        """Give rows by a slice, their places in this, or a mask."""
+        """Return rows by a slice, positions in this table, or a mask."""
         if not isinstance(rows, slice):
             rows = np.asarray(rows, None if len(rows) else np.int64)
             if rows.dtype == bool:
                 rows = np.flatnonzero(rows)
-            wanted = rows.tolist()
+            positions = rows.tolist()
         columns: dict[str, Any] = {}
         for field in fields(self):
             column: Any = getattr(self, field.name)
@@ -168,7 +168,7 @@ class RowTable(Sequence[RowRecord]):
             elif not isinstance(column, list) or isinstance(rows, slice):
                 columns[field.name] = column[rows]
             else:
-                columns[field.name] = [column[row] for row in wanted]
+                columns[field.name] = [column[row] for row in positions]
         return RowTable(**columns)
 
     def ended(
@@ -180,7 +180,7 @@ class RowTable(Sequence[RowRecord]):
         version: DictColumn[str] | None = None,
         sha256: NDArray[np.uint8] | None = None,
     ) -> RowTable:
-        """Give the same rows with what became of them."""
+        """Return the same rows with their results."""
         count = len(self)
         return replace(
             self,
@@ -193,18 +193,18 @@ class RowTable(Sequence[RowRecord]):
 
     @property
     def in_sky(self) -> NDArray[np.bool_]:
-        """Which are places in the sky."""
+        """Mask of rows given by sky position."""
         return ~np.isnan(self.sky[:, 0])
 
     def counts(self) -> dict[RowStatus, int]:
-        """Give how many have each status."""
-        found = np.bincount(self.status, minlength=len(STATUSES)).tolist()
-        return dict(zip(STATUSES, found, strict=True))
+        """Return the number of rows per status."""
+        per_code = np.bincount(self.status, minlength=len(STATUSES)).tolist()
+        return dict(zip(STATUSES, per_code, strict=True))
 
     def has(self, *statuses: RowStatus) -> NDArray[np.bool_]:
-        """Tell which have one of some statuses."""
-        found: NDArray[np.bool_] = np.isin(self.status, [CODES[status] for status in statuses])
-        return found
+        """Return the mask of rows with one of some statuses."""
+        mask: NDArray[np.bool_] = np.isin(self.status, [CODES[status] for status in statuses])
+        return mask
 
     def __len__(self) -> int:
         return len(self.number)
@@ -256,16 +256,16 @@ class RowTable(Sequence[RowRecord]):
 
 
 def digests(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Give SHA-256 as bytes, of hexadecimal digits or nothing."""
+    """Return SHA-256 values as bytes, from hexadecimal text; empty text gives zeros."""
     zeros = "0" * DIGEST_DIGITS
-    told = bytes.fromhex("".join([text or zeros for text in texts]))
-    return np.frombuffer(told, np.uint8).reshape(len(texts), DIGEST_BYTES)
+    content = bytes.fromhex("".join([text or zeros for text in texts]))
+    return np.frombuffer(content, np.uint8).reshape(len(texts), DIGEST_BYTES)
 
 
 def hexadecimal(sha256: NDArray[np.uint8]) -> list[str]:
-    """Give SHA-256 in hexadecimal digits; nothing where there is none."""
+    """Return SHA-256 values as hexadecimal text; empty if there is none."""
     text = sha256.tobytes().hex()
-    found = [text[at : at + DIGEST_DIGITS] for at in range(0, len(text), DIGEST_DIGITS)]
+    digits = [text[at : at + DIGEST_DIGITS] for at in range(0, len(text), DIGEST_DIGITS)]
     for row in np.flatnonzero(~np.any(sha256, axis=1)).tolist():
-        found[row] = ""
-    return found
+        digits[row] = ""
+    return digits

@@ -1,5 +1,5 @@
-"""How the database came to its present shape: one module in `versions` for each step.
+"""Migrations of the database: one module per step in `versions`.
 
-A step stands for itself, without the tables of today's code, and is never changed once released.
-Its revision goes to the end of `swathe.catalog.tables.REVISIONS`.
+A step is complete in itself, independent of today's tables, and never changed once released. Its
+revision is appended to `swathe.catalog.tables.REVISIONS`.
 """

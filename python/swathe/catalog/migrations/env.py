@@ -1,4 +1,4 @@
-"""What Alembic runs: the steps still to do, in the transaction of the connection given."""
+"""Entry point of Alembic: the remaining steps, in the transaction of the connection."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""What the catalogue holds, as plain values."""
+"""Records of the catalogue as plain values."""

@@ -1,4 +1,4 @@
-"""Checks of values before they go into the catalogue."""
+"""Checks of values before they are stored in the catalogue."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 
 def finite(value: float) -> float:
-    """Give a number as one of Python: drivers take those of NumPy for blobs.
+    """Return a number as a Python number: database drivers store NumPy numbers as blobs.
 
     Raises:
-        ValueError: where it is infinite or no number, which databases treat each in its own way.
+        ValueError: If it is infinite or NaN: databases differ on these.
     """
     number = float(value)
     if not math.isfinite(number):
@@ -18,10 +18,10 @@ def finite(value: float) -> float:
 
 
 def count(value: int) -> int:
-    """Give a count as a number of Python.
+    """Return a count as a Python integer.
 
     Raises:
-        ValueError: where it is negative, or no database can hold it.
+        ValueError: If it is negative, or too large for a database.
     """
     number = int(value)
     if not 0 <= number < 1 << 63:
@@ -30,7 +30,7 @@ def count(value: int) -> int:
 
 
 def plain_text(text: str, longest: int) -> str:
-    """Give a text that every database takes: without nulls and halves of characters."""
+    """Return a text that every database accepts: without nulls and lone surrogates."""
     if text.isascii() and "\0" not in text:
         return text[:longest]
     return text.replace("\0", "").encode("utf-8", "backslashreplace").decode()[:longest]

@@ -1,4 +1,4 @@
-"""What the catalogue keeps of datasets, as plain values."""
+"""Records of datasets as plain values."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 State = Literal["ok", "damaged", "failed", "vanished", "stale"]
-"""Of a replica: catalogued; no FITS file, or a broken one; could not be read or written, which may
-pass; no longer there; a copy of what the object was before."""
+"""State of a replica: catalogued; not a FITS file or a broken one; could not be read or written,
+perhaps temporarily; no longer there; a copy of an earlier version of the object."""
 CALIBRATED = 2
-"""Calibration level of what is not said to be of another."""
+"""Default calibration level."""
 CALIB_LEVELS = range(5)
-"""ObsCore 1.1, 4.1: 0 as the instrument gave it, 1 in a standard format, 2 calibrated, 3 made of
-several, 4 the result of an analysis."""
+"""ObsCore 1.1, 4.1: 0 raw instrument data, 1 in a standard format, 2 calibrated, 3 combined from
+several, 4 result of an analysis."""
 ORDER = 29
-"""Of the HEALPix cells that footprints are ranges of: the finest that 64 bits hold."""
+"""Order of the HEALPix cells of footprints: the finest that 64 bits hold."""
 ALL_CELLS = 12 * 4**ORDER
 LEVELS = range(0, 33, 2)
 """Ranges of one level are at most `4 ** level` cells long; the whole sky is 12 * 4 ** 29."""
@@ -28,16 +28,16 @@ class Dataset:
     """A named collection of objects.
 
     Attributes:
-        name: letters, digits, `_`, `.` and `-`, as of stores.
+        name: letters, digits, `_`, `.` and `-`, as for stores.
         store: name of the store it was found in.
-        prefix: the folder there, without a slash at the end; empty for all of the store.
-        pattern: of the names taken, as a shell's; `None` for all.
-        calib_level: how far its images are calibrated, see `CALIB_LEVELS`.
-        added_at: when it was added, UTC.
-        synced_at: when all of it was last seen; `None` while the first scan is not done.
-        objects: how many objects are catalogued.
-        granules: how many images they hold.
-        states: how many replicas there are of each state, by store.
+        prefix: folder in the store, without a final slash; empty for the whole store.
+        pattern: shell pattern of the file names; `None` for all.
+        calib_level: calibration level of its images, see `CALIB_LEVELS`.
+        added_at: time it was added, UTC.
+        synced_at: end of the last complete scan; `None` while the first one is unfinished.
+        objects: number of catalogued objects.
+        granules: number of their images.
+        states: number of replicas per state, by store.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Replica:
     """A copy of an object.
 
     Attributes:
-        object_path: its path in the first store of the dataset.
-        path: its path in this store.
-        size: bytes, where known.
-        modified: what the listing says of the time, or its ETag.
-        version: the engine's; `None` where it was never read.
+        object_path: path of the object in the first store of the dataset.
+        path: path in this store.
+        size: size in bytes, if known.
+        modified: time as text in the listing, or the ETag.
+        version: version as the engine states it; `None` if it was never read.
         state: see `State`.
         reason: why it is damaged or failed.
     """
@@ -77,17 +77,17 @@ class Replica:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Which part of the sky an image covers, ICRS.
+    """Part of the sky that an image covers, ICRS.
 
     Attributes:
         s_ra: right ascension of its centre, degrees.
         s_dec: declination of its centre, degrees.
-        s_fov: diameter of the circle around that centre which holds it, degrees.
-        s_pixel_scale: arc seconds a pixel.
+        s_fov: diameter of the circle around the centre that contains it, degrees.
+        s_pixel_scale: arc seconds per pixel.
         ranges: HEALPix cells of order 29 that it may touch, nested, `(first, last)`, last included.
-        outline: corners of the polygon it is, to a small part of a pixel: ra, dec, ra, dec, ...,
-            with great circles between; `None` where no polygon can be it.
-        wcs: cards of its WCS, where there is no outline.
+        outline: corners of its polygon, accurate to a small part of a pixel: ra, dec, ra, dec, ...,
+            joined by great circles; `None` if it is not a polygon.
+        wcs: cards of its WCS, if there is no outline.
     """
 
     s_ra: float
@@ -104,23 +104,23 @@ class Granule:
     """An image of a dataset.
 
     Attributes:
-        path: of its object, in the first store of the dataset.
+        path: path of its object, in the first store of the dataset.
         hdu: number of the HDU, from 0.
         name: its EXTNAME.
-        shape: in NumPy order.
-        t_min: when it began, MJD, UTC.
-        t_max: when it ended, MJD, UTC.
-        band: name of the filter, as the header has it.
+        shape: shape in NumPy order.
+        t_min: start of the exposure, MJD, UTC.
+        t_max: end of the exposure, MJD, UTC.
+        band: name of the filter, from the header.
         em_min: shortest wavelength, metres.
         em_max: longest wavelength, metres.
-        footprint: where in the sky it is.
-        note: why it has no footprint, where that is no matter of course.
-        facility: the telescope, as the header has it.
-        instrument: as the header has it.
-        target: what was looked at, as the header has it.
-        pol: states of polarization, by the words of ObsCore.
-        size: bytes of the object.
-        version: of the object.
+        footprint: its footprint in the sky.
+        note: why it has no footprint, if that is unexpected.
+        facility: telescope, from the header.
+        instrument: instrument, from the header.
+        target: target, from the header.
+        pol: polarization states, in the words of ObsCore.
+        size: size of the object in bytes.
+        version: version of the object.
     """
 
     path: str
@@ -144,11 +144,11 @@ class Granule:
 
 @dataclass(frozen=True)
 class Match:
-    """A granule that a search found, and where to read it.
+    """A granule that matches a search, and the copy to read.
 
     Attributes:
         dataset: name of its dataset.
-        calib_level: of its dataset.
+        calib_level: calibration level of its dataset.
         file: `STORE:path`.
         granule: the image; without the ranges of its footprint.
     """

@@ -1,4 +1,4 @@
-"""What the catalogue keeps of jobs, as plain values."""
+"""Records of jobs as plain values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "er
 
 @dataclass(frozen=True)
 class JobRecord:
-    """A job as the database has it; times are UTC.
+    """A job as stored in the database; times are UTC.
 
     Attributes:
         number: its key in the database.
-        inputs: rows before this position are cut; those from it on are made of them.
-        changes: counts up with every change of the job.
+        inputs: rows before this position are cut; rows from it on are combined results.
+        changes: counter of changes of the job.
     """
 
     number: int
@@ -53,18 +53,19 @@ class JobRecord:
 
 
 class RowRecord(NamedTuple):
-    """A row of a job: a tuple, for there are 100,000, and each is changed once.
+    """A row of a job: a tuple, because there are 100,000, and each is changed once.
 
     Attributes:
-        number: its place in the user's list, from 0.
-        position: its place in the order of work, those of one object together.
-        result: number of the row it goes into, where results are made of several.
-        name: of its file, without suffix.
+        number: position in the user's list, from 0.
+        position: position in the order of work, rows of one object together.
+        result: number of the combined result that the row belongs to.
+        name: file name, without suffix.
         hdu: number, name, or `NAME,VERSION`.
-        box: x0, y0, width, height; `None` where that is not known yet, or cannot be.
-        planes: of cubes, first and last on NAXIS3, then on the axes behind it; all on others.
-        sky: right ascension, declination and size asked for, degrees (ICRS).
-        version: of the object it was cut from.
+        box: x0, y0, width, height; `None` if not known yet or not possible.
+        planes: for cubes, first and last on NAXIS3, then on the following axes; axes not listed are
+            complete.
+        sky: requested right ascension, declination and size, degrees (ICRS).
+        version: version of the object it was cut from.
     """
 
     number: int
@@ -86,9 +87,9 @@ class RowRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of a job that a runner has taken: positions `first` to `last`, last included.
+    """Rows of a job leased to a runner: positions `first` to `last`, last included.
 
-    `deaths` are the runners that died while they had them.
+    `deaths` is the number of runners that died while they had them.
     """
 
     job: JobRecord
@@ -100,16 +101,16 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What became of a chunk, so far.
+    """Result of a chunk, so far.
 
     Attributes:
-        rows: those that are done, as they are now.
-        seconds: of work.
-        bytes_moved: that were read from stores, with so many `requests`.
-        complete: whether all rows are; else it is given back.
-        failure: why the job as a whole cannot go on.
-        from_peers: bytes that other workers gave instead of a store, and requests to them.
-        from_cache: bytes that the worker had, and in how many pieces.
+        rows: finished rows, with their new state.
+        seconds: seconds of work.
+        bytes_moved: bytes read from stores, in `requests` requests.
+        complete: whether all rows are finished; otherwise the chunk is returned.
+        failure: why the whole job cannot continue.
+        from_peers: bytes from other workers instead of a store, and requests to them.
+        from_cache: bytes from the worker's own cache, and the number of pieces.
     """
 
     rows: Sequence[RowRecord]
@@ -125,12 +126,12 @@ class ChunkResult:
 
 @dataclass(frozen=True)
 class PastJob:
-    """What a job that was done took.
+    """Durations of a finished job.
 
     Attributes:
-        rows: those that gave something.
+        rows: rows with a result.
         busy_s: seconds of work.
-        engine_s: those that were predicted for reading and cutting.
+        engine_s: predicted seconds of reading and cutting.
     """
 
     operation: str
@@ -142,7 +143,7 @@ class PastJob:
 
 @dataclass(frozen=True)
 class UserUsage:
-    """What a user has: jobs that have not ended, rows waiting in them, bytes of all results."""
+    """Usage of a user: jobs that have not ended, their waiting rows, bytes of all results."""
 
     jobs: int
     rows: int

@@ -1,4 +1,4 @@
-"""What the catalogue keeps besides stores, as plain values."""
+"""Records of measurements as plain values."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class Sample:
     """One measured request, or several that ran together.
 
     Attributes:
-        kind: what was done, as `open`, `read` or `list`.
-        bytes: how many were moved.
-        streams: how many requests ran at the time, this one counted.
-        seconds: from asking to the last byte; of several requests, from the first to the last.
-        first_byte_s: seconds from asking to the first byte, where that is known.
-        at: when it ended; any time zone.
-        source: whether a probe measured it, or it was a read that users wanted.
-        requests: how many there were, of about the same size; `bytes` is of all together.
+        kind: kind of request, such as `open`, `read` or `list`.
+        bytes: bytes moved.
+        streams: concurrent requests, this one included.
+        seconds: from the request to the last byte; for several requests, from the first to the
+            last.
+        first_byte_s: seconds from the request to the first byte, if known.
+        at: end; any time zone.
+        source: `probe`, or `read` for a user's read.
+        requests: number of requests, of about the same size; `bytes` is their sum.
     """
 
     kind: str
@@ -44,12 +45,12 @@ class Probe:
 
     Attributes:
         id: its number in the catalogue.
-        root: key of the store probed.
-        host: the machine it ran on.
-        at: when it ended, UTC.
-        parameters: what it was asked to do.
-        seconds: how long it took.
-        bytes_moved: how much it read and wrote.
+        root: key of the probed store.
+        host: machine it ran on.
+        at: end, UTC.
+        parameters: parameters of the run.
+        seconds: duration.
+        bytes_moved: bytes read and written.
     """
 
     id: int
@@ -63,15 +64,15 @@ class Probe:
 
 @dataclass(frozen=True)
 class Profile:
-    """The measured costs of a store as seen from a host.
+    """Measured costs of a store as seen from a host.
 
     Attributes:
         root: key of the store.
-        host: the machine that sees it so.
-        costs: the parameters of the cost model.
-        spread: how uncertain they are, under the same names.
-        fitted_at: when they were fitted, UTC.
-        notes: what could not be told, and what stands in its place.
+        host: machine that measured it.
+        costs: parameters of the cost model.
+        spread: their uncertainties, under the same names.
+        fitted_at: time of the fit, UTC.
+        notes: what could not be measured, and what is assumed instead.
     """
 
     root: str
@@ -84,21 +85,21 @@ class Profile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A prediction and what became of it.
+    """A prediction and its outcome.
 
     Attributes:
-        at: when the work ended; any time zone.
-        host: the machine it ran on.
-        summary: the work in a few words.
-        targets: how many were cut.
-        root: key of the store read from; empty where there were several.
+        at: end of the work; any time zone.
+        host: machine it ran on.
+        summary: description of the work in a few words.
+        targets: number of targets cut.
+        root: key of the store; empty if there were several.
         predicted_s: median of the predicted seconds.
         low_s: lower end of the predicted interval.
         high_s: upper end of the predicted interval.
-        actual_s: seconds it took.
-        predicted_bytes: bytes expected to be read.
+        actual_s: actual seconds.
+        predicted_bytes: predicted bytes to read.
         actual_bytes: bytes read.
-        predicted_requests: requests expected.
+        predicted_requests: predicted requests.
         actual_requests: requests made.
     """
 
@@ -118,5 +119,5 @@ class Outcome:
 
     @property
     def error(self) -> float | None:
-        """How far the seconds were off, relative to what the work took; `None` under NOISE_S."""
+        """Error of the predicted seconds, relative to the actual ones; `None` below NOISE_S."""
         return self.predicted_s / self.actual_s - 1 if self.actual_s >= NOISE_S else None

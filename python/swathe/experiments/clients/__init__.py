@@ -1,1 +1,1 @@
-"""What experiments run: clients in processes of their own, here and on other hosts."""
+"""Clients of experiments: processes of their own, here and on other hosts."""

@@ -1,9 +1,9 @@
-"""The clients of a ramp on one host: a process that is told what to ask, and becomes them.
+"""Clients of a ramp on one host: a process that receives an order, and splits into clients.
 
-It reads an order as a line of JSON from standard input: the schedule, the numbers of its clients,
-whether they are processes or threads, and what they ask for. When everything is imported it says
-`ready`, and is told when the first client joins; only then it splits, so that a client costs little
-memory and is there on time.
+It reads the order as a line of JSON from standard input: the schedule, the numbers of its clients,
+whether they are processes or threads, and their requests. After all imports it says `ready`, and
+receives the time at which the first client joins. Only then it splits, so that a client costs
+little memory and starts on time.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 ANSWER_S = 60.0
 FAILURE = "a request failed: "
-"""Of a client's first one, on standard error."""
+"""Prefix on standard error for the first failed request of a client."""
 
 
 @contextmanager
 def asking(work: dict[str, Any], client: int) -> Iterator[Callable[[int], int]]:
-    """Give what makes the requests of a client, each another one.
+    """Yield the function that makes a client's requests, each a different one.
 
     Args:
         work: `kind` and `what`: `cut`: object and box of each; `portal`: paths below `url`; `mix`:
-            lists of object and box, of several of which the median is taken.
-        client: its number: clients ask in an order of their own.
+            lists of object and box; of several the median is computed.
+        client: number of the client: each client has its own order of requests.
     """
     order = np.random.default_rng([work.get("seed", 0), client])
     what = work["what"]
@@ -70,7 +70,7 @@ def _cut(one: tuple[str, list[int]]) -> int:
 
 
 def _reduce(several: list[tuple[str, list[int]]]) -> int:
-    """Cut one, or take the median of several, into a file."""
+    """Make one cut, or the median of several, and write it to a file."""
     from swathe.cutting.one import cut
 
     if len(several) == 1:
@@ -90,7 +90,7 @@ def _box(given: list[int]) -> tuple[int, int, int, int]:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Read the certificates that are trusted: once for all clients, as it takes long."""
+    """Return the TLS context: loaded once for all clients, because it takes long."""
     import httpx
 
     return httpx.create_ssl_context()
@@ -102,28 +102,28 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
 
     token = os.environ.get("SWATHE_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    made = {"headers": headers, "timeout": ANSWER_S, "base_url": work["url"]}
-    with httpx.Client(verify=_trusted(), **made) as http:
+    arguments = {"headers": headers, "timeout": ANSWER_S, "base_url": work["url"]}
+    with httpx.Client(verify=_trusted(), **arguments) as http:
 
         def ask(count: int) -> int:
             answer = http.get(next_of(count))
             if answer.status_code != 200:
-                said = f"answered {answer.status_code} {answer.text[:200]!r}"
-                raise SourceError(f"{_swathe.shown(work['url'])}: {said}")
+                reason = f"answered {answer.status_code} {answer.text[:200]!r}"
+                raise SourceError(f"{_swathe.shown(work['url'])}: {reason}")
             return len(answer.content)
 
         yield ask
 
 
 def run(order: dict[str, Any], start: float) -> NDArray[Any]:
-    """Run the clients ordered, the first from a time on; gives the records of all."""
+    """Run the ordered clients, the first from `start` on; return the records of all."""
     schedule = Schedule(start, order["join_s"], start + order["length_s"], order["rate"])
     numbers: list[int] = order["clients"]
     work = order["work"]
 
     def be(number: int) -> list[tuple[Any, ...]]:
         def tell(text: str) -> None:
-            # In one piece: all clients have the same standard error.
+            # In one write: all clients share standard error.
             sys.stderr.write(f"{FAILURE}{' '.join(text.split())[:500]}\n")
             sys.stderr.flush()
 
@@ -136,19 +136,19 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
 
 
 def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
-    """Be a thread for each client."""
-    found: list[Any] = []
+    """Run each client in a thread."""
+    records: list[Any] = []
     with ThreadPoolExecutor(len(numbers)) as pool:
         begun = {number: pool.submit(be, number) for number in numbers}
     for number, one in begun.items():
         if error := one.exception():
-            raise SourceError(f"client {number + 1}: its thread ended before its time: {error}")
-        found += one.result()
-    return found
+            raise SourceError(f"client {number + 1}: its thread ended early: {error}")
+        records += one.result()
+    return records
 
 
 def _processes(be: Callable[[int], list[Any]], numbers: list[int], folder: Path) -> list[Any]:
-    """Split into a process for each client; this one has no threads."""
+    """Fork a process for each client; this process has no other threads."""
     with tempfile.TemporaryDirectory(prefix="clients-", dir=folder) as name:
         children = []
         for number in numbers:
@@ -168,14 +168,14 @@ def _processes(be: Callable[[int], list[Any]], numbers: list[int], folder: Path)
             os.waitpid(pid, 0)
         lost = [number for number in numbers if not Path(f"{name}/{number}.npy").exists()]
         if lost:
-            said = Path(f"{name}/{lost[0]}.txt")
-            why = f": {said.read_text()}" if said.exists() else ""
-            raise SourceError(f"client {lost[0] + 1}: its process ended before its time{why}")
+            error_file = Path(f"{name}/{lost[0]}.txt")
+            why = f": {error_file.read_text()}" if error_file.exists() else ""
+            raise SourceError(f"client {lost[0] + 1}: its process ended early{why}")
         return [row for number in numbers for row in np.load(f"{name}/{number}.npy").tolist()]
 
 
 def main() -> None:
-    """Do what is ordered; the records go into the file that the order names."""
+    """Execute the order; write the records to the file it names."""
     order = json.loads(sys.stdin.readline())
     take_over(order)
     portal = order["work"]["kind"] == "portal"
@@ -185,9 +185,9 @@ def main() -> None:
         importlib.import_module("swathe.cutting.one")
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    told = sys.stdin.readline()
-    if told:
-        np.save(order["records"], run(order, float(told)))
+    line = sys.stdin.readline()
+    if line:
+        np.save(order["records"], run(order, float(line)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Stores with frames, and what is cut from them."""
+"""Stores with frames, and the regions cut from them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from swathe.experiments.settings import Common
 
 ENDINGS = {"FIT": "", "GUNZIP": ".gz", "GZ": ".gz", "bz2": ".bz2"}
-"""After that of a plain frame; tile-compressed ones have theirs instead."""
+"""File name endings after that of a plain frame; tile-compressed frames have theirs instead."""
 TILED = ".fz"
 SAMPLE = "sample"
-"""How a survey made for the run is shown."""
+"""Name shown for a survey made for the run."""
 
 Box = tuple[int, int, int, int]
 
@@ -35,14 +35,14 @@ class FramesInStore:
     """A store with frames.
 
     Attributes:
-        given: as it was named: a folder, a URL, or `NAME:` of a store with a prefix.
-        shown: without secrets.
-        folder: where its files are, if they are of this machine.
-        pattern: of names of frames, without their ending.
-        suffix: of plain frames.
-        shape: of the images, `(height, width)`.
-        pixel_bytes: of them, as they are stored.
-        image_bytes: of a plain frame.
+        given: as the user named it: a folder, a URL, or `NAME:` of a store with a prefix.
+        shown: the same without secrets.
+        folder: folder of its files, if it is on this machine.
+        pattern: pattern of frame names, without their ending.
+        suffix: ending of plain frames.
+        shape: shape of the images, `(height, width)`.
+        pixel_bytes: stored bytes per pixel.
+        image_bytes: bytes of a plain frame.
     """
 
     given: str
@@ -55,11 +55,11 @@ class FramesInStore:
     image_bytes: int
 
     def frame(self, number: int, method: str = "FIT") -> str:
-        """Give the object of a frame, numbered from 1."""
+        """Return the object of a frame, numbered from 1."""
         return _object(self.given, self._name(number, method))
 
     def file(self, number: int, method: str) -> str:
-        """Give the path of a frame on this machine, for who knows no stores; else its object."""
+        """Return the local path of a frame, for clients that know no stores; else its object."""
         if self.folder is None:
             return self.frame(number, method)
         return str(self.folder / self._name(number, method))
@@ -68,15 +68,15 @@ class FramesInStore:
         return self.pattern.format(number) + self.ending(method)
 
     def ending(self, method: str) -> str:
-        """Give the end of the names of files of a method."""
+        """Return the file name ending of a method."""
         if method == "fz":
             return self.suffix + TILED
         return self.suffix + ENDINGS[method]
 
     def boxes(self, count: int, side: int, rng: np.random.Generator) -> list[Box]:
-        """Give places of squares wholly within the images, as `(x0, y0, width, height)`.
+        """Return random squares wholly within the images, as `(x0, y0, width, height)`.
 
-        What is larger than an image is as high or wide as that.
+        A side larger than the image is reduced to its height or width.
         """
         height, width = min(side, self.shape[0]), min(side, self.shape[1])
         x0 = rng.integers(self.shape[1] - width + 1, size=count)
@@ -85,11 +85,11 @@ class FramesInStore:
 
 
 def shelf(given: str, settings: Common) -> FramesInStore:
-    """Look at the first frame of a store.
+    """Inspect the first frame of a store.
 
     Raises:
-        NotFoundError, AccessError, SourceError, FormatError: where it cannot be read.
-        RegionError: where it has no image.
+        NotFoundError, AccessError, SourceError, FormatError: If it cannot be read.
+        RegionError: If it has no image.
     """
     stores = known_stores() or _swathe.Stores("[]")
     if ":" not in given and stores.locate(f"{given}:")[1] != f"{given}:":
@@ -121,23 +121,23 @@ def _object(given: str, name: str) -> str:
 
 @contextmanager
 def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[FramesInStore]]:
-    """Give the stores of an experiment; where none is named, a sample survey that is made here."""
+    """Yield the stores of an experiment; if none is named, a sample survey made here."""
     if settings.stores:
-        yield [shelf(given, settings) for given in settings.stores]
+        yield [shelf(name, settings) for name in settings.stores]
         return
     from swathe.core.sample_survey import make_sample
 
     with tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=scratch) as folder:
         make_sample(Path(folder) / "local", settings.frames, 1, settings.frames)
-        # Not by its folder, which is another one in each run: runs are compared by these names.
+        # Not its folder, which differs in each run: runs are compared by these names.
         yield [replace(shelf(f"{folder}/local", settings), shown=SAMPLE)]
 
 
 def fetch(given: str, path: Path) -> int:
-    """Copy an object as it is into a file; gives its bytes.
+    """Copy an object unchanged into a file; return its size in bytes.
 
     Raises:
-        SourceError: where it cannot be read.
+        SourceError: If it cannot be read.
     """
     source = (known_stores() or _swathe.Stores("[]")).open(given)
     block = 8 << 20
@@ -148,7 +148,7 @@ def fetch(given: str, path: Path) -> int:
 
 
 def warm_up_image(folder: Path) -> str:
-    """Make a small image, to cut from once before anything is measured; gives its path."""
+    """Write a small image for one cut before the measurement; return its path."""
     import numpy as np
     from astropy.io import fits
 
@@ -163,7 +163,7 @@ def warm_up_image(folder: Path) -> str:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Give the environment of a process that knows nothing of files and keeps no blocks."""
+    """Return the environment of a process with an empty index and no block cache."""
     return {
         **os.environ,
         "SWATHE_INDEX_DIR": str(folder),
@@ -174,9 +174,9 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def with_storages(order: dict[str, Any]) -> dict[str, Any]:
-    """Give an order with the stores of our catalogue, so that nobody must load it anew.
+    """Add this host's stores to an order, so that clients need not load the catalogue.
 
-    One that comes with those of another host keeps them.
+    An order with the stores of another host keeps them.
     """
     if "storages" in order or known_stores() is None:
         return order
@@ -184,16 +184,16 @@ def with_storages(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def take_over(order: dict[str, Any]) -> None:
-    """Use the stores that an order came with."""
+    """Use the stores of an order."""
     if "storages" in order:
         use_snapshot(StoreSnapshot(**order["storages"]))
 
 
 def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout_s: float) -> Any:
-    """Run a module in a process of its own: it is given an order as JSON, and answers in JSON.
+    """Run a module in a process of its own, with an order and an answer in JSON.
 
     Raises:
-        SourceError: with the end of what it said, where it fails.
+        SourceError: If it fails; the text has the end of its output.
     """
     import json
     import subprocess
@@ -203,7 +203,7 @@ def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout
 
     command = [sys.executable, "-m", module]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=json.dumps(with_storages(order)),
             capture_output=True,
@@ -212,11 +212,13 @@ def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired:
-        raise SourceError(f"{module}: not done after {timeout_s:.0f} s") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
-        raise SourceError(f"{module}: {said[0]}")
+        raise SourceError(
+            f"{module}: expected an answer within {timeout_s:.0f} s, found none"
+        ) from None
+    if process.returncode:
+        last_line = process.stderr.strip().splitlines()[-1:] or [f"ended with {process.returncode}"]
+        raise SourceError(f"{module}: {last_line[0]}")
     try:
-        return json.loads(done.stdout)
+        return json.loads(process.stdout)
     except ValueError:
-        raise SourceError(f"{module}: its answer is no JSON: {done.stdout[:80]!r}") from None
+        raise SourceError(f"{module}: the answer is not JSON: {process.stdout[:80]!r}") from None

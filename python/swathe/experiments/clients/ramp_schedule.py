@@ -1,11 +1,11 @@
-"""Clients that join over time: when each asks, and what the records of all say.
+"""Schedule of clients that join over time, and evaluation of their records.
 
-Closed: a client asks again when it was answered. Open: its requests are due at fixed times,
-whatever becomes of those before; one that is late is sent at once and its response counts from when
-it was due, so a server that stalls is seen to (no coordinated omission). What was still waiting to
-be sent when the client leaves is a record too.
+Closed model: a client sends its next request after the answer. Open model: requests are due at
+fixed times, whatever happens to earlier ones. A late request is sent at once, and its response time
+counts from when it was due, so that a stall of the server is not hidden (no coordinated omission).
+Requests not sent when the client leaves are records too.
 
-Times are seconds of the clock of the host that a client runs on, until they are corrected.
+Times are seconds of the client host's clock, until they are corrected.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ RECORD = np.dtype(
     ]
 )
 GRACE_S = 2.0
-"""After the end, what is late may still be sent for so long."""
+"""Seconds after the end in which late requests may still be sent."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When clients join and ask.
+    """When clients join and send requests.
 
     Attributes:
-        start: when the first one joins.
-        join_s: until the next does.
-        end: when all leave.
-        rate: requests a second of each; 0 for the closed model.
+        start: time at which the first client joins.
+        join_s: seconds between clients.
+        end: time at which all leave.
+        rate: requests per second and client; 0 for the closed model.
     """
 
     start: float
@@ -58,13 +58,13 @@ class Schedule:
     rate: float = 0.0
 
     def joins(self, client: int) -> float:
-        """Give when a client, counted from 0, joins."""
+        """Return when a client, counted from 0, joins."""
         return self.start + client * self.join_s
 
     def due(self, client: int) -> Array:
-        """Give when its requests are due, with the open model.
+        """Return when its requests are due, in the open model.
 
-        Clients are out of step by a fraction of a period that spreads any number of them evenly.
+        Clients are shifted by fractions of a period that spread any number of them evenly.
         """
         joins = self.joins(client)
         phase = (client * 0.6180339887498949) % 1
@@ -79,7 +79,7 @@ class Clock:
         self._base = time.time() - time.perf_counter()
 
     def now(self) -> float:
-        """Give seconds since 1970."""
+        """Return seconds since 1970."""
         return self._base + time.perf_counter()
 
     def wait(self, until: float) -> None:
@@ -95,29 +95,29 @@ def run_client(
     clock: Clock | Any,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> list[tuple[Any, ...]]:
-    """Be a client; gives its records.
+    """Run one client; return its records.
 
     Args:
-        number: of the client, from 0.
-        schedule: of all.
-        ask: makes its n-th request; gives the bytes of the answer, raises where there is none.
-        clock: of this host.
-        tell: is told why its first request failed.
+        number: number of the client, from 0.
+        schedule: schedule of all clients.
+        ask: makes the n-th request; returns the bytes of the answer, raises if there is none.
+        clock: clock of this host.
+        tell: called with the reason of its first failure.
     """
     records: list[tuple[Any, ...]] = []
-    told = False
+    reported = False
 
     def one(due: float | None) -> None:
-        nonlocal told
+        nonlocal reported
         sent = clock.now()
         status, size = OK, 0
         try:
             size = ask(len(records))
-        except Exception as error:  # whatever a store or server may come up with
+        except Exception as error:  # a store or server may raise anything
             status = FAILED
-            if not told:
+            if not reported:
                 tell(f"{type(error).__name__}: {error}")
-            told = True
+            reported = True
         records.append((number, 0, sent if due is None else due, sent, clock.now(), size, status))
 
     clock.wait(schedule.joins(number))
@@ -136,43 +136,43 @@ def run_client(
 
 
 def as_records(rows: Iterable[tuple[Any, ...]]) -> NDArray[Any]:
-    """Give rows as an array of RECORD."""
+    """Return rows as an array of RECORD."""
     return np.array(list(rows), dtype=RECORD)
 
 
 def over_time(
     records: NDArray[Any], schedule: Schedule, clients: int, window_s: float
 ) -> dict[str, Array]:
-    """Give what happened in each window: load offered, throughput, responses, clients, busy.
+    """Return figures per window: offered load, throughput, responses, clients, concurrency.
 
-    Throughput counts good answers when they came. All else counts requests when they were due, with
-    the closed model when they were sent, so that answers after the end are not lost: `offered`,
-    `late` (answered after the end), `failed`, `unsent`. `median` and `p95` of responses are
-    milliseconds; what was never sent has waited, and counts with the time it did. `sent` counts
-    requests when they were; `lag` is the 95 % quantile of how late clients were by themselves,
-    milliseconds. What is left of the time after whole windows is part of the last one.
+    Throughput counts good answers at their arrival. All other figures count requests when they were
+    due, or, in the closed model, when they were sent, so that answers after the end are not lost:
+    `offered`, `late` (answered after the end), `failed`, `unsent`. `median` and `p95` of responses
+    are in milliseconds; an unsent request counts with its waiting time. `sent` counts requests at
+    the time of sending. `lag` is the 95 % quantile of the clients' own delay, in milliseconds. Time
+    left after whole windows belongs to the last one.
     """
     edges = edges_of(schedule.start, schedule.end, window_s)
     edges[-1] = schedule.end
     status = records["status"]
-    # What is due at the very beginning, by the clock of another host, may seem to be before it.
+    # A request due at the very beginning may seem earlier, by the clock of another host.
     due = np.clip(records["due"], schedule.start, np.nextafter(schedule.end, 0.0))
     good = records[status == OK]
     waited = status != FAILED
     response = (records["done"] - records["due"])[waited]
     joins = np.array([schedule.joins(client) for client in range(clients)])
-    asked, lag_s = lags(records, schedule)
+    requests, lag_s = lags(records, schedule)
     middle = (edges[:-1] + edges[1:]) / 2
     return {
         "time": middle - schedule.start,
         "clients": np.searchsorted(joins, middle, side="right").astype(float),
         "offered": rate_in(due, edges),
-        "sent": rate_in(asked["sent"], edges),
+        "sent": rate_in(requests["sent"], edges),
         "throughput": rate_in(good["done"], edges),
         "median": 1e3 * quantile_in(due[waited], response, edges, 0.5),
         "p95": 1e3 * quantile_in(due[waited], response, edges, 0.95),
-        "lag": 1e3 * quantile_in(asked["sent"], lag_s, edges, 0.95),
-        "busy": busy_in(asked["due"], asked["done"], edges),
+        "lag": 1e3 * quantile_in(requests["sent"], lag_s, edges, 0.95),
+        "busy": busy_in(requests["due"], requests["done"], edges),
         "late": rate_in(due[(status == OK) & (records["done"] > schedule.end)], edges),
         "failed": rate_in(due[status == FAILED], edges),
         "unsent": rate_in(due[status == UNSENT], edges),
@@ -180,22 +180,23 @@ def over_time(
 
 
 def lags(records: NDArray[Any], schedule: Schedule) -> tuple[NDArray[Any], Array]:
-    """Give the requests that were sent, and how long after they could have been, seconds.
+    """Return the sent requests, and their delays after the earliest possible time, in seconds.
 
-    It could when it was due, with the closed model when the client joined, and the client had the
-    answer before. What is more is of the clients and their host, not of who was asked.
+    The earliest time is when a request was due, or in the closed model when the client joined, and
+    when the client had its previous answer. A delay is caused by the client and its host, not by
+    the server.
     """
-    asked = records[records["status"] != UNSENT]
-    asked = asked[np.lexsort((asked["sent"], asked["client"]))]
-    joined = schedule.start + asked["client"] * schedule.join_s
-    able = asked["due"] if schedule.rate else joined
-    same = asked["client"][1:] == asked["client"][:-1]
-    answered = np.append(-np.inf, np.where(same, asked["done"][:-1], -np.inf))[: len(asked)]
-    return asked, asked["sent"] - np.maximum(able, answered)
+    sent = records[records["status"] != UNSENT]
+    sent = sent[np.lexsort((sent["sent"], sent["client"]))]
+    joined = schedule.start + sent["client"] * schedule.join_s
+    able = sent["due"] if schedule.rate else joined
+    same = sent["client"][1:] == sent["client"][:-1]
+    answered = np.append(-np.inf, np.where(same, sent["done"][:-1], -np.inf))[: len(sent)]
+    return sent, sent["sent"] - np.maximum(able, answered)
 
 
 def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:
-    """Give what each client got: answers, rate while it was there, quartiles of its responses."""
+    """Return for each client: answers, rate while present, quartiles of its responses."""
     rows = []
     for client in range(clients):
         mine = records[records["client"] == client]
@@ -219,20 +220,20 @@ def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list
 
 
 ENOUGH = 0.95
-"""Of the peak: so much is as good."""
+"""Fraction of the peak that counts as equal."""
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The best of a ramp.
+    """Peak of a ramp.
 
     Attributes:
-        rate: good answers a second in the best three windows together, or, where that is more,
-            when all clients are there.
-        clients: the fewest with which the rate was within 5 % of that.
-        response_ms: median response of what was due in the middle one.
-        all_ms: median response when all clients are there.
-        all_rate: throughput then.
+        rate: good answers per second in the best three adjacent windows or, if higher, with all
+            clients.
+        clients: smallest number of clients with a rate within 5 % of the peak.
+        response_ms: median response in the middle window.
+        all_ms: median response with all clients.
+        all_rate: throughput with all clients.
     """
 
     rate: float
@@ -243,7 +244,7 @@ class Peak:
 
 
 def peak(at: dict[str, Array]) -> Peak:
-    """Find the best of a ramp; three windows together, so that no single one decides."""
+    """Find the peak of a ramp, over three adjacent windows, so that no single one decides."""
     rates = at["throughput"]
     # With fewer windows than weights `convolve` would average the weights.
     width = min(3, len(rates))
@@ -251,7 +252,7 @@ def peak(at: dict[str, Array]) -> Peak:
     first = (len(rates) - len(smooth)) // 2
     everyone = at["clients"] == at["clients"].max(initial=0.0)
     all_rate = _median(at["throughput"][everyone])
-    # Of a short ramp all three may begin before all are there.
+    # In a short ramp all three may begin before all clients have joined.
     best = max(float(smooth.max(initial=0.0)), all_rate)
     good = np.flatnonzero(smooth >= ENOUGH * best) + first
     enough = int((good if len(good) else np.flatnonzero(everyone))[0]) if best else 0
@@ -265,5 +266,5 @@ def peak(at: dict[str, Array]) -> Peak:
 
 
 def _median(values: Array) -> float:
-    kept = values[np.isfinite(values)]
-    return float(np.median(kept)) if len(kept) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else float("nan")

@@ -1,7 +1,7 @@
-"""One client that cuts regions, in a process of its own: how many a second, and what they take.
+"""One client that cuts regions, in a process of its own: rate and cost.
 
-It reads an order as JSON from standard input and prints what it counted. A region is cut into
-memory one at a time, or all of a list together by `cut_many` on one thread.
+It reads an order as JSON from standard input and prints its counts. Regions are cut into memory one
+at a time, or as one list by `cut_many` on one thread.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from swathe.experiments.clients.frames_in_store import take_over
 
 
 def work(order: dict[str, Any]) -> dict[str, Any]:
-    """Cut as ordered: `way`, `regions` (object and box of each), `budget_s`, `scratch`."""
+    """Execute an order: `way`, `regions` (object and box of each), `budget_s`, `scratch`."""
     _swathe.take_timings()
     read, cpu, started = read_bytes(), cpu_s(), time.perf_counter()
     if order["way"] == "one":
-        done, pixels = one_by_one(order["regions"], started + order["budget_s"])
+        count, pixels = one_by_one(order["regions"], started + order["budget_s"])
         wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
         moved = sum(timing[1] for timing in _swathe.take_timings())
     else:
-        done, pixels, moved = together(order["regions"], Path(order["scratch"]))
+        count, pixels, moved = together(order["regions"], Path(order["scratch"]))
         wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
     after = read_bytes()
     return {
-        "done": done,
+        "done": count,
         "pixels": pixels,
         "moved": moved,
         "read": None if read is None or after is None else after - read,
@@ -44,19 +44,19 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_by_one(regions: list[tuple[str, list[int]]], limit: float) -> tuple[int, int]:
-    """Cut one after the other until a time; gives how many, and their pixels."""
-    done = pixels = 0
+    """Cut regions one by one until a time limit; return their number and pixels."""
+    count = pixels = 0
     for name, (x0, y0, width, height) in regions:
-        if done and time.perf_counter() > limit:
+        if count and time.perf_counter() > limit:
             break
         cut(name, box=(x0, y0, width, height)).to_bytes()
-        done += 1
+        count += 1
         pixels += width * height
-    return done, pixels
+    return count, pixels
 
 
 def together(regions: list[tuple[str, list[int]]], scratch: Path) -> tuple[int, int, int]:
-    """Cut all of them as one list; gives how many, their pixels, and the bytes it moved."""
+    """Cut all regions as one list; return their number, pixels, and bytes moved."""
     columns = {
         "file": [name for name, _ in regions],
         **{
@@ -75,22 +75,22 @@ def together(regions: list[tuple[str, list[int]]], scratch: Path) -> tuple[int, 
 
 
 def read_bytes() -> int | None:
-    """Bytes this process has read from files, by the kernel; nothing where it does not tell."""
+    """Return the bytes this process has read from files, from the kernel; `None` if unavailable."""
     try:
-        told = Path("/proc/self/io").read_text()
+        text = Path("/proc/self/io").read_text()
     except OSError:
         return None
-    return int(told.partition("rchar: ")[2].split()[0])
+    return int(text.partition("rchar: ")[2].split()[0])
 
 
 def cpu_s() -> float:
-    """Seconds of computing of this process."""
+    """Return the CPU seconds of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
-    """Do what is ordered, after one cut that is not counted."""
+    """Execute the order, after one cut that is not counted."""
     order = json.load(sys.stdin)
     take_over(order)
     Path(order["scratch"]).mkdir(parents=True, exist_ok=True)

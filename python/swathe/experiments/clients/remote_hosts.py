@@ -1,8 +1,8 @@
-"""Clients on several hosts: one host tells the others what to ask, and by how much clocks differ.
+"""Clients on several hosts: one host leads the others, and measures their clock offsets.
 
-Over TCP, a line of JSON at a time. The host that joins says a token, its name; is asked for its
-clock some times, before it works and after; gets its share of the clients; sends their records. The
-exchange that took the least bounds how wrong the offset can be: half its round trip.
+Messages are lines of JSON over TCP. A joining host sends a token and its name, is asked for its
+clock several times before and after the run, gets its share of the clients, and sends their
+records. The fastest exchange limits the error of the offset: half its round trip.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ LONGEST_LINE = 256 << 20
 FIRST_LINE = 10_000
 JOIN_S = 120.0
 GREETING_S = 5.0
-"""A host that joins may take so long to answer, until it has joined."""
+"""Seconds a joining host may take to answer."""
 LEAD_S = 0.3
-"""From when all are ready until the first client joins."""
+"""Seconds from when all are ready until the first client joins."""
 PATIENCE_S = 120.0
-"""Beyond its own length, that a run may take on another host."""
+"""Seconds that a run on another host may take beyond its own length."""
 
 
 @dataclass(frozen=True)
 class HostResult:
-    """What came of the clients of a host.
+    """Result of the clients of a host.
 
     Attributes:
-        records: of all, as a file of NumPy.
-        cpu_percent: of its processors, from when all clients were there.
-        failure: why a request failed, one of those that did.
+        records: records of all clients, as a NumPy file.
+        cpu_percent: CPU use of the host, from when all clients had joined.
+        failure: reason of one failed request.
     """
 
     records: bytes
@@ -66,14 +66,14 @@ class HostResult:
 
 @dataclass(frozen=True)
 class Offset:
-    """A clock minus ours, seconds, and by how much that may be wrong."""
+    """Another clock minus ours, in seconds, and its largest possible error."""
 
     seconds: float
     spread_s: float
 
 
 class Line:
-    """A connection that speaks in lines."""
+    """A connection with one message per line."""
 
     def __init__(self, connection: socket.socket) -> None:
         """Take a connection."""
@@ -82,14 +82,14 @@ class Line:
         self.file = connection.makefile("rb")
 
     def say(self, **told: Any) -> None:
-        """Send a line."""
+        """Send a message."""
         self.connection.sendall(json.dumps(told).encode() + b"\n")
 
     def hear(self, longest: int = LONGEST_LINE) -> dict[str, Any]:
-        """Wait for a line.
+        """Wait for a message.
 
         Raises:
-            SourceError: where the other end is gone, or says what is no line.
+            SourceError: If the connection ends, or the message is invalid.
         """
         try:
             text = self.file.readline(longest)
@@ -98,35 +98,37 @@ class Line:
         if not text.endswith(b"\n"):
             raise SourceError("the other host: the connection ended")
         try:
-            told = json.loads(text)
+            message = json.loads(text)
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
-            raise SourceError("the other host: what it says is no line of ours")
-        if "error" in told:
-            raise SourceError(f"the other host: {told['error']}")
-        return told
+            message = None
+        if not isinstance(message, dict):
+            raise SourceError(
+                "the other host: expected a message as a line of JSON, found something else"
+            )
+        if "error" in message:
+            raise SourceError(f"the other host: {message['error']}")
+        return message
 
 
 def estimate(exchanges: Sequence[tuple[float, float, float]]) -> Offset:
-    """Give by how much another clock is ahead, from exchanges: sent, its clock, received.
+    """Return the offset of another clock, from exchanges of (sent, its clock, received).
 
-    Of the one that took the least, the other clock was read between sent and received: in the
-    middle, or up to half of it off.
+    In the fastest exchange the other clock was read in the middle between sent and received, or at
+    most half the round trip off.
     """
     sent, clock, received = min(exchanges, key=lambda each: each[2] - each[0])
     return Offset(clock - (sent + received) / 2, (received - sent) / 2)
 
 
 def between(before: Offset, after: Offset) -> Offset:
-    """Give one offset of those before and after a run: clocks drift meanwhile."""
+    """Combine the offsets before and after a run: clocks drift meanwhile."""
     middle = (before.seconds + after.seconds) / 2
     apart = abs(before.seconds - after.seconds) / 2
     return Offset(middle, max(before.spread_s, after.spread_s) + apart)
 
 
 class Joined:
-    """A host that joined."""
+    """A host that has joined."""
 
     def __init__(self, line: Line, host: str, clock: Clock) -> None:
         self.line, self.host, self.clock = line, host, clock
@@ -135,65 +137,67 @@ class Joined:
         self.offset = self.ping()
 
     def ping(self) -> Offset:
-        """Ask for its clock."""
+        """Measure its clock offset."""
         exchanges = []
         for _ in range(PINGS):
             sent = self.clock.now()
             self.line.say(ask="clock")
-            told = self.line.hear(FIRST_LINE)
-            exchanges.append((sent, float(told["clock"]), self.clock.now()))
+            reply = self.line.hear(FIRST_LINE)
+            exchanges.append((sent, float(reply["clock"]), self.clock.now()))
         return estimate(exchanges)
 
     def prepare(self, order: dict[str, Any]) -> None:
-        """Order its clients, which use the stores of our catalogue; they wait."""
+        """Send the order for its clients, with this host's stores; the clients wait."""
         self.length_s = float(order["length_s"])
         self.line.say(ask="prepare", order=with_storages(order))
 
     def ready(self) -> None:
-        """Wait until they do."""
+        """Wait until the clients are ready."""
         self.line.hear(FIRST_LINE)
 
     def go(self, start: float) -> None:
-        """Let the first join at a time of our clock."""
+        """Let the first client join at a time of our clock."""
         self.line.say(ask="go", start=start + self.offset.seconds)
 
     def records(self) -> tuple[NDArray[Any], Offset]:
-        """Wait for its records; gives them at its own times, and its clock minus ours."""
-        # It waits for its clients for their run and PATIENCE_S, and may then say what went wrong.
+        """Wait for its records; return them with their own times, and its clock minus ours."""
+        # The host waits for its clients' run and PATIENCE_S, and may then report an error.
         self.line.connection.settimeout(self.length_s + PATIENCE_S + JOIN_S)
-        told = self.line.hear()
+        reply = self.line.hear()
         self.line.connection.settimeout(JOIN_S)
-        found = as_array(base64.b64decode(told["records"]))
-        self.cpu_percent = float(told.get("cpu_percent", 0.0))
-        self.failure = str(told.get("failure", ""))[:1000]
+        rows = as_array(base64.b64decode(reply["records"]))
+        self.cpu_percent = float(reply.get("cpu_percent", 0.0))
+        self.failure = str(reply.get("failure", ""))[:1000]
         self.offset = between(self.offset, self.ping())
-        return found, self.offset
+        return rows, self.offset
 
     def end(self) -> None:
-        """Let it go."""
+        """Release the host."""
         self.line.say(ask="end")
 
 
 def corrected(records: NDArray[Any], offset_s: float) -> NDArray[Any]:
-    """Give records at times of our clock."""
-    found = records.copy()
+    """Return records with times of our clock."""
+    shifted = records.copy()
     for name in ("due", "sent", "done"):
-        found[name] -= offset_s
-    return found
+        shifted[name] -= offset_s
+    return shifted
 
 
 @contextmanager
 def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[list[Joined]]:
-    """Wait until so many hosts have joined at HOST:PORT.
+    """Wait until `count` hosts have joined at HOST:PORT.
 
     Raises:
-        SettingsError: where the address makes no sense, or a token is needed and not there.
-        SourceError: where they do not come.
+        SettingsError: If the address is invalid, or a token is required and missing.
+        SourceError: If they do not join.
     """
     host, port = read_address(address)
     token = os.environ.get(VARIABLE, "")
     if not token and not is_loopback(host):
-        raise SettingsError(f"ramp.listen: {host} can be reached by others: set ${VARIABLE}")
+        raise SettingsError(
+            f"ramp.listen: {host} can be reached from other machines: set ${VARIABLE}"
+        )
     clock, joined = Clock(), list[Joined]()
     try:
         server = socket.create_server((host, port))
@@ -206,15 +210,15 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
         try:
             while len(joined) < count:
                 connection, _ = server.accept()
-                # Meanwhile nobody else is greeted; who joins speaks at once.
+                # Others are not greeted meanwhile; a joining host speaks at once.
                 connection.settimeout(GREETING_S)
                 line = Line(connection)
                 try:
-                    said = line.hear(FIRST_LINE)
-                    if not hmac.compare_digest(_bytes(said.get("token", "")), _bytes(token)):
-                        line.say(error="another token is needed")
+                    greeting = line.hear(FIRST_LINE)
+                    if not hmac.compare_digest(_bytes(greeting.get("token", "")), _bytes(token)):
+                        line.say(error="the token does not match")
                         raise SourceError("a host without the token")
-                    name = _free(str(said.get("host", "?"))[:255], joined)
+                    name = _free(str(greeting.get("host", "?"))[:255], joined)
                     joined.append(Joined(line, name, clock))
                     connection.settimeout(JOIN_S)
                 except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
@@ -232,35 +236,35 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
 
 
 def _bytes(token: Any) -> bytes:
-    """Give a token as `compare_digest` takes any: as bytes, whatever is in it."""
+    """Return a token as bytes, for `compare_digest`, whatever it contains."""
     return str(token).encode("utf-8", "surrogatepass")
 
 
 def _free(name: str, joined: list[Joined]) -> str:
-    """Give a host its name, or that with a number: containers, or the same machine twice."""
-    taken = {each.host for each in joined}
+    """Return a unique host name, numbered if needed: containers, or one machine twice."""
+    names = {each.host for each in joined}
     numbered = (f"{name}-{number}" for number in range(len(joined) + 1, 2 * len(joined) + 2))
-    return next(each for each in (name, *numbered) if each not in taken)
+    return next(each for each in (name, *numbered) if each not in names)
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """Read HOST:PORT.
+    """Parse HOST:PORT.
 
     Raises:
-        SettingsError: where it is none.
+        SettingsError: If it is invalid.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise SettingsError(f"an address is HOST:PORT, not {text[:200]!r}")
+        raise SettingsError(f"expected an address HOST:PORT, found {text[:200]!r}")
     return host.strip("[]"), int(port)
 
 
 def join(address: str, tell: Callable[[str], None]) -> None:
-    """Lend this host to a ramp that another one leads.
+    """Run clients on this host for a ramp led by another one.
 
     Raises:
-        SettingsError: where the address makes no sense.
-        SourceError: where nobody is there, or the connection ends.
+        SettingsError: If the address is invalid.
+        SourceError: If no host answers, or the connection ends.
     """
     host, port = read_address(address)
     try:
@@ -269,32 +273,32 @@ def join(address: str, tell: Callable[[str], None]) -> None:
         raise SourceError(f"{address}: {error}") from error
     clock = Clock()
     with connection:
-        # The others may take long to join.
+        # The other hosts may take long to join.
         connection.settimeout(None)
         line = Line(connection)
         line.say(token=os.environ.get(VARIABLE, ""), host=this_host())
-        while (told := line.hear())["ask"] != "end":
-            if told["ask"] == "clock":
+        while (message := line.hear())["ask"] != "end":
+            if message["ask"] == "clock":
                 line.say(clock=clock.now())
                 continue
-            tell(f"{len(told['order']['clients'])} clients")
+            tell(f"{len(message['order']['clients'])} clients")
             try:
-                with Clients(told["order"]) as tester:
+                with Clients(message["order"]) as tester:
                     line.say(ready=True)
                     tester.go(float(line.hear(FIRST_LINE)["start"]))
-                    came = tester.records()
-                    told = {"cpu_percent": came.cpu_percent, "failure": came.failure}
-                    line.say(records=base64.b64encode(came.records).decode(), **told)
+                    result = tester.records()
+                    message = {"cpu_percent": result.cpu_percent, "failure": result.failure}
+                    line.say(records=base64.b64encode(result.records).decode(), **message)
             except SourceError as error:
                 line.say(error=str(error))
                 raise
 
 
 class Clients:
-    """The process of the clients of this host; entered, it is ready."""
+    """The process of this host's clients; ready when the context is entered."""
 
     def __init__(self, order: dict[str, Any]) -> None:
-        """Take what is ordered."""
+        """Take the order."""
         self.order = order
 
     def __enter__(self) -> Clients:
@@ -323,7 +327,7 @@ class Clients:
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
-            # Clients are processes of its own: they would go on to load the store without it.
+            # Clients are child processes: they would continue to load the store without it.
             self.process.send_signal(signal.SIGSTOP)
             clients = psutil.Process(self.process.pid).children()
             self.process.kill()
@@ -339,10 +343,10 @@ class Clients:
         self._write(str(start))
 
     def records(self) -> HostResult:
-        """Wait for what all did.
+        """Wait for the records of all clients.
 
         Raises:
-            SourceError: where the process fails or does not end.
+            SourceError: If the process fails or does not end.
         """
         all_s, length_s = self.order.get("all_s", 0.0), self.order["length_s"]
         with suppress(subprocess.TimeoutExpired):
@@ -358,8 +362,8 @@ class Clients:
             raise SourceError(f"the clients did not end within {limit:.0f} s") from None
         if code:
             raise self._failed()
-        said = (self.path / "errors").read_text(errors="replace").splitlines()
-        failures = [line.removeprefix(FAILURE) for line in said if line.startswith(FAILURE)]
+        errors = (self.path / "errors").read_text(errors="replace").splitlines()
+        failures = [line.removeprefix(FAILURE) for line in errors if line.startswith(FAILURE)]
         percent = 100 * busy / (busy + idle) if busy + idle > 0 else 0.0
         return HostResult(
             (self.path / "records.npy").read_bytes(), percent, next(iter(failures), "")
@@ -375,12 +379,12 @@ class Clients:
 
     def _failed(self) -> SourceError:
         self.process.wait()
-        said = (self.path / "errors").read_text().strip().splitlines()
-        return SourceError(f"the clients: {said[-1] if said else 'ended at once'}")
+        errors = (self.path / "errors").read_text().strip().splitlines()
+        return SourceError(f"the clients: {errors[-1] if errors else 'the process ended at once'}")
 
 
 def busy_and_idle() -> tuple[float, float]:
-    """How long the processors of this host were busy, and idle or waiting for disks, together."""
+    """Return the seconds this host's processors were busy, and idle or waiting for disks."""
     from swathe.trace.host_monitor import processor_times
 
     times = processor_times()
@@ -389,7 +393,7 @@ def busy_and_idle() -> tuple[float, float]:
 
 
 def run_here(order: dict[str, Any]) -> tuple[float, HostResult]:
-    """Run clients in a process of their own; gives when the first joined, and what all did."""
+    """Run clients in a process of their own; return when the first joined, and the result."""
     with Clients(order) as tester:
         start = Clock().now() + LEAD_S
         tester.go(start)
@@ -397,15 +401,15 @@ def run_here(order: dict[str, Any]) -> tuple[float, HostResult]:
 
 
 def as_array(content: bytes) -> NDArray[Any]:
-    """Read records.
+    """Parse records.
 
     Raises:
-        SourceError: where they are none.
+        SourceError: If they are invalid.
     """
     try:
-        found = np.load(io.BytesIO(content), allow_pickle=False)
+        array = np.load(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise SourceError(f"no records: {error}") from error
-    if found.dtype != RECORD:
-        raise SourceError(f"no records: found {found.dtype}")
-    return np.asarray(found)
+        raise SourceError(f"expected records, found none: {error}") from error
+    if array.dtype != RECORD:
+        raise SourceError(f"expected records, found {array.dtype}")
+    return np.asarray(array)

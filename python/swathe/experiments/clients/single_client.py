@@ -1,15 +1,16 @@
-"""One client that crops, in a process of its own: what each stage takes.
+"""One client that crops, in a process of its own: seconds of each stage.
 
 It reads an order as JSON from standard input and prints the seconds of every crop. Stages:
 
-- *copy*: bringing the image here, where the client reads only files of this machine, and with
-  GUNZIP decompressing it;
-- *read*: opening the image and reading its header. A client that inflates whole files does it here;
-- *crop*: taking the pixels and making the header of the crop;
-- *write*: a FITS file.
+- *copy*: copying the image here, if the client reads only local files; with GUNZIP also
+  decompressing it;
+- *read*: opening the image and reading its header; includes decompression if the client
+  decompresses whole files;
+- *crop*: reading the pixels and making the header of the crop;
+- *write*: writing a FITS file.
 
-What serves all crops of an image counts for each of them in equal parts. GZ and bz2 open the
-compressed image anew for each crop; all others open an image once.
+Work that serves all crops of an image is divided equally among them. GZ and bz2 open the compressed
+image again for each crop; all others open an image once.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from swathe.stores.registry import known_stores
 
 STAGES = ("copy", "read", "crop", "write")
 ANEW = ("GZ", "bz2")
-"""Methods that decompress the image of the archive for each crop."""
+"""Methods that decompress the archived image for each crop."""
 BLOCK = 1 << 20
 
 Box = tuple[int, int, int, int]
 
 
 class Cutter(Protocol):
-    """How a client reads an image, makes a crop of it, writes that."""
+    """A client: how it reads an image, makes a crop, and writes it."""
 
     def read(self, path: str) -> Any:
         """Open an image."""
@@ -46,17 +47,17 @@ class Cutter(Protocol):
         """Make a crop."""
 
     def write(self, crop: Any, path: Path) -> None:
-        """Write it."""
+        """Write the crop."""
 
     def close(self, image: Any) -> None:
-        """Let go of the image."""
+        """Close the image."""
 
 
 class Swathe:
-    """Swathe itself, a cut at a time."""
+    """Swathe itself, one cut at a time."""
 
     def read(self, path: str) -> Any:
-        """Open an image, whatever is known of it from before."""
+        """Open an image, without information from earlier reads."""
         from swathe.files.file import open_cached
 
         return open_cached(path).image()
@@ -66,15 +67,15 @@ class Swathe:
         return image.cut(box)
 
     def write(self, crop: Any, path: Path) -> None:
-        """Write it."""
+        """Write the crop."""
         crop.write(path)
 
     def close(self, image: Any) -> None:
-        """Nothing is to be closed."""
+        """Do nothing: there is nothing to close."""
 
 
 class Fitsio:
-    """The Python package fitsio: a section, with CRPIX moved."""
+    """The Python package fitsio: a section, with CRPIX corrected."""
 
     def read(self, path: str) -> Any:
         """Open the file."""
@@ -93,7 +94,7 @@ class Fitsio:
         return pixels, header
 
     def write(self, crop: Any, path: Path) -> None:
-        """Write it."""
+        """Write the crop."""
         import fitsio
 
         fitsio.write(str(path), crop[0], header=crop[1])
@@ -104,10 +105,10 @@ class Fitsio:
 
 
 class Astropy:
-    """Astropy as an expert uses it: `Cutout2D` with its WCS, of `hdu.section` where that is fast.
+    """Astropy as an expert uses it: `Cutout2D` with its WCS, of `hdu.section` if that is fast.
 
-    From gzip and bzip2 each row of a section would be sought from the start: there the whole image
-    is read.
+    In gzip and bzip2 files each row of a section would be sought from the start: there the whole
+    image is read.
     """
 
     def read(self, path: str) -> Any:
@@ -132,7 +133,7 @@ class Astropy:
         return cutout.data, cards
 
     def write(self, crop: Any, path: Path) -> None:
-        """Write it."""
+        """Write the crop."""
         import numpy as np
         from astropy.io import fits
 
@@ -144,16 +145,16 @@ class Astropy:
 
 
 class AstropyFsspec(Astropy):
-    """The same on a server in place, as astropy's documentation has it for small cutouts."""
+    """The same, read on the server, as astropy's documentation recommends for small cutouts."""
 
     def read(self, path: str) -> Any:
-        """Open the object, of which blocks of 1 MB are then asked for."""
+        """Open the object; blocks of 1 MB are requested from it."""
         from astropy.io import fits
 
         stores = known_stores()
         url = stores.locate(path)[1] if stores else path
-        asked = {"block_size": 1_000_000, "cache_type": "bytes"}
-        file = fits.open(url, use_fsspec=True, fsspec_kwargs=asked)
+        options = {"block_size": 1_000_000, "cache_type": "bytes"}
+        file = fits.open(url, use_fsspec=True, fsspec_kwargs=options)
         return file, file[-1].section, file[-1].header
 
 
@@ -166,12 +167,13 @@ CUTTERS: dict[str, type[Cutter]] = {
 
 
 def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
-    """Crop as ordered; gives number of the image and seconds of each stage, a row for each crop.
+    """Crop as ordered; return image number and seconds of each stage, one row per crop.
 
     Args:
         order: `client`, `out`, `scratch`, and for cfitsio its `program`.
-        case: `method`, `images` (object and boxes of each), `copy` (whether images must be brought
-            here), `budget_s`, `whole` (whether an image that was begun is cut from to the end).
+        case: `method`, `images` (object and boxes of each), `copy` (whether images must be copied
+            here), `budget_s`, `whole` (whether to finish all crops of an image after the time
+            limit).
     """
     method, client = case["method"], order["client"]
     out, scratch = Path(order["out"]), Path(order["scratch"])
@@ -186,10 +188,10 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
         copy_s = time.perf_counter() - started
         if client == "cfitsio":
             left_s = max(limit - time.perf_counter(), 0.0)
-            found = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
+            times = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
         else:
-            found = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, until)
-        rows += [[number, copy_s / len(boxes), *stages] for stages in found]
+            times = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, until)
+        rows += [[number, copy_s / len(boxes), *stages] for stages in times]
         if mine:
             Path(path).unlink()
         for written in out.iterdir():
@@ -198,7 +200,7 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
 
 
 def brought(name: str, method: str, copy: bool, scratch: Path) -> tuple[str, bool]:
-    """Bring an image where the client reads it; gives its path, and whether it is a copy."""
+    """Make an image available to the client; return its path, and whether it is a copy."""
     path = name
     if copy:
         path = str(scratch / name.replace(":", "/").rpartition("/")[2])
@@ -215,23 +217,23 @@ def gunzip(packed: Path, plain: Path) -> None:
     """Decompress a file.
 
     Raises:
-        NotFoundError: where it is not there.
+        NotFoundError: If there is no such file.
     """
     if not packed.exists():
         raise NotFoundError(f"{packed}: not found")
     unpacker = zlib.decompressobj(31)
-    with packed.open("rb") as file, plain.open("wb") as made:
+    with packed.open("rb") as file, plain.open("wb") as target:
         while block := file.read(BLOCK):
-            made.write(unpacker.decompress(block))
-        made.write(unpacker.flush())
+            target.write(unpacker.decompress(block))
+        target.write(unpacker.flush())
 
 
 def by_package(
     cutter: Cutter, path: str, boxes: list[Box], out: Path, anew: bool, limit: float
 ) -> list[list[float]]:
-    """Crop an image with a Python package; gives seconds to read, crop and write each.
+    """Crop an image with a Python package; return the seconds to read, crop and write each.
 
-    After a time only what was begun is done.
+    After the time limit, crops that have begun are finished.
     """
     clock = time.perf_counter
     times = []
@@ -256,45 +258,45 @@ def by_package(
 
 
 def shared(times: list[list[float]], count: int) -> list[list[float]]:
-    """Share what reading took, told with each crop, among so many, whether all were made or not."""
+    """Divide the reading time among `count` crops, whether all were made or not."""
     return [[read_s / count, crop_s, write_s] for read_s, crop_s, write_s in times]
 
 
 def by_program(
     program: str, path: str, boxes: list[Box], out: Path, anew: bool, left_s: float
 ) -> list[list[float]]:
-    """Crop an image with the C program; the same."""
+    """Crop an image with the C program; the rest as for `by_package`."""
     command = [program, "anew" if anew else "once", path, str(out), f"{left_s:.6f}"]
     lines = "".join(f"{x} {y} {width} {height}\n" for x, y, width, height in boxes)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True)
-    if done.returncode:
-        raise OSError(" ".join(done.stderr.split()) or f"{program} failed")
-    times = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    process = subprocess.run(command, input=lines, capture_output=True, text=True)
+    if process.returncode:
+        raise OSError(" ".join(process.stderr.split()) or f"{program} failed")
+    times = [[float(word) for word in line.split()] for line in process.stdout.splitlines()]
     return times if anew else shared(times, len(boxes))
 
 
 def main() -> None:
-    """Do what is ordered, case by case: gives the rows of each, or what went wrong."""
+    """Execute the order, case by case; print the rows of each, or the error."""
     import warnings
 
-    warnings.simplefilter("ignore")  # astropy's remarks on headers
+    warnings.simplefilter("ignore")  # astropy's warnings about headers
     order = json.load(sys.stdin)
     take_over(order)
     for name in ("out", "scratch"):
         shutil.rmtree(order[name], ignore_errors=True)
         Path(order[name]).mkdir(parents=True)
     if order["client"] != "cfitsio":
-        # Once from another image, untimed, so that everything is imported.
+        # One untimed crop of another image, so that everything is imported.
         images = [(order["warm_up"], [(0, 0, 16, 16)])]
         work(order, {"method": "FIT", "images": images, "copy": False, "budget_s": 0})
     json.dump([attempt(order, case) for case in order["cases"]], sys.stdout)
 
 
 def attempt(order: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
-    """Do a case; gives its rows, or what went wrong."""
+    """Run a case; return its rows, or the error."""
     try:
         return {"rows": work(order, case)}
-    except Exception as error:  # whatever a client may come up with
+    except Exception as error:  # a client may raise anything
         return {"error": f"{type(error).__name__}: {error}"}
 
 

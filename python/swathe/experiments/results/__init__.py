@@ -1,1 +1,1 @@
-"""What experiments give: results, figures, reports."""
+"""Results of experiments, with figures and reports."""

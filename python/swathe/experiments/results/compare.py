@@ -1,10 +1,9 @@
-"""Two runs of an experiment: which cases differ, and how sure that is.
+"""Comparison of two runs of an experiment: which cases differ, and how certain that is.
 
-A case differs where the ranks of its values do (Mann-Whitney, corrected for the number of cases by
-Holm), and the interval of the ratio of medians (bootstrap over rounds, then values) is beyond what
-counts as a tie. So few values that no difference of theirs could be told from chance, with as many
-cases, are no sign that they are alike: of these cases nothing is said. Two runs cannot tell a slow
-hour of a machine from slower code: run both more often.
+A case differs if the ranks of its values do (Mann-Whitney, corrected for the number of cases by
+Holm), and if the interval of the ratio of medians (bootstrap over rounds, then values) lies outside
+the tie range. With too few values no difference could be significant; such cases get no verdict.
+Two runs cannot distinguish a slow hour of a machine from slower code: run both more often.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 TIE = 0.05
-"""Differences below this are none."""
+"""Relative differences below this are ties."""
 TOO_FEW = "too few samples"
 
 
@@ -48,13 +47,13 @@ def compare(
 
     Args:
         first: the folder compared with.
-        second: the folder that may have become worse.
-        tie: relative difference that counts as none.
-        alpha: chance of one false alarm among all cases, if nothing differs.
-        seed: of the bootstrap.
+        second: the folder to compare.
+        tie: relative difference that counts as a tie.
+        alpha: probability of a false alarm among all cases, if nothing differs.
+        seed: seed of the bootstrap.
 
     Raises:
-        SettingsError: where one holds no results, or they are of different experiments.
+        SettingsError: If a folder has no results, or they are of different experiments.
     """
     from astropy.table import Table
 
@@ -70,28 +69,28 @@ def compare(
         raise SettingsError(f"{first} and {second} have no case in common")
     rows = _rows([(case, old[case], new[case]) for case in both], tie, alpha, seed)
     missing = [case[0] for case in [*old, *new] if case not in old or case not in new]
-    told = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
+    conditions = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
     return Study(
         "compare",
         f"{first} and {second}",
         {"first": str(first), "second": str(second), "tie": tie, "alpha": alpha, "seed": seed},
-        told,
+        conditions,
         Table(rows=rows),
         [],
         {"differences": figures.differences(rows, "Second over first")},
         _sentences(rows, alpha),
-        [f"in one of them only: {case}" for case in missing] + _unlike(results, others),
+        [f"in one run only: {case}" for case in missing] + _unlike(results, others),
     )
 
 
 def _rows(
     cases: Sequence[tuple[Case, Rounds, Rounds]], tie: float, alpha: float, seed: int
 ) -> list[dict[str, Any]]:
-    """Compare both runs of each case; gives the rows of the table."""
+    """Compare both runs of each case; return the rows of the table."""
     rng = np.random.default_rng(seed)
     values = [(_values(first), _values(second)) for _, first, second in cases]
     least = [least_chance(len(first), len(second)) for first, second in values]
-    # With ties the normal distribution can give less than there are orders for.
+    # With ties the normal distribution can give less than the number of orders allows.
     chances = [
         max(rank_test(first, second), lowest)
         for (first, second), lowest in zip(values, least, strict=True)
@@ -125,56 +124,56 @@ def _sentences(rows: Sequence[Mapping[str, Any]], alpha: float) -> list[str]:
         for verdict in ("worse", "better", TOO_FEW)
     )
     alike = len(rows) - len(worse) - len(better) - len(few)
-    said = [
+    texts = [
         f"{len(rows)} cases: {len(worse)} worse, {len(better)} better, {alike} alike"
-        + (f", {len(few)} of too few samples to tell." if few else ".")
+        + (f", {len(few)}with too few samples to decide." if few else ".")
     ]
     if few:
         needed = samples_needed(len(rows), alpha)
-        said.append(
-            f"{few[0]['case']}: too few samples to tell; with {len(rows)} cases {needed} are "
+        texts.append(
+            f"{few[0]['case']}: too few samples to decide; with {len(rows)} cases {needed} are "
             "needed in each run (more rounds, longer levels)."
         )
-    return said + [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better]
+    return texts + [f"{row['case']}: {row['verdict']}, {_describe(row)}." for row in worse + better]
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _describe(row: Mapping[str, Any]) -> str:
     if 0 < row["ratio"] < np.inf:
         return f"{row['ratio']:.3g} times ({row['low']:.3g} to {row['high']:.3g})"
     return f"from {row['first']:.3g} to {row['second']:.3g} {row['unit']}"
 
 
 def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[float]:
-    """What each case would come to, corrected, if its values differed as much as they can."""
-    given = np.asarray(chances, float)
+    """Return the smallest corrected probability each case could reach with its number of values."""
+    values = np.asarray(chances, float)
     best = []
     for at, lowest in enumerate(least):
-        others = given.copy()
+        others = values.copy()
         others[at] = lowest
         best.append(float(holm(others.tolist())[at]))
     return best
 
 
 def samples_needed(cases: int, alpha: float) -> int:
-    """How many values of each run are enough to tell one of so many cases."""
+    """Return how many values per run are enough for a verdict with this many cases."""
     return next(
         count for count in itertools.count(2) if cases * least_chance(count, count) <= alpha
     )
 
 
 def _verdict(low: float, high: float, chance: float, better: str, tie: float, alpha: float) -> str:
-    """Say `worse`, `better` or `alike`."""
+    """Return `worse`, `better` or `alike`."""
     if chance > alpha or (low <= 1 + tie and high >= 1 / (1 + tie)):
         return "alike"
     return "worse" if (low > 1) == (better == "lower") else "better"
 
 
 def _cases(samples: Table) -> dict[Case, Rounds]:
-    found: dict[Case, Rounds] = defaultdict(lambda: defaultdict(list))
+    rounds: dict[Case, Rounds] = defaultdict(lambda: defaultdict(list))
     columns = (samples[name].tolist() for name in ("case", "unit", "better", "round", "value"))
     for case, unit, better, turn, value in zip(*columns, strict=True):
-        found[str(case), str(unit), str(better)][int(turn)].append(float(value))
-    return dict(found)
+        rounds[str(case), str(unit), str(better)][int(turn)].append(float(value))
+    return dict(rounds)
 
 
 def _values(rounds: Rounds) -> NDArray[np.float64]:
@@ -186,7 +185,7 @@ def _rounds(rounds: Rounds) -> list[NDArray[np.float64]]:
 
 
 def _unlike(first: Any, second: Any) -> list[str]:
-    """Tell what the runs did not have in common but the code."""
+    """Return the differences in circumstances between the runs, other than the code."""
     notes = []
     for name in ("host", "cpu", "cores", "kernel", "python"):
         one, other = (each.meta["circumstances"].get(name) for each in (first, second))

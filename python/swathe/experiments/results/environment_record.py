@@ -1,4 +1,4 @@
-"""On what something was measured: code, machine, and what is known of the storages."""
+"""Environment of a measurement: code, machine, and store profiles."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PEERS = ("astropy", "fitsio", "numpy")
 
 
 def circumstances(stores: Iterable[str]) -> dict[str, Any]:
-    """Tell under which circumstances something is measured now.
+    """Return the circumstances of a measurement made now.
 
     Args:
-        stores: names, URLs or paths; of those that were probed from here the profile is told.
+        stores: names, URLs or paths; the profiles of those probed from here are included.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -45,24 +45,24 @@ def circumstances(stores: Iterable[str]) -> dict[str, Any]:
 
 
 def git_version() -> str:
-    """Give the commit of the code that runs, `+` where it was changed since; empty elsewhere."""
-    told = _git("describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
-    # Installed into a folder of somebody else's repository, it is not of that.
+    """Return the commit of the running code, with `+` if it was changed since; empty elsewhere."""
+    description = _git("describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
+    # Installed into a folder of another repository, the code is not part of that.
     ours = _git("ls-files", "--error-unmatch", Path(__file__).name)
-    return told if ours else ""
+    return description if ours else ""
 
 
 def _git(*words: str) -> str:
     command = ["git", "-C", str(Path(__file__).parent), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 def cpu_model() -> str:
-    """Give the CPU's name as Linux has it."""
+    """Return the CPU's name as Linux has it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -70,12 +70,12 @@ def cpu_model() -> str:
 
 
 def memory_bytes() -> int:
-    """Give the memory of this machine."""
+    """Return the memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def version(package: str) -> str:
-    """Give the version of a Python package."""
+    """Return the version of a Python package."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -83,15 +83,15 @@ def version(package: str) -> str:
 
 
 def profiles(stores: Iterable[str]) -> dict[str, Any]:
-    """Give what was measured of storages as seen from here, of those of which something was."""
-    known = known_stores()
-    if known is None:
+    """Return the profiles of those stores that were measured from here."""
+    stores_here = known_stores()
+    if stores_here is None:
         return {}
-    found = {}
+    by_name = {}
     with Catalog.open() as catalog:
         for store in stores:
-            named = f"{store}:" if known.locate(f"{store}:")[1] != f"{store}:" else store
-            root = known.locate(named)[0]
+            named = f"{store}:" if stores_here.locate(f"{store}:")[1] != f"{store}:" else store
+            root = stores_here.locate(named)[0]
             try:
                 root = root_url(LOCAL_ROOT if root == "file://" else root)
             except StoreSettingsError:
@@ -99,5 +99,5 @@ def profiles(stores: Iterable[str]) -> dict[str, Any]:
             profile = catalog.profile(root, this_host())
             if profile is not None:
                 fitted = profile.fitted_at.isoformat(timespec="seconds")
-                found[_swathe.shown(store)] = {"costs": profile.costs, "fitted": fitted}
-    return found
+                by_name[_swathe.shown(store)] = {"costs": profile.costs, "fitted": fitted}
+    return by_name

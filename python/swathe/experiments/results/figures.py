@@ -1,4 +1,4 @@
-"""Figures of experiments. Functions take what was measured and give a figure."""
+"""Figures of experiments. Functions take measurements and return a figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 POINTS = 4000
-"""Of a scatter plot, beyond which some are left out."""
+"""Most points of a scatter plot; beyond, some are left out."""
 COLORS = {
     "swathe": "C0", "swathe-indexed": "C9",
     "cfitsio": "C1", "fitsio": "C2", "astropy": "C3", "astropy-fsspec": "C6",
@@ -30,23 +30,23 @@ RESOURCES = {"cpu": "CPU, %", "disk": "disk busy, %", "memory": "memory, %", "sw
 
 
 def _grid(rows: int, columns: int, title: str, height_in: float = 3.4) -> tuple[Figure, Any]:
-    """An empty figure of several rows of plots."""
+    """Return an empty figure of several rows of plots."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(max(6.5, 5.2 * columns), height_in * rows), layout="constrained")
-    FigureCanvasAgg(made)
-    made.suptitle(title)
-    return made, made.subplots(rows, columns, squeeze=False)
+    canvas = Figure(figsize=(max(6.5, 5.2 * columns), height_in * rows), layout="constrained")
+    FigureCanvasAgg(canvas)
+    canvas.suptitle(title)
+    return canvas, canvas.subplots(rows, columns, squeeze=False)
 
 
 def _panels(
     times: Mapping[Any, Any], title: str
 ) -> tuple[Figure, list[tuple[Axes, dict[Any, Any], list[str]]]]:
-    """One plot for each store and number of crops an image; its cases, and what they are called."""
+    """Return one plot per store and number of crops per image, with its cases and their labels."""
     stores = list(dict.fromkeys(case.store for case in times))
     crops = list(dict.fromkeys(case.crops for case in times))
-    made, axes = _grid(max(len(stores), 1), max(len(crops), 1), title)
+    canvas, axes = _grid(max(len(stores), 1), max(len(crops), 1), title)
     panels = []
     for row, store in enumerate(stores):
         for column, count in enumerate(crops):
@@ -54,36 +54,36 @@ def _panels(
             plot.set_title(f"{short(store)}, {count} an image", fontsize="medium")
             mine = {case: of for case, of in times.items() if case[:3:2] == (store, count)}
             panels.append((plot, mine, [f"{case.method} {case.client}" for case in mine]))
-    return made, panels
+    return canvas, panels
 
 
 def short(store: str) -> str:
-    """Give the last part of a path, for titles."""
+    """Return the last part of a path, for titles."""
     name = store.rstrip("/").rpartition("/")[2]
     return name if not name.startswith(("127.", "localhost")) else store
 
 
 def _legend(made: Figure, plots: Iterable[Axes]) -> None:
-    """Tell once below all plots what colours mean, where it hides nothing."""
-    told: dict[str, Any] = {}
+    """Add one legend of the colours below all plots, where it hides nothing."""
+    handles: dict[str, Any] = {}
     for plot in plots:
         for handle, label in zip(*plot.get_legend_handles_labels(), strict=True):
-            told.setdefault(label, handle)
-    if told:
+            handles.setdefault(label, handle)
+    if handles:
         made.legend(
-            list(told.values()), list(told), loc="outside lower center", ncols=min(len(told), 4),
-            fontsize="small",
+            list(handles.values()), list(handles), loc="outside lower center",
+            ncols=min(len(handles), 4), fontsize="small",
         )  # fmt: skip
 
 
 def _beside(plot: Axes) -> None:
-    """Tell beside a plot what its lines are."""
+    """Add a legend of the lines beside a plot."""
     plot.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def overview(times: Mapping[Any, Any]) -> Figure:
-    """Bars of the median total of a crop, on a log axis."""
-    made, panels = _panels(times, "One crop: median of all stages together, ms")
+    """Return bars of the median total of a crop, on a log axis."""
+    canvas, panels = _panels(times, "One crop: median of all stages together, ms")
     for axes, mine, _ in panels:
         methods = list(dict.fromkeys(case.method for case in mine))
         clients = list(dict.fromkeys(case.client for case in mine))
@@ -100,14 +100,14 @@ def overview(times: Mapping[Any, Any]) -> Figure:
         plain(axes.yaxis)
         axes.set_xticks(range(len(methods)), methods)
         axes.grid(alpha=0.3, axis="y")
-    _legend(made, [axes for axes, _, _ in panels])
-    return made
+    _legend(canvas, [axes for axes, _, _ in panels])
+    return canvas
 
 
 def speed_ups(table: Table) -> Figure:
-    """Bars of how many times as fast we are, on a log axis."""
-    made, (axes,) = figure(1, "Times as fast as the other client (medians)")
-    made.set_size_inches(7.5, 1.5 + 0.22 * len(table))
+    """Return bars of the speed-up over other clients, on a log axis."""
+    canvas, (axes,) = figure(1, "Times as fast as the other client (medians)")
+    canvas.set_size_inches(7.5, 1.5 + 0.22 * len(table))
     labels = [f"{short(str(row['store']))} {row['method']} x{row['crops']}  {row['client']}"
               for row in table]  # fmt: skip
     places = np.arange(len(table))[::-1]
@@ -118,12 +118,12 @@ def speed_ups(table: Table) -> Figure:
     axes.set(xscale="log", xlabel="swathe is so many times as fast", ylim=(-0.7, len(table) - 0.3))
     plain(axes.xaxis)
     axes.grid(alpha=0.3, axis="x")
-    return made
+    return canvas
 
 
 def boxes(times: Mapping[Any, Any]) -> Figure:
-    """Box plots of the total of every case."""
-    made, panels = _panels(times, "One crop: minimum, quartiles, maximum, ms")
+    """Return box plots of the total of every case."""
+    canvas, panels = _panels(times, "One crop: minimum, quartiles, maximum, ms")
     for axes, mine, labels in panels:
         totals = [1e3 * stages.sum(axis=1) for stages in mine.values()]
         if totals:
@@ -134,12 +134,12 @@ def boxes(times: Mapping[Any, Any]) -> Figure:
         axes.set(yscale="log", ylabel="ms")
         plain(axes.yaxis)
         axes.grid(alpha=0.3, axis="y")
-    return made
+    return canvas
 
 
 def stage_shares(times: Mapping[Any, Any]) -> Figure:
-    """Which part of the mean time of a crop each stage has."""
-    made, panels = _panels(times, "Where the time goes: share of each stage")
+    """Return the share of each stage in the mean time of a crop."""
+    canvas, panels = _panels(times, "Where the time goes: share of each stage")
     for axes, mine, labels in panels:
         means = np.array([stages.mean(axis=0) for stages in mine.values()])
         shares = 100 * means / means.sum(axis=1, keepdims=True) if len(means) else means
@@ -149,14 +149,14 @@ def stage_shares(times: Mapping[Any, Any]) -> Figure:
             left += shares[:, at]
         axes.set_yticks(range(len(mine)), labels, fontsize="x-small")
         axes.set(xlabel="% of the time", xlim=(0, 100), ylim=(len(mine) - 0.4, -0.6))
-    _legend(made, [axes for axes, _, _ in panels])
-    return made
+    _legend(canvas, [axes for axes, _, _ in panels])
+    return canvas
 
 
 def region_bytes(table: Table) -> Figure:
-    """Least, seen and whole-image rates against the size of a region, and regions a second."""
+    """Return least, seen and whole-image rates against region size, and regions per second."""
     stores = list(dict.fromkeys(map(str, table["store"])))
-    made, axes = _grid(len(stores), 2, "Regions: what was moved, and how many a second")
+    canvas, axes = _grid(len(stores), 2, "Regions: what was moved, and how many a second")
     for row, store in enumerate(stores):
         left, right = axes[row]
         for mark, way in zip(MARKS, dict.fromkeys(map(str, table["way"])), strict=False):
@@ -177,19 +177,19 @@ def region_bytes(table: Table) -> Figure:
         for each in (left, right):
             plain(each.xaxis, each.yaxis)
             each.grid(alpha=0.3)
-    return made
+    return canvas
 
 
 def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Figure:
-    """Response time, throughput and offered load over time.
+    """Return response time, throughput and offered load over time.
 
     Args:
-        name: of the store or portal.
+        name: name of the store or portal.
         at: by name, values of each window: `time`, `clients`, `offered`, `sent`, `throughput`,
             `median`, `p95`, `busy`.
-        records: `due` and `response` of each request that was answered.
+        records: `due` and `response` of each answered request.
     """
-    made, axes = _grid(3, 1, f"Clients join: {short(name)}", 2.5)
+    canvas, axes = _grid(3, 1, f"Clients join: {short(name)}", 2.5)
     first, second, third = (row[0] for row in axes)
     step = max(1, len(records["due"]) // POINTS)
     first.plot(
@@ -211,14 +211,14 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
         plot.set_xlim(0, at["time"][-1] + at["time"][0])
         plot.grid(alpha=0.3)
         _beside(plot)
-    return made
+    return canvas
 
 
 def per_client(name: str, table: Table) -> Figure:
-    """What each client got."""
+    """Return what each client got."""
     from matplotlib.ticker import MaxNLocator
 
-    made, (left, right) = figure(2, f"Each client: {short(name)}")
+    canvas, (left, right) = figure(2, f"Each client: {short(name)}")
     left.bar(table["client"], table["rate"], width=1.0)
     left.set(xlabel="client, in order of joining", ylabel="answers/s while there")
     right.errorbar(
@@ -229,18 +229,18 @@ def per_client(name: str, table: Table) -> Figure:
     for plot in (left, right):
         plot.xaxis.set_major_locator(MaxNLocator(integer=True))
         plot.grid(alpha=0.3)
-    return made
+    return canvas
 
 
 def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Array]) -> Figure:
-    """CPU, disk, memory and swap over time, and against each other.
+    """Return CPU, disk, memory and swap over time, and against each other.
 
     Args:
-        title: of the figure.
+        title: title of the figure.
         host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`.
-        work: of each window: `time`, `rate`, `workers`.
+        work: values of each window: `time`, `rate`, `workers`.
     """
-    made, axes = _grid(2, 3, title, 3.0)
+    canvas, axes = _grid(2, 3, title, 3.0)
     over, against = axes
     over[0].plot(host["time"], host["cpu"], color="C0", label="CPU %")
     over[0].plot(host["time"], host["disk"], color="C1", label="disk busy %")
@@ -260,18 +260,18 @@ def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Arr
     ):
         plot.plot(host[x], host[y], ".", color="C0")
         plot.set(xlabel=RESOURCES[x], ylabel=RESOURCES[y])
-        # What stayed at nothing has an axis, too.
+        # A series of zeros also has an axis.
         most = [1.05 * float(np.max(host[name], initial=1.0)) for name in (x, y)]
         plot.set(xlim=(0, most[0]), ylim=(0, most[1]))
     for plot in (*over, *against):
         plot.grid(alpha=0.3)
-    return made
+    return canvas
 
 
 def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
-    """Ratios of two runs with their intervals, those that differ coloured."""
-    made, (axes,) = figure(1, title)
-    made.set_size_inches(7.5, 1.5 + 0.22 * len(rows))
+    """Return ratios of two runs with their intervals; those that differ are coloured."""
+    canvas, (axes,) = figure(1, title)
+    canvas.set_size_inches(7.5, 1.5 + 0.22 * len(rows))
     colors = {"worse": "C3", "better": "C2"}
     for place, row in zip(range(len(rows))[::-1], rows, strict=True):
         color = colors.get(row["verdict"], "0.5")
@@ -282,11 +282,11 @@ def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes.set(xscale="log", xlabel="second over first (95 %)", ylim=(-0.7, len(rows) - 0.3))
     plain(axes.xaxis)
     axes.grid(alpha=0.3, axis="x")
-    return made
+    return canvas
 
 
 def buffers(studies: Iterable[Any]) -> dict[str, Figure]:
-    """The read-buffer study of each store."""
+    """Return the figures of the read-buffer study, one per store."""
     from swathe.costs.plots import buffer_figure
 
     return {

@@ -1,4 +1,4 @@
-"""What an experiment leaves in a folder; its report is a page that needs no other file."""
+"""Output folder of an experiment; its report is a page that needs no other file."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ th,td{border-color:#444}}
 
 
 def ready(folder: str | os.PathLike[str], kind: str, *, overwrite: bool = False) -> None:
-    """Make a folder before anything is measured, or check that it can take results of a kind.
+    """Create the folder before the measurement, or check that it can take the results.
 
     Raises:
-        OutputExistsError: if there are results already, and `overwrite` is false.
-        OutputError: if nothing can be written there.
-        SettingsError: where it has results of another experiment.
+        OutputExistsError: If there are results already, and `overwrite` is false.
+        OutputError: If it is not writable.
+        SettingsError: If it has results of another experiment.
     """
     path = make_folder(folder)
     try:
@@ -53,7 +53,7 @@ def ready(folder: str | os.PathLike[str], kind: str, *, overwrite: bool = False)
     except OSError as error:
         raise OutputError(f"{path}: results cannot be written there: {error}") from error
     if (path / RESULTS).exists() and (other := kept(path)[0].meta["experiment"]) != kind:
-        raise SettingsError(f"{path}: has results of {other!r}, not of {kind!r}")
+        raise SettingsError(f"{path}: expected results of {kind!r}, found {other!r}")
     check_new(path, (RESULTS, SAMPLES, REPORT), overwrite=overwrite)
 
 
@@ -61,8 +61,8 @@ def keep(study: Study, folder: str | os.PathLike[str], *, overwrite: bool = Fals
     """Write tables, the report, and figures as PNG and SVG; return the folder.
 
     Raises:
-        OutputExistsError: if there is a file of such a name, and `overwrite` is false.
-        OutputError: if that cannot be.
+        OutputExistsError: If a file exists, and `overwrite` is false.
+        OutputError: If they cannot be written.
     """
     path = make_folder(folder)
     study.table.meta = study.meta
@@ -86,7 +86,7 @@ def _ecsv(table: Table) -> str:
 
 
 def report(study: Study) -> str:
-    """Give the page: what was found, figures, tables, settings, circumstances."""
+    """Return the page: findings, figures, tables, settings, circumstances."""
     parts = [_list(study.sentences)]
     parts += [f"<figure>{svg_text(drawn)}</figure>" for drawn in study.figures.values()]
     parts += ["<h2>Results</h2>", html_table(study.table)]
@@ -106,21 +106,21 @@ def report(study: Study) -> str:
 
 
 def html_table(table: Table) -> str:
-    """Give a table as HTML, units with the names of columns."""
+    """Return a table as HTML, units with the names of columns."""
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles(table))
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.as_array().tolist())
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n{rows}</table></div>'
 
 
 def markdown_table(table: Table) -> str:
-    """Give a table as Markdown."""
+    """Return a table as Markdown."""
     lines = [titles(table), ["---"] * len(table.colnames)]
     lines += [[number(value) for value in row] for row in table.as_array().tolist()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def titles(table: Table) -> list[str]:
-    """Give the names of columns, with their units."""
+    """Return the names of columns, with their units."""
     units = (table[name].unit for name in table.colnames)
     named = zip(table.colnames, units, strict=True)
     return [name.replace("_", " ") + (f", {unit}" if unit else "") for name, unit in named]
@@ -132,7 +132,7 @@ def _cell(value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """Give a value of a table as people read it."""
+    """Return a value of a table for readers."""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float):

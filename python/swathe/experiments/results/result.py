@@ -1,7 +1,7 @@
-"""What an experiment found, and how it is kept in a folder.
+"""Result of an experiment, and its files in a folder.
 
-`results.ecsv` has a row for each case, in its `meta` all settings and circumstances.
-`samples.ecsv` has the single values that cases are compared by: case, round, value, unit, and
+`results.ecsv` has a row for each case, and in its `meta` all settings and circumstances.
+`samples.ecsv` has the single values by which cases are compared: case, round, value, unit, and
 whether a lower or a higher one is better.
 """
 
@@ -27,17 +27,17 @@ SAMPLE_COLUMNS = ("case", "round", "value", "unit", "better")
 
 @dataclass
 class Study:
-    """An experiment that was done.
+    """Result of an experiment.
 
     Attributes:
         kind: `single`, `region`, ...
-        title: of the report.
-        settings: all of them, as a file has them.
-        circumstances: see there.
+        title: title of the report.
+        settings: all settings, as in a file.
+        circumstances: see `circumstances` in `environment_record`.
         table: a row for each case; columns have units.
         samples: rows of SAMPLE_COLUMNS.
-        figures: by the name of their files.
-        sentences: what was found, in words; made of the numbers.
+        figures: figures by file name.
+        sentences: findings in words, made from the numbers.
         notes: what was left out, and why.
         more: further tables by title.
     """
@@ -55,7 +55,7 @@ class Study:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What `results.ecsv` tells besides its rows."""
+        """Metadata of `results.ecsv`."""
         return {
             "experiment": self.kind,
             "settings": self.settings,
@@ -66,7 +66,7 @@ class Study:
 
 
 def samples_table(rows: Iterable[tuple[Any, ...]]) -> Table:
-    """Give samples as a table."""
+    """Return samples as a table."""
     from astropy.table import Table
 
     kinds = (str, int, float, str, str)
@@ -81,24 +81,24 @@ def kept(folder: str | os.PathLike[str]) -> tuple[Table, Table]:
     """Read the results and the samples of a folder.
 
     Raises:
-        SettingsError: where it holds no results of an experiment.
+        SettingsError: If it has no results of an experiment.
     """
     from astropy.table import Table
 
     path = Path(folder)
-    found = []
+    tables = []
     for name in (RESULTS, SAMPLES):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found.append(Table.read(path / name, format="ascii.ecsv"))
+                tables.append(Table.read(path / name, format="ascii.ecsv"))
         except OSError as error:
             raise SettingsError(f"{path / name}: cannot be read: {error.strerror}") from error
-        except Exception as error:  # astropy's reader raises of all kinds
-            raise SettingsError(f"{path / name}: is no table of results: {error}") from error
-    results, samples = found
+        except Exception as error:  # astropy's reader raises many types
+            raise SettingsError(f"{path / name}: expected a table of results: {error}") from error
+    results, samples = tables
     if "experiment" not in results.meta:
-        raise SettingsError(f"{path / RESULTS}: is not of an experiment")
+        raise SettingsError(f"{path / RESULTS}: expected results of an experiment")
     if missing := set(SAMPLE_COLUMNS) - set(samples.colnames):
-        raise SettingsError(f"{path / SAMPLES}: has no column {min(missing)!r}")
+        raise SettingsError(f"{path / SAMPLES}: expected a column {min(missing)!r}, found none")
     return results, samples

@@ -1,1 +1,1 @@
-"""Reads traces: which events belong together, and what took the time."""
+"""Analysis of traces: stages, their nesting, and where the time went."""

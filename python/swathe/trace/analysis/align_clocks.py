@@ -1,4 +1,4 @@
-"""Clocks of several machines, set to that of the collector."""
+"""Alignment of the clocks of several machines to the collector's clock."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offset:
-    """How far the clock of a sender was ahead of the collector's.
+    """Offset of a sender's clock from the collector's.
 
     Attributes:
         sender: `HOST:PID`.
-        offset_s: the median of what was found.
-        spread_s: the least that this can be wrong by.
-        drift_s: the greatest less the smallest offset found.
-        found: how often.
-        events: that were set right.
+        offset_s: median offset, positive if the sender is ahead.
+        spread_s: smallest possible error of the offset.
+        drift_s: largest minus smallest measured offset.
+        found: number of measurements.
+        events: number of corrected events.
     """
 
     sender: str
@@ -38,23 +38,23 @@ class Offset:
 
 
 def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
-    """Give the times of events by the collector's clock, and what was taken off.
+    """Return the times of events by the collector's clock, and the offsets subtracted.
 
-    Between two points CLOCK of a sender its offset is taken to change evenly.
+    The offset is interpolated linearly between two CLOCK points of a sender.
     """
     time_ns = events.time_ns.copy()
-    asked = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["CLOCK"])))
-    if not len(asked):
+    clock_rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["CLOCK"])))
+    if not len(clock_rows):
         return time_ns, []
     senders, names = codes_of(events, "SENDER")
     offset_s, spread_s = numbers_of(events, "OFFSET_S"), numbers_of(events, "SPREAD_S")
-    usable = asked[(senders[asked] >= 0) & np.isfinite(offset_s[asked])]
+    usable = clock_rows[(senders[clock_rows] >= 0) & np.isfinite(offset_s[clock_rows])]
     rows_of = _rows_by_process(events)
-    found = []
+    offsets = []
     for sender in np.unique(senders[usable]):
         at = usable[senders[usable] == sender]
         rows = rows_of.get(names[sender], np.zeros(0, np.int64))
-        # CLOCK has the collector's time, the others have their own.
+        # CLOCK points carry the collector's time, other events their own.
         theirs_ns = events.time_ns[at] + np.round(offset_s[at] * 1e9).astype(np.int64)
         begun_ns = theirs_ns[0]
         ahead_s = np.interp(
@@ -63,7 +63,7 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
             offset_s[at],
         )
         time_ns[rows] -= np.round(ahead_s * 1e9).astype(np.int64)
-        found.append(
+        offsets.append(
             Offset(
                 sender=names[sender],
                 offset_s=float(np.median(offset_s[at])),
@@ -73,13 +73,13 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
                 events=len(rows),
             )
         )
-    return time_ns, found
+    return time_ns, offsets
 
 
 def on_one_clock(events: Events) -> Events:
-    """Give the events at the times of the collector's clock, in their order by that."""
-    time_ns, found = aligned(events)
-    if not found:
+    """Return the events with times by the collector's clock, sorted by them."""
+    time_ns, offsets = aligned(events)
+    if not offsets:
         return events
     order = np.argsort(time_ns, kind="stable")
     fields = {
@@ -96,16 +96,16 @@ def _ordered(column: Coded, order: NDArray[np.int64]) -> Coded:
 
 
 def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:
-    """Give the events of each `HOST:PID`."""
+    """Return the rows of each `HOST:PID`."""
     hosts, host_words = codes_of(events, "HOST")
     pids, pid_words = codes_of(events, "PID")
     rows = np.flatnonzero((hosts >= 0) & (pids >= 0))
     key = joined([hosts[rows], pids[rows]])
     order = np.argsort(key, kind="stable")
     edges = np.flatnonzero(np.diff(key[order])) + 1
-    found = {}
+    by_process = {}
     for part in np.split(rows[order], edges):
         if len(part):
             name = f"{host_words[hosts[part[0]]]}:{pid_words[pids[part[0]]]}"
-            found[name] = part
-    return found
+            by_process[name] = part
+    return by_process

@@ -1,4 +1,4 @@
-"""What an event carries beside its time, name and process, some rows at a time."""
+"""Attributes of events other than time, name and process, for some rows at a time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Value = str | int | float
 def attributes(
     events: Events, rows: NDArray[np.int64], but: Sequence[str] = PROCESS
 ) -> list[dict[str, Value]]:
-    """Give the fields of some events but for these; whole numbers as `int`."""
-    found: list[dict[str, Value]] = [{} for _ in range(len(rows))]
+    """Return the fields of some events, except `but`; whole numbers as `int`."""
+    fields: list[dict[str, Value]] = [{} for _ in range(len(rows))]
     for name, column in events.fields.items():
         if name in but:
             continue
         if isinstance(column, Coded):
             codes = column.codes[rows]
             for at in np.flatnonzero(codes >= 0).tolist():
-                found[at][name] = column.words[codes[at]]
+                fields[at][name] = column.words[codes[at]]
             continue
         values = column[rows]
         for at in np.flatnonzero(np.isfinite(values)).tolist():
             value = float(values[at])
-            found[at][name] = int(value) if value.is_integer() else value
-    return found
+            fields[at][name] = int(value) if value.is_integer() else value
+    return fields

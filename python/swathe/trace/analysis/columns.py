@@ -1,4 +1,4 @@
-"""Fields of events as whole numbers: equal ones have equal text."""
+"""Fields of events as integers: equal codes mean equal text."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ LARGEST = 1 << 62
 
 
 def codes_of(events: Events, name: str) -> tuple[Codes, tuple[str, ...]]:
-    """Give a field as codes, -1 where an event has none, and the text of each."""
+    """Return a field as codes (-1 if an event has none), and the text of each code."""
     field = events.fields.get(name)
     if field is None:
         return np.full(len(events.time_ns), -1, np.int32), ()
     if isinstance(field, Coded):
         return field.codes, field.words
     values = field
-    found = ~np.isnan(values)
-    numbers, inverse = np.unique(values[found], return_inverse=True)
+    present = ~np.isnan(values)
+    numbers, inverse = np.unique(values[present], return_inverse=True)
     codes = np.full(len(values), -1, np.int32)
-    codes[found] = inverse
+    codes[present] = inverse
     words = tuple(str(int(number)) if number.is_integer() else str(number) for number in numbers)
     return codes, words
 
 
 def numbers_of(events: Events, name: str) -> Numbers:
-    """Give a field as numbers, NaN where an event has none."""
+    """Return a field as numbers, NaN if an event has none."""
     field = events.fields.get(name)
     if field is None:
         return np.full(len(events.time_ns), np.nan)
@@ -55,7 +55,7 @@ def numbers_of(events: Events, name: str) -> Numbers:
 
 
 def text_of(events: Events, name: str, row: int) -> str:
-    """Give a field of one event; empty where it has none."""
+    """Return a field of one event as text; empty if it has none."""
     field = events.fields.get(name)
     if field is None:
         return ""
@@ -69,7 +69,7 @@ def text_of(events: Events, name: str, row: int) -> str:
 
 
 def joined(columns: Iterable[NDArray[np.integer[Any]]]) -> Keys:
-    """Give a number for each combination of codes."""
+    """Return a number for each combination of codes."""
     key, most = np.zeros(0, np.int64), 1
     for codes in columns:
         if not len(key):
@@ -88,5 +88,5 @@ def joined(columns: Iterable[NDArray[np.integer[Any]]]) -> Keys:
 
 
 def event_codes(events: Events, names: Iterable[str]) -> list[int]:
-    """Give the codes of these events, of those that occur."""
+    """Return the codes of these event names, as far as they occur."""
     return [code for code, word in enumerate(events.event.words) if word in set(names)]

@@ -1,4 +1,4 @@
-"""What hosts were doing, from the points of the monitor."""
+"""Load of hosts, from the points of the monitor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ FIGURES = {
     "PING": ("RTT_S",),
 }
 TOGETHER_NS, LATEST_NS = 100_000_000, 10_000_000_000
-"""Points of one reading are written within the first; a reading after the other tells nothing."""
+"""Points of one reading are written within the first time; a reading later than the second is
+ignored."""
 WHICH = {"DISK": "DEVICE", "NET": "INTERFACE", "PING": "STORE"}
 
 
@@ -33,13 +34,13 @@ def figures(
     from_ns: int | None = None,
     until_ns: int | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Give averages by host, `CPU.USER_PERCENT` or `DISK.sda.BUSY_PERCENT`.
+    """Return averages by host, such as `CPU.USER_PERCENT` or `DISK.sda.BUSY_PERCENT`.
 
-    A point tells of the time before it, so of a part of a run the first one after it counts too.
+    A point describes the time before it, so the first point after an interval counts too.
     """
     rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, FIGURES)))
     hosts, names = codes_of(events, "HOST")
-    found: dict[str, dict[str, float]] = {}
+    averages: dict[str, dict[str, float]] = {}
     for host in np.unique(hosts[rows]):
         part = rows[hosts[rows] == host]
         if from_ns is not None and until_ns is not None:
@@ -47,12 +48,12 @@ def figures(
             after_ns = at_ns[at_ns >= until_ns].min(initial=until_ns + LATEST_NS)
             last_ns = after_ns + TOGETHER_NS if after_ns < until_ns + LATEST_NS else until_ns
             part = part[(at_ns > from_ns) & (at_ns <= last_ns)]
-        found[names[host] if host >= 0 else ""] = _of_host(events, part)
-    return found
+        averages[names[host] if host >= 0 else ""] = _of_host(events, part)
+    return averages
 
 
 def _of_host(events: Events, rows: NDArray[np.int64]) -> dict[str, float]:
-    found = {}
+    averages = {}
     for name, keys in FIGURES.items():
         of_name = rows[np.isin(events.event.codes[rows], event_codes(events, [name]))]
         which, words = codes_of(events, WHICH.get(name, ""))
@@ -62,5 +63,5 @@ def _of_host(events: Events, rows: NDArray[np.int64]) -> dict[str, float]:
             for key in keys:
                 values = numbers_of(events, key)[part]
                 if np.isfinite(values).any():
-                    found[f"{label}.{key}"] = float(np.nanmean(values))
-    return found
+                    averages[f"{label}.{key}"] = float(np.nanmean(values))
+    return averages

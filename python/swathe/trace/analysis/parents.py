@@ -1,4 +1,4 @@
-"""Which stage lies in which, also across threads, processes and hosts: as ids and times tell."""
+"""Nesting of stages across threads, processes and hosts, by ids and times."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 BESIDE = ("FETCH", "PEER", "CONNECT")
-"""Stages that run beside those that wait for them, unless they are in the same thread."""
+"""Stages that run beside the stages that wait for them, unless in the same thread."""
 TRIES = 8
-"""So many stages are looked at that began before, the latest first."""
+"""Earlier stages examined, the latest first."""
 HERE = ("HOST", "PID")
 
 
 def parents_of(events: Events, spans: Spans) -> Rows:
-    """Give what each stage lies in, -1 for none; always one of a smaller number.
+    """Return the parent of each stage, -1 for none; a parent always has a smaller number.
 
-    It is what it lies in by thread; else the last begun of these that it lies in by time: a stage
-    of the same target and process; of the same object and process, and of no target; a batch of
-    the same job and process, or of the same job and worker; the job; any of the same object; the
-    request to a portal. None lies in what is of another request.
+    The parent is the enclosing stage of the thread, if there is one. Otherwise it is the last begun
+    stage that encloses it in time, the first that exists of: a stage of the same target and
+    process; of the same object and process, without target; a batch of the same job and process, or
+    of the same job and worker; the job; any stage of the same object; the request to a portal. The
+    parent is never part of another request.
     """
     parent = spans.parent.copy()
     codes = {
@@ -42,9 +43,9 @@ def parents_of(events: Events, spans: Spans) -> Rows:
     def are(*names: str) -> Mask:
         return np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in names])
 
-    # One thread of a portal answers many requests in turns.
-    asked = codes["PORTAL"]
-    parent[(parent >= 0) & (asked >= 0) & (asked != asked[parent])] = -1
+    # One thread of a portal answers many requests in turn.
+    portal_code = codes["PORTAL"]
+    parent[(parent >= 0) & (portal_code >= 0) & (portal_code != portal_code[parent])] = -1
     shared = codes["TARGET"] < 0
     jobs, batches, works = are("JOB"), are("BATCH"), ~are(*AROUND)
     waits = works & ~are(*BESIDE)
@@ -58,33 +59,33 @@ def parents_of(events: Events, spans: Spans) -> Rows:
         (waits, works, (*own, "OBJECT"), ("OBJECT",)),
         (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
     )
-    for holders, wanted, same, needed in ways:
+    for holders, child_mask, same, needed in ways:
         key = joined([codes[name] for name in same])
         has = np.logical_and.reduce([codes[name] >= 0 for name in needed])
-        lost = np.flatnonzero((parent < 0) & wanted & has)
+        lost = np.flatnonzero((parent < 0) & child_mask & has)
         if len(lost) and (holders & has).any():
             parent[lost] = _around(spans, key, np.flatnonzero(holders & has), lost)
     return parent
 
 
 def _around(spans: Spans, key: Rows, holders: Rows, lost: Rows) -> Rows:
-    """Give the last begun of the holders of the same key that each of the lost lies in."""
+    """Return for each of `lost` the last begun holder of the same key that encloses it."""
     order = holders[np.lexsort((holders, key[holders]))]
-    # Numbers are in order of time: one is found by its key and number.
+    # Numbers are in order of time: a binary search by key and number finds it.
     rank = np.unique(key, return_inverse=True)[1] * np.int64(len(key)) + np.arange(len(key))
     at = np.searchsorted(rank[order], rank[lost]) - 1
-    found = np.full(len(lost), -1, np.int64)
+    parents = np.full(len(lost), -1, np.int64)
     for _ in range(TRIES):
         candidate = order[np.maximum(at, 0)]
-        fits = (at >= 0) & (key[candidate] == key[lost]) & (found < 0)
+        fits = (at >= 0) & (key[candidate] == key[lost]) & (parents < 0)
         fits &= spans.end_ns[candidate] >= spans.end_ns[lost]
-        found[fits] = candidate[fits]
+        parents[fits] = candidate[fits]
         at -= 1
-    return found
+    return parents
 
 
 def roots_of(parent: Rows) -> Rows:
-    """Give the outermost stage around each, itself where there is none."""
+    """Return the outermost stage around each; itself if there is none."""
     root = np.where(parent < 0, np.arange(len(parent)), parent)
     while True:
         further = root[root]
@@ -94,7 +95,7 @@ def roots_of(parent: Rows) -> Rows:
 
 
 def owners_of(events: Events, spans: Spans, rows: Rows) -> Rows:
-    """Give the stage that a thread was in at each of these points, -1 for none."""
+    """Return the stage that the thread was in at each of these points, -1 for none."""
     track = joined([codes_of(events, name)[0] for name in (*HERE, "THREAD")])
     inside = np.flatnonzero(spans.nested)
     if not (len(inside) and len(rows)):

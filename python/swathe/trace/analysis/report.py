@@ -1,4 +1,4 @@
-"""Where the time of a run went: stages, slow targets, stalls, stores."""
+"""Report on a run: where its time went, by stages, slow targets, stalls and stores."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ TOLD = 100
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage, over all that went through it; seconds.
+    """Totals of a stage; times in seconds.
 
     Attributes:
-        share: its own time, without the stages in it, of that of all threads; `None` for those
-            that only wait while others work, as cuts of one object that are made together. Of
-            those that run beside others it may exceed 1.
+        share: its own time, without nested stages, as a fraction of all threads' time; `None` for
+            stages that only wait while others work, such as cuts of one object made together. It
+            may exceed 1 for stages that run beside others.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Store:
-    """What was read from a store.
+    """Reads from a store.
 
     Attributes:
-        busy_s: at least one request was under way.
-        in_flight: requests, on average over that time.
-        bytes_per_s: over that time.
-        profiled_bytes_per_s: the most that was measured by `swathe probe`; `None` without profile.
-        expected_bytes_per_s: what the profile predicts for requests of this size, so many at once.
+        busy_s: time with at least one request in flight.
+        in_flight: average number of requests in flight during that time.
+        bytes_per_s: rate during that time.
+        profiled_bytes_per_s: highest rate measured by `swathe probe`; `None` without profile.
+        expected_bytes_per_s: predicted rate for requests of this size and concurrency.
     """
 
     name: str
@@ -78,19 +78,19 @@ class Store:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it.
+    """The whole report.
 
     Attributes:
-        begun_ns: the first event, ns since 1970.
-        seconds: until the last.
+        begun_ns: first event, ns since 1970.
+        seconds: seconds until the last event.
         unfinished: stages that began and did not end, by name.
-        last_begun: of these, up to 100: stage, target, object.
+        last_begun: up to 100 of these: stage, target, object.
         orphans: ends without a beginning.
-        dropped: events that senders, or the recorder, could not keep.
-        damaged: lines of the file that are no events; and what collectors left out.
-        hosts: average figures over the whole run, by host.
-        offsets: what was taken off the clocks of senders.
-        notes: what could not be told, and why.
+        dropped: events dropped by senders or the recorder.
+        damaged: lines of the file that are not events; also those that collectors left out.
+        hosts: average load over the whole run, by host.
+        offsets: clock offsets of senders that were subtracted.
+        notes: what could not be determined, and why.
     """
 
     begun_ns: int
@@ -111,11 +111,11 @@ class Report:
 
 
 def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None = None) -> Report:
-    """Look where the time went.
+    """Analyse where the time went.
 
     Args:
-        events: of a run.
-        profiles: costs by the name or the root of a store, as the catalogue has them.
+        events: events of a run.
+        profiles: costs by name or root of a store, from the catalogue.
     """
     time_ns, offsets = aligned(events)
     spans = find_spans(events, time_ns)
@@ -125,7 +125,7 @@ def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None
     notes: list[str] = []
     outer = outermost_of_targets(events, spans)
     if not len(outer):
-        notes.append("no stage has a TARGET: slow targets and stalls cannot be told")
+        notes.append("no stage has a TARGET: slow targets and stalls cannot be determined")
     return Report(
         begun_ns=begun_ns,
         seconds=float(time_ns.max(initial=begun_ns) - begun_ns) / 1e9,
@@ -138,7 +138,7 @@ def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None
         last_begun=_last_begun(events, spans.unfinished),
         orphans=len(spans.orphans),
         dropped=_dropped(events),
-        damaged=events.damaged_count + _left_out(events),
+        damaged=events.damaged_count + _count_left_out(events),
         hosts=figures(events, time_ns),
         offsets=offsets,
         notes=notes,
@@ -146,7 +146,7 @@ def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None
 
 
 def outermost_of_targets(events: Events, spans: Spans) -> Rows:
-    """Give the stages of targets that lie in no other stage of the same target."""
+    """Return the stages of targets that are not nested in another stage of the same target."""
     target = joined([codes_of(events, "JOB")[0], codes_of(events, "TARGET")[0]])[spans.start]
     has = codes_of(events, "TARGET")[0][spans.start] >= 0
     around = np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in AROUND])
@@ -170,21 +170,21 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
     faults = np.bincount(spans.stage, weights=failed, minlength=count)
     around = np.array([name in AROUND for name in spans.names])
     beside = np.array([name in BESIDE for name in spans.names])
-    # Of those that begin in a thread before others have ended no one can say who works.
+    # If stages begin in a thread before others have ended, the working one is unknown.
     works = spans.nested & ~around[spans.stage] & ~beside[spans.stage[roots_of(spans.parent)]]
     worked = np.bincount(spans.stage, weights=own_s * works, minlength=count)
-    # Where nothing else was recorded, what runs beside is all there is.
+    # If nothing else was recorded, the stages that run beside are all there is.
     whole_s = float(worked.sum()) or float(owns[~around].sum()) or 1.0
     shares = np.where(beside, owns, worked) / whole_s
     works_at_all = np.bincount(spans.stage, weights=works, minlength=count) > 0
     ordered = seconds[np.lexsort((seconds, spans.stage))]
     ends = np.cumsum(number)
-    found = []
+    stages = []
     for stage in np.argsort(-owns, kind="stable"):
         times = ordered[ends[stage] - number[stage] : ends[stage]]
         if len(times):
             median_s, p95_s = np.percentile(times, (50, 95))
-            found.append(
+            stages.append(
                 Stage(
                     name=spans.names[stage],
                     count=len(times),
@@ -198,7 +198,7 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
                     failed=int(faults[stage]),
                 )
             )
-    return found
+    return stages
 
 
 def _stores(
@@ -208,13 +208,13 @@ def _stores(
     notes: list[str],
 ) -> list[Store]:
     fetch = [n for n, name in enumerate(spans.names) if name == "FETCH"]
-    # What a host monitor asks for is no work.
-    asked = codes_of(events, "MONITOR")[0][spans.start] >= 0
-    fetches = np.flatnonzero(np.isin(spans.stage, fetch) & ~asked)
+    # Requests of the host monitor are not work.
+    by_monitor = codes_of(events, "MONITOR")[0][spans.start] >= 0
+    fetches = np.flatnonzero(np.isin(spans.stage, fetch) & ~by_monitor)
     stores, words = codes_of(events, "STORE")
     sizes = np.nan_to_num(numbers_of(events, "BYTES"))
     failed = _is(events, "RESULT", "error")
-    found = []
+    summaries = []
     for code in np.unique(stores[spans.start[fetches]]):
         part = fetches[stores[spans.start[fetches]] == code]
         name = words[code] if code >= 0 else ""
@@ -224,8 +224,8 @@ def _stores(
         in_flight = float(seconds.sum()) / busy_s if busy_s else 0.0
         costs = profiles.get(name)
         if costs is None:
-            notes.append(f"{name or 'FETCH without STORE'}: has no profile; see: swathe probe")
-        found.append(
+            notes.append(f"{name or 'FETCH without STORE'}: no profile; see: swathe probe")
+        summaries.append(
             Store(
                 name=name,
                 requests=len(part),
@@ -241,7 +241,7 @@ def _stores(
                 else _expected(Costs.from_dict(costs), len(part), size, in_flight),
             )
         )
-    return sorted(found, key=lambda store: -store.bytes)
+    return sorted(summaries, key=lambda store: -store.bytes)
 
 
 def _expected(costs: Costs, requests: int, size: int, in_flight: float) -> float | None:
@@ -252,7 +252,7 @@ def _expected(costs: Costs, requests: int, size: int, in_flight: float) -> float
 
 
 def _is(events: Events, name: str, word: str) -> NDArray[np.bool_]:
-    """Tell of which events a field is a word."""
+    """Return the mask of events whose field is a word."""
     codes, words = codes_of(events, name)
     return codes == words.index(word) if word in words else np.zeros(len(codes), bool)
 
@@ -282,8 +282,8 @@ def _dropped(events: Events) -> int:
     return int(np.nansum(numbers_of(events, "DROPPED")[rows]))
 
 
-def _left_out(events: Events) -> int:
-    """Count what collectors could not take."""
+def _count_left_out(events: Events) -> int:
+    """Count the events that collectors could not accept."""
     rows = np.isin(events.event.codes, event_codes(events, ["DAMAGED"]))
     kinds = ("DAMAGED", "LONG", "HALF")
     return int(sum(np.nansum(numbers_of(events, kind)[rows]) for kind in kinds))

@@ -1,4 +1,4 @@
-"""The targets of a run that took longest, and why: what they waited for, and behind whom."""
+"""Slowest targets of a run, and the reasons: what they waited for."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ SLOWEST, SEEN = 10, 100
 
 @dataclass(frozen=True)
 class Slow:
-    """A target that took long, and why.
+    """A slow target, and the reasons.
 
     Attributes:
-        begun_s: after the first event.
-        seconds: of its outermost stage.
-        stage: the one in it that took the most beyond what it usually takes.
-        stage_s: so long it took.
-        usual_s: the median of that stage.
-        alike: so many others of the same object are among the slowest hundred.
-        waiting_in: seconds of that stage during which something of the same object was under way
-            that belongs to no target, as `FETCH`; by stage.
-        others_in: seconds of that stage during which its thread did something for other targets
-            or objects, by stage, without the stages in it.
-        requests: the longest of what was waited for: stage, REQUEST, STORE or PEER, bytes, seconds.
-        result: as the event has it.
+        begun_s: beginning, after the first event.
+        seconds: duration of its outermost stage.
+        stage: its stage with the largest excess over the usual time.
+        stage_s: duration of that stage.
+        usual_s: median duration of that stage.
+        alike: other targets of the same object among the slowest hundred.
+        waiting_in: seconds of that stage during which stages of the same object ran that belong to
+            no target, such as `FETCH`; by stage.
+        others_in: seconds of that stage during which its thread worked for other targets or
+            objects, by stage, without nested stages.
+        requests: longest requests it waited for: stage, REQUEST, STORE or PEER, bytes, seconds.
+        result: RESULT of the event.
     """
 
     target: str
@@ -60,36 +60,36 @@ class Slow:
 def find_slowest(
     events: Events, spans: Spans, outer: Rows, begun_ns: int, medians: Mapping[str, float]
 ) -> list[Slow]:
-    """Find the targets that took longest, one of each object.
+    """Find the slowest targets, one per object.
 
     Args:
-        events: of a run.
+        events: events of a run.
         spans: its stages.
-        outer: those of targets that lie in no other of the same target.
-        begun_ns: when the run began.
-        medians: what stages usually take, seconds by name.
+        outer: stages of targets that are not nested in another of the same target.
+        begun_ns: beginning of the run.
+        medians: median seconds of stages, by name.
     """
     objects = codes_of(events, "OBJECT")[0][spans.start]
     target = joined([codes_of(events, name)[0] for name in ("JOB", "TARGET", "OBJECT")])
     target = target[spans.start]
-    # Of what was refused nothing was done.
+    # Refused targets were not worked on.
     outer = outer[spans.duration_ns[outer] > 0]
     medians_ns = np.array([1e9 * medians.get(name, 0.0) for name in spans.names])
     order = outer[np.argsort(-spans.duration_ns[outer], kind="stable")][:SEEN]
-    # What was done twice is of one object and, where that is not known, of one target.
+    # Repeated work is of one object or, if that is unknown, of one target.
     group = np.where(objects >= 0, objects, -1 - target)[order]
     _, first = np.unique(group, return_index=True)
-    found = []
+    slowest = []
     for at in np.sort(first)[:SLOWEST]:
         span = int(order[at])
         alike = len(np.unique(target[order[group == group[at]]])) - 1
         inside = _of_same(spans, target, span)
-        found.append(_why(events, spans, span, inside, medians_ns, begun_ns, alike))
-    return found
+        slowest.append(_why(events, spans, span, inside, medians_ns, begun_ns, alike))
+    return slowest
 
 
 def _of_same(spans: Spans, target: Rows, span: int) -> Rows:
-    """Give the stages of a target within one of its stages, itself too."""
+    """Return the stages of a target within one of its stages, including itself."""
     from_ns, until_ns = spans.start_ns[span], spans.end_ns[span]
     first, last = np.searchsorted(spans.start_ns, [from_ns, until_ns], side="left")
     part = np.arange(first, max(last, first + 1))
@@ -106,7 +106,7 @@ def _why(
     begun_ns: int,
     alike: int,
 ) -> Slow:
-    # A stage with others in it is late because they are; what counts is its own part.
+    # A stage that contains others is slow because of them; only its own part counts.
     others = inside[inside != span]
     inner = others if len(others) else inside
     beyond_ns = spans.duration_ns[inner] - medians_ns[spans.stage[inner]]
@@ -135,7 +135,7 @@ def _why(
 def _waiting(
     events: Events, spans: Spans, span: int
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    """Find what of the same object was under way beside a stage."""
+    """Find the stages of the same object that ran beside a stage."""
     objects = codes_of(events, "OBJECT")[0][spans.start]
     targets = codes_of(events, "TARGET")[0][spans.start]
     if objects[span] < 0:
@@ -171,7 +171,7 @@ def _waiting(
 
 
 def _others(events: Events, spans: Spans, span: int) -> dict[str, float]:
-    """Find what the thread of a stage did meanwhile that was of no use to its target."""
+    """Find what the thread of a stage did meanwhile for other targets."""
     from_ns, until_ns = spans.start_ns[span], spans.end_ns[span]
     last = np.searchsorted(spans.start_ns, until_ns)
     part = np.flatnonzero(spans.nested[:last] & (spans.end_ns[:last] > from_ns))
@@ -196,7 +196,7 @@ def _others(events: Events, spans: Spans, span: int) -> dict[str, float]:
 
 
 def union_ns(start_ns: Rows, end_ns: Rows) -> int:
-    """Give how long at least one of these was under way; they are in order of their start."""
+    """Return the time during which at least one interval was open; `start_ns` is sorted."""
     if not len(start_ns):
         return 0
     reached = np.maximum.accumulate(end_ns)

@@ -1,8 +1,8 @@
-"""Stages that have a beginning and an end, found in events, and which lie in which.
+"""Stages with beginning and end, found in events, and their nesting.
 
-A START and an END belong together that have the same name, process and ids; of several at once
-first those of one thread, and of these the innermost. What lies in what is told by threads: a
-stage that begins and ends in one thread lies in those that this thread has not ended yet.
+A START and an END form a pair if they have the same name, process and ids. Among several candidates
+those of one thread come first, and of these the innermost. Nesting is derived from threads: a stage
+that begins and ends in one thread is nested in the stages that this thread has not ended yet.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 DEEPEST = 64
-"""Stages of one thread in one another; more are concurrent ones that take turns in it."""
+"""Deepest nesting in one thread; more are concurrent stages that alternate in it."""
 ROUNDS = 4
 ENDED = "TRACE_END"
-"""The last point of a recorder, with what it dropped: no stage."""
+"""The last point of a recorder, with its dropped events; not a stage."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Spans:
     """Stages in order of their beginning, as parallel arrays.
 
     Attributes:
-        names: of stages.
-        stage: number of the name.
+        names: names of stages.
+        stage: index of the name.
         start, end: rows of the two events.
         start_ns, end_ns: their times.
-        parent: the one it lies in by thread, -1 for none.
-        nested: whether it and what lies in it take turns in one thread.
-        own_ns: its time without that of the stages in it.
+        parent: enclosing stage of the same thread, -1 for none.
+        nested: whether it and its nested stages alternate properly in one thread.
+        own_ns: its time without nested stages.
         unfinished: rows of beginnings without an end.
         orphans: rows of ends without a beginning.
     """
@@ -64,13 +64,13 @@ class Spans:
 
     @cached_property
     def duration_ns(self) -> NDArray[np.int64]:
-        """From beginning to end; none is negative, whatever was done to clocks."""
+        """Durations; never negative, even if a clock was set back."""
         lasting: Rows = np.maximum(self.end_ns - self.start_ns, 0)
         return lasting
 
 
 def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
-    """Find the stages of events, which have these times."""
+    """Find the stages of events with these times."""
     names, stages, kinds = _stages(events.event.words)
     kind = kinds[events.event.codes]
     stage = stages[events.event.codes]
@@ -101,7 +101,7 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
 
 
 def _stages(words: tuple[str, ...]) -> tuple[tuple[str, ...], Rows, Rows]:
-    """Give names of stages; for each event the number of its, and 1, -1 or 0."""
+    """Return names of stages; for each event the index of its stage, and 1, -1 or 0."""
     names: dict[str, int] = {}
     stages = np.full(len(words) + 1, -1, np.int64)
     kinds = np.zeros(len(words) + 1, np.int64)
@@ -116,8 +116,8 @@ def _stages(words: tuple[str, ...]) -> tuple[tuple[str, ...], Rows, Rows]:
 def _nesting(
     stage: Rows, track: Rows, begun_ns: Rows, over_ns: Rows, nested: Mask
 ) -> tuple[Rows, Mask, Rows]:
-    """Give parents, who takes turns with others in one thread, and own times."""
-    # What is under way while its like begins and ends later, as cuts that are made together.
+    """Return parents, which stages alternate properly in one thread, and own times."""
+    # Stages that overlap with others of the same kind, such as cuts made together.
     together = _together(joined([track, stage]), begun_ns, over_ns)
     nested = nested & (over_ns > begun_ns) & ~together
     for tries in range(ROUNDS + 2):
@@ -132,13 +132,13 @@ def _nesting(
 
 
 def _together(key: Rows, begun_ns: Rows, over_ns: Rows) -> Mask:
-    """Tell which have a key of which two overlap, and neither lies in the other."""
+    """Return which have a key of which two overlap without one enclosing the other."""
     order = np.argsort(key, kind="stable")
     number = np.unique(key, return_inverse=True)[1][order]
     if not len(order):
         return np.zeros(0, bool)
     begins, ends = begun_ns[order] - begun_ns.min(), over_ns[order] - begun_ns.min()
-    # The latest end before, of the same key: those of others are made earlier than all.
+    # Latest earlier end of the same key: other keys are shifted before all of it.
     span = np.int64(ends.max() + 1)
     reached = np.maximum.accumulate(number * span + ends)[:-1] - number[1:] * span
     crosses = np.flatnonzero((begins[1:] < reached) & (ends[1:] > reached)) + 1
@@ -146,11 +146,11 @@ def _together(key: Rows, begun_ns: Rows, over_ns: Rows) -> Mask:
 
 
 def _stack(inside: Rows, track: Rows, begun_ns: Rows, over_ns: Rows) -> tuple[Rows, Rows, Rows]:
-    """Give parents and own times of all, and which do not end before what they lie in.
+    """Return parents and own times of all, and which end after their parent.
 
-    All beginnings and ends of a thread in order are like calls and returns of functions: the last
-    that began at a depth owns all that happens below it, and the time until the next event. Of
-    those of one time ends come first, those of the inner ones before those of the outer.
+    All beginnings and ends of a thread in order are like calls and returns of functions. The last
+    one begun at a depth owns all that happens below it, and the time until the next event. At equal
+    times ends come first, inner ends before outer ones.
     """
     parent = np.full(len(track), -1, np.int64)
     own_ns = np.maximum(over_ns - begun_ns, 0)

@@ -1,4 +1,4 @@
-"""Which stages there are, in what order lifelines rise, and which events belong together.
+"""Stages: their names, their order in lifelines, and the pairing of events.
 
 A stage is two events, `NAME_START` and `NAME_END`; any other event is a point.
 """
@@ -27,21 +27,21 @@ MOVING = (
     *("CACHE_MISS", "CONNECT_START", "CONNECT_END", "PEER_START", "FETCH_START"),
     *("FETCH_END", "PEER_END", "CACHE_HIT"),
 )
-"""Of bytes on their way: before a cut begins or while it waits, as the trace has it."""
+"""Stages of moving bytes; in the trace they come before a cut or while it waits."""
 CUTTING = ("CUT_START", "READ_START")
 WORKING = (
     *("SEEK_START", "SEEK_END", "READ_END", "DECODE_START", "DECODE_END"),
     *("ASSEMBLE_START", "ASSEMBLE_END"),
     *("HASH_START", "HASH_END", "WRITE_START", "WRITE_END", "CUT_END"),
 )
-"""From below. Event types of users come next: what they do, they do with a cutout."""
+"""Lanes from below. Users' event types come next: they act on a cutout."""
 ABOVE = ("BATCH_END", "JOB_END", "PORTAL_END")
 AROUND = ("PORTAL", "JOB", "BATCH")
-"""Stages that are begun before a target and ended after it: they wait while others work."""
+"""Stages that enclose a target in time: they wait while others work."""
 WITHIN = ("READ", "SEEK", "DECODE", "ASSEMBLE", "HASH", "WRITE")
-"""Stages of a cut; where several targets share one, it has begun with the first of them."""
+"""Stages within a cut; if several targets share one, it begins with the first of them."""
 MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")
-"""Of the host monitor, the collector and the recorder: no part of any lifeline."""
+"""Events of the host monitor, the collector and the recorder; not part of any lifeline."""
 IDS = (
     *("HOST", "PID", "PORTAL", "JOB", "TARGET", "OBJECT", "REQUEST"),
     *("WORKER", "STORE", "PEER"),
@@ -50,7 +50,7 @@ START, END, POINT = 1, 2, 0
 
 
 def stage_of(event: str) -> tuple[str, int]:
-    """Give the stage of an event type, and whether it is its START, its END or a POINT."""
+    """Return the stage of an event type, and whether it is its START, its END or a POINT."""
     if event.endswith("_START"):
         return event[:-6], START
     if event.endswith("_END"):
@@ -59,7 +59,7 @@ def stage_of(event: str) -> tuple[str, int]:
 
 
 def lanes(events: Events) -> list[str]:
-    """Give the event types that lifelines go through, from below."""
+    """Return the event types that lifelines go through, from below."""
     used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
     present = [events.event.words[code] for code in used]
     first = {word: _first(events.event.codes, events.event.words.index(word)) for word in present}
@@ -78,10 +78,10 @@ def lanes(events: Events) -> list[str]:
 
 
 def _moved_before(events: Events) -> bool:
-    """Tell whether of most objects bytes were asked for before the first of them was cut."""
+    """Check whether bytes of most objects were requested before their first cut."""
 
     def firsts(*words: str) -> tuple[NDArray[np.uint64], Index]:
-        """Give objects, and the first event of these of each."""
+        """Return objects, and the first of these events for each."""
         at = np.flatnonzero(np.isin(events.event.codes, event_codes(events, words)))
         ids = [codes_of(events, name)[0][at] for name in ("HOST", "PID", "OBJECT")]
         keys, begins = np.unique(mixed(ids, len(at)), return_index=True)
@@ -99,67 +99,67 @@ def _first(codes: NDArray[np.int32], code: int) -> int:
 
 
 def mixed(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.uint64]:
-    """Give one number for the codes of several columns: equal where all of them are."""
-    made = np.full(count, 1, np.uint64)
+    """Return one number for the codes of several columns: equal if all codes are equal."""
+    hashes = np.full(count, 1, np.uint64)
     for column in columns:
-        made ^= column.astype(np.uint64)
-        made *= np.uint64(0x9E3779B97F4A7C15)
-        made ^= made >> np.uint64(29)
-    return made
+        hashes ^= column.astype(np.uint64)
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def numbered(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Index, int]:
-    """Number the combinations of codes that there are from 0 on; give how many, too."""
-    made = np.zeros(count, np.int64)
+    """Number the combinations of codes from 0 on; return also how many there are."""
+    combined = np.zeros(count, np.int64)
     many = 1
     for column in columns:
         width = int(column.max(initial=-1)) + 2
-        made = made * width + (column + 1)
+        combined = combined * width + (column + 1)
         many *= width
         if many <= 4 * count + 1000:
             # No need to sort.
             there = np.zeros(many, bool)
-            there[made] = True
+            there[combined] = True
             order = np.cumsum(there) - 1
-            made, many = order[made], int(order[-1]) + 1 if many else 0
+            combined, many = order[combined], int(order[-1]) + 1 if many else 0
         else:
-            found, made = np.unique(made, return_inverse=True)
-            many = len(found)
-    return made, many if count else 0
+            distinct, combined = np.unique(combined, return_inverse=True)
+            many = len(distinct)
+    return combined, many if count else 0
 
 
 def _grouped(keys: NDArray[np.uint64]) -> Index:
-    """Give an order in which equal keys are side by side, the first of them first.
+    """Return an order that puts equal keys side by side, the first of them first.
 
-    The key and the place are sorted as one number, which is far faster than a stable sort. Of keys
-    that differ in their last bits only some may be mixed: whoever uses this compares them.
+    Key and index are sorted as one number, which is far faster than a stable sort. Keys that differ
+    only in their last bits may be mixed: the caller must compare them.
     """
     bits = np.uint64(len(keys).bit_length())
     both = (keys >> bits << bits) | np.arange(len(keys), dtype=np.uint64)
     both.sort()
-    found: Index = (both & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
-    return found
+    order: Index = (both & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    return order
 
 
 def partners(events: Events) -> Index:
-    """Give for each START the index of its END and the other way round; -1 where there is none.
+    """Return for each START the index of its END and the reverse; -1 if there is none.
 
-    They belong together where name, process and all ids are the same; of several at once first
-    those of one thread, and of these the innermost.
+    A pair has the same name, process and ids. Among several candidates those of one thread come
+    first, and of these the innermost.
     """
     kinds = np.array([stage_of(word)[1] for word in events.event.words], np.int8)
     names = {name: n for n, name in enumerate({stage_of(word)[0] for word in events.event.words})}
     stages = np.array([names[stage_of(word)[0]] for word in events.event.words], np.int32)
     count = len(events.time_ns)
-    found = np.full(count, -1, np.int64)
+    partner = np.full(count, -1, np.int64)
     if not count:
-        return found
+        return partner
     left = np.flatnonzero(kinds[events.event.codes] != POINT)
     ids = [stages[events.event.codes], *(codes_of(events, name)[0] for name in IDS)]
     key = mixed(ids, count)
     threads = mixed([codes_of(events, "THREAD")[0]], count)
     for keys in (key ^ threads, key):
-        # Again, as stages may be within others of the same name.
+        # Repeated, because stages may be nested in others of the same name.
         while len(left):
             order = left[_grouped(keys[left])]
             kind = kinds[events.event.codes[order]]
@@ -168,6 +168,6 @@ def partners(events: Events) -> Index:
             if not len(begins):
                 break
             starts, ends = order[begins], order[begins + 1]
-            found[starts], found[ends] = ends, starts
-            left = left[found[left] < 0]
-    return found
+            partner[starts], partner[ends] = ends, starts
+            left = left[partner[left] < 0]
+    return partner

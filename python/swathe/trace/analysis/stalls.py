@@ -1,4 +1,4 @@
-"""Stalls: times in which many targets were under way, and none or almost none ended."""
+"""Stalls: times in which many targets were in progress, and almost none ended."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 USUAL_ENDS = 20
-"""Time is cut into pieces in which so many targets end, on average."""
+"""Average number of targets that end in one interval."""
 ALMOST_NOTHING = 0.05
-"""Of that."""
+"""Fraction of these that counts as almost none."""
 DURATIONS = 2.0
-"""A piece is at least so many times as long as a target usually takes."""
+"""Shortest interval, in usual durations of a target."""
 MANY = 0.5
-"""Of the targets usually under way; and two at least."""
+"""Fraction of the usual number of targets in progress; at least two."""
 TOLD = 20
 
 
 @dataclass(frozen=True)
 class Stall:
-    """One of them.
+    """A stall.
 
     Attributes:
-        begun_s: after the first event.
-        seconds: until targets ended again.
-        targets: under way all the time.
-        ended: in that time.
-        usual_ended: as many would have in so long a time.
-        stage: what most of the time went by in; empty where nothing else was recorded.
-        stages: seconds in it by stage, of all that were under way; the longest first.
-        hosts: average figures by host, as far as they were recorded.
+        begun_s: beginning, after the first event.
+        seconds: seconds until targets ended again.
+        targets: targets in progress all the time.
+        ended: targets that ended in that time.
+        usual_ended: targets that usually end in that time.
+        stage: stage with the most time; empty if nothing else was recorded.
+        stages: seconds by stage, summed over all in progress; longest first.
+        hosts: average load by host, as far as recorded.
     """
 
     begun_s: float
@@ -57,14 +57,14 @@ class Stall:
 def find_stalls(
     events: Events, time_ns: NDArray[np.int64], spans: Spans, outer: Rows, begun_ns: int
 ) -> list[Stall]:
-    """Find the stalls of a run, the longest first, 20 at most.
+    """Find the stalls of a run, at most 20, longest first.
 
     Args:
-        events: of the run.
+        events: events of the run.
         time_ns: their times.
         spans: its stages.
-        outer: those that are the whole of a target.
-        begun_ns: the first event.
+        outer: outermost stages of targets.
+        begun_ns: time of the first event.
     """
     if len(outer) < 2 * USUAL_ENDS:
         return []
@@ -74,10 +74,10 @@ def find_stalls(
         return []
     usual_ns = float(np.median(spans.duration_ns[outer]))
     piece_ns = int(max(USUAL_ENDS * whole_ns / len(outer), DURATIONS * usual_ns, 1))
-    # Half of one lies over the next, so that none is missed for where they begin.
+    # Intervals overlap by half, so that none is missed because of its beginning.
     edges = np.arange(starts[0], ends[-1], max(piece_ns // 2, 1))
     ended = np.searchsorted(ends, edges + piece_ns) - np.searchsorted(ends, edges)
-    # At least so many were under way from its beginning to its end.
+    # At least this many were in progress from beginning to end.
     under_way = np.searchsorted(starts, edges, side="right") - np.searchsorted(
         ends, edges + piece_ns, side="right"
     )
@@ -86,20 +86,20 @@ def find_stalls(
     many = max(2.0, MANY * float(np.median(usually)))
     stalled = (ended <= np.ceil(ALMOST_NOTHING * usual_ended)) & (under_way >= many)
     runs = np.flatnonzero(np.diff(np.concatenate([[False], stalled, [False]])))
-    found = []
+    stalls = []
     for first, after in runs.reshape(-1, 2):
         from_ns, until_ns = _exactly(ends, int(edges[first]), int(edges[after - 1]) + piece_ns)
-        found.append((until_ns - from_ns, from_ns, until_ns))
-    found.sort(reverse=True)
+        stalls.append((until_ns - from_ns, from_ns, until_ns))
+    stalls.sort(reverse=True)
     rate = len(outer) / whole_ns
     return [
         _stall(events, time_ns, spans, outer, from_ns, until_ns, begun_ns, rate)
-        for _, from_ns, until_ns in found[:TOLD]
+        for _, from_ns, until_ns in stalls[:TOLD]
     ]
 
 
 def _exactly(ends: Rows, from_ns: int, until_ns: int) -> tuple[int, int]:
-    """Give the longest time around or in this one in which nothing ended, or what was found."""
+    """Return the longest time without an end around or within this interval, or itself."""
     first = max(int(np.searchsorted(ends, from_ns)) - 1, 0)
     last = min(int(np.searchsorted(ends, until_ns)), len(ends) - 1)
     around = ends[first : last + 1]

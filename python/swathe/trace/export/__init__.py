@@ -1,1 +1,1 @@
-"""Traces as other programs read them."""
+"""Export of traces for other programs."""

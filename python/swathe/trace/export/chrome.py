@@ -1,8 +1,8 @@
-"""Events as a trace of Chrome's, which Perfetto and `chrome://tracing` show.
+"""Export as a Chrome trace, which Perfetto and `chrome://tracing` show.
 
-A stage that takes turns with others in its thread is a complete event ("X") of that thread; another
-is a pair of asynchronous events ("b", "e"). Points are instants, those of the host monitor are
-counters. Times are microseconds after the first event. Events are in no order of time.
+A stage that alternates properly with others in its thread is a complete event ("X") of that thread;
+any other is a pair of asynchronous events ("b", "e"). Points are instants, those of the host
+monitor are counters. Times are microseconds after the first event. Events are not sorted by time.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4096
 LARGEST_PID = 1 << 22
-"""No process of Linux has a greater number; two hosts may have the same."""
+"""Largest process number of Linux; two hosts may use the same number."""
 
 
 def chrome_trace(events: Events) -> Iterator[str]:
-    """Give the pieces of a JSON text."""
+    """Yield the pieces of a JSON text."""
     time_ns, _ = aligned(events)
     begun_ns = int(time_ns.min()) if len(time_ns) else 0
     began = datetime.fromtimestamp(begun_ns / 1e9, UTC).isoformat()
@@ -49,7 +49,7 @@ def chrome_trace(events: Events) -> Iterator[str]:
 
 
 class _Chrome:
-    """Makes them."""
+    """Chrome events of a trace."""
 
     def __init__(self, events: Events, time_ns: NDArray[np.int64], begun_ns: int) -> None:
         self.events, self.time_ns, self.begun_ns = events, time_ns, begun_ns
@@ -59,7 +59,7 @@ class _Chrome:
         self.numbers = self._numbers()
 
     def all(self) -> Iterator[dict[str, Any]]:
-        """Give all of it."""
+        """Yield all events."""
         spans = find_spans(self.events, self.time_ns)
         yield from self._names()
         yield from self._stages(spans)
@@ -67,7 +67,7 @@ class _Chrome:
         yield from self._points()
 
     def _numbers(self) -> dict[int, int]:
-        """Give processes numbers: their own, where no other host has the same."""
+        """Return process numbers: their own, if no other host has the same."""
         numbers: dict[int, int] = {}
         codes, rows = np.unique(self.process, return_index=True)
         for code, row in zip(codes.tolist(), rows.tolist(), strict=True):
@@ -116,13 +116,13 @@ class _Chrome:
                 number = first + at
                 name = spans.names[spans.stage[number]]
                 args = {**begun[at], **ended[at]}
-                told = {"name": name, "cat": name, "ts": self._us(int(spans.start_ns[number]))}
+                fields = {"name": name, "cat": name, "ts": self._us(int(spans.start_ns[number]))}
                 if spans.nested[number]:
                     dur = int(lasting_ns[number]) / 1000
-                    yield {"ph": "X", **told, "dur": dur, **self._at(start), "args": args}
+                    yield {"ph": "X", **fields, "dur": dur, **self._at(start), "args": args}
                     continue
                 both = {"name": name, "cat": name, "id": f"0x{number + 1:x}"}
-                yield {"ph": "b", **told, **both, **self._at(start), "args": args}
+                yield {"ph": "b", **fields, **both, **self._at(start), "args": args}
                 over = self._us(max(int(spans.end_ns[number]), int(spans.start_ns[number])))
                 yield {"ph": "e", **both, "ts": over, **self._at(end)}
 

@@ -1,7 +1,7 @@
-"""Events as spans of OpenTelemetry, sent to a receiver over HTTP (OTLP, protobuf).
+"""Export as OpenTelemetry spans, sent to a receiver over HTTP (OTLP, protobuf).
 
-A job is a trace; so is what belongs to no job, each outermost stage one of its own. Points are
-events of the span that their thread was in. Ids follow from what was recorded: sent again, the same
+A job is a trace. A stage outside a job is a trace of its own with what it contains. Points are
+events of the span that their thread was in. Ids are derived from the events: sent again, the same
 spans have the same ids.
 """
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 AT_ONCE = 512
-"""Spans of a request."""
+"""Spans per request."""
 MOST_POINTS = 128
-"""Of a span, as the SDKs have it; how many more there were is told."""
+"""Points per span, as in the SDKs; the number of dropped points is reported."""
 TIMEOUT_S = 30.0
 AGAIN = (429, 502, 503, 504)
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
@@ -62,10 +62,10 @@ class Sent:
 
     Attributes:
         spans: stages.
-        points: with them.
-        requests: in so many.
-        unfinished: stages without an end, which OpenTelemetry has no word for.
-        unowned: points in no stage, those of the host monitor included.
+        points: points within them.
+        requests: requests.
+        unfinished: stages without an end, which OpenTelemetry cannot express.
+        unowned: points outside any stage, including those of the host monitor.
     """
 
     spans: int
@@ -79,31 +79,31 @@ def send(events: Events, url: str) -> Sent:
     """Send the stages of events to a receiver.
 
     Args:
-        events: of a run.
-        url: of the receiver; `/v1/traces` is added where it has no path. What it needs of headers
-            is taken from $OTEL_EXPORTER_OTLP_HEADERS, `name=value,name=value`.
+        events: events of a run.
+        url: URL of the receiver; `/v1/traces` is added if it has no path. Headers are taken from
+            $OTEL_EXPORTER_OTLP_HEADERS, `name=value,name=value`.
 
     Raises:
-        OutputError: where it cannot be reached, or takes them not or not all.
+        OutputError: If it cannot be reached, or does not accept all spans.
     """
-    made = _Otlp(events)
-    rejected, said, requests = 0, "", 0
+    otlp = _Otlp(events)
+    rejected, message, requests = 0, "", 0
     with httpx.Client(timeout=TIMEOUT_S, headers=_headers()) as client:
-        for request in made.requests():
+        for request in otlp.requests():
             answer = _post(client, _address(url), request.SerializeToString())
             requests += 1
             rejected += answer.partial_success.rejected_spans
-            said = said or answer.partial_success.error_message
+            message = message or answer.partial_success.error_message
     if rejected:
         raise OutputError(
-            f"{shown(url)}: took all but {rejected} of {len(made.spans)} spans: {said[:500]}"
+            f"{shown(url)}: rejected {rejected} of {len(otlp.spans)} spans: {message[:500]}"
         )
     return Sent(
-        spans=len(made.spans),
-        points=made.points,
+        spans=len(otlp.spans),
+        points=otlp.points,
         requests=requests,
-        unfinished=len(made.spans.unfinished),
-        unowned=made.unowned,
+        unfinished=len(otlp.spans.unfinished),
+        unowned=otlp.unowned,
     )
 
 
@@ -117,14 +117,14 @@ def _address(url: str) -> str:
 def _headers() -> dict[str, str]:
     headers = {"Content-Type": "application/x-protobuf", "User-Agent": f"swathe/{__version__}"}
     for pair in os.environ.get(HEADERS, "").split(","):
-        name, found, value = pair.partition("=")
-        if found:
+        name, equals, value = pair.partition("=")
+        if equals:
             headers[name.strip()] = unquote(value.strip())
     return headers
 
 
 def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResponse:
-    """Send a request; again, where the receiver is busy."""
+    """Send a request; retry if the receiver is busy."""
     for pause_s in (*PAUSES_S, None):
         try:
             answer = client.post(url, content=body)
@@ -132,19 +132,19 @@ def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResp
             raise OutputError(f"{shown(url)}: {error or type(error).__name__}") from error
         if answer.status_code not in AGAIN or pause_s is None:
             break
-        asked = answer.headers.get("Retry-After", "")
-        time.sleep(min(float(asked), LONGEST_PAUSE_S) if asked.isdecimal() else pause_s)
+        retry_after = answer.headers.get("Retry-After", "")
+        time.sleep(min(float(retry_after), LONGEST_PAUSE_S) if retry_after.isdecimal() else pause_s)
     if answer.status_code != 200:
         raise OutputError(f"{shown(url)}: answered {answer.status_code} {answer.text[:300]!r}")
     try:
-        taken: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
+        response: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
     except Exception as error:
-        raise OutputError(f"{shown(url)}: its answer is not OTLP: {error}") from error
-    return taken
+        raise OutputError(f"{shown(url)}: the answer is not OTLP: {error}") from error
+    return response
 
 
 class _Otlp:
-    """Makes requests."""
+    """OTLP requests of a trace."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -158,7 +158,7 @@ class _Otlp:
         self._points_of = self._owned_points()
 
     def requests(self) -> Iterator[ExportTraceServiceRequest]:
-        """Give all spans in order of their beginning."""
+        """Yield all spans in order of their beginning."""
         for first in range(0, len(self.spans), AT_ONCE):
             numbers = np.arange(first, min(first + AT_ONCE, len(self.spans)))
             begun = attributes(self.events, self.spans.start[numbers], but=BUT)
@@ -167,7 +167,7 @@ class _Otlp:
             request = ExportTraceServiceRequest()
             for code in np.unique(process):
                 of_process = np.flatnonzero(process == code)
-                made = [
+                spans = [
                     self._span(int(numbers[at]), {**begun[at], **ended[at]})
                     for at in of_process.tolist()
                 ]
@@ -177,7 +177,7 @@ class _Otlp:
                         scope_spans=[
                             ScopeSpans(
                                 scope=InstrumentationScope(name="swathe", version=__version__),
-                                spans=made,
+                                spans=spans,
                             )
                         ],
                     )
@@ -186,16 +186,16 @@ class _Otlp:
 
     def _resource(self, row: int) -> Resource:
         host, prog, pid = (text_of(self.events, name, row) for name in ("HOST", "PROG", "PID"))
-        told: dict[str, Value] = {"service.name": prog, "host.name": host}
+        attributes: dict[str, Value] = {"service.name": prog, "host.name": host}
         if pid.isdecimal():
-            told["process.pid"] = int(pid)
-        return Resource(attributes=_pairs(told))
+            attributes["process.pid"] = int(pid)
+        return Resource(attributes=_pairs(attributes))
 
     def _span(self, number: int, told: dict[str, Value]) -> Span:
         parent = int(self.parent[number])
         points = self._points_of.get(number, [])
         failed = told.get("RESULT") == "error"
-        kept = np.array(points[:MOST_POINTS], np.int64)
+        rows = np.array(points[:MOST_POINTS], np.int64)
         return Span(
             trace_id=self._trace_id(int(self.root[number])),
             span_id=self._span_id(number),
@@ -215,7 +215,7 @@ class _Otlp:
                     attributes=_pairs(fields),
                 )
                 for row, fields in zip(
-                    kept.tolist(), attributes(self.events, kept) if points else [], strict=True
+                    rows.tolist(), attributes(self.events, rows) if points else [], strict=True
                 )
             ],
             status=Status(code=Status.STATUS_CODE_ERROR, message=str(told.get("REASON", "")))
@@ -225,8 +225,8 @@ class _Otlp:
 
     def _trace_id(self, root: int) -> bytes:
         job = int(self.jobs[self.spans.start[root]])
-        told = f"job {self.job_names[job]}" if job >= 0 else f"stage {self._identity(root)}"
-        return hashlib.blake2b(told.encode(), digest_size=16).digest()
+        text = f"job {self.job_names[job]}" if job >= 0 else f"stage {self._identity(root)}"
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def _span_id(self, number: int) -> bytes:
         return hashlib.blake2b(self._identity(number).encode(), digest_size=8).digest()
@@ -244,14 +244,14 @@ class _Otlp:
         )
         rows = np.flatnonzero(is_point[self.events.event.codes])
         owner = owners_of(self.events, self.spans, rows)
-        found: dict[int, list[int]] = {}
+        points: dict[int, list[int]] = {}
         for row, of in zip(rows.tolist(), owner.tolist(), strict=True):
             if of >= 0:
-                found.setdefault(of, []).append(row)
+                points.setdefault(of, []).append(row)
         self.points = int((owner >= 0).sum())
         others = np.array([word in FIGURES for word in words] + [False])
         self.unowned = int((owner < 0).sum() + others[self.events.event.codes].sum())
-        return found
+        return points
 
 
 def _pairs(told: dict[str, Value]) -> list[KeyValue]:

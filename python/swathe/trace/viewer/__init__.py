@@ -1,1 +1,1 @@
-"""Draws events: lifelines, load-lines and points on one axis of time."""
+"""Viewer of events: lifelines, load-lines and points on one time axis."""

@@ -1,9 +1,9 @@
-"""Events and their lines as the viewer takes them: a header in JSON, then plain arrays.
+"""Encoding of events and lines for the viewer: a header in JSON, then plain arrays.
 
-Times are microseconds after the first event, as differences; codes are one more than in `Events`,
-so that 0 is none, in as few bytes as they fit in; a field that few events have is packed as the
-indexes of those and their values. What grows stays where it is: of data that the viewer has it
-keeps what is the same, block by block of an array, and takes only the others.
+Times are microseconds after the first event, as differences. Codes are one more than in `Events`,
+so that 0 means none, in as few bytes as possible. A field that few events have is packed as their
+indexes and values. Arrays keep their positions while data grow: a viewer that already has data
+receives only the changed blocks of each array.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SPARSE = 0.4
-"""Numbers that fewer of the events have are packed as indexes and values."""
+"""Fraction of events below which a number field is packed as indexes and values."""
 _TYPES = {"u1": 255, "u2": 65535, "u4": 2**32 - 1}
 BLOCK = 512
-"""Bytes of an array that are the same, or are sent."""
+"""Bytes per block of an array: unchanged blocks are not sent."""
 
 Parts = list[bytes | memoryview]
 
 
 class _Arrays:
-    """Arrays one after the other, each at a multiple of eight bytes."""
+    """Arrays one after another, each at a multiple of eight bytes."""
 
     def __init__(self) -> None:
         self.all: dict[str, NDArray[Any]] = {}
@@ -42,61 +42,61 @@ class _Arrays:
         self.length = 0
 
     def put(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
-        """Add an array; give what the header says of it."""
+        """Add an array; return its entry for the header."""
         data = np.ascontiguousarray(array)
-        told = {"type": data.dtype.str[1:], "at": self.length, "count": len(data)}
+        entry = {"type": data.dtype.str[1:], "at": self.length, "count": len(data)}
         self.all[name], self.at[name] = data, self.length
         self.length += data.nbytes + -data.nbytes % 8
-        return told
+        return entry
 
     def put_least(self, name: str, array: NDArray[Any], most: int) -> dict[str, Any]:
-        """Add numbers from 0 to `most`, in as few bytes as they fit in."""
+        """Add numbers from 0 to `most`, in as few bytes as possible."""
         kind = next((kind for kind, limit in _TYPES.items() if most <= limit), "f8")
         return self.put(name, array.astype(f"<{kind}"))
 
     def put_rising(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
-        """Add numbers as the differences between them."""
+        """Add numbers as their differences."""
         steps = np.diff(array, prepend=array[:1])
         return {**self.put_least(name, steps, int(steps.max(initial=0))), "first": _first(array)}
 
     def put_steps(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
-        """Add indexes that rise and fall as the differences between them."""
+        """Add indexes that rise and fall, as their differences."""
         steps = np.diff(array.astype(np.int64), prepend=0)
         return self.put(name, steps.astype("<i4"))
 
     def put_words(self, name: str, words: Sequence[str]) -> dict[str, Any]:
-        """Add texts, as the elements of a list in JSON."""
+        """Add texts, as the elements of a JSON list."""
         text = json.dumps(words, separators=(",", ":"))[1:-1].encode()
         return self.put(name, np.frombuffer(text, "<u1"))
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A page's data: what the header says, and the arrays."""
+    """Data of a page: header and arrays."""
 
     header: dict[str, Any]
     arrays: _Arrays
 
     def whole(self) -> Parts:
-        """Give the bytes, in parts."""
+        """Return the bytes, in parts."""
         return self._framed(self.header, {})
 
     def since(self, before: Packed) -> Parts:
-        """Give the bytes for who has those of before: only what is another in place of it."""
-        kept = {
+        """Return the bytes for a viewer with the earlier data: only the changed blocks."""
+        unchanged = {
             name: _alike(before.arrays.all[name], array)
             for name, array in self.arrays.all.items()
             if name in before.arrays.all
         }
         copies = [
             [before.arrays.at[name] + first, self.arrays.at[name] + first, last - first]
-            for name, stretches in kept.items()
+            for name, stretches in unchanged.items()
             for first, last in stretches
         ]
-        return self._framed({**self.header, "copies": copies}, kept)
+        return self._framed({**self.header, "copies": copies}, unchanged)
 
     def _framed(self, header: dict[str, Any], kept: Mapping[str, list[tuple[int, int]]]) -> Parts:
-        """Give the length of a header, that of all arrays, the header, and what is not kept."""
+        """Return the lengths of header and arrays, the header, and the changed blocks."""
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
         parts: Parts = [struct.pack("<II", len(text), self.arrays.length) + text]
@@ -111,7 +111,7 @@ class Packed:
 
 
 def _alike(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[int, int]]:
-    """Give the stretches of whole blocks, in bytes, that are the same in both."""
+    """Return the ranges of whole blocks, in bytes, that are equal in both."""
     blocks = min(before.nbytes, after.nbytes) // BLOCK
     if before.dtype != after.dtype or not blocks:
         return []
@@ -129,19 +129,19 @@ def _first(array: NDArray[Any]) -> int:
 
 
 def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> Packed:
-    """Give a page's data.
+    """Return a page's data.
 
     Args:
-        traced: what to show.
-        kinds: of lines, the one to show first in front; else all that there are.
-        told: goes into the header as it is.
+        traced: events and lines to show.
+        kinds: kinds of lines, the first one shown first; by default all.
+        told: further entries of the header.
     """
     events = traced.events
     arrays = _Arrays()
     times = events.time_ns // 1000
     start = _first(times)
     apart = traced.partner - np.arange(len(times))
-    known = loads(traced)
+    all_loads = loads(traced)
     kinds = [kind for kind in kinds or traced.kinds() if kind != "stage"]
     header: dict[str, Any] = {
         "version": 1,
@@ -156,8 +156,8 @@ def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> P
         "around": AROUND,
         "apart": APART,
         "outcome": arrays.put("outcome", traced.outcomes),
-        "loads": [asdict(load) for load in known],
-        "first_loads": [load.name for load in first_loads(known)],
+        "loads": [asdict(load) for load in all_loads],
+        "first_loads": [load.name for load in first_loads(all_loads)],
         "fields": [_field(arrays, name, column) for name, column in events.fields.items()],
         "kinds": [_lines(arrays, traced, kind) for kind in kinds],
         "damaged": [[each.line, each.reason] for each in events.damaged],

@@ -1,4 +1,4 @@
-"""A picture of a trace for reports: what the viewer shows at first."""
+"""Figure of a trace for reports: the viewer's initial view."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#b8860b", "#cc79a7", "#d55e00")
-"""Of OUTCOMES: told apart also by those who see fewer colours."""
+"""Colours of OUTCOMES, distinct also for colour-blind readers."""
 FEW = 20_000
-"""More segments than these are drawn as a density."""
+"""Segments above which they are drawn as a density."""
 PALE = 0.4
 BINS = 400
 PER_INCH = 100
@@ -41,16 +41,18 @@ def figure(
     width: int = 1600,
     height: int = 1000,
 ) -> Figure:
-    """Draw lifelines, and load-lines below them on the same axis."""
+    """Draw lifelines, and load-lines below them on the same time axis."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     chosen = first_loads(loads(traced)) if chosen is None else chosen
-    made = Figure(figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained")
-    FigureCanvasAgg(made)
-    made.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    canvas = Figure(
+        figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained"
+    )
+    FigureCanvasAgg(canvas)
+    canvas.suptitle(title, x=0.01, ha="left", fontsize="medium")
     shares = [max(3.0, 0.9 * len(chosen)), *[1.0] * len(chosen)]
-    axes = made.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
+    axes = canvas.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
     draw_lines(axes[0], traced, traced.lines(kind or traced.kinds()[0]), events, width)
     for place, load in zip(axes[1:], chosen, strict=True):
         draw_load(place, traced, load)
@@ -58,20 +60,20 @@ def figure(
     if len(times):
         start = datetime.fromtimestamp(times[0] / 1e9, UTC)
         axes[-1].set_xlabel(f"seconds after {start:%Y-%m-%d %H:%M:%S.%f} UTC")
-    return made
+    return canvas
 
 
 def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give times after the first event."""
+    """Return times in seconds after the first event."""
     start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
-    made: NDArray[np.float64] = (times_ns - start) / 1e9
-    return made
+    offsets: NDArray[np.float64] = (times_ns - start) / 1e9
+    return offsets
 
 
 def segments(
     traced: Traced, lines: Lines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Give the events at both ends of each piece between chosen types, and of which line it is."""
+    """Return the two events of each segment between chosen types, and its line."""
     points, line = points_of(traced, lines, events)
     same = line[1:] == line[:-1]
     return points[:-1][same], points[1:][same], line[1:][same]
@@ -80,12 +82,12 @@ def segments(
 def points_of(
     traced: Traced, lines: Lines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Give the events of chosen types, and of which line each is."""
+    """Return the events of chosen types, and the line of each."""
     codes = traced.events.event
-    shown = np.array([events is None or word in events for word in codes.words], bool)
+    chosen = np.array([events is None or word in events for word in codes.words], bool)
     line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
-    kept = shown[codes.codes[lines.points]]
-    return lines.points[kept], line[kept]
+    mask = chosen[codes.codes[lines.points]]
+    return lines.points[mask], line[mask]
 
 
 def draw_lines(
@@ -95,12 +97,12 @@ def draw_lines(
     events: Sequence[str] | None = None,
     width: int = 1600,
 ) -> None:
-    """Draw lifelines; as a density where they are many."""
+    """Draw lifelines; as a density if there are many."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    shown = traced.lanes if events is None else [word for word in events if word in traced.lanes]
-    heights = {word: place for place, word in enumerate(shown)}
+    lanes = traced.lanes if events is None else [word for word in events if word in traced.lanes]
+    heights = {word: place for place, word in enumerate(lanes)}
     words = traced.events.event.words
     lane = np.array([heights.get(word, -1) for word in words])[traced.events.event.codes]
     first, last, line = segments(traced, lines, events)
@@ -108,7 +110,7 @@ def draw_lines(
     end = float(x[-1]) if len(x) else 1.0
     codes = traced.events.event.codes
     around = np.array([stage_of(word)[0] in AROUND for word in words])
-    # Waiting for a job to come and to end is nobody's outcome.
+    # Waiting for the beginning or end of a job has no outcome.
     waits = (around[codes[first]] | around[codes[last]]) if len(line) else np.zeros(0, bool)
     how = np.where(waits, -1, lines.outcome[line].astype(np.int64))
     for outcome, color in ((-1, COLORS[0]), *enumerate(COLORS)):
@@ -117,8 +119,8 @@ def draw_lines(
         if not len(a):
             continue
         if len(line) > FEW:
-            counts = density(x[a], x[b], lane[a], lane[b], (end or 1.0, len(shown)), width)
-            _draw_density(axes, counts, (end or 1.0, len(shown)), color, fade)
+            counts = density(x[a], x[b], lane[a], lane[b], (end or 1.0, len(lanes)), width)
+            _draw_density(axes, counts, (end or 1.0, len(lanes)), color, fade)
             continue
         ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
         strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
@@ -126,13 +128,13 @@ def draw_lines(
     points, line = points_of(traced, lines, events)
     for outcome, color in enumerate(COLORS):
         a = points[lines.outcome[line] == outcome]
-        # One of those that fall on one pixel: there may be millions.
+        # One per pixel: there may be millions.
         columns = (x[a] / (end or 1.0) * width).astype(np.int64)
-        _, one = np.unique(columns * len(shown) + lane[a], return_index=True)
+        _, one = np.unique(columns * len(lanes) + lane[a], return_index=True)
         if len(one):
             axes.plot(x[a][one], lane[a][one], ".", color=color, ms=3, clip_on=False)
-    axes.set_yticks(range(len(shown)), shown, fontsize="x-small")
-    axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(shown) - 0.3))
+    axes.set_yticks(range(len(lanes)), lanes, fontsize="x-small")
+    axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(lanes) - 0.3))
     axes.grid(axis="y", alpha=0.25, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     counts = np.bincount(lines.outcome, minlength=len(OUTCOMES))
@@ -154,10 +156,10 @@ def density(
     most: tuple[float, int],
     width: int,
 ) -> NDArray[np.int64]:
-    """Count how many segments go through each pixel, of `width` columns up to `most`."""
+    """Count the segments through each pixel, with `width` columns and rows up to `most`."""
     end, lanes = most
     rows = max(2, 600 // lanes)
-    # Of each row what begins in a column, less what has ended before it.
+    # For each row, what begins in a column, less what ended before it.
     change = np.zeros((lanes * rows, width + 1), np.int64)
     for across in np.unique(np.abs(y2 - y1)):
         mine = np.abs(y2 - y1) == across
@@ -208,8 +210,8 @@ def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
             if len(np.unique(edges)) == len(edges):
                 axes.stairs(binned(line, edges), seconds(traced, edges), label=label)
             continue
-        kept = slice(None, None, max(1, len(line.values) // 200_000))
-        at, values = seconds(traced, line.time_ns)[kept], line.values[kept]
+        step = slice(None, None, max(1, len(line.values) // 200_000))
+        at, values = seconds(traced, line.time_ns)[step], line.values[step]
         axes.step(at, values, where="post", lw=0.9, color=f"C{number % 10}", label=label)
     unit = f", {load.unit}" if load.unit else ""
     axes.set_title(f"{load.name}{unit}", loc="left", fontsize="small", pad=3)
@@ -222,14 +224,14 @@ def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
 
 
 def save(made: Figure, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a picture.
+    """Write a figure.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if it cannot be written.
+        OutputExistsError: If there is a file of this name, and `overwrite` is false.
+        OutputError: If it cannot be written.
     """
     where = Path(path)
     kind = where.suffix.lower()
     if kind not in (".png", ".svg"):
-        raise OutputError(f"{where}: a picture is *.png or *.svg")
+        raise OutputError(f"{where}: expected *.png or *.svg")
     write_file(where, lambda file: made.savefig(file, format=kind[1:]), overwrite=overwrite)

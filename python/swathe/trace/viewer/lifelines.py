@@ -1,10 +1,11 @@
-"""Lifelines: which events each goes through, by time.
+"""Lifelines: the events of each line, by time.
 
-A line of a target goes through its own events and those shared by all targets of its object (open,
-plan, fetch, tiles decoded once), which name the object only. Of a shared stage before its cut it
-takes the last that ended before its own next event: what was waited for; of one within, the first
-that the same thread began once the cut had begun. A stage around it, as a job, is the last that
-began before it. What the process did with the object before it knew of the job is not the line's.
+The line of a target has its own events, and those shared by all targets of its object (open, plan,
+fetch, tiles decoded once), which name only the object. Of a shared stage before its cut it takes
+the last that ended before its own next event: the one it waited for. Of a shared stage within the
+cut it takes the first that the same thread began after the cut began. Of a stage around it, such as
+a job, it takes the last that began before it. Work on the object before the process knew of the job
+is not part of the line.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ class Lines:
     """Lifelines of one kind.
 
     Attributes:
-        kind: what each line is of: one of KINDS.
-        starts: where each line begins in `points`, and where the last ends.
-        points: indexes of events, of one line after the other, by time.
-        names: what each line is called, codes into `words`.
+        kind: kind of the lines: one of KINDS.
+        starts: start of each line in `points`, and the end of the last.
+        points: indexes of events, line after line, by time.
+        names: name of each line, codes into `words`.
         words: ids.
         outcome: index into OUTCOMES, for each line.
     """
@@ -68,7 +69,7 @@ class Lines:
 
 
 class Traced:
-    """Events, with what belongs together."""
+    """Events with their lanes, pairs and lines."""
 
     def __init__(self, events: Events) -> None:
         """Find the lanes and the pairs of `events`."""
@@ -79,10 +80,10 @@ class Traced:
         self._heights = np.array([heights.get(w, -1) for w in events.event.words], np.int64)
         self.height: Index = self._heights[events.event.codes]
         times = events.time_ns
-        # The same time, the same rank.
+        # Equal times have equal ranks.
         self.rank = np.zeros(len(times), np.int64)
         np.cumsum(times[1:] != times[:-1], out=self.rank[1:])
-        # By time, and at one time as they rise: which is where, and where each is.
+        # By time, and at equal times by lane: the order, and its inverse.
         key = self.rank * (len(self.lanes) + 1) + self.height
         self._order: Index = np.argsort(key, kind="stable")
         self._place = np.empty(len(times), np.int64)
@@ -90,18 +91,18 @@ class Traced:
         self._codes: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
 
     def codes(self, name: str) -> tuple[NDArray[np.int32], Sequence[str]]:
-        """Give a field as codes and words."""
+        """Return a field as codes and words."""
         if name not in self._codes:
             self._codes[name] = codes_of(self.events, name)
         return self._codes[name]
 
     def kinds(self) -> list[str]:
-        """Give the kinds of lines that can be drawn, best first; stages always."""
+        """Return the kinds of lines that can be drawn, best first; stages always."""
         there = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
         return [kind for kind in KINDS[:-1] if there[kind].any()] + ["stage"]
 
     def lines(self, kind: str) -> Lines:
-        """Give the lifelines of a kind."""
+        """Return the lifelines of a kind."""
         match kind:
             case "target":
                 return self._targets()
@@ -122,38 +123,38 @@ class Traced:
 
     @cached_property
     def outcomes(self) -> NDArray[np.uint8]:
-        """For each event, how what it belongs to went."""
+        """Outcome of each event's stage."""
         events = self.events
-        made = np.zeros(len(events.time_ns), np.uint8)
+        results = np.zeros(len(events.time_ns), np.uint8)
         starts = np.array([stage_of(word)[1] == START for word in events.event.words], bool)
-        made[starts[events.event.codes] & (self.partner < 0)] = UNFINISHED
-        for name, told in (("RESULT", _RESULTS), ("LVL", {"Error": FAILED})):
+        results[starts[events.event.codes] & (self.partner < 0)] = UNFINISHED
+        for name, by_word in (("RESULT", _RESULTS), ("LVL", {"Error": FAILED})):
             codes, words = self.codes(name)
-            # One more, of none.
-            each = np.array([*(told.get(word, DONE) for word in words), DONE], np.uint8)
-            np.maximum(made, each[codes], out=made)
-        return made
+            # One extra, for none.
+            each = np.array([*(by_word.get(word, DONE) for word in words), DONE], np.uint8)
+            np.maximum(results, each[codes], out=results)
+        return results
 
     def _grouped(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lines:
-        """Make lines of those events that are a line's own, one for each combination of ids."""
+        """Make lines from their own events, one for each combination of ids."""
         mine = np.flatnonzero(own & (self.height >= 0))
         line, count = numbered([self.codes(name)[0][mine] for name in ids], len(mine))
-        return self._made(kind, mine, line, count, ids[-1])
+        return self._make_lines(kind, mine, line, count, ids[-1])
 
     def _targets(self) -> Lines:
         target, _ = self.codes("TARGET")
         job, _ = self.codes("JOB")
         mine = np.flatnonzero((target >= 0) & (self.height >= 0))
-        # What belongs to no job is told apart by the process.
+        # Events without a job are separated by process.
         alone = job[mine] < 0
         host, pid = (self.codes(name)[0][mine] for name in ("HOST", "PID"))
         none = np.int32(-1)
         ids = [job[mine], np.where(alone, host, none), np.where(alone, pid, none), target[mine]]
         line, count = numbered(ids, len(mine))
         points, of = self._joined(mine, line, count)
-        return self._made("target", mine, line, count, "TARGET", points, of)
+        return self._make_lines("target", mine, line, count, "TARGET", points, of)
 
-    def _made(
+    def _make_lines(
         self,
         kind: str,
         mine: Index,
@@ -163,17 +164,17 @@ class Traced:
         more: Index | None = None,
         of: Index | None = None,
     ) -> Lines:
-        """Put own events, and those joined, in the order of lines and time."""
+        """Sort own and joined events by line and time."""
         outcome = np.zeros(count, np.uint8)
-        told = self.outcomes[mine]
+        event_outcomes = self.outcomes[mine]
         for value in (EMPTY, UNFINISHED, FAILED):
-            outcome[line[told == value]] = value
+            outcome[line[event_outcomes == value]] = value
         codes, words = self.codes(named)
         names = np.zeros(count, np.int32)
         names[line] = codes[mine]
         if more is not None and of is not None:
             mine, line = np.concatenate([mine, more]), np.concatenate([line, of])
-        # Numbers are sorted far faster than places are by numbers.
+        # Sorting numbers is far faster than sorting indexes by numbers.
         key = line * len(self._place) + self._place[mine]
         key.sort()
         points = self._order[key % max(len(self._place), 1)]
@@ -182,7 +183,7 @@ class Traced:
         return Lines(kind, starts, points.astype(np.int32), names, words, outcome)
 
     def _stages(self) -> Lines:
-        """Make a line of each pair, or of what is alone."""
+        """Make a line of each pair, and of each single event."""
         first = np.flatnonzero((self.height >= 0) & ~self._is_paired_end())
         last = self.partner[first]
         two = last >= 0
@@ -191,9 +192,9 @@ class Traced:
         points = np.zeros(int(starts[-1]), np.int32)
         points[starts[:-1]] = first
         points[starts[:-1][two] + 1] = last[two]
-        told = self.outcomes
-        outcome = told[first]
-        outcome[two] = np.maximum(outcome[two], told[last[two]])
+        event_outcomes = self.outcomes
+        outcome = event_outcomes[first]
+        outcome[two] = np.maximum(outcome[two], event_outcomes[last[two]])
         stages = [stage_of(word)[0] for word in self.events.event.words]
         names = self.events.event.codes[first]
         return Lines("stage", starts, points, names, stages, outcome)
@@ -203,7 +204,7 @@ class Traced:
         return ends[self.events.event.codes] & (self.partner >= 0)
 
     def _joined(self, mine: Index, line: Index, count: int) -> tuple[Index, Index]:
-        """Find the shared events of lines: their indexes, and of which line each is."""
+        """Find the shared events of lines: their indexes, and the line of each."""
         shared = np.flatnonzero((self.codes("TARGET")[0] < 0) & (self.height >= 0))
         if not len(shared) or not count:
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -212,8 +213,8 @@ class Traced:
         by_worker = by_job & (self.codes("WORKER")[0][shared] >= 0)
         names = [stage_of(word)[0] in WITHIN for word in self.events.event.words]
         within = by_object & np.array(names, bool)[self.events.event.codes[shared]]
-        found: list[tuple[Index, Index]] = []
-        own = _Own(self, mine, line, count)
+        pairs: list[tuple[Index, Index]] = []
+        own = _OwnEvents(self, mine, line, count)
         for which, ids in (
             (by_object & ~within, ("HOST", "PID", "OBJECT")),
             (within, ("THREAD", "HOST", "PID", "OBJECT")),
@@ -221,16 +222,16 @@ class Traced:
             (by_job & ~by_worker, ("JOB",)),
         ):
             if which.any():
-                found += own.join(shared[which], ids)
-        if not found:
+                pairs += own.join(shared[which], ids)
+        if not pairs:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        events, lines = (np.concatenate(each) for each in zip(*found, strict=True))
-        kept = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
-        return events[kept], lines[kept]
+        events, lines = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        mask = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
+        return events[mask], lines[mask]
 
 
-class _Own:
-    """The own events of lines, and what others they join."""
+class _OwnEvents:
+    """The own events of lines, and the shared events they join."""
 
     def __init__(self, traced: Traced, mine: Index, line: Index, count: int) -> None:
         self._traced = traced
@@ -248,23 +249,25 @@ class _Own:
         self._last = traced.rank[self._mine[ends]]
 
     def join(self, shared: Index, ids: tuple[str, ...]) -> list[tuple[Index, Index]]:
-        """Give for each lane of shared events: which, of which lines."""
+        """Return for each lane the joined shared events, and their lines."""
         traced = self._traced
-        able, wanted = self._of_lines(ids)
-        _, codes = np.unique(np.concatenate([self._mix(ids, shared), wanted]), return_inverse=True)
+        able, line_ids = self._of_lines(ids)
+        _, codes = np.unique(
+            np.concatenate([self._mix(ids, shared), line_ids]), return_inverse=True
+        )
         of_shared, of_line = codes[: len(shared)], codes[len(shared) :]
         words = traced.events.event.words
         present = np.unique(traced.events.event.codes[shared])
         stages = {stage_of(words[code])[0] for code in present}
-        found = []
+        pairs = []
         for stage in sorted(stages):
             heights = {
                 kind: traced.lanes.index(name)
                 for kind, name in ((START, f"{stage}_START"), (END, f"{stage}_END"), (POINT, stage))
                 if name in traced.lanes
             }
-            found += self._join_stage(stage, heights, shared, of_shared, able, of_line)
-        return found
+            pairs += self._join_stage(stage, heights, shared, of_shared, able, of_line)
+        return pairs
 
     def _join_stage(
         self,
@@ -285,7 +288,7 @@ class _Own:
         return [(events, able[lines]) for events, lines in joined]
 
     def _around(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
-        """Join the stage that a line lies in: its end too, if that is behind all of the line."""
+        """Join the stage around a line; also its end, if that is after the whole line."""
         everyone = np.arange(len(able))
         begun = joining.last(START, self._first[able], everyone)
         yield begun[begun >= 0], everyone[begun >= 0]
@@ -299,7 +302,7 @@ class _Own:
         everyone = np.arange(len(able))
         begun = joining.first(START, self._first[able])
         there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
-        # Who has such a stage of its own, as results that are hashed alone, shares none.
+        # A line with such a stage of its own, as results hashed one by one, joins none.
         alone = np.zeros(self._count, bool)
         alone[self._line[np.isin(self._height, [*joining.heights.values()])]] = True
         there &= ~alone[able]
@@ -308,7 +311,7 @@ class _Own:
         yield ended[ended >= 0], everyone[ended >= 0]
 
     def _before(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
-        """Join the last stage, or point, that ended before the line came to what follows it."""
+        """Join the last stage or point that ended before the line's next step."""
         heights = joining.heights
         everyone = np.arange(len(able))
         none = everyone
@@ -323,16 +326,16 @@ class _Own:
                 yield begun[begun >= 0], everyone[begun >= 0]
                 none = everyone[~there]
         if START in heights:
-            # Begun and never ended: only where no whole one was found.
+            # Unfinished stages only if there is no finished one.
             before = self._next(heights[START])[able]
             begun = joining.last(START, before, none, unpaired=True)
             yield begun[begun >= 0], none[begun >= 0]
 
     def _next(self, height: int) -> Index:
-        """Give for each line the rank of its first event above a lane, else of its last one."""
+        """Return for each line the rank of its first event above a lane, else of its last one."""
         lanes = self._traced.lanes
         if lanes[height] in MOVING and "READ_END" in lanes:
-            # Bytes may come until they were waited for.
+            # Bytes may arrive until the wait for them ended.
             height = lanes.index("READ_END") - 1
         ranks: Index = self._last.copy()
         lines, first = self._firsts(self._height > height)
@@ -340,7 +343,7 @@ class _Own:
         return ranks
 
     def _firsts(self, which: NDArray[np.bool_]) -> tuple[Index, Index]:
-        """Give the lines that have such events, and the first of each."""
+        """Return the lines that have such events, and the first event of each."""
         at = np.flatnonzero(which)
         lines = self._line[at]
         begins = np.flatnonzero(np.append(True, lines[1:] != lines[:-1]))[: len(lines)]
@@ -350,34 +353,34 @@ class _Own:
         return mixed([self._traced.codes(name)[0][events] for name in ids], len(events))
 
     def _of_lines(self, ids: tuple[str, ...]) -> tuple[Index, NDArray[np.uint64]]:
-        """Give lines, and the ids of each as one number: of its first event with the last."""
+        """Return lines, and the ids of each as one number: of its first event with the last id."""
         lines, first = self._firsts(self._traced.codes(ids[-1])[0][self._mine] >= 0)
         return lines, self._mix(ids, first)
 
     def begun(self) -> Index:
-        """Give for each line the rank of the first event of its job in its process; -1: no job."""
+        """Return for each line the rank of its job's first event in its process; -1: no job."""
         traced = self._traced
         has = traced.codes("JOB")[0] >= 0
         lines, own = self._firsts(has[self._mine])
-        # Of a line, also of one whose first event another process told, or of no line.
+        # The job of a line, also if another process recorded its first event; else no line.
         able = np.flatnonzero(has & ((traced.codes("TARGET")[0] < 0) | (traced.height >= 0)))
         ids = [traced.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
         which, count = numbered(ids, len(able))
         first = np.empty(count, np.int64)
         first[which[::-1]] = traced.rank[able[::-1]]
-        made = np.full(self._count, -1)
-        made[lines] = first[which[np.searchsorted(able, own)]]
-        return made
+        ranks = np.full(self._count, -1)
+        ranks[lines] = first[which[np.searchsorted(able, own)]]
+        return ranks
 
 
 @dataclass(frozen=True)
 class _Joining:
-    """The shared events of one stage, and the lines they may be of, in groups by their ids.
+    """The shared events of one stage, and the lines they may belong to, grouped by ids.
 
     Attributes:
-        heights: the lane of each kind of event that the stage has.
-        of_shared: the group of each shared event.
-        of_line: the group of each line.
+        heights: lane of each kind of event of the stage.
+        of_shared: group of each shared event.
+        of_line: group of each line.
     """
 
     traced: Traced
@@ -387,16 +390,16 @@ class _Joining:
     of_line: Index
 
     def last(self, kind: int, before: Index, lines: Index, *, unpaired: bool = False) -> Index:
-        """Give for some lines the last event of a kind at or before a rank; -1: none."""
+        """Return for some lines the last event of a kind at or before a rank; -1: none."""
         groups, ranks, events = self._events(kind, unpaired)
         return _last(groups, ranks, events, self.of_line[lines], before[lines])
 
     def first(self, kind: int, after: Index) -> Index:
-        """Give for each line the first event of a kind at or after a rank; -1: none."""
+        """Return for each line the first event of a kind at or after a rank; -1: none."""
         return _first(*self._events(kind), self.of_line, after)
 
     def _events(self, kind: int, unpaired: bool = False) -> tuple[Index, Index, Index]:
-        """Give groups, ranks and indexes of the events of a kind."""
+        """Return groups, ranks and indexes of the events of a kind."""
         chosen = self.traced.height[self.shared] == self.heights[kind]
         if unpaired:
             chosen &= self.traced.partner[self.shared] < 0
@@ -405,15 +408,15 @@ class _Joining:
 
 
 def _first(groups: Index, ranks: Index, events: Index, of: Index, after: Index) -> Index:
-    """Give for each of `of` the first event of its group at or after a rank; -1 where none is."""
-    # The last one of a time that runs backwards.
+    """Return for each of `of` the first event of its group at or after a rank; -1 if none."""
+    # The last one in reversed time.
     most = int(max(ranks.max(initial=0), after.max(initial=0)))
     order = np.arange(len(ranks))[::-1]
     return _last(groups[order], most - ranks[order], events[order], of, most - after)
 
 
 def _last(groups: Index, ranks: Index, events: Index, of: Index, before: Index) -> Index:
-    """Give for each of `of` the last event of its group at or before a rank; -1 where none is."""
+    """Return for each of `of` the last event of its group at or before a rank; -1 if none."""
     most = int(max(ranks.max(initial=0), before.max(initial=0))) + 1
     key = groups * most + ranks
     order = np.argsort(key, kind="stable")
@@ -422,5 +425,5 @@ def _last(groups: Index, ranks: Index, events: Index, of: Index, before: Index) 
     if not len(order):
         return np.full(len(of), -1, np.int64)
     fits = (at >= 0) & (groups[chosen] == of)
-    found: Index = np.where(fits, events[chosen], -1)
-    return found
+    rows: Index = np.where(fits, events[chosen], -1)
+    return rows

@@ -1,4 +1,4 @@
-"""Events of files that grow: what is new is read, what was read is kept."""
+"""Events of growing files: only new lines are read."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from swathe.trace.viewer.lifelines import Traced
 from swathe.trace.viewer.tail import Growing
 
 LINE_BYTES = 400
-"""No shorter than most lines are: so much is read for each event that is kept."""
+"""Bytes read per kept event: longer than most lines."""
 MOST_FOLLOWED = 2_000_000
-"""Events that are kept of what grows without end."""
+"""Events kept of growing files."""
 DROPPED = 10
-"""Such a part of them is dropped where there are more."""
+"""Fraction dropped when there are more: one part in this many."""
 STEPS = 32
-"""From one version to the next, that are kept for who has not seen the last ones: so many, and no
-more bytes of them than all that is shown has."""
+"""Changes between versions that are kept for slow viewers, at most, and no more bytes of them than
+the whole data."""
 REST = 3
-"""So many times as long as a look took nobody looks again, whoever asks: what is new may belong to
-any of the lines, so all are found anew (0.3 s for a million events)."""
+"""After a look, no new look for this many times its duration. New events may belong to any line, so
+all lines are found anew (0.3 s for a million events)."""
 TOLD = 100
-"""So many damaged lines are told one by one."""
+"""Damaged lines reported one by one."""
 
 
 class Tail:
-    """The events of files, read on whenever it is asked whether there are more."""
+    """Events of files, continued on each read."""
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], most: int | None = None) -> None:
-        """Take the files; one that is not there yet may come.
+        """Take the files; a missing one may appear later.
 
         Args:
-            paths: of the files.
-            most: how many events are kept at most: the newest.
+            paths: paths of the files.
+            most: largest number of events to keep: the newest.
         """
         self._most = most
         self._files = Growing(paths, None if most is None else most * LINE_BYTES)
@@ -55,15 +55,15 @@ class Tail:
 
     @property
     def left_out(self) -> bool:
-        """Whether there were more events than are kept."""
+        """Whether events were dropped."""
         return self._dropped or self._files.left_out
 
     def read_on(self) -> bool:
-        """Read what was added; tell whether that was anything.
+        """Read what was added; return whether there was anything.
 
         Raises:
-            SourceError: where a file cannot be read.
-            OutputError: where what was added cannot be laid down to be read; it comes again.
+            SourceError: If a file cannot be read.
+            OutputError: If the temporary copy cannot be written; the data are read again later.
         """
         before = self.lines
         self._files.read_on(self._add)
@@ -76,7 +76,7 @@ class Tail:
             moved = tuple(Damaged(each.line + self.lines, each.reason) for each in fresh.damaged)
             events = joined(self.events, fresh, moved)
         if most is not None and len(events.time_ns) > most:
-            # Many at a time: all that is kept is another place then.
+            # Many at a time: dropping moves all kept events.
             events = _newest(events, most - most // DROPPED)
             self._dropped = True
         self.events = events
@@ -87,21 +87,21 @@ def _newest(events: Events, most: int) -> Events:
     return replace(
         events,
         time_ns=events.time_ns[-most:],
-        event=_used(events.event, most),
+        event=_used_words(events.event, most),
         fields={
-            name: _used(column, most) if isinstance(column, Coded) else column[-most:]
+            name: _used_words(column, most) if isinstance(column, Coded) else column[-most:]
             for name, column in events.fields.items()
         },
     )
 
 
-def _used(column: Coded, most: int) -> Coded:
-    """Give the end of a column, with the words that are left in it."""
+def _used_words(column: Coded, most: int) -> Coded:
+    """Return the end of a column, with only the words in use."""
     codes = column.codes[-most:]
     there = np.zeros(len(column.words) + 1, bool)
     there[codes] = True
     moved = np.cumsum(there[:-1], dtype=np.int32) - 1
-    words = tuple(word for word, kept in zip(column.words, there, strict=False) if kept)
+    words = tuple(word for word, is_used in zip(column.words, there, strict=False) if is_used)
     return Coded(np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words)
 
 
@@ -119,7 +119,7 @@ def _parsed(lines: bytes) -> Events:
 
 
 def joined(before: Events, after: Events, damaged: tuple[Damaged, ...] = ()) -> Events:
-    """Give the events of both, in order of their times."""
+    """Return the events of both, sorted by time."""
     times = np.concatenate([before.time_ns, after.time_ns])
     order = np.argsort(times, kind="stable")
     sizes = (len(before.time_ns), len(after.time_ns))
@@ -158,7 +158,7 @@ def _column(
 def _filled(
     column: Coded | NDArray[np.float64] | None, size: int, coded: bool
 ) -> Coded | NDArray[np.float64]:
-    """Give a column of this kind: of nothing where there is none, numbers as words if need be."""
+    """Return a column of this kind: empty if missing, numbers as words if needed."""
     if column is None:
         return Coded(np.full(size, -1, np.int32), ()) if coded else np.full(size, np.nan)
     if coded and not isinstance(column, Coded):
@@ -171,16 +171,16 @@ def _filled(
 
 
 def _words(before: Coded, after: Coded) -> Coded:
-    known = {word: code for code, word in enumerate(before.words)}
+    code_of = {word: code for code, word in enumerate(before.words)}
     for word in after.words:
-        known.setdefault(word, len(known))
-    # One more, of none.
-    moved = np.array([*(known[word] for word in after.words), -1], np.int32)
-    return Coded(np.concatenate([before.codes, moved[after.codes]]), tuple(known))
+        code_of.setdefault(word, len(code_of))
+    # One extra, for none.
+    moved = np.array([*(code_of[word] for word in after.words), -1], np.int32)
+    return Coded(np.concatenate([before.codes, moved[after.codes]]), tuple(code_of))
 
 
 class Shown:
-    """What a page shows: packed anew when there is more, and sent as what is new."""
+    """Data of a page: packed again when there are new events, and sent as changes."""
 
     def __init__(
         self,
@@ -193,38 +193,38 @@ class Shown:
         """Take the files.
 
         Args:
-            paths: of the files.
-            align: the times to the clock of a collector.
-            grows: look for more each time.
-            most: of files that grow, events that are kept.
+            paths: paths of the files.
+            align: whether to align times to the collector's clock.
+            grows: whether to look for new events each time.
+            most: events to keep of growing files.
 
         Raises:
-            NotFoundError: where a file that does not grow is not there.
+            NotFoundError: If a file is missing and `grows` is false.
         """
         for path in () if grows else paths:
             if not os.path.exists(path):
-                raise NotFoundError(f"{path}: there is no such file")
+                raise NotFoundError(f"{path}: no such file")
         self._tail = Tail(paths, most) if grows else None
         self._paths = paths
         self._align = align
         self._lock = threading.Lock()
-        # What was seen of another one, with the same numbers, was of other events.
+        # Versions of another instance with the same numbers had other events.
         self._name = secrets.token_hex(4)
         self._version = 0
         self._packed: Packed | None = None
-        # So many lines are in it: more may have been read when something failed.
+        # Number of lines in it: more may have been read when an error occurred.
         self._lines = 0
         self._look_again_s = 0.0
         self._failed: SwatheError | None = None
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
     def data(self, seen: str) -> tuple[str, Parts | None]:
-        """Give the version, and what leads to it from the one seen, or all; nothing if it is that.
+        """Return the version, and the changes since `seen` or all data; `None` if nothing changed.
 
-        After a look that took long it is that of before for a while, or the same error.
+        For some time after a slow look the previous version, or the same error, is returned.
 
         Raises:
-            SwatheError: where a file cannot be read.
+            SwatheError: If a file cannot be read.
         """
         with self._lock:
             began_s = monotonic()
@@ -240,8 +240,8 @@ class Shown:
                 raise self._failed.with_traceback(None)
             assert self._packed is not None
             name, _, number = seen.partition("-")
-            known = name == self._name and number.isdecimal() and int(number) <= self._version
-            behind = self._version - int(number) if known else len(self._steps) + 1
+            is_current = name == self._name and number.isdecimal() and int(number) <= self._version
+            behind = self._version - int(number) if is_current else len(self._steps) + 1
             version = f"{self._name}-{self._version}"
             if not behind:
                 return version, None
@@ -257,7 +257,7 @@ class Shown:
             self._pack()
 
     def traced(self) -> Traced:
-        """Give the events as they are read now."""
+        """Return the events read so far."""
         if self._tail is None:
             events = read(self._paths)
         else:
@@ -268,16 +268,16 @@ class Shown:
 
     def _pack(self) -> None:
         left_out = self._tail is not None and self._tail.left_out
-        made = packed(self.traced(), left_out=left_out)
-        most = made.arrays.length
-        # A copy, as parts would keep the arrays of their version.
-        step = b"" if self._packed is None else b"".join(made.since(self._packed))
+        data = packed(self.traced(), left_out=left_out)
+        most = data.arrays.length
+        # A copy: views would keep the arrays of their version in memory.
+        step = b"" if self._packed is None else b"".join(data.since(self._packed))
         if self._packed is None or 2 * len(step) > most:
             self._steps.clear()
         else:
             self._steps.append(step)
         while sum(map(len, self._steps)) > most:
             self._steps.popleft()
-        self._packed = made
+        self._packed = data
         self._version += 1
         self._lines = self._tail.lines if self._tail is not None else 0

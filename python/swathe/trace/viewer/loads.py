@@ -1,11 +1,11 @@
-"""Load-lines: numbers over time, made of events.
+"""Load-lines: numbers over time, computed from events.
 
-A load says how its number comes about; the viewer makes the same numbers by the same rules:
+A load states how its number is computed; the viewer uses the same rules:
 
-- `level`: of a stage, how many are begun and not ended;
-- `flow`: BYTES of a stage, each spread evenly over its time, in bytes/s;
-- `rate`: how many events in a second;
-- `gauge`: a field of an event, as it is told.
+- `level`: number of a stage's instances in progress;
+- `flow`: BYTES of a stage, spread evenly over its duration, in bytes/s;
+- `rate`: events per second;
+- `gauge`: a field of an event, as recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from swathe.trace.viewer.lifelines import Traced
 
 APART = ("HOST", "DEVICE", "INTERFACE", "STORE")
-"""Ids that tell the lines of a gauge apart."""
+"""Ids that separate the lines of a gauge."""
 UNITS = (
     ("_BYTES_PER_S", "bytes/s"),
     ("_SECTORS_PER_S", "sectors/s"),
@@ -36,19 +36,19 @@ UNITS = (
 )
 LEFT = 1e-9
 WORTH = ("CUT", "FETCH", "PEER", "DECODE", "OPEN", "JOB", "BATCH", "PORTAL")
-"""Stages that come first."""
+"""Stages listed first."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a load-line shows.
+    """A load-line.
 
     Attributes:
-        name: what it is called, as `FETCH in flight`.
-        unit: of its values.
-        how: as the module says.
-        event: the stage of a level or a flow, the event of a rate or a gauge.
-        field: of a gauge.
+        name: name, such as `FETCH in flight`.
+        unit: unit of its values.
+        how: rule, see the module.
+        event: stage of a level or a flow, event of a rate or a gauge.
+        field: field of a gauge.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Series:
-    """One line: `values[i]` holds from `time_ns[i]` on; of a rate, values are counts at times."""
+    """One line: `values[i]` is valid from `time_ns[i]` on; a rate has counts at times."""
 
     name: str
     time_ns: NDArray[np.int64]
@@ -68,19 +68,19 @@ class Series:
 
 
 def loads(traced: Traced) -> list[Load]:
-    """Give what can be drawn of these events, the most telling first."""
+    """Return the loads that can be drawn, the most informative first."""
     events = traced.events
     used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
     present = {events.event.words[code]: int(code) for code in used}
     stages = [stage_of(word)[0] for word in present if stage_of(word)[1] == START]
     stages.sort(key=lambda name: (WORTH.index(name) if name in WORTH else len(WORTH), name))
-    made = []
+    result = []
     for stage in stages:
         if f"{stage}_END" in present:
-            made.append(Load(f"{stage} done", "1/s", "rate", f"{stage}_END"))
-        made.append(Load(f"{stage} in progress", "", "level", stage))
+            result.append(Load(f"{stage} done", "1/s", "rate", f"{stage}_END"))
+        result.append(Load(f"{stage} in progress", "", "level", stage))
         if _has(traced, f"{stage}_END", "BYTES"):
-            made.append(Load(f"{stage} bytes", "bytes/s", "flow", stage))
+            result.append(Load(f"{stage} bytes", "bytes/s", "flow", stage))
     for word in sorted(present, key=lambda word: (word not in MONITOR, word)):
         if stage_of(word)[1] or word == "CLOCK":
             continue
@@ -90,15 +90,15 @@ def loads(traced: Traced) -> list[Load]:
             if numbers and name != "PID" and _has(traced, word, name):
                 what = name.removesuffix("_PER_S").rsplit("_", 1)[0] if unit else name
                 title = f"{word} {what.replace('_', ' ').lower()}"
-                made.append(Load(title, unit or "", "gauge", word, name))
+                result.append(Load(title, unit or "", "gauge", word, name))
         if word not in MONITOR:
-            made.append(Load(word, "1/s", "rate", word))
-    return made
+            result.append(Load(word, "1/s", "rate", word))
+    return result
 
 
 def first_loads(known: Sequence[Load]) -> list[Load]:
-    """Give those to show when nobody says which: of each sort the most telling one."""
-    wanted = (
+    """Return the default loads: the most informative of each sort."""
+    names = (
         [load for load in known if load.how == "rate" and stage_of(load.event)[1] == END],
         [load for load in known if load.how == "level"],
         sorted(
@@ -106,11 +106,11 @@ def first_loads(known: Sequence[Load]) -> list[Load]:
         ),
         [load for load in known if load.how == "gauge" and load.unit == "%"],
     )
-    return [some[0] for some in wanted if some]
+    return [some[0] for some in names if some]
 
 
 def series(traced: Traced, load: Load) -> list[Series]:
-    """Give the lines of a load: one, or one for each host, device... of a gauge."""
+    """Return the lines of a load: one, or for a gauge one per host, device..."""
     match load.how:
         case "level":
             return [_level(traced, load)]
@@ -124,17 +124,17 @@ def series(traced: Traced, load: Load) -> list[Series]:
 
 
 def binned(line: Series, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give a rate in each bin, per second."""
+    """Return a rate in each bin, per second."""
     counts = np.diff(np.searchsorted(line.time_ns, edges_ns))
-    made: NDArray[np.float64] = counts / (np.diff(edges_ns) / 1e9)
-    return made
+    rates: NDArray[np.float64] = counts / (np.diff(edges_ns) / 1e9)
+    return rates
 
 
 def _of(traced: Traced, word: str) -> NDArray[np.bool_]:
     event = traced.events.event
     code = event.words.index(word) if word in event.words else -1
-    found: NDArray[np.bool_] = event.codes == code
-    return found
+    mask: NDArray[np.bool_] = event.codes == code
+    return mask
 
 
 def _has(traced: Traced, word: str, name: str) -> bool:
@@ -147,7 +147,7 @@ def _has(traced: Traced, word: str, name: str) -> bool:
 def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) -> Series:
     order = np.argsort(times, kind="stable")
     values = np.cumsum(changes[order])
-    # What is left of sums and differences.
+    # Rounding errors of sums and differences.
     values[np.abs(values) < LEFT * values.max(initial=0)] = 0
     return Series(name, times[order], values)
 
@@ -170,12 +170,12 @@ def _flow(traced: Traced, load: Load) -> Series:
     assert not isinstance(moved, Coded)
     ended = ended[moved[ended] > 0]
     begun = traced.partner[ended]
-    # What took no time took one microsecond.
-    taken = np.maximum(times[ended] - times[begun], 1000)
-    speed = moved[ended] / (taken / 1e9)
+    # Zero durations count as one microsecond.
+    duration_ns = np.maximum(times[ended] - times[begun], 1000)
+    speed = moved[ended] / (duration_ns / 1e9)
     return _stepped(
         load.name,
-        np.concatenate([times[begun], times[begun] + taken]),
+        np.concatenate([times[begun], times[begun] + duration_ns]),
         np.concatenate([speed, -speed]),
     )
 
@@ -187,12 +187,12 @@ def _gauges(traced: Traced, load: Load) -> list[Series]:
     names = np.full(len(at), "", object)
     for field in APART:
         codes, words = traced.codes(field)
-        told = codes[at]
-        if len(np.unique(told)) > 1:
+        row_codes = codes[at]
+        if len(np.unique(row_codes)) > 1:
             each = np.array([*words, ""], object)
-            names = names + np.where(names == "", "", " ") + each[told]
-    made = []
+            names = names + np.where(names == "", "", " ") + each[row_codes]
+    lines = []
     for name in dict.fromkeys(names):
         mine = at[names == name]
-        made.append(Series(str(name) or load.name, traced.events.time_ns[mine], column[mine]))
-    return made
+        lines.append(Series(str(name) or load.name, traced.events.time_ns[mine], column[mine]))
+    return lines

@@ -1,4 +1,4 @@
-"""The page that shows a trace: one file without a network, or served with data that grow."""
+"""The page that shows a trace: one file that needs no network, or served with growing data."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 STYLES = STATIC / "swathe.css"
-"""The pages of the portal look so too."""
+"""Shared with the pages of the portal."""
 MARK = STATIC / "mark.svg"
 SUBJECTS = (
     *("trace", "pieces", "raster", "loads", "words", "page", "choices", "drawing", "panels"),
     *("moving", "looking", "input", "source"),
 )
-"""Of the program, in this order one: they share their names, and nobody else has them."""
+"""Scripts in order, joined to one: they share names in one private scope."""
 PART = 4 << 20
-"""Packed data are compressed in parts of so many bytes, side by side."""
+"""Packed data are compressed in parts of this many bytes, in parallel."""
 
 
 def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -> bytes:
-    """Give the page.
+    """Return the page.
 
     Args:
-        title: what is shown.
-        data: what `packed` gave, whole; without it the page asks for them, at `source` of
+        title: title of the page.
+        data: whole data from `packed`; without them the page fetches data from `source` of
             `settings`.
-        settings: for the program.
+        settings: settings of the script.
     """
     picture = base64.b64encode(MARK.read_bytes())
     parts = [
@@ -57,13 +57,13 @@ def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -
 
 
 def script() -> bytes:
-    """Give the program that draws."""
+    """Return the script of the viewer."""
     parts = [(STATIC / "viewer" / f"{subject}.js").read_bytes() for subject in SUBJECTS]
     return b'"use strict";\n(() => {\n' + b"\n".join(parts) + b"})();\n"
 
 
 def compressed(data: Iterable[bytes | memoryview]) -> Sequence[bytes]:
-    """Compress data in parts, as text that a page can hold."""
+    """Compress data in parts, as text for a page."""
     whole = memoryview(b"".join(data))
     with ThreadPoolExecutor(cores()) as pool:
         pieces = [whole[at : at + PART] for at in range(0, len(whole), PART)]

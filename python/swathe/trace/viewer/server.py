@@ -1,4 +1,4 @@
-"""A page on loopback that shows a trace: no more than this needs."""
+"""Minimal server on loopback for a page that shows a trace."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ log = logging.getLogger("swathe.trace.viewer")
 
 
 def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
-    """Give what serves the page at `/` and its data at `/data`; port 0: any free one.
+    """Return the server of the page at `/` and its data at `/data`; port 0: any free port.
 
     Raises:
-        OSError: where the port is taken.
+        OSError: If the port is taken.
     """
-    made = page(title, source="data", **settings)
+    content = page(title, source="data", **settings)
 
     class Handler(BaseHTTPRequestHandler):
         """Answers GET."""
@@ -38,16 +38,17 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
 
         def do_GET(self) -> None:
             """Send the page or its data."""
-            # Names of others that lead here are of pages that want to read along.
+            # Other host names that resolve to this machine may belong to pages that want to read
+            # the data.
             name = re.sub(r":[0-9]*$", "", self.headers.get("Host", ""))
             if name not in NAMES:
                 self._answer(400, b"this is not called so", "text/plain")
                 return
-            asked = urlsplit(self.path)
-            if asked.path == "/":
-                self._answer(200, made, "text/html; charset=utf-8")
-            elif asked.path == "/data":
-                self._data(parse_qs(asked.query).get("seen", [""])[0])
+            url = urlsplit(self.path)
+            if url.path == "/":
+                self._answer(200, content, "text/html; charset=utf-8")
+            elif url.path == "/data":
+                self._data(parse_qs(url.query).get("seen", [""])[0])
             else:
                 self._answer(404, b"there is no such page", "text/plain")
 
@@ -79,11 +80,11 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
             self.end_headers()
             self.wfile.write(body)
 
-        # The name is that of the base.
+        # The name of the base class.
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep what is asked for out of the terminal."""
+            """Keep requests out of the terminal."""
             log.debug(format, *args)
 
-    found = ThreadingHTTPServer((HOST, port), Handler)
-    found.daemon_threads = True
-    return found
+    httpd = ThreadingHTTPServer((HOST, port), Handler)
+    httpd.daemon_threads = True
+    return httpd

@@ -1,8 +1,8 @@
-"""Files that grow and are renamed: what was added to each since the last look.
+"""Growing and rotated files: what was added to each since the last look.
 
-A file is held open, as one that was renamed (`run.ulm.1`) may have been written to between the last
-look and that, and its number may be another's by the next. One that was removed takes up its room
-on the disk until the next look.
+A file is kept open. A renamed one (`run.ulm.1`) may have received lines between the last look and
+the renaming, and its inode may be reused by the next look. A removed file occupies the disk until
+the next look.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 from swathe.core.errors import SourceError
 
 MOST_BYTES = 1 << 30
-"""Read at a time: what is more comes the next time."""
+"""Bytes per look; the rest comes with the next one."""
 LONGEST_BYTES = 64 << 10
-"""Of a line."""
+"""Bytes per line."""
 LINGER_S = 5.0
-"""A file that was renamed is looked at for so long: who writes to it may not know yet."""
+"""Seconds a renamed file is still read: its writer may not have noticed yet."""
 
 
 class _Open:
-    """A file that is open until nothing refers to it."""
+    """An open file; closed when nothing refers to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,11 +45,11 @@ class _Open:
         return os.fstat(self._file).st_size
 
     def fresh(self, newest_bytes: int | None, ended: bool) -> tuple[bytes, int, bool]:
-        """Give the whole lines that were added, where they end, and whether some were left out.
+        """Return the added whole lines, the end position, and whether some were left out.
 
         Args:
-            newest_bytes: where nothing was read yet, no more than these.
-            ended: the last line is whole, whether it has an end or not.
+            newest_bytes: limit for the first read.
+            ended: whether the last line counts as whole without a line end.
         """
         size, start, left_out = self.size, self.done, False
         with open(self._file, "rb", closefd=False) as file:
@@ -59,40 +59,39 @@ class _Open:
                     file.seek(start)
                     start += len(file.readline(LONGEST_BYTES))
             elif size < start:
-                start = 0  # it was begun anew
+                start = 0  # the file was truncated and restarted
             file.seek(start)
-            found = file.read(min(MOST_BYTES, max(0, size - start)))
-        if ended and start + len(found) >= size:
-            return found if found[-1:] in (b"", b"\n") else found + b"\n", size, left_out
-        found = found[: found.rfind(b"\n") + 1]
-        return found, start + len(found), left_out
+            content = file.read(min(MOST_BYTES, max(0, size - start)))
+        if ended and start + len(content) >= size:
+            return content if content[-1:] in (b"", b"\n") else content + b"\n", size, left_out
+        content = content[: content.rfind(b"\n") + 1]
+        return content, start + len(content), left_out
 
 
 class Growing:
-    """Files, by the names they had when they were begun."""
+    """Files, by their original names."""
 
     def __init__(
         self, paths: Sequence[str | os.PathLike[str]], newest_bytes: int | None = None
     ) -> None:
-        """Take the names; a file that is not there yet may come.
+        """Take the names; a missing file may appear later.
 
         Args:
-            paths: of the files.
-            newest_bytes: of what is there already, and of what was renamed unseen, about so much is
-                read.
+            paths: paths of the files.
+            newest_bytes: approximate number of bytes read of existing and of already renamed files.
         """
         self._paths = [Path(path) for path in paths]
         self._newest_bytes = newest_bytes
         self._named: dict[Path, _Open] = {}
-        # All that are read on, older ones first.
+        # All files still read, older ones first.
         self._files: dict[tuple[int, int], _Open] = {}
         self.left_out = False
 
     def read_on(self, take: Callable[[bytes], None]) -> None:
-        """Hand over the lines that were added, file by file; what `take` fails with comes again.
+        """Pass the added lines to `take`, file by file; lines for which it fails come again.
 
         Raises:
-            SourceError: where a file cannot be read.
+            SourceError: If a file cannot be read.
         """
         for path in self._paths:
             try:
@@ -103,43 +102,43 @@ class Growing:
         for file in list(self._files.values()):
             ended = file.renamed_s is not None and now_s - file.renamed_s >= LINGER_S
             try:
-                lines, done, left_out = file.fresh(self._newest_bytes, ended)
+                lines, end, left_out = file.fresh(self._newest_bytes, ended)
             except OSError as error:
                 raise SourceError(f"{file.path}: {error.strerror}") from error
             if lines:
                 take(lines)
-            file.done = done
+            file.done = end
             self.left_out = self.left_out or left_out
-            if ended and done >= file.size:
+            if ended and end >= file.size:
                 del self._files[file.identity]
                 file.close()
 
     def _find(self, path: Path) -> None:
-        """See which file has a name now."""
+        """Find the file that has a name now."""
         before = self._named.get(path)
         try:
             at = path.stat()
             if before is not None and before.identity == (at.st_dev, at.st_ino):
                 return
-            found = _Open(path)
+            file = _Open(path)
         except FileNotFoundError:
-            return  # not yet, or not just now
-        missed = [] if before is None else self._missed(path, before, found)
-        for each in (*missed, found):
+            return  # missing for now
+        missed = [] if before is None else self._missed_files(path, before, file)
+        for each in (*missed, file):
             self._files.setdefault(each.identity, each)
-        named = self._named[path] = self._files[found.identity]
+        named = self._named[path] = self._files[file.identity]
         named.renamed_s = None
         if before is not None and before not in self._named.values():
             before.renamed_s = time.monotonic()
         for each in missed:
             each.renamed_s = time.monotonic()
 
-    def _missed(self, path: Path, before: _Open, now: _Open) -> list[_Open]:
-        """Give the files that had this name since the last look and have it no more."""
-        found: dict[tuple[int, int], _Open] = {}
+    def _missed_files(self, path: Path, before: _Open, now: _Open) -> list[_Open]:
+        """Return the files that had this name since the last look and lost it."""
+        files: dict[tuple[int, int], _Open] = {}
         ended_ns, bytes_ = before.modified_ns, now.size
         number = gaps = 0
-        # A number is nobody's for a moment while the files are renamed.
+        # During a rotation a number may be missing for a moment.
         while gaps < 2:
             number += 1
             try:
@@ -147,19 +146,19 @@ class Growing:
             except FileNotFoundError:
                 gaps += 1
                 continue
-            except OSError:  # another's, by the name
+            except OSError:  # another file, by the name
                 self.left_out = True
                 gaps += 1
                 continue
             if each.identity == before.identity:
-                return list(found.values())[::-1]
+                return list(files.values())[::-1]
             if each.modified_ns < ended_ns:
                 break
             if each.identity != now.identity and each.identity not in self._files:
-                found.setdefault(each.identity, each)
+                files.setdefault(each.identity, each)
                 bytes_ += each.size
                 if self._newest_bytes is not None and bytes_ > self._newest_bytes:
                     break
-        # The one before is not among them: so others may have been removed with it.
-        self.left_out = self.left_out or bool(found)
-        return list(found.values())[::-1]
+        # The earlier file is not among them: others may have been removed with it.
+        self.left_out = self.left_out or bool(files)
+        return list(files.values())[::-1]

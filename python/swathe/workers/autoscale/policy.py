@@ -1,8 +1,8 @@
-"""How many workers to want, which to let go, and what of their caches to hand over.
+"""Growth policy: number of workers, which to let go, and which cached objects to hand over.
 
-Wanted are those that have work, as many as do what waits soon enough, and a few that are ready for
-what comes next. More are wanted at once; fewer only when fewer were wanted all the while that one
-may be idle. Times are seconds of the caller's clock.
+The target covers running work, enough workers to finish the waiting work in time, and a few spare
+ones. It rises at once. It falls only if fewer workers were needed during the whole idle time. Times
+are seconds of the caller's clock.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Literal, NamedTuple
 
 @dataclass(frozen=True)
 class Limits:
-    """What the operator allows and expects.
+    """Limits set by the operator.
 
     Attributes:
-        minimum: workers there are always.
-        maximum: never more, whatever waits or is reserved.
-        spare: idle ones to be ready, so that a new job does not wait for workers to start.
-        soon_s: what waits is to be done in so long.
-        idle_s: one that had no work for so long may go.
-        start_s: how long one takes from being asked for until it is there.
-        hand_over_s: how long one that leaves may take to hand over its cache.
+        minimum: workers that always run.
+        maximum: upper limit, whatever waits or is reserved.
+        spare: idle workers kept ready, so that a new job does not wait for workers to start.
+        soon_s: seconds within which the waiting work is to be done.
+        idle_s: seconds without work after which a worker may leave.
+        start_s: seconds from the request of a worker until it has joined.
+        hand_over_s: seconds a leaving worker may take to hand over its cache.
     """
 
     minimum: int = 0
@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Workers that somebody wants to be there, from `start` until `until`."""
+    """Workers reserved from `start` until `until`."""
 
     start: float
     until: float
@@ -68,13 +68,13 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Demand:
-    """What there is to do, and who does it.
+    """Current demand, and the workers that serve it.
 
     Attributes:
-        waiting_s: predicted seconds of one thread, of all that was not begun yet.
-        threads: of each worker.
+        waiting_s: predicted thread seconds of all work that has not begun.
+        threads: threads per worker.
         busy: workers that have a batch.
-        ending: workers whose walltime ends before one asked for now would be there.
+        ending: workers whose walltime ends before a worker requested now would have joined.
     """
 
     waiting_s: float
@@ -85,12 +85,12 @@ class Demand:
 
 @dataclass(frozen=True)
 class Idle:
-    """A worker with nothing to do.
+    """A worker without work.
 
     Attributes:
-        since: when it had work last.
-        worth_s: what it would take to fetch again what only it holds.
-        ends: when its walltime does.
+        since: time of its last work.
+        worth_s: seconds to fetch again what only this worker has cached.
+        ends: end of its walltime.
     """
 
     worker: str
@@ -101,7 +101,7 @@ class Idle:
 
 @dataclass(frozen=True)
 class Block:
-    """What a worker that leaves holds of an object, and what it costs to fetch it again."""
+    """Cached blocks of one object on a leaving worker, and the cost of fetching them again."""
 
     source: str
     size: int
@@ -112,7 +112,7 @@ Refusal = Literal["cheaper to fetch again", "no other worker", "no room", "no ti
 
 
 class Plan(NamedTuple):
-    """What a worker that leaves gives to whom, the worthiest first; what not, and why."""
+    """Hand-over plan: objects and heirs, the most valuable first; what stays, with reasons."""
 
     given: list[tuple[str, str]]
     refused: dict[str, Refusal]
@@ -121,9 +121,9 @@ class Plan(NamedTuple):
 def needed(
     demand: Demand, limits: Limits, now: float, reservations: Iterable[Reservation] = ()
 ) -> int:
-    """Give how many workers there should be for what there is to do now.
+    """Return how many workers the current demand needs.
 
-    One whose walltime ends counts as if it were gone, so that another is asked for before.
+    A worker whose walltime ends is not counted, so that its replacement is requested in time.
     """
     for_waiting = math.ceil(demand.waiting_s / (demand.threads * limits.soon_s))
     working = max(demand.busy, for_waiting) + limits.spare
@@ -132,34 +132,34 @@ def needed(
         for reservation in reservations
         if reservation.start - limits.start_s <= now < reservation.until
     )
-    wanted = max(working, reserved, limits.minimum) + demand.ending
-    return min(wanted, limits.maximum)
+    count = max(working, reserved, limits.minimum) + demand.ending
+    return min(count, limits.maximum)
 
 
 class Growth:
-    """Remembers what was needed of late, so that a short lull sends nobody away."""
+    """Recent demand, so that a short lull does not end workers."""
 
     def __init__(self, limits: Limits) -> None:
         """Take the limits."""
         self.limits = limits
-        # Ever fewer, ever later: the first is the most of the last `idle_s`.
+        # Values decrease and times increase: the first is the maximum of the last `idle_s`.
         self._needed: deque[tuple[float, int]] = deque()
 
     def target(self, demand: Demand, now: float, reservations: Iterable[Reservation] = ()) -> int:
-        """Give how many workers there should be, those included that were asked for."""
-        wanted = needed(demand, self.limits, now, reservations)
-        while self._needed and self._needed[-1][1] <= wanted:
+        """Return the target number of workers, including those already requested."""
+        count = needed(demand, self.limits, now, reservations)
+        while self._needed and self._needed[-1][1] <= count:
             self._needed.pop()
-        self._needed.append((now, wanted))
+        self._needed.append((now, count))
         while self._needed[0][0] < now - self.limits.idle_s:
             self._needed.popleft()
         return self._needed[0][1]
 
 
 def leaving(idle: Iterable[Idle], surplus: int, limits: Limits, now: float) -> list[str]:
-    """Give which workers to let go, at most `surplus`: first those that hold the least of worth.
+    """Return which workers to let go, at most `surplus`, the least valuable cache first.
 
-    Of equal worth those go first that were idle longest. None goes that had work just now.
+    Among equals the longest idle goes first. A worker that was busy within `idle_s` stays.
     """
     may = [each for each in idle if now - each.since >= limits.idle_s]
     may.sort(key=lambda each: (each.worth_s, each.since))
@@ -167,23 +167,23 @@ def leaving(idle: Iterable[Idle], surplus: int, limits: Limits, now: float) -> l
 
 
 def ending(ends: Iterable[float], limits: Limits, now: float) -> int:
-    """Count the workers whose walltime ends before one asked for now would be there."""
+    """Count the workers whose walltime ends before a worker requested now would have joined."""
     return sum(now + limits.start_s + limits.hand_over_s >= each for each in ends)
 
 
 def hand_over(
     blocks: Sequence[Block], heirs: Mapping[str, int], bytes_per_s: float, budget_s: float
 ) -> Plan:
-    """Say what a worker that leaves gives to whom: (object, heir), the worthiest first.
+    """Plan which cached objects a leaving worker hands to whom, the most valuable first.
 
     Args:
-        blocks: what it holds; those that others hold as well cost little to fetch again.
-        heirs: who stays, and bytes of room in their caches.
-        bytes_per_s: at which it can send, as measured.
-        budget_s: how long all of it may take.
+        blocks: its cached blocks; if others hold them too, they cost little to fetch again.
+        heirs: remaining workers, and free bytes in their caches.
+        bytes_per_s: measured sending rate.
+        budget_s: time limit for all of it.
 
-    Not handed over is what takes as long to send as to fetch again, or for what no other
-    worker has room, or no time is left.
+    An object is not handed over if sending takes as long as fetching again, if no other worker has
+    room, or if no time is left.
     """
     if not bytes_per_s > 0:
         return Plan([], {each.source: "no time" for each in blocks})
@@ -193,7 +193,7 @@ def hand_over(
     rooms = [(-room, heir) for heir, room in heirs.items()]
     heapq.heapify(rooms)
     left = budget_s * bytes_per_s
-    given = []
+    transfers = []
     for block in gaining:
         if not rooms or block.size > -rooms[0][0]:
             refused[block.source] = "no room" if rooms else "no other worker"
@@ -205,5 +205,5 @@ def hand_over(
         room, heir = rooms[0]
         heapq.heapreplace(rooms, (room + block.size, heir))
         left -= block.size
-        given.append((block.source, heir))
-    return Plan(given, refused)
+        transfers.append((block.source, heir))
+    return Plan(transfers, refused)

@@ -1,4 +1,4 @@
-"""A pool that grows and shrinks with what waits to be done."""
+"""A pool that grows and shrinks with the waiting work."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
-"""How often to compare what there is with what is wanted."""
+"""Seconds between two comparisons of running and target workers."""
 JOIN_S = 120.0
-"""A worker that runs for so long and has not joined, or is refused, never will do anything."""
+"""Seconds after which a worker that runs but has not joined, or is refused, is given up."""
 PART_S = 5.0
-"""One that has not parted so long after it should have is told to end."""
+"""Seconds of grace for a worker that overruns its hand-over; then it is ended."""
 AT_ONCE = 20
-"""Workers that are started between two looks."""
+"""Workers started per comparison, at most."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 UNKNOWN_ROW_S = 0.01
-"""Of jobs of which nothing is predicted, and no batch is back."""
+"""Seconds per row for jobs without prediction or finished batch."""
 
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker that was started by us: since when it runs and had work last.
+    """A worker started by this pool: when it started, and when it last had work.
 
-    One that is let go first hands over what it holds, until `parts_by` at the latest.
+    A worker that is let go first hands over its cache, until `parts_by` at the latest.
     """
 
     since: float
@@ -67,18 +67,18 @@ class _Worker:
 
 
 class Parting(Pool, Protocol):
-    """A pool whose workers hand over what they hold before they go."""
+    """A pool whose workers hand over their caches before they leave."""
 
     @property
     def hand_over_s(self) -> float:
-        """How long that may take."""
+        """Time limit of a hand-over, in seconds."""
 
     def let_go(self, names: Sequence[str]) -> None:
-        """Give workers nothing more, and have them hand over what they hold: `told` says when."""
+        """Drain workers: no new batches, then hand-over of their caches; see `told`."""
 
 
 class GrowingPool:
-    """A pool whose workers a provider starts and ends."""
+    """A pool whose workers are started and ended by a provider."""
 
     def __init__(
         self,
@@ -92,17 +92,17 @@ class GrowingPool:
         waiting: Callable[[], Sequence[Waiting]],
         reserved: Callable[[], Sequence[Reserved]],
     ) -> None:
-        """Take the pool of those that join, and who starts them.
+        """Take the inner pool, and the provider that starts its workers.
 
         Args:
-            pool: batches are given to it.
+            pool: pool that executes the batches.
             provider: starts workers of `threads` each, under names that begin with `prefix`.
-            limits: how many, and when.
-            kind: what the provider is called.
-            prefix: no other pool has it.
-            threads: of each worker.
-            waiting: gives what waits to be done.
-            reserved: gives the reservations.
+            limits: numbers of workers, and times.
+            kind: name of the provider.
+            prefix: prefix of worker names, unique to this pool.
+            threads: threads per worker.
+            waiting: function that returns the waiting work.
+            reserved: function that returns the reservations.
         """
         self._pool, self._provider, self._limits = pool, provider, limits
         self._kind, self._prefix, self._threads = kind, prefix, threads
@@ -113,22 +113,22 @@ class GrowingPool:
         self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._failed = ""
         self._last = GrowthStatus(kind, 0, limits.minimum, limits.maximum, 0, "", [])
-        # Of several threads.
+        # Shared between threads.
         self._lock = threading.Lock()
         self._jobs: dict[int, str] = {}
         self._paces = ComputeRates()
         self._ending = threading.Event()
         self._thread: Lasting | None = None
 
-    # ---- As a pool
+    # ---- Pool interface
 
     @property
     def batch_s(self) -> float:
-        """How long a batch is to take."""
+        """Intended duration of a batch, in seconds."""
         return self._pool.batch_s
 
     def start(self, back: Back) -> None:
-        """Begin; and begin to look who is wanted."""
+        """Start the pool, and the thread that compares running and target workers."""
 
         def note(number: int, done: ChunkResult) -> None:
             self._note(number, done)
@@ -139,21 +139,21 @@ class GrowingPool:
         self._thread.start()
 
     def wanted(self, timeout_s: float) -> bool:
-        """Wait until another batch is wanted."""
+        """Wait until another batch can be accepted."""
         return self._pool.wanted(timeout_s)
 
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
-        """Take a batch."""
+        """Accept a batch."""
         with self._lock:
             self._jobs[number] = batch.job
         self._pool.give(number, batch, stopped)
 
     def stop(self, timeout_s: float) -> None:
-        """End, and end the workers that were started."""
+        """Stop the pool, and end the workers it started."""
         limit = time.monotonic() + timeout_s
         self._ending.set()
         if self._thread is not None and not self._thread.join(timeout_s):
-            raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
+            raise JobError(f"{self._thread.name}: still running after {timeout_s} s")
         try:
             self._pool.stop(max(0.0, limit - time.monotonic()))
         finally:
@@ -163,10 +163,10 @@ class GrowingPool:
                 log.warning("workers were not ended: %s", error)
 
     def told(self) -> PoolStatus:
-        """Tell the state."""
+        """Return the state."""
         return replace(self._pool.told(), grown=self._last)
 
-    # ---- What a row takes
+    # ---- Cost of a row
 
     def _note(self, number: int, done: ChunkResult) -> None:
         with self._lock:
@@ -175,7 +175,7 @@ class GrowingPool:
                 self._paces.learn(job, len(done.rows), done.seconds)
 
     def _waiting_s(self) -> float:
-        """Give the predicted seconds of all that is not done: as measured, where it was begun."""
+        """Return the predicted seconds of all unfinished work, by measured rates if known."""
         waiting = self._waiting()
         with self._lock:
             return sum(
@@ -183,7 +183,7 @@ class GrowingPool:
                 for each in waiting
             )
 
-    # ---- Who is wanted
+    # ---- Growth
 
     def _look_soon(self) -> None:
         if self._ending.wait(LOOK_S):
@@ -191,24 +191,24 @@ class GrowingPool:
         try:
             self._look()
         except SwatheError as error:
-            # Nobody is started or ended where it is not known who is there.
+            # Starts and ends nothing while the list of workers is unknown.
             self._tell(trouble=str(error))
         except BaseException as error:
             self._tell(trouble=internal(error))
             raise
 
     def _look(self) -> None:
-        """Compare who is there with who is wanted, and start or end some."""
+        """Compare running with target workers, and start or end some."""
         now = time.monotonic()
         reserved = self._reserved()
         self._tell(reserved=reserved)
-        told = self._pool.told()
-        if told.trouble:
-            self._tell(trouble=told.trouble)
+        status = self._pool.told()
+        if status.trouble:
+            self._tell(trouble=status.trouble)
             return
         started = self._provider.known()
         alive = {name: each for name, each in started.items() if each.state != "ended"}
-        members = {each.name: each for each in told.workers}
+        members = {each.name: each for each in status.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
         self._follow(started, members, working, now)
         self._end_parted(members, now)
@@ -243,12 +243,12 @@ class GrowingPool:
     def _follow(
         self, started: Any, members: Mapping[str, Member], working: set[str], now: float
     ) -> None:
-        """Take note of who came, who had work, and who went without ever having come."""
+        """Note which workers joined, which had work, and which ended before they had joined."""
         for name, each in started.items():
             if each.state != "ended":
                 self._ours.setdefault(name, _Worker(now, now))
         for name, worker in list(self._ours.items()):
-            found: Started | None = started.get(name)
+            state: Started | None = started.get(name)
             refused = members[name].refused if name in members else ""
             if name in members and refused in ("", "leaving") and not worker.joined:
                 worker.joined, worker.last = True, now
@@ -256,12 +256,12 @@ class GrowingPool:
                 self._paused_until, self._failed = 0.0, ""
             if name in working:
                 worker.last = now
-            if found is None or found.state == "ended":
+            if state is None or state.state == "ended":
                 del self._ours[name]
                 if not worker.joined and not worker.told_to_end:
-                    why = "it is gone" if found is None else found.why
+                    why = "it is gone" if state is None else state.why
                     self._fail(f"a worker ended before it had joined: {why}", now)
-            elif found.state == "waiting":
+            elif state.state == "waiting":
                 worker.since = now
             elif not worker.joined and not worker.told_to_end and now - worker.since > JOIN_S:
                 worker.told_to_end = True
@@ -270,8 +270,8 @@ class GrowingPool:
                 self._fail(f"a worker has not joined in {JOIN_S:g} s{why}", now)
 
     def _start(self, count: int, now: float) -> None:
-        taken = {slot_of(name) for name in self._ours}
-        free = (slot for slot in itertools.count() if slot not in taken)
+        slots = {slot_of(name) for name in self._ours}
+        free = (slot for slot in itertools.count() if slot not in slots)
         for slot in itertools.islice(free, count):
             name = name_in(slot, self._prefix)
             try:
@@ -289,9 +289,9 @@ class GrowingPool:
         working: set[str],
         now: float,
     ) -> None:
-        """End some that are not needed: first those that still wait for a place.
+        """End some surplus workers, first those that still wait to start.
 
-        The others are let go, those of least worth first: they are ended when they have parted.
+        The others are let go, the least valuable cache first, and ended after their hand-over.
         """
         mine = {name: each for name, each in self._ours.items() if each.stays}
         queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
@@ -302,14 +302,14 @@ class GrowingPool:
             for name, each in mine.items()
             if name in members and name in alive and name not in working
         ]
-        gone = leaving(idle, surplus - len(queued), self._limits, now)
-        if gone:
-            self._pool.let_go(gone)
-            for name in gone:
+        leavers = leaving(idle, surplus - len(queued), self._limits, now)
+        if leavers:
+            self._pool.let_go(leavers)
+            for name in leavers:
                 self._ours[name].parts_by = now + FINISH_S + self._pool.hand_over_s + PART_S
 
     def _end_parted(self, members: Mapping[str, Member], now: float) -> None:
-        """End those that were let go, and have handed over what they hold."""
+        """End the workers that were let go and have finished their hand-over."""
         self._stop(
             [
                 name
@@ -327,11 +327,11 @@ class GrowingPool:
                 self._ours[name].told_to_end = True
 
     def _fail(self, trouble: str, now: float) -> None:
-        """Tell why workers do not start, and try again after a while."""
-        if now >= self._paused_until:  # of several that fail together, one counts
+        """Note why workers do not start, and pause before the next attempt."""
+        if now >= self._paused_until:  # several that fail together count once
             pause_s = next(self._pauses)
             self._paused_until = now + pause_s
-            log.warning("%s: %s; trying again in %g s", self._kind, trouble, pause_s)
+            log.warning("%s: %s; next attempt in %g s", self._kind, trouble, pause_s)
         self._failed = trouble
 
     def _tell(self, **changes: Any) -> None:
@@ -339,7 +339,7 @@ class GrowingPool:
 
 
 def _on_clock(reserved: Sequence[Reserved], now: float) -> list[Reservation]:
-    """Give reservations by our clock."""
+    """Convert reservations to the pool's clock."""
     ahead = now - time.time()
     return [
         Reservation(

@@ -1,4 +1,4 @@
-"""The certificates of a pool: an authority, and one for each role that is signed by it."""
+"""Certificates of a pool: an authority, and a certificate per role that it signs."""
 
 from __future__ import annotations
 
@@ -19,41 +19,43 @@ ROLES: tuple[Role, ...] = ("scheduler", "worker", "portal")
 AUTHORITY = "ca"
 DAYS = 825
 EARLY = timedelta(days=1)
-"""Clocks of machines differ."""
+"""Validity begins a day early: clocks of machines differ."""
 
 
 def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
-    """Make an authority and a certificate for each role, in files that only their owner can read.
+    """Write an authority and a certificate per role, in files that only their owner can read.
 
     Raises:
-        OutputError: where one of the files is there, or cannot be written.
+        OutputError: If one of the files exists, or cannot be written.
     """
     from cryptography.hazmat.primitives.asymmetric import ec
 
     names = [name for role in (AUTHORITY, *ROLES) for name in (f"{role}.pem", f"{role}.key")]
     there = next((folder / name for name in names if (folder / name).exists()), None)
     if there is not None:
-        raise OutputError(f"{there}: is there already; certificates are never overwritten")
+        raise OutputError(f"{there}: already exists; certificates are never overwritten")
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _signed("swathe pool", authority_key, days, None)
-    made = {AUTHORITY: (authority, authority_key)}
+    authority = _sign("swathe pool", authority_key, days, None)
+    certificates = {AUTHORITY: (authority, authority_key)}
     for role in ROLES:
         key = ec.generate_private_key(ec.SECP256R1())
-        made[role] = _signed(f"swathe {role}", key, days, (authority, authority_key)), key
+        certificates[role] = _sign(f"swathe {role}", key, days, (authority, authority_key)), key
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return [path for name, pair in made.items() for path in _written(folder, name, *pair)]
+        return [
+            path for name, pair in certificates.items() for path in _written(folder, name, *pair)
+        ]
     except OSError as error:
         raise OutputError(f"{folder}: cannot write certificates: {error}") from error
 
 
-def _signed(
+def _sign(
     name: str,
     key: EllipticCurvePrivateKey,
     days: int,
     by: tuple[x509.Certificate, EllipticCurvePrivateKey] | None,
 ) -> x509.Certificate:
-    """Make a certificate, signed by an authority; by itself where it is one."""
+    """Create a certificate, signed by an authority; an authority signs itself."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -115,7 +117,7 @@ def _written(
         ),
     }
     for path, content in contents.items():
-        # Nobody may read it, not even for a moment; and what is there is not written over.
+        # Private from its creation, and an existing file is not overwritten.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
     return list(contents)

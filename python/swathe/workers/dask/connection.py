@@ -1,4 +1,4 @@
-"""The connection to a scheduler: made again whenever it is lost, and what it tells of workers."""
+"""Connection to a scheduler: it reconnects after a loss, and reports which workers exist."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.25
-"""How often to look whether it is lost, or to end."""
+"""Seconds between checks for a lost connection, or for the end."""
 WORKERS_S = 2.0
-"""How often to ask which workers there are; news of them come at once."""
+"""Seconds between requests for the list of workers; changes are reported at once."""
 SILENT_S = 15.0
-"""A scheduler that does not answer for so long counts as lost: its machine may be off."""
+"""Seconds without an answer after which a scheduler counts as lost: its machine may be off."""
 
 
 class _Client(Client):
-    """A client that is of no more use when its connection is lost: another is made."""
+    """A client that is discarded when its connection is lost; a new one is created."""
 
     async def _reconnect(self) -> None:
         self.status, self.scheduler_comm = "connecting", None
 
 
 class Connection:
-    """What leads to the workers of a scheduler. For the thread of the pool's loop."""
+    """Connection to the workers of a scheduler. Used by the thread of the pool's loop."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Connection:
         lost: Callable[[], None],
         part: Callable[[], Awaitable[bool]],
     ) -> None:
-        """Take where the scheduler is, and who is to know what.
+        """Take the scheduler's address, and the callbacks.
 
         Args:
-            address: of the scheduler.
-            security: certificates, where they are needed.
-            crew: has the client, as long as there is one.
-            compare: is told which workers there are, by address.
-            hear: is told what a worker tells.
-            lost: is told that the connection was lost.
-            part: is asked, when all is to end, whether it may; it lets the workers go.
+            address: address of the scheduler.
+            security: certificates, if needed.
+            crew: state of the pool; holds the client while connected.
+            compare: called with the current workers, by address.
+            hear: called with each message of a worker.
+            lost: called when the connection is lost.
+            part: called at the end; it releases the workers and returns whether it may end.
         """
         self.trouble = "not started"
         self._address, self._security, self._crew = address, security, crew
@@ -72,10 +72,10 @@ class Connection:
         self._waits = pauses()
 
     async def keep(self, ending: asyncio.Event) -> None:
-        """Keep a connection, as long as it takes to make one, until told to end."""
+        """Keep a connection, and reconnect, until the end."""
         self.trouble = f"{self._address}: connecting"
         while not ending.is_set():
-            # What was wrong stays told while it is tried again: it is seen more often than not.
+            # The last error stays visible while reconnecting: most of the time is spent waiting.
             fault = "the connection is lost"
             try:
                 await reach(self._url, self._security, "client")
@@ -83,7 +83,7 @@ class Connection:
                     await self._follow(client, ending)
             except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
                 fault = str(error) or type(error).__name__
-            except Exception as error:  # a fault of ours: with a new connection all begins anew
+            except Exception as error:  # a bug: a new connection starts from a clean state
                 log.exception("%s", self._address)
                 fault = internal(error)
             finally:
@@ -94,9 +94,9 @@ class Connection:
             self.trouble = f"{self._address}: {fault}"
             try:
                 self._lost()
-            except Exception:  # a fault of ours must not end the thread
-                log.exception("%s: what was lost with the connection", self._address)
-            log.warning("%s; trying again in %g s", self.trouble, pause_s)
+            except Exception:  # a bug must not end the thread
+                log.exception("%s: could not handle the lost connection", self._address)
+            log.warning("%s; next attempt in %g s", self.trouble, pause_s)
             with suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), pause_s)
         self.trouble = f"{self._address}: not connected"
@@ -113,7 +113,7 @@ class Connection:
         )
 
     async def _follow(self, client: Client, ending: asyncio.Event) -> None:
-        """Follow which workers there are, until the connection is lost or all is to end."""
+        """Watch which workers exist, until the connection is lost or the end."""
         self._crew.client = client
         client.subscribe_topic("all", self._on_news)
         client.subscribe_topic(worker.TOPIC, self._on_member)
@@ -123,11 +123,11 @@ class Connection:
             scheduler: Any = client.scheduler
             try:
                 async with asyncio.timeout(SILENT_S):
-                    known = await scheduler.identity(n_workers=-1)
+                    identity = await scheduler.identity(n_workers=-1)
             except TimeoutError as error:
-                raise OSError(f"the scheduler says nothing in {SILENT_S:g} s") from error
-            self._compare(known["workers"])
-            self._waits = pauses()  # not before: a fault of ours may come again each time
+                raise OSError(f"the scheduler did not answer in {SILENT_S:g} s") from error
+            self._compare(identity["workers"])
+            self._waits = pauses()  # not earlier: a bug could repeat each time
             if ending.is_set() and await self._may_part():
                 for topic in ("all", worker.TOPIC):
                     client.unsubscribe_topic(topic)
@@ -146,5 +146,5 @@ class Connection:
     def _on_member(self, event: Any) -> None:
         try:
             self._hear(event[1])
-        except Exception:  # theirs would be silent about it
-            log.exception("%s: a worker told %r", self._address, event[1])
+        except Exception:  # Dask would hide the error
+            log.exception("%s: unexpected message of a worker: %r", self._address, event[1])

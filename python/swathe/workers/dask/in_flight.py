@@ -1,7 +1,7 @@
-"""Batches on their way to workers, and what becomes of those whose workers die.
+"""Batches in flight, and their retry after the death of a worker.
 
-One that has seen two workers die is divided in halves, again and again, until the row that kills
-them is alone: it is the error, and those beside it are done.
+A batch that two workers died of is divided in halves, again and again, until the deadly row is
+alone. That row becomes an error; the others are executed.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     from swathe.workers.batch import Batch
 
 DIVIDED = 2
-"""A batch is divided when so many workers have died while they were doing it."""
+"""Deaths after which a batch is divided."""
 DEATHS = 3
-"""A row is not tried again when so many have, and it was alone the last two times."""
+"""Deaths after which a row fails, if it was alone the last two times."""
 MOST_DEATHS = 24
-"""Nor are those left of a batch that has cost so many, however many of them are to blame."""
+"""Deaths of one original batch after which all its remaining rows fail."""
 
 
 @dataclass(eq=False)
 class PendingBatch:
-    """A batch on its way, or a part of one.
+    """A batch in flight, or a part of one.
 
     Attributes:
-        number: of the batch.
-        payload: the same, pickled.
-        stopped: whether it is to stop.
-        objects: that workers keep blocks of, and bytes that are expected to be read of each.
-        whole: what it is a part of, if it is one.
-        deaths: workers that died while they were doing it, or what it was a part of.
-        worker: who has it, under which `key`; nobody yet.
-        began: whether that one has begun with it.
-        told_at: when it was told to stop.
-        near: whether the worker held something of each of its objects.
+        number: number of the batch.
+        payload: the batch, pickled.
+        stopped: function that returns whether to stop it.
+        objects: objects that workers cache, and bytes expected to be read from each.
+        whole: the divided batch it is part of, if any.
+        deaths: workers that died while they executed it, or the batch it was part of.
+        worker: worker that has it, under `key`; empty if none.
+        began: whether that worker has begun it.
+        told_at: when the worker was asked to stop it.
+        near: whether the worker had cached some of each of its objects.
         fetch: objects that the worker lacks, and the peer to ask for each.
-        task: waits for it.
+        task: task that waits for it.
     """
 
     number: int
@@ -63,24 +63,24 @@ class PendingBatch:
     task: asyncio.Task[None] | None = None
 
     def died(self) -> None:
-        """Note that a worker died while it was doing this."""
+        """Note that a worker died while executing this."""
         self.deaths += 1
         if self.whole is not None:
             self.whole.deaths += 1
 
     def reset(self) -> None:
-        """Forget who had it."""
+        """Reset the worker."""
         self.worker, self.began, self.task = "", False, None
 
     def verdict(self) -> ChunkResult | list[PendingBatch] | None:
-        """Say what to do where it was lost: what became of it, its halves, or to try it again."""
+        """Decide what to do after a loss: a failure, two halves, or `None` to retry."""
         cost = self.deaths if self.whole is None else self.whole.deaths
         rows = self.batch.rows
         if self.deaths < DIVIDED or (len(rows) == 1 and self.deaths < DEATHS):
             return None
         if len(rows) > 1 and cost < MOST_DEATHS:
             return self._halves()
-        reason = f"{cost} workers died while they were doing the batch it was in"
+        reason = f"{cost} workers died while executing its batch"
         return ChunkResult(rows.ended("error", reason))
 
     def _halves(self) -> list[PendingBatch]:
@@ -90,11 +90,11 @@ class PendingBatch:
         middle = len(rows) // 2
         halves = []
         for part in (rows[:middle], rows[middle:]):
-            # Each makes its results in a place of its own, which is named by its first row.
+            # Each half writes to its own folder, named after its first row.
             first = self.batch.first if part[0] == rows[0] else part[0].position
             batch = replace(self.batch, first=first, rows=part)
             sent = pickle.dumps(batch)
-            # Divided again after one more; a row that is alone has two more.
+            # Each half is divided after one more death; a single row fails after two more.
             halves.append(
                 PendingBatch(
                     self.number,
@@ -111,20 +111,20 @@ class PendingBatch:
 
 @dataclass(eq=False)
 class DividedBatch:
-    """A batch that was divided, what it has cost, and what came of it so far."""
+    """A divided batch: its deaths, and the results so far."""
 
     deaths: int
     parts: int = 1
     done: ChunkResult | None = None
 
     def add(self, done: ChunkResult) -> ChunkResult | None:
-        """Take what became of a part; gives what became of all, with the last."""
+        """Add the result of a part; return the result of the whole with the last part."""
         self.parts -= 1
-        self.done = done if self.done is None else _joined(self.done, done)
+        self.done = done if self.done is None else _join_results(self.done, done)
         return None if self.parts else self.done
 
 
-def _joined(one: ChunkResult, other: ChunkResult) -> ChunkResult:
+def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     return ChunkResult(
         RowTable.joined([RowTable.of(one.rows), RowTable.of(other.rows)]),
         one.seconds + other.seconds,

@@ -1,4 +1,4 @@
-"""Who takes part in a pool of a scheduler: workers that come, leave, or are lost."""
+"""Membership of a pool: workers that join, leave, or are lost."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AGAIN_S = 10.0
-"""When a worker that was refused is asked again."""
+"""Seconds until a refused worker is asked again."""
 JOIN_S = 60.0
 
 
 class Roster:
-    """Keeps who takes part. For the thread of the pool's loop."""
+    """Membership of the workers. Used by the thread of the pool's loop."""
 
     def __init__(
         self, name: str, crew: Crew, briefing: Briefing, sending: Sending, spreading: Spreading
     ) -> None:
-        """Take whose workers they are, what they are told, and who gives again what they had."""
+        """Take the pool's name and state, the configuration, the sender and the replication."""
         self._name, self._crew, self._briefing = name, crew, briefing
         self._sending, self._spreading = sending, spreading
         self._ends_by: float | None = None
 
     def compare(self, found: dict[str, Any]) -> None:
-        """Take note of workers that came, and of those that went."""
+        """Note which workers appeared and which disappeared."""
         workers = self._crew.workers
         for address in [each for each in workers if each not in found]:
             self._lose(address, died=not workers[address].leaving)
         now = time.monotonic()
-        for address, told in found.items():
+        for address, info in found.items():
             worker = workers.get(address)
             if worker is None:
-                worker = Worker(str(told["name"]), str(told["host"]), int(told["nthreads"]))
+                worker = Worker(str(info["name"]), str(info["host"]), int(info["nthreads"]))
                 workers[address] = worker
                 self._ask(address, worker)
             elif worker.refused and now - worker.asked_at > AGAIN_S:
@@ -59,7 +59,7 @@ class Roster:
         self._crew.spawn(self.join(address, worker))
 
     async def join(self, address: str, worker: Worker) -> None:
-        """Let a worker join, or see why it cannot; tell it what is new."""
+        """Let a worker join, or note why it cannot; send it changes of the configuration."""
         async with worker.joining:
             client, (invitation, state) = self._crew.client, self._briefing.invitation
             if client is None or worker.state == state or worker.leaving:
@@ -69,7 +69,7 @@ class Roster:
                     client.run(member.join, invitation, workers=[address]), JOIN_S
                 )
                 joined: member.Joined = answers[address]
-            except Exception as error:  # whatever is wrong with it, it is its own
+            except Exception as error:  # any error concerns only this worker
                 joined = member.Joined(worker.host, 0, f"{type(error).__name__}: {error}")
             if self._crew.workers.get(address) is not worker or worker.leaving:
                 return
@@ -88,56 +88,56 @@ class Roster:
             self._sending.place_all()
 
     def hear(self, told: Any) -> None:
-        """Take what a worker tells of itself."""
+        """Handle a message of a worker."""
         if (key := told.get("begun")) is not None:
             self._sending.begin(key)
         elif (worker := self._crew.workers.get(address := told.get("leaving", ""))) is not None:
             grace_s = float(told.get("grace_s", 0.0))
             if worker.leaving:
-                # Its cache is on the way already.
+                # Its hand-over has already started.
                 stay_s = 0.0 if worker.parted else grace_s
                 self._crew.spawn(self._crew.ask(address, CONNECT_S, member.grant, stay_s))
             else:
                 self._part_from(address, worker, grace_s)
 
     def let_go(self, names: Iterable[str]) -> None:
-        """Give workers of these names nothing more."""
+        """Send nothing more to the workers of these names."""
         for address, worker in self._crew.named(names).items():
             if not worker.leaving:
                 self._part_from(address, worker, None)
 
     def _part_from(self, address: str, worker: Worker, grace_s: float | None) -> None:
-        """Give a worker nothing more; what was sent to it may still come back."""
+        """Send nothing more to a worker; its results may still arrive."""
         worker.leaving = True
         self._crew.placement.leave(address)
         worker.placed = False
-        held = dict(worker.held)
+        held_bytes = dict(worker.held)
         worker.held.clear()
         for flight in [each for each in worker.flights.values() if each.task is None]:
             del worker.flights[flight.key]
             self._sending.again(flight)
-        self._spreading.part(address, held, grace_s)
+        self._spreading.part(address, held_bytes, grace_s)
         self._sending.place_all()
 
     def lose_all(self) -> None:
-        """Give all batches anew, once there is a connection again."""
+        """Requeue all batches, for the next connection."""
         for address in list(self._crew.workers):
             self._lose(address, died=False)
         self._sending.place_all()
 
     def _lose(self, address: str, *, died: bool) -> None:
-        """Forget a worker, and give what it had to others."""
+        """Forget a worker, and requeue its batches."""
         worker = self._crew.workers.pop(address)
         self._crew.rates.forget(address)
         sent = [flight for flight in worker.flights.values() if flight.task is not None]
         for place, flight in enumerate(sent):
-            # It may not have come to tell what it began; batches are begun in their order.
+            # Its last message may be lost; batches are begun in order.
             if died and (flight.began or place < worker.threads):
                 flight.died()
         self._clear(address, worker)
 
     def _clear(self, address: str, worker: Worker) -> None:
-        """Take from a worker all that it has."""
+        """Take all batches from a worker."""
         self._crew.placement.leave(address)
         worker.placed, worker.state = False, ""
         worker.held.clear()
@@ -150,7 +150,7 @@ class Roster:
         self._sending.place_all()
 
     async def part(self) -> bool:
-        """Let workers go, once all is back: they may work for another portal at once."""
+        """Release the workers once all results are back: another portal may use them at once."""
         self._ends_by = self._ends_by or time.monotonic() + STOP_S
         if self._sending.flights and time.monotonic() <= self._ends_by:
             return False

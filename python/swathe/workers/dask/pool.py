@@ -1,8 +1,8 @@
 """The workers of a Dask scheduler as a pool.
 
-Dask carries batches to the workers that we choose, and tells which workers there are; it neither
-places, copies nor tries again. All state is in the loop of one thread. Whatever is lost with a
-worker, or with the scheduler, is given again: the same results get the same names.
+Dask transports batches to the workers that we choose, and reports which workers exist. It neither
+places, copies nor retries. All state is in the event loop of one thread. Batches lost with a worker
+or with the scheduler are sent again: the same results have the same names.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.25
-"""How often to ask whether a batch is to stop."""
+"""Seconds between checks whether a batch is to stop."""
 TELL_S = 5.0
 KEEPING = 4 * LANES
-"""While so many results wait to be kept, no more is wanted."""
+"""Unsaved results above which no more batches are accepted."""
 
 
 class DaskPool:
-    """Workers of a scheduler."""
+    """Workers of a Dask scheduler."""
 
     def __init__(
         self,
@@ -61,23 +61,23 @@ class DaskPool:
         batch_s: float = BATCH_S,
         hand_over_s: float = HAND_OVER_S,
     ) -> None:
-        """Take where the scheduler is, the place of results, and certificates, or `insecure`.
+        """Take the scheduler's address, the result store, and certificates or `insecure`.
 
-        Servers that users may name, the `hosts`, may redirect only to each other. The scheduler is
-        looked for when the pool is started, as long as it takes. A worker that leaves may hand over
-        what it holds for `hand_over_s`.
+        `hosts` are the servers that users may name; they may redirect only to each other. The pool
+        connects when it is started, and retries without limit. A leaving worker may hand over its
+        cache for `hand_over_s`.
 
         Raises:
-            SettingsError: where certificates are needed and not there, or of no use.
-            OutputError: where workers could not put results there.
-            CatalogError: where the catalogue cannot be used.
+            SettingsError: If certificates are required and missing or invalid.
+            OutputError: If workers cannot write to the result store.
+            CatalogError: If the catalogue cannot be used.
         """
         from swathe.workers.dask.tls import security_for
 
         self._address = address
         self._batch_s, self._hand_over_s = batch_s, hand_over_s
         self._pool = sha256(f"{default_url()} {place}".encode()).hexdigest()[:16]
-        # Of the loop's thread.
+        # Used by the loop's thread only.
         self._crew = Crew()
         self._briefing = Briefing(self._pool, place, tuple(hosts), self._crew.rates)
         self._spreading = Spreading(self._crew, hand_over_s, self._note_moved)
@@ -109,27 +109,27 @@ class DaskPool:
         # Read by other threads.
         self._lock = threading.Condition()
         self._room = 0
-        self._last_told = PoolStatus("dask", str(address), "not started", 0, [], [])
+        self._last_status = PoolStatus("dask", str(address), "not started", 0, [], [])
 
     @property
     def digest(self) -> str:
-        """What tells it from pools of other catalogues and results."""
+        """Digest that distinguishes it from pools of other catalogues and result stores."""
         return self._pool
 
     @property
     def batch_s(self) -> float:
-        """How long a batch is to take."""
+        """Intended duration of a batch, in seconds."""
         return self._batch_s
 
     @property
     def hand_over_s(self) -> float:
-        """How long a worker that leaves may hand over what it holds."""
+        """Time limit of a hand-over, in seconds."""
         return self._hand_over_s
 
     # ---- Called by other threads
 
     def start(self, back: Back) -> None:
-        """Begin to look for the scheduler."""
+        """Start to connect to the scheduler."""
         self._back = back
         self._keepers = concurrent.futures.ThreadPoolExecutor(LANES, "swathe-pool-keeper")
         self._loop = asyncio.new_event_loop()
@@ -142,7 +142,7 @@ class DaskPool:
             return self._lock.wait_for(lambda: self._room > 0, timeout_s)
 
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
-        """Take a batch."""
+        """Accept a batch."""
         self._briefing.look(batch)
         objects = self._briefing.objects(batch)
         flight = PendingBatch(number, batch, pickle.dumps(batch), stopped, objects)
@@ -151,29 +151,29 @@ class DaskPool:
         self._loop.call_soon_threadsafe(self._sending.accept, flight)
 
     def let_go(self, names: Sequence[str]) -> None:
-        """Give workers nothing more, and have them hand over what they hold: `told` says when."""
-        with suppress(RuntimeError):  # it ends just now
+        """Drain workers: no new batches, then hand-over of their caches; see `told`."""
+        with suppress(RuntimeError):  # it has just ended
             self._loop.call_soon_threadsafe(self._roster.let_go, names)
 
     def stop(self, timeout_s: float) -> None:
-        """End, once all has come back."""
+        """Stop, once all batches are back."""
         if self._thread is None:
             return
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
+            raise JobError(f"{self._thread.name}: still running after {timeout_s} s")
         self._keepers.shutdown()
 
     def told(self) -> PoolStatus:
-        """Tell the state."""
+        """Return the state."""
         if self._thread is None or not self._thread.is_alive():
-            return self._last_told
-        asked: concurrent.futures.Future[PoolStatus] = concurrent.futures.Future()
-        with suppress(RuntimeError, TimeoutError):  # it ends just now
-            self._loop.call_soon_threadsafe(lambda: asked.set_result(self._state()))
-            return asked.result(TELL_S)
-        return self._last_told
+            return self._last_status
+        future: concurrent.futures.Future[PoolStatus] = concurrent.futures.Future()
+        with suppress(RuntimeError, TimeoutError):  # it has just ended
+            self._loop.call_soon_threadsafe(lambda: future.set_result(self._state()))
+            return future.result(TELL_S)
+        return self._last_status
 
     # ---- In the loop
 
@@ -186,7 +186,7 @@ class DaskPool:
             self._loop.close()
 
     async def _live(self) -> None:
-        """Lead the workers, until told to end."""
+        """Run the pool's loop until the end."""
         self._crew.spawn(self._watch())
         await self._connection.keep(self._ending)
         for flight in list(self._sending.flights):
@@ -194,18 +194,22 @@ class DaskPool:
         while self._keeping:
             await asyncio.sleep(0.01)
         self._crew.end()
-        self._last_told = self._state()
+        self._last_status = self._state()
 
     async def _watch(self) -> None:
-        """See which batches are to stop, and show the state."""
+        """Stop batches that are to stop, and publish the state."""
         waits = pauses(LOOK_S)
         while True:
             pause_s = LOOK_S
             try:
                 await self._sending.look()
-            except Exception:  # a fault of ours: others are to be stopped as well
+            except Exception:  # a bug: the other batches must be stopped as well
                 pause_s = next(waits)
-                log.exception("%s: looking who is to stop; again in %g s", self._address, pause_s)
+                log.exception(
+                    "%s: cannot check which batches are to stop; next attempt in %g s",
+                    self._address,
+                    pause_s,
+                )
             else:
                 waits = pauses(LOOK_S)
             await asyncio.sleep(pause_s)
@@ -217,25 +221,29 @@ class DaskPool:
         self._sending.note_moved(**more)
 
     def _keep(self, flight: PendingBatch, done: ChunkResult) -> None:
-        """Have what became of a batch kept, by another thread."""
+        """Save the result of a batch in another thread."""
         self._keeping += 1
 
         def keep() -> None:
             try:
                 self._back(flight.number, done)
-            except BaseException:  # a panic of the engine, too
-                log.exception("batch %d of job %s: cannot be kept", flight.number, flight.batch.job)
+            except BaseException:  # including a panic of the engine
+                log.exception(
+                    "batch %d of job %s: its result cannot be saved",
+                    flight.number,
+                    flight.batch.job,
+                )
             finally:
-                self._loop.call_soon_threadsafe(self._kept)
+                self._loop.call_soon_threadsafe(self._save)
 
         self._keepers.submit(keep)
 
-    def _kept(self) -> None:
+    def _save(self) -> None:
         self._keeping -= 1
         self._count()
 
     def _count(self) -> None:
-        """Say how many more batches are wanted."""
+        """Update how many more batches are accepted."""
         ends = self._crew.client is None or self._ending.is_set()
         with self._lock:
             self._room = 0 if ends or self._keeping >= KEEPING else self._sending.room
@@ -244,7 +252,7 @@ class DaskPool:
 
     def _state(self) -> PoolStatus:
         crew = self._crew
-        workers, held = crew.told()
+        workers, objects = crew.told()
         peer_s, peer_bytes_per_s = crew.rates.peer
         return PoolStatus(
             "dask",
@@ -252,7 +260,7 @@ class DaskPool:
             self._connection.trouble,
             len(self._sending.flights),
             workers,
-            held,
+            objects,
             self._sending.moved,
             hand_overs=self._spreading.hand_overs,
             peer_s=peer_s,

@@ -1,4 +1,4 @@
-"""The processes of a pool: one scheduler, and workers."""
+"""Processes of a pool: one scheduler, and workers."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ STDIN = 0
 CONNECT_S = 5.0
 LEAVE_S = 5.0
 ANSWER_S = 3.0
-"""How long one that is to end waits to be told by the portal that it should stay a little."""
+"""Seconds that an ending worker waits for the portal to ask it to stay longer."""
 LOOK_S = 0.05
 
 ENDS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-"""A connection that ends in mid-sentence: whoever is there may be ending, and come back."""
+"""A connection that ends in the middle of a message: the other side may be ending, and return."""
 
 Tell = Callable[[str], None]
 
 CONFIG: dict[str, Any] = {
-    # Placement is ours: nothing is spread, copied, stolen or forgotten behind its back.
+    # We place batches: Dask must not spread, copy, steal or forget them.
     "distributed.scheduler.rootish-taskgroup": 0,
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.scheduler.work-stealing": False,
-    # The bytes of a pool are on disk and in the engine, where Dask cannot count them.
+    # The pool's bytes are on disk and in the engine, where Dask cannot count them.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -54,7 +54,8 @@ CONFIG: dict[str, Any] = {
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
     "distributed.diagnostics.nvml": False,
-    # By default each ticks every 20 ms and looks at its machine every 500 ms: only time, here.
+    # By default each process ticks every 20 ms and samples its machine every 500 ms: wasted time
+    # here.
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.admin.event-loop": "asyncio",
@@ -62,7 +63,7 @@ CONFIG: dict[str, Any] = {
 
 
 class _NoHttp:
-    """Serves no web pages: they would be seen by everybody."""
+    """No web pages: everybody could see them."""
 
     def start_http_server(self, *_args: Any, **_settings: Any) -> None:
         """Do nothing."""
@@ -73,67 +74,67 @@ class PoolScheduler(_NoHttp, Scheduler):
 
 
 class PoolWorker(_NoHttp, Worker):
-    """A worker without web pages, that stops what it does when it closes."""
+    """A worker without web pages that stops its batches when it closes."""
 
     async def close(self, *args: Any, **settings: Any) -> Any:
-        """Close: nobody will fetch what is still being done."""
+        """Close: nobody will fetch the running batches."""
         here.halt()
         return await super().close(*args, **settings)
 
 
 def configure() -> None:
-    """Set Dask up for pools, in this process."""
+    """Configure Dask for pools, in this process."""
     dask.config.set(CONFIG)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
 
 async def reach(url: str, security: Security | None, role: str) -> str:
-    """Look whether there is a scheduler that lets us in; give our address, as it sees us.
+    """Check that a scheduler accepts us; return our address as it sees us.
 
     Raises:
-        OSError: where there is none now.
-        SettingsError: where it has certificates of another authority than we, or none.
+        OSError: If none answers now.
+        SettingsError: If its certificates are of another authority, or missing.
     """
     settings = {} if security is None else security.get_connection_args(role)
     try:
-        async with asyncio.timeout(2 * CONNECT_S):  # Dask waits for the first words for ever
+        async with asyncio.timeout(2 * CONNECT_S):  # Dask waits for the first message without limit
             comm = await connect(url, timeout=CONNECT_S, **settings)
     except TimeoutError as error:
-        raise OSError(f"what listens there says nothing in {2 * CONNECT_S:g} s") from error
+        raise OSError(f"the server there did not answer in {2 * CONNECT_S:g} s") from error
     except OSError as error:
         causes = _causes(error)
         for cause in causes:
             if isinstance(cause, ssl.SSLError) and not isinstance(cause, ENDS):
                 raise SettingsError(
-                    f"the certificates are not of one authority, or it has none: {cause}"
+                    f"the certificates are of different authorities, or it has none: {cause}"
                 ) from error
         if isinstance(error, CommClosedError) or any(isinstance(each, ENDS) for each in causes):
             why = "it may want certificates" if security is None else "it may have no certificates"
-            raise OSError(f"what listens there closes the connection; {why}") from error
-        # Dask says only that it tried for so long, and where in its memory.
+            raise OSError(f"the server there closes the connection; {why}") from error
+        # Dask reports only how long it tried, and an address in memory.
         system = next(
             (each.strerror for each in causes if isinstance(each, OSError) and each.strerror), ""
         )
         raise OSError(f"cannot connect: {system}" if system else str(error)) from error
-    except Exception as error:  # whatever Dask makes of words that are not its own
-        raise OSError("what listens there is no scheduler of this version") from error
+    except Exception as error:  # whatever Dask raises for a foreign message
+        raise OSError("expected a scheduler of this version, found another server") from error
     await comm.close()
     return get_address_host(comm.local_address)
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Give an error, and what it came from."""
-    found = [error]
-    while (cause := found[-1].__cause__ or found[-1].__context__) is not None:
-        found.append(cause)
-    return found
+    """Return an error and its causes."""
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(cause)
+    return causes
 
 
 def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> None:
-    """Be a scheduler, until the process is told to end; `tell` is called with its address.
+    """Run a scheduler until the process is asked to end; call `tell` with its address.
 
     Raises:
-        SettingsError: where nothing can listen at the address.
+        SettingsError: If it cannot listen at the address.
     """
     configure()
     asyncio.run(_scheduler(address, security, tell))
@@ -143,7 +144,7 @@ async def _scheduler(address: Address, security: Security | None, tell: Tell) ->
     ending = _told_to_end(attached=False).told
     try:
         scheduler = await PoolScheduler(
-            host=unparse_host_port(address.host),  # IPv6 in brackets
+            host=unparse_host_port(address.host),  # brackets for IPv6
             port=address.port,
             protocol=f"{protocol(security)}://",
             security=security,
@@ -151,7 +152,7 @@ async def _scheduler(address: Address, security: Security | None, tell: Tell) ->
         )
     except (OSError, RuntimeError) as error:
         fault = error.__cause__ or error
-        raise SettingsError(f"{address}: cannot listen there: {fault}") from error
+        raise SettingsError(f"{address}: cannot listen on this address: {fault}") from error
     try:
         tell(scheduler.address)
         await ending.wait()
@@ -173,24 +174,24 @@ def serve_worker(
     tell: Tell,
     warn: Tell,
 ) -> None:
-    """Be a worker, until the process is told to end.
+    """Run a worker until the process is asked to end.
 
     Args:
-        address: of the scheduler; it is looked for as long as it takes.
+        address: address of the scheduler; retried without limit.
         security: certificates.
-        threads: batches that are done at the same time.
-        name: what it is called, else by its address.
-        host: where it listens, else the address by which the scheduler is reached.
-        folder: for files of Dask's own.
-        lifetime_s: it takes nothing more after so long, and ends as when it is told to.
-        grace_s: how long it may take to end: it does what it has, and hands over what it holds.
-            Told a second time it ends at once.
-        attached: it ends at once when its standard input does.
-        tell: called with its address, each time that it joins a scheduler.
-        warn: called with what is wrong.
+        threads: batches executed at the same time.
+        name: name of the worker; by default its address.
+        host: address to listen on; by default the one that reaches the scheduler.
+        folder: folder for Dask's own files.
+        lifetime_s: seconds after which it drains and ends.
+        grace_s: seconds for draining: it finishes its batches and hands over its cache. A second
+            signal ends it at once.
+        attached: whether it ends at once when its standard input closes.
+        tell: called with its address each time it joins a scheduler.
+        warn: called with each problem.
 
     Raises:
-        SettingsError: where the certificates do not fit.
+        SettingsError: If the certificates do not fit.
     """
     configure()
     asyncio.run(
@@ -229,7 +230,7 @@ async def _worker(
     while not ending.told.is_set():
         try:
             seen_at = await reach(url, security, "worker")
-            # Dask would listen at all addresses, and tell of this one.
+            # Dask would listen on all addresses, and report this one.
             at = {**settings, "host": unparse_host_port(host or seen_at)}
             await _work(url, security, ending, grace_s, tell, at)
             waits = pauses()
@@ -240,7 +241,7 @@ async def _worker(
             fault = str(error) or type(error).__name__
         if not ending.told.is_set():
             pause_s = next(waits)
-            warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
+            warn(f"{address}: {fault}; next attempt in {pause_s:g} s")
             with suppress(TimeoutError):
                 await asyncio.wait_for(ending.told.wait(), pause_s)
 
@@ -253,29 +254,29 @@ async def _work(
     tell: Tell,
     settings: dict[str, Any],
 ) -> None:
-    """Be a worker as long as there is a scheduler."""
+    """Run a worker as long as the scheduler exists."""
     try:
         worker = await PoolWorker(
             url, security=security, memory_limit=0, dashboard=False, death_timeout=30, **settings
         )
     except RuntimeError as error:
-        # That Dask could not start a worker is no reason.
+        # That Dask could not start a worker is not the reason.
         raise OSError(str(error.__cause__ or "") or str(error)) from error
     try:
-        # Before anybody is told of it.
+        # Before the address is reported.
         here.share(get_address_host(worker.address), _certificates(security))
     except BaseException:
         await worker.close(timeout=LEAVE_S)
         raise
     tell(worker.address)
-    told, gone = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
-    await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
-    if told.done() and not gone.done():
+    signal, lost = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
+    await asyncio.wait((signal, lost), return_when=asyncio.FIRST_COMPLETED)
+    if signal.done() and not lost.done():
         here.end()
-        # So that nobody takes what it was doing for the reason why it went.
+        # So that its running batches are not blamed for the end.
         worker.log_event(TOPIC, {"leaving": worker.address, "grace_s": grace_s})
-        await _part(worker, ending, gone, grace_s)
-    for task in (told, gone):
+        await _part(worker, ending, lost, grace_s)
+    for task in (signal, lost):
         task.cancel()
     await worker.close(timeout=LEAVE_S)
 
@@ -283,14 +284,14 @@ async def _work(
 async def _part(
     worker: PoolWorker, ending: Ending, gone: asyncio.Task[None], grace_s: float
 ) -> None:
-    """Stay as long as the portal wants, for what is being done and what others are to have."""
+    """Stay as long as the portal asks, for running batches and the hand-over."""
     began = time.monotonic()
     while here.has_portal and not (ending.hurry.is_set() or gone.done()):
         now, granted = time.monotonic(), here.granted_until
-        # A portal that says nothing may have none to ask, or be an older one.
+        # A portal that does not answer may have nothing to hand over, or be an older version.
         until = began + ANSWER_S if granted is None else granted
         if granted is None and worker.state.tasks:
-            # What it did is forgotten once the portal has it.
+            # Results are dropped once the portal has them.
             until = began + FINISH_S
         if now >= min(until, began + grace_s):
             return
@@ -298,29 +299,29 @@ async def _part(
 
 
 def _certificates(security: Security | None) -> tuple[str, str, str] | None:
-    """Give the files of the authority, of a worker, and of its key."""
+    """Return the files of the authority, a worker's certificate, and its key."""
     if security is None:
         return None
-    told: Any = security
-    return told.tls_ca_file, told.tls_worker_cert, told.tls_worker_key
+    files: Any = security
+    return files.tls_ca_file, files.tls_worker_cert, files.tls_worker_key
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Whether the process is told to end, and at once."""
+    """Whether the process is asked to end, and whether at once."""
 
     told: asyncio.Event
     hurry: asyncio.Event
 
     def tell(self) -> None:
-        """Tell it to end; at once, where it was told before."""
+        """Ask it to end; the second time at once."""
         if self.told.is_set():
             self.hurry.set()
         self.told.set()
 
 
 def _told_to_end(attached: bool) -> Ending:
-    """Give what is set when the process is told to end; attached, when standard input ends, too."""
+    """Return the events set by signals to end; if attached, also by the end of standard input."""
     ending = Ending(asyncio.Event(), asyncio.Event())
     loop = asyncio.get_running_loop()
 

@@ -1,8 +1,7 @@
-"""Objects that go from worker to worker: what one that leaves hands over, and copies of hot ones.
+"""Transfer of cached objects between workers: hand-over of leaving ones, copies of hot ones.
 
-Those who get them pull them, as workers ask each other for blocks, and check each
-block as they do then. Nothing waits for it: whoever is gone in the middle, what is missing is
-fetched from the store when it is wanted.
+The receivers pull the blocks from the other worker and check each block. No batch waits for a
+transfer. If one is interrupted, the missing blocks are fetched from the store when they are needed.
 """
 
 from __future__ import annotations
@@ -26,48 +25,48 @@ if TYPE_CHECKING:
     from swathe.workers.dask.state import Crew, Worker
 
     Share = list[tuple[str, Described]]
-    """Objects of an heir, and what blocks they have."""
+    """Objects for one heir, and the blocks of each."""
 
 log = logging.getLogger(__name__)
 
 HEIRS = 8
-"""Of one that leaves: those with the most room."""
+"""Heirs of a leaving worker: those with the most room."""
 GROUP = 16
 """Objects that an heir is asked to pull at a time."""
 COPY_S = 30.0
-"""One that takes longer is left as it is."""
+"""Seconds after which a copy is abandoned."""
 ASK_S = 5.0
-"""How long to wait for a word of a worker."""
+"""Seconds to wait for an answer of a worker."""
 LOOK_S = 0.05
 TOLD = 20
-"""Hand-overs that are told of."""
+"""Hand-overs that are reported."""
 TOLD_S = 3600.0
-"""For so long after they ended."""
+"""Seconds after its end during which a hand-over is reported."""
 GOODBYE_S = 60.0
-"""For so long, where there was nothing to hand over."""
+"""The same, if there was nothing to hand over."""
 
 ENDED = ("done", "broken off", "gave nothing")
 
 
 class Spreading:
-    """Has workers give what they hold to others. For the thread of the pool's loop."""
+    """Transfers between workers. Used by the thread of the pool's loop."""
 
     def __init__(self, crew: Crew, hand_over_s: float, moved: Callable[..., None]) -> None:
-        """Take who is there, how long one that leaves may hand over, and who counts what moved."""
+        """Take the pool's state, the time limit of a hand-over, and the counter of transfers."""
         self._crew, self._hand_over_s, self._moved = crew, hand_over_s, moved
         self._hand_overs: deque[HandOver] = deque(maxlen=TOLD)
         self._copying: set[str] = set()
 
     @property
     def hand_overs(self) -> list[HandOver]:
-        """The last, and those under way; the newest last."""
+        """The running and the latest hand-overs, newest last."""
         now = time.monotonic()
         return [each for each in self._hand_overs if _is_news(each, now)]
 
     # ---- Copies
 
     def copy(self, source: str, heir: str) -> None:
-        """Have a worker get a copy of an object, unless enough are being made."""
+        """Copy an object to a worker, unless enough copies are running."""
         if heir in self._copying or len(self._copying) >= COPIES:
             self._crew.placement.forgo(heir, source)
             return
@@ -85,8 +84,8 @@ class Spreading:
             if not described:
                 return
             peers = crew.peers(source, heir, holder)
-            wanted = [(source, described[source], peers)]
-            pulled = await crew.ask(heir, COPY_S + ASK_S, member.pull, wanted, COPY_S, False)
+            objects = [(source, described[source], peers)]
+            pulled = await crew.ask(heir, COPY_S + ASK_S, member.pull, objects, COPY_S, False)
             if pulled is not None:
                 crew.hold(heir, pulled.held)
                 crew.rates.learn(heir, pulled.costs)
@@ -95,23 +94,23 @@ class Spreading:
             crew.placement.forgo(heir, source)
             self._copying.discard(heir)
 
-    # ---- What one that leaves hands over
+    # ---- Hand-over
 
     def part(self, address: str, held: Mapping[str, int], grace_s: float | None) -> None:
-        """Let a worker go, that held this: first it does what it has, then it hands over.
+        """Release a worker: it first finishes its batches, then hands over its cache.
 
         Args:
-            address: of the worker, which is given nothing more.
-            held: bytes of each object.
-            grace_s: how long it will wait for us; `None`: it waits to be told to end.
+            address: address of the worker; it gets no more batches.
+            held: cached bytes of each object.
+            grace_s: seconds it will wait for us; `None`: it waits for the request to end.
         """
         worker = self._crew.workers[address]
         limit_s = self._hand_over_s if grace_s is None else min(grace_s, self._hand_over_s)
-        told = HandOver(worker.name, "finishing", limit_s=limit_s)
-        self._hand_overs.append(told)
-        # Whoever gets its batches may still ask it.
+        status = HandOver(worker.name, "finishing", limit_s=limit_s)
+        self._hand_overs.append(status)
+        # The workers that get its batches may still ask it for blocks.
         self._crew.parting.update(dict.fromkeys(held, address))
-        self._crew.spawn(self._part(address, worker, held, grace_s, told))
+        self._crew.spawn(self._part(address, worker, held, grace_s, status))
 
     async def _part(
         self,
@@ -132,8 +131,8 @@ class Spreading:
                     break
                 await asyncio.sleep(LOOK_S)
             await self._hand_over(address, worker, held, until, told)
-        except Exception:  # a fault of ours must not keep anybody from going
-            log.exception("worker %s: handing over", worker.name)
+        except Exception:  # a bug must not stop a worker from leaving
+            log.exception("worker %s: error in the hand-over", worker.name)
         finally:
             for source in [each for each, at in crew.parting.items() if at == address]:
                 del crew.parting[source]
@@ -161,7 +160,7 @@ class Spreading:
         rooms = await self._rooms(blocks)
         _, bytes_per_s = crew.rates.peer
         plan = hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
-        refused = self._refused(plan, blocks)
+        refused = self._describe_refused(plan, blocks)
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
@@ -176,10 +175,10 @@ class Spreading:
                 left_s = until - time.monotonic()
                 if left_s <= 0 or peer is None or self._is_gone(address, worker):
                     return
-                wanted = [
+                objects = [
                     (source, described, [peer]) for source, described in share[at : at + GROUP]
                 ]
-                pulled = await crew.ask(heir, left_s, member.pull, wanted, left_s, True)
+                pulled = await crew.ask(heir, left_s, member.pull, objects, left_s, True)
                 if pulled is None:
                     return
                 crew.hold(heir, pulled.held)
@@ -200,11 +199,11 @@ class Spreading:
         _log(self._tell(told, state=state, seconds=time.monotonic() - began))
 
     async def _shares(self, address: str, plan: Plan) -> dict[str, Share]:
-        """Give what each heir is to pull: what the one that leaves still has."""
+        """Return the objects that each heir is to pull, if the leaving worker still has them."""
         if not plan.given:
             return {}
-        asked = [source for source, _ in plan.given]
-        described = await self._crew.ask(address, ASK_S, member.describe, asked) or {}
+        sources = [source for source, _ in plan.given]
+        described = await self._crew.ask(address, ASK_S, member.describe, sources) or {}
         shares: dict[str, Share] = {}
         for source, heir in plan.given:
             if source in described:
@@ -212,7 +211,7 @@ class Spreading:
         return shares
 
     def _alone(self, held: Mapping[str, int]) -> Iterator[Block]:
-        """Give what nobody else holds as much of, and what it costs to fetch it again."""
+        """Yield the objects that no other worker has cached as fully, and their cost."""
         crew = self._crew
         for source, size in held.items():
             holders = crew.placement.holders(source)
@@ -220,7 +219,7 @@ class Spreading:
                 yield Block(source, size, crew.rates.store_s(source, size))
 
     async def _rooms(self, blocks: Sequence[Block]) -> dict[str, int]:
-        """Give who may be an heir, and the room in their caches, as they tell it now."""
+        """Return the possible heirs, and the free bytes of their caches as they report now."""
         crew = self._crew
         if not blocks:
             return {}
@@ -233,8 +232,8 @@ class Spreading:
         rooms = await asyncio.gather(*(crew.ask(each, ASK_S, member.room) for each in heirs))
         return {heir: room for heir, room in zip(heirs, rooms, strict=True) if room}
 
-    def _refused(self, plan: Plan, blocks: Sequence[Block]) -> str:
-        """Say what is not handed over, and why."""
+    def _describe_refused(self, plan: Plan, blocks: Sequence[Block]) -> str:
+        """Describe what is not handed over, and why."""
         sizes = {each.source: each.size for each in blocks}
         objects, size = Counter(plan.refused.values()), Counter[str]()
         for source, why in plan.refused.items():
@@ -245,7 +244,7 @@ class Spreading:
         )
 
     def _tell(self, told: HandOver, **changes: object) -> HandOver:
-        """Tell how a hand-over stands."""
+        """Publish the state of a hand-over."""
         if changes.get("state", told.state) in ENDED:
             changes["ended_at"] = time.monotonic()
         new = replace(told, **changes)  # type: ignore[arg-type]  # of its fields
@@ -256,7 +255,7 @@ class Spreading:
 
 
 def _is_news(told: HandOver, now: float) -> bool:
-    """Tell whether a hand-over is still of interest."""
+    """Check whether a hand-over is still reported."""
     if told.ended_at is None:
         return True
     ordinary = told.state == "gave nothing" and not told.refused

@@ -1,4 +1,4 @@
-"""Batches on their way: which worker gets each, what comes back, and what is given again."""
+"""Sending of batches: choice of the worker, results, and retries."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LITTLE = 0.01
-"""Of what a batch finds in its worker's cache: it may fetch so much and still tell what computing
-takes."""
+"""Fraction of a batch's input that may come from elsewhere than the cache for its time to count as
+computing time."""
 LOOK_S = 0.02
 STOP_S = 10.0
-"""A batch that was stopped and does not come back for so long is given up."""
+"""Seconds after which a stopped batch that has not returned is given up."""
 
 
 class Sending:
-    """Sends batches to workers. For the thread of the pool's loop."""
+    """Sends batches to workers. Used by the thread of the pool's loop."""
 
     def __init__(
         self,
@@ -53,17 +53,17 @@ class Sending:
         keep: Callable[[PendingBatch, ChunkResult], None],
         changed: Callable[[], None],
     ) -> None:
-        """Take whose batches they are, who is there, and what these are told.
+        """Take the pool's name and state, the worker configuration, and the callbacks.
 
         Args:
-            name: of the pool: no other has it.
-            crew: the workers.
-            briefing: what they are told, and of which objects they keep blocks.
-            batch_s: how long a batch is to take, of which nothing was predicted.
-            join: tells a worker, by its address, what is new.
-            copy: has an object copied to a worker.
-            keep: is told what became of a batch.
-            changed: is told when another batch may be wanted, or no longer.
+            name: name of the pool; unique.
+            crew: state of the workers.
+            briefing: worker configuration, and the objects that workers cache.
+            batch_s: assumed duration of a batch without prediction.
+            join: sends changes of the configuration to a worker, by its address.
+            copy: copies an object to a worker.
+            keep: called with the result of a batch.
+            changed: called if the number of batches that can be accepted may have changed.
         """
         self.flights: dict[PendingBatch, None] = {}
         self.moved = TrafficCounts()
@@ -76,28 +76,28 @@ class Sending:
 
     @property
     def room(self) -> int:
-        """How many more batches are wanted."""
+        """Number of batches that can still be accepted."""
         if self._spread:
-            # Some are placed and not sent, where it matters who does them.
+            # Some are placed but not sent, if their worker matters.
             return int(self._crew.placement.room) - len(self._pending)
         ready = [each for each in self._crew.workers.values() if each.placed]
         return AHEAD * sum(each.threads for each in ready) - len(self.flights)
 
     def begin(self, key: str) -> None:
-        """Note that a worker has begun with a batch."""
+        """Note that a worker has begun a batch."""
         if (flight := self._by_key.get(key)) is not None:
             flight.began = True
             self._crew.placement.begin(key, time.monotonic())
 
     def accept(self, flight: PendingBatch) -> None:
-        """Take a batch that was wanted."""
+        """Accept a batch."""
         self.flights[flight] = None
         self._pending.append(flight)
         self._spread = bool(flight.objects)
         self.place_all()
 
     def place_all(self) -> None:
-        """Give what waits to workers that have room."""
+        """Place waiting batches on workers that have room."""
         while self._pending and self._crew.client is not None:
             flight = self._pending[0]
             if flight not in self.flights:
@@ -108,7 +108,7 @@ class Sending:
                 placed = self._crew.placement.place(
                     flight.key, self._work(flight), time.monotonic()
                 )
-            except Exception as error:  # those behind it are to get their turn
+            except Exception as error:  # batches behind it must still be placed
                 log.exception("batch %d: cannot be placed", flight.number)
                 self.give_back(flight, _failed(error))
                 continue
@@ -128,16 +128,16 @@ class Sending:
         self._changed()
 
     def _work(self, flight: PendingBatch) -> Work:
-        """Say what a batch will take: as predicted, and as others took beside what was of them."""
+        """Estimate the work of a batch: its prediction, corrected by earlier batches of the job."""
         batch = flight.batch
         return Work(flight.objects, self._paces.expected_s(batch.job, self._predicted_s(batch)))
 
     def _predicted_s(self, batch: Batch) -> float:
-        """Give the seconds of computing that were predicted, or else those it is to take."""
+        """Return the predicted seconds of computing, or the intended duration of a batch."""
         return len(batch.rows) * batch.row_s or self._batch_s
 
     def _peers(self, flight: PendingBatch) -> dict[str, list[member.Peer]]:
-        """Give who else has blocks of the objects of a batch, the one that was chosen first."""
+        """Return the other holders of a batch's objects, the chosen peer first."""
         return {
             source: self._crew.peers(source, flight.worker, flight.fetch.get(source))
             for source in flight.objects
@@ -150,20 +150,20 @@ class Sending:
             flight.task = self._crew.spawn(self._fly(self._crew.client, worker, flight))
 
     async def _fly(self, client: Client, worker: Worker, flight: PendingBatch) -> None:
-        """Have a batch done, and give back what became of it, whatever goes wrong."""
+        """Run a batch on a worker and return its result, even after an error."""
         try:
             await self._carry(client, worker, flight)
-        except Exception as error:  # a fault of ours: nobody else knows of this batch
+        except Exception as error:  # a bug: no other code knows of this batch
             if client.status == "running" and self._crew.workers.get(flight.worker) is worker:
-                log.exception("batch %d: cannot be carried", flight.number)
+                log.exception("batch %d: cannot be sent", flight.number)
                 self.give_back(flight, _failed(error))
-            # Else it is given again when that is seen.
+            # Otherwise it is retried when the loss is noticed.
         self.place_all()
 
     async def _peers_have_it(self, flight: PendingBatch) -> None:
-        """Wait for peers that still fetch what is to come of them, no longer than the store takes.
+        """Wait for peers that still fetch an object, at most as long as the store would take.
 
-        That they have it sooner is what was predicted when it was placed.
+        The placement predicted that they are faster.
         """
         placement, rates = self._crew.placement, self._crew.rates
         for source, peer in flight.fetch.items():
@@ -177,7 +177,7 @@ class Sending:
         address, key = flight.worker, flight.key
         await self._peers_have_it(flight)
         if self._by_key.get(key) is not flight or self._crew.workers.get(address) is not worker:
-            return  # it was given to another in the meantime, or given up
+            return  # sent to another worker meanwhile, or given up
         state = self._briefing.invitation[1]
         if worker.state != state:
             await self._join(address, worker)
@@ -195,14 +195,14 @@ class Sending:
         )
         try:
             worked = await future
-            done: ChunkResult = pickle.loads(worked.done)
+            result: ChunkResult = pickle.loads(worked.done)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
             self.again(flight)
-        except Exception as error:  # of a batch that cannot be carried, or a worker that went
+        except Exception as error:  # an unusable batch, or a lost worker
             if future.status != "error" or self._crew.workers.get(address) is not worker:
-                return  # it is given again when the worker is seen to be gone
+                return  # retried when the loss is noticed
             self._land(worker, flight)
             failure = f"internal: worker {worker.name}: {type(error).__name__}: {error}"
             self.give_back(flight, ChunkResult([], complete=False, failure=failure))
@@ -210,11 +210,11 @@ class Sending:
             self._land(worker, flight)
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
-            self.moved = self.moved.with_done(done, near=flight.near)
-            if done.complete and _computed(flight, done):
+            self.moved = self.moved.with_done(result, near=flight.near)
+            if result.complete and _only_computed(flight, result):
                 predicted_s = self._predicted_s(flight.batch)
-                self._paces.learn(flight.batch.job, predicted_s, done.seconds)
-            self.give_back(flight, done)
+                self._paces.learn(flight.batch.job, predicted_s, result.seconds)
+            self.give_back(flight, result)
         finally:
             future.release()
 
@@ -225,11 +225,11 @@ class Sending:
             self._depart(self._by_key[str(key)])
 
     def again(self, flight: PendingBatch) -> None:
-        """Put a batch that was lost first in the queue, unless it is to blame."""
+        """Requeue a lost batch at the front, unless it may have killed its worker."""
         try:
             self._again(flight)
-        except Exception as error:  # others were lost with it, and are to be given again
-            log.exception("batch %d: cannot be given again", flight.number)
+        except Exception as error:  # other batches were lost too, and must be retried
+            log.exception("batch %d: cannot be retried", flight.number)
             self.give_back(flight, _failed(error))
 
     def _again(self, flight: PendingBatch) -> None:
@@ -253,7 +253,7 @@ class Sending:
             self._pending.extendleft(reversed(verdict))
 
     def give_back(self, flight: PendingBatch, done: ChunkResult) -> None:
-        """Have what became of a batch kept, by another thread."""
+        """Save the result of a batch in another thread."""
         if flight not in self.flights:
             return
         del self.flights[flight]
@@ -267,15 +267,15 @@ class Sending:
         self._keep(flight, done)
 
     def note_moved(self, **more: int) -> None:
-        """Count what went from worker to worker besides batches."""
+        """Count transfers between workers outside batches."""
         was = self.moved
         self.moved = replace(was, **{name: getattr(was, name) + more[name] for name in more})
 
     async def look(self) -> None:
-        """See which batches are to stop, and have them stopped."""
+        """Stop the batches that are to stop."""
         flights = [each for each in self.flights if each.told_at is None]
-        found = await asyncio.to_thread(_asked_to_stop, flights)
-        self._stop_flights([each for each in found if each[0] in self.flights])
+        flights_to_stop = await asyncio.to_thread(_flights_to_stop, flights)
+        self._stop_flights([each for each in flights_to_stop if each[0] in self.flights])
         now = time.monotonic()
         for flight in list(self.flights):
             if flight.told_at is not None and now - flight.told_at > STOP_S:
@@ -283,7 +283,7 @@ class Sending:
         self._changed()
 
     def _stop_flights(self, found: Sequence[tuple[PendingBatch, Exception | None]]) -> None:
-        """Tell workers to stop; what is not with them, or failed, is given back at once."""
+        """Ask workers to stop batches; return at once those that no worker has or that failed."""
         keys: dict[str, list[str]] = {}
         for flight, error in found:
             flight.told_at = time.monotonic()
@@ -304,21 +304,23 @@ class Sending:
             )
 
 
-def _asked_to_stop(flights: Sequence[PendingBatch]) -> list[tuple[PendingBatch, Exception | None]]:
-    """Give the batches that are to stop, and those of which that cannot be told, and why."""
-    found: list[tuple[PendingBatch, Exception | None]] = []
+def _flights_to_stop(
+    flights: Sequence[PendingBatch],
+) -> list[tuple[PendingBatch, Exception | None]]:
+    """Return the batches to stop, and those whose stop flag cannot be read, with the error."""
+    flights_to_stop: list[tuple[PendingBatch, Exception | None]] = []
     for flight in flights:
         try:
             if flight.stopped():
-                found.append((flight, None))
+                flights_to_stop.append((flight, None))
         except Exception as error:
-            log.exception("batch %d: cannot be told whether to stop", flight.number)
-            found.append((flight, error))
-    return found
+            log.exception("batch %d: cannot check whether it is to stop", flight.number)
+            flights_to_stop.append((flight, error))
+    return flights_to_stop
 
 
-def _computed(flight: PendingBatch, done: ChunkResult) -> bool:
-    """Tell whether a batch took what it takes to compute it: it fetched nothing to speak of."""
+def _only_computed(flight: PendingBatch, done: ChunkResult) -> bool:
+    """Check whether a batch's time is computing time: it fetched almost nothing."""
     fetched = done.bytes_moved + done.from_peers[0]
     return not flight.objects or fetched <= LITTLE * done.from_cache[0]
 

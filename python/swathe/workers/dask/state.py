@@ -1,4 +1,4 @@
-"""Who is in a pool, and what each holds: the state of the loop that leads it."""
+"""State of a pool: its workers, and what each has cached."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AHEAD = 2
-"""Batches that a thread may have: the next is there when it is done with one."""
+"""Batches in flight per thread: the next has arrived when one ends."""
 
 
 @dataclass(eq=False)
 class Worker:
-    """A worker, as far as it has joined.
+    """A worker that has joined, or tries to.
 
     Attributes:
-        state: what it was told; empty: nothing that it still knows.
+        state: configuration it has; empty: none that it still knows.
         refused: why it cannot join.
-        placed: whether it may be given batches.
-        leaving: whether it is given nothing more.
-        parted: and has nothing more to do, or to hand over.
+        placed: whether it may get batches.
+        leaving: whether it gets no more batches.
+        parted: whether it is leaving and has finished its batches and its hand-over.
     """
 
     name: str
@@ -54,27 +54,27 @@ class Worker:
 
     @property
     def standing(self) -> str:
-        """Why one that was not refused is given nothing; empty where it is."""
+        """Why a worker that was not refused gets no batches; empty if it does."""
         if self.leaving:
             return "leaving"
         return "" if self.state else "joining"
 
 
 class Crew:
-    """The workers of a pool. For the thread of its loop."""
+    """The workers of a pool. Used by the thread of its loop."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without workers."""
         self.client: Client | None = None
         self.workers: dict[str, Worker] = {}
         self.rates = Rates()
         self.placement = Placement(self.rates, ahead=AHEAD)
-        # Objects that one who leaves still has for others.
+        # Objects that a leaving worker still has for others.
         self.parting: dict[str, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def hold(self, address: str, held: Mapping[str, int]) -> None:
-        """Note what a worker tells that it holds of objects."""
+        """Note what a worker has cached of objects."""
         worker = self.workers.get(address)
         if worker is None or not worker.placed:
             return
@@ -87,21 +87,21 @@ class Crew:
                 self.placement.drop(address, source)
 
     def peers(self, source: str, asker: str, chosen: str | None = None) -> list[Peer]:
-        """Give who else has blocks of an object, the one that was chosen first."""
+        """Return the other holders of an object, the chosen peer first."""
         names = dict.fromkeys(self.placement.peers(source, asker, chosen))
         if (leaver := self.parting.get(source)) is not None:
             names[leaver] = None
-        found = (self.workers[name].peer for name in names if name in self.workers)
-        return [peer for peer in found if peer is not None][:ASKED]
+        addresses = (self.workers[name].peer for name in names if name in self.workers)
+        return [peer for peer in addresses if peer is not None][:ASKED]
 
     def told(self) -> tuple[list[Member], list[HeldObject]]:
-        """Tell who is there, and what they hold."""
-        workers, held = [], []
+        """Return the workers, and what they have cached."""
+        workers, objects = [], []
         for each in self.workers.values():
             busy = sum(flight.began for flight in each.flights.values())
             held_bytes, worth_s = 0, 0.0
             for source, size in each.held.items():
-                held.append(HeldObject(each.name, source, size))
+                objects.append(HeldObject(each.name, source, size))
                 held_bytes += size
                 if len(self.placement.holders(source)) == 1:
                     worth_s += self.rates.store_s(source, size)
@@ -119,12 +119,12 @@ class Crew:
                     parted=each.parted,
                 )
             )
-        return workers, held
+        return workers, objects
 
     async def ask(
         self, address: str, limit_s: float, function: Callable[..., Any], *given: Any
     ) -> Any:
-        """Have a worker call a function of `member`; `None` where it does not in time."""
+        """Call a function of `member` on a worker; return `None` if it does not answer in time."""
         if self.client is None:
             return None
         with suppress(OSError, TimeoutError, ValueError, RuntimeError):
@@ -135,24 +135,24 @@ class Crew:
         return None
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Have something done besides, until the loop ends."""
+        """Run a coroutine in the background until the loop ends."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._log_end)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _log_end(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("the pool: %s: %s", type(error).__name__, error, exc_info=error)
 
     def end(self) -> None:
-        """Do nothing more."""
+        """Cancel all background tasks."""
         for task in self._tasks:
             task.cancel()
         self.workers.clear()
 
     def named(self, names: Iterable[str]) -> dict[str, Worker]:
-        """Give the workers of these names, by address."""
-        wanted = set(names)
-        return {at: each for at, each in self.workers.items() if each.name in wanted}
+        """Return the workers of these names, by address."""
+        members = set(names)
+        return {at: each for at, each in self.workers.items() if each.name in members}

@@ -1,8 +1,8 @@
-"""Who may take part in a pool: addresses, and the certificates that everybody shows.
+"""Access to a pool: addresses, and the certificates of all members.
 
-Scheduler, workers and portal know each other by certificates of one authority. On loopback the
-first of them makes these by itself, in a folder that only its user can read; for other addresses
-`swathe pool init` makes them. Whoever holds a key of a pool can run code on all its workers.
+Scheduler, workers and portal identify each other by certificates of one authority. On loopback the
+first of them creates these in a folder that only its user can read. For other addresses use `swathe
+pool init`. A user with a key of a pool can run code on all its workers.
 """
 
 from __future__ import annotations
@@ -28,52 +28,54 @@ if TYPE_CHECKING:
 ADDRESS = re.compile(r"(?:(dask|tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})/?")
 INIT = "swathe pool init DIR"
 ROOT = 0
-"""The user who may read and write everything anyway."""
+"""The user who can read and write everything anyway."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a scheduler listens, and whether by TLS only (`tls`), never (`tcp`), or as fits."""
+    """Address of a scheduler; TLS is required (`tls`), refused (`tcp`) or optional."""
 
     scheme: Literal["dask", "tcp", "tls"]
     host: str
     port: int
 
     def __str__(self) -> str:
-        """Give it as it is written."""
+        """Return it as text."""
         return f"{self.scheme}://{in_url(self.host)}:{self.port}"
 
     def url(self, security: Security | None) -> str:
-        """Give it as Dask takes it."""
+        """Return the URL for Dask."""
         return f"{protocol(security)}://{in_url(self.host)}:{self.port}"
 
 
 def read_address(text: str) -> Address:
-    """Read `dask://HOST:PORT`, or with tcp:// or tls://.
+    """Parse `dask://HOST:PORT`, or the same with tcp:// or tls://.
 
     Raises:
-        SettingsError: where it is none.
+        SettingsError: If it is not an address.
     """
-    found = ADDRESS.fullmatch(text.strip())
-    if found is None or not 0 < int(found[3]) < 65536:
-        raise SettingsError(f"expected the address of a scheduler, dask://HOST:PORT, not {text!r}")
-    return Address(found[1] or "dask", found[2].strip("[]"), int(found[3]))  # type: ignore[arg-type]  # the pattern has no other
+    match = ADDRESS.fullmatch(text.strip())
+    if match is None or not 0 < int(match[3]) < 65536:
+        raise SettingsError(
+            f"expected the address of a scheduler, dask://HOST:PORT, found {text!r}"
+        )
+    return Address(match[1] or "dask", match[2].strip("[]"), int(match[3]))  # type: ignore[arg-type]  # the pattern has no other
 
 
 def protocol(security: Security | None) -> str:
-    """Give what Dask calls connections with or without certificates."""
+    """Return Dask's name for connections with or without certificates."""
     return "tcp" if security is None else "tls"
 
 
 def certificate_folder(
     address: Address, certificates: Path | None, *, insecure: bool = False
 ) -> Path | None:
-    """Return the folder whose certificates are used at an address; `None` where none are.
+    """Return the folder whose certificates are used at an address; `None` if none are.
 
     Args:
-        address: of the scheduler.
-        certificates: the folder that a user named, if any.
-        insecure: the user typed that none are wanted.
+        address: address of the scheduler.
+        certificates: folder named by the user, if any.
+        insecure: whether the user typed --insecure.
 
     Raises:
         SettingsError: If the three do not fit together.
@@ -86,21 +88,21 @@ def certificate_folder(
         return None
     if address.scheme == "tcp":
         raise SettingsError(
-            f"{address}: tcp:// has no use for certificates, and without them whoever reaches "
+            f"{address}: tcp:// uses no certificates, and without them anyone who reaches "
             "the address can run code; write dask://, or type --insecure"
         )
     if certificates is not None:
         return certificates
     if not is_loopback(address.host):
         raise SettingsError(
-            f"{address}: beyond loopback, a pool needs certificates: make them with "
+            f"{address}: beyond loopback, a pool needs certificates: create them with "
             f"`{INIT}`, and give --certificates DIR"
         )
     return state_folder() / "pools" / f"loopback-{address.port}"
 
 
 def insecure_warning(address: Address) -> str:
-    """Return what a user must know who goes without certificates."""
+    """Return the warning for a pool without certificates."""
     who = "every user of this machine" if is_loopback(address.host) else "WHOEVER REACHES IT"
     return f"WARNING: {address}: --insecure: {who} can run code as you there, and read what you can"
 
@@ -108,21 +110,21 @@ def insecure_warning(address: Address) -> str:
 def security_for(
     address: Address, certificates: Path | None, role: Role, *, insecure: bool = False
 ) -> Security | None:
-    """Return the certificates that somebody in a role shows at an address.
+    """Return the certificates of a role at an address.
 
-    Those of loopback are made where they are missing.
+    On loopback, missing certificates are created.
 
     Args:
-        address: of the scheduler.
+        address: address of the scheduler.
         certificates: a folder made by `swathe pool init`; `None`: the user's own, on loopback.
-        role: who shows them.
-        insecure: none are wanted.
+        role: role of this process.
+        insecure: whether to use none.
 
     Returns:
-        What Dask takes; `None` only where none are wanted.
+        Security settings for Dask; `None` only if none are used.
 
     Raises:
-        SettingsError: If they are missing, not good now, or others may read or change them.
+        SettingsError: If they are missing or not valid now, or others may read or change them.
     """
     folder = certificate_folder(address, certificates, insecure=insecure)
     if folder is None:
@@ -137,9 +139,9 @@ def security_for(
 
 
 def _make_own(folder: Path, role: Role) -> None:
-    """Make the user's own certificates where they are missing.
+    """Create the user's own certificates if they are missing.
 
-    A scheduler that begins makes new ones where the old are no longer good.
+    A starting scheduler replaces expired ones.
     """
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -150,7 +152,7 @@ def _make_own(folder: Path, role: Role) -> None:
             _place(folder)
     except OSError as error:
         raise SettingsError(
-            f"{folder}: cannot make certificates: {error.strerror}; "
+            f"{folder}: cannot create certificates: {error.strerror}; "
             f"give a folder made by `{INIT}` as --certificates DIR"
         ) from error
     except OutputError as error:
@@ -159,16 +161,16 @@ def _make_own(folder: Path, role: Role) -> None:
 
 
 def _place(folder: Path) -> None:
-    """Make certificates; they appear whole, and of two who make them the first counts."""
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    """Create certificates in one step; if two processes do, the first one counts."""
+    new_folder = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        make_certificates(made)
-        made.rename(folder)
+        make_certificates(new_folder)
+        new_folder.rename(folder)
     except OSError:
         if not folder.is_dir():
             raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
 
 
 def _is_over(folder: Path) -> bool:
@@ -179,28 +181,30 @@ def _is_over(folder: Path) -> bool:
 
 
 def _check_private(folder: Path) -> None:
-    """Refuse a folder of certificates made by themselves that others could enter."""
+    """Refuse a folder of own certificates that other users could enter."""
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise SettingsError(f"{folder}: expected a folder of your own, found another's; remove it")
+        raise SettingsError(
+            f"{folder}: expected a folder of your own, found one of another user; remove it"
+        )
     if status.st_mode & 0o077:
         raise SettingsError(
             f"{folder}: expected mode 700, found {stat.S_IMODE(status.st_mode):o}: others may "
-            "enter it; remove it, and new certificates are made"
+            "enter it; remove it, and new certificates are created"
         )
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder whose files others could exchange."""
+    """Refuse a folder whose files other users could replace."""
     try:
         status = folder.stat()
     except OSError as error:
         raise SettingsError(
-            f"{folder}: cannot be read: {error.strerror}; `{INIT}` makes certificates"
+            f"{folder}: cannot be read: {error.strerror}; `{INIT}` creates certificates"
         ) from error
     _check_owner(folder, status)
     if status.st_mode & 0o022:
-        raise SettingsError(f"{folder}: others may change it; let nobody else: chmod go-w")
+        raise SettingsError(f"{folder}: other users can change it; run: chmod go-w")
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
@@ -228,17 +232,17 @@ def _names(role: Role) -> tuple[str, str]:
 
 
 def _check_mode(path: Path) -> None:
-    """Refuse a certificate that others may change, and a key that others may read."""
+    """Refuse a certificate that other users can change, and a key that they can read."""
     status = path.stat()
     _check_owner(path, status)
     if path.suffix == ".key" and status.st_mode & 0o077:
-        raise SettingsError(f"{path}: others may read it; let nobody else: chmod 600")
+        raise SettingsError(f"{path}: other users can read it; run: chmod 600")
     if status.st_mode & 0o022:
-        raise SettingsError(f"{path}: others may change it; let nobody else: chmod go-w")
+        raise SettingsError(f"{path}: other users can change it; run: chmod go-w")
 
 
 def _check(path: Path) -> None:
-    """Raise where a file cannot be read, or is of a certificate that is not good now."""
+    """Check that a file can be read and is a certificate valid now."""
     from cryptography import x509
 
     try:
@@ -246,16 +250,16 @@ def _check(path: Path) -> None:
         content = path.read_bytes()
         if path.suffix != ".pem":
             return
-        found = x509.load_pem_x509_certificate(content)
+        certificate = x509.load_pem_x509_certificate(content)
     except OSError as error:
         raise SettingsError(
-            f"{path}: cannot be read: {error.strerror}; `{INIT}` makes certificates"
+            f"{path}: cannot be read: {error.strerror}; `{INIT}` creates certificates"
         ) from error
     except ValueError as error:
-        raise SettingsError(f"{path}: is no certificate: {error}") from error
+        raise SettingsError(f"{path}: not a certificate: {error}") from error
     now = datetime.now(UTC)
-    if not found.not_valid_before_utc <= now < found.not_valid_after_utc:
+    if not certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc:
         raise SettingsError(
-            f"{path}: is good from {found.not_valid_before_utc:%Y-%m-%d} to "
-            f"{found.not_valid_after_utc:%Y-%m-%d} only; `{INIT}` makes new ones"
+            f"{path}: valid only from {certificate.not_valid_before_utc:%Y-%m-%d} to "
+            f"{certificate.not_valid_after_utc:%Y-%m-%d}; `{INIT}` creates new ones"
         )

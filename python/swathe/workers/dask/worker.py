@@ -1,8 +1,7 @@
-"""What a worker of a pool knows and does, in its own process.
+"""State and functions of a pool's worker, in its own process.
 
-A portal lets it join: it then knows the portal's storages, and where results go. Batches come
-afterwards, with nothing but their rows. What it needs to read objects (credentials) is in its own
-environment.
+A portal lets it join, and sends the stores and the result store. Batches then contain only their
+rows. Credentials for reading objects are in the worker's own environment.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ if TYPE_CHECKING:
     from swathe.workers.batch import Batch
 
 TOPIC = "swathe-pool"
-"""Under which workers tell what they begin."""
+"""Topic on which workers report what they begin."""
 TOKEN = ".pool"
-"""In the folder for results: by what it holds, a worker knows that it sees the same folder."""
+"""File in the result folder: its content shows a worker that it sees the same folder."""
 PATIENCE_S = 60.0
-"""A worker is another portal's when the last batch of the first was so long ago."""
+"""Seconds after the last batch of a portal when another portal may take the worker."""
 SCRATCH_S = 3600.0
-"""What was made on the way to results of a job is kept so long: it can be made again."""
+"""Seconds to keep intermediate results of a job; they can be made again."""
 STOPS_KEPT = 10_000
 LOOKED_AT = 8
-"""Objects of earlier batches that are looked at after each, for what is left of them."""
+"""Objects of earlier batches that are checked after each batch for what is left of them."""
 
 
 @dataclass(frozen=True)
 class FolderAt:
-    """A folder for results that all workers see under the same path, and the token in it."""
+    """A result folder that all workers see under the same path, and its token."""
 
     path: str
     token: str
@@ -58,7 +57,7 @@ class FolderAt:
 
 @dataclass(frozen=True)
 class BucketAt:
-    """A bucket for results, and the folder in it."""
+    """A result bucket, and the folder in it."""
 
     store: Store
     prefix: str
@@ -66,12 +65,12 @@ class BucketAt:
 
 @dataclass(frozen=True)
 class Invitation:
-    """What a worker is told when it joins.
+    """Configuration sent to a worker when it joins.
 
     Attributes:
-        pool: whose it is; portals of the same catalogue and results share one.
-        place: of results.
-        storages: where objects lie.
+        pool: id of the pool; portals of the same catalogue and result store share one.
+        place: result store.
+        storages: stores, as a snapshot.
         hosts: servers that users may name; they may redirect only to each other.
     """
 
@@ -82,18 +81,18 @@ class Invitation:
 
 
 Peer = tuple[str, str]
-"""Where a worker gives blocks to others, and the token for that, which nobody else is told."""
+"""Address at which a worker serves blocks, and the token for that, known only within the pool."""
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What a worker tells of itself.
+    """Answer of a worker to the configuration.
 
     Attributes:
         host: its machine.
-        cache_bytes: the limit of its cache.
-        refused: why it cannot join; empty where it does.
-        peer: where it gives blocks, and the token for that; nothing where it does not.
+        cache_bytes: size limit of its cache.
+        refused: why it cannot join; empty if it joins.
+        peer: address and token at which it serves blocks; `None` if it does not.
     """
 
     host: str
@@ -103,12 +102,12 @@ class Joined:
 
 
 class Worked(NamedTuple):
-    """What a worker tells with a batch that it did.
+    """Answer of a worker to a batch.
 
     Attributes:
-        done: what became of it.
-        held: bytes that it holds of objects, as far as that is new.
-        costs: what other workers cost it, if it knows: seconds, bytes per second.
+        done: result of the batch.
+        held: cached bytes of objects, if changed.
+        costs: measured cost of other workers, if known: seconds, bytes per second.
     """
 
     done: bytes
@@ -117,7 +116,7 @@ class Worked(NamedTuple):
 
 
 class Pulled(NamedTuple):
-    """What a worker got of others: bytes, blocks, and what it holds and knows now."""
+    """Result of a pull: bytes, blocks, and what the worker now has cached and measured."""
 
     bytes: int
     blocks: int
@@ -126,15 +125,14 @@ class Pulled(NamedTuple):
 
 
 class NotJoinedError(SwatheError):
-    """A batch came to a worker that knows too little, or no longer the same, to do it."""
+    """The worker lacks the configuration for a batch, or it has changed."""
 
 
 def invite(pool: str, place: ResultStore, storages: StoreSnapshot, hosts: tuple[str, ...]) -> bytes:
-    """Give what a worker is told when it joins.
+    """Return the configuration for joining workers.
 
     Raises:
-        OutputError: where results are kept in a place that workers cannot know, or the token
-            cannot be put there.
+        OutputError: If workers cannot reach the result store, or the token cannot be written.
     """
     at: FolderAt | BucketAt
     if isinstance(place, Folder):
@@ -142,37 +140,37 @@ def invite(pool: str, place: ResultStore, storages: StoreSnapshot, hosts: tuple[
     elif isinstance(place, Bucket):
         at = BucketAt(place.store, place.prefix)
     else:
-        raise OutputError(f"{place}: workers can put results in a folder or a bucket only")
-    told = pickle.dumps(Invitation(pool, at, storages, hosts))
-    return b"%s\n%s" % (_swathe.__version__.encode(), told)
+        raise OutputError(f"{place}: expected a folder or a bucket for results of workers")
+    content = pickle.dumps(Invitation(pool, at, storages, hosts))
+    return b"%s\n%s" % (_swathe.__version__.encode(), content)
 
 
 def state_of(invitation: bytes) -> str:
-    """Give by what a worker knows that it was told the same."""
+    """Return the digest of a configuration."""
     return sha256(invitation).hexdigest()[:16]
 
 
 def _token(path: Path) -> str:
-    """Give what is in the token of a folder, which is made if need be."""
+    """Return the token of a folder; create it if needed."""
     try:
-        made = token_hex(16)
+        token = token_hex(16)
         try:
             with path.open("x") as file:
-                file.write(made)
+                file.write(token)
         except FileExistsError:
-            made = path.read_text()
+            token = path.read_text()
     except OSError as error:
-        raise OutputError(f"{path}: cannot be made, for workers to find: {error}") from error
-    if not made:
-        raise OutputError(f"{path}: is empty; remove it")
-    return made
+        raise OutputError(f"{path}: cannot create the token for workers: {error}") from error
+    if not token:
+        raise OutputError(f"{path}: expected a token, found an empty file; remove it")
+    return token
 
 
 class WorkerState:
-    """The state of this process."""
+    """State of this process as a worker."""
 
     def __init__(self, scratch: Path | None = None) -> None:
-        """Take the folder where results for a bucket are made; else a temporary one."""
+        """Take the scratch folder for results that go to a bucket; by default a temporary one."""
         self._scratch = scratch
         self._lock = threading.Lock()
         self._place: ResultStore | None = None
@@ -189,10 +187,10 @@ class WorkerState:
         self._ending = False
 
     def share(self, host: str, certificates: tuple[str, str, str] | None) -> None:
-        """Give blocks to other workers, at the address by which this one is known.
+        """Serve cached blocks to other workers, at the address by which this one is known.
 
         Raises:
-            StoreError: where nothing can listen there, or the certificates are of no use.
+            StoreError: If it cannot listen there, or the certificates are invalid.
         """
         if self._shared_at == host:
             return
@@ -204,61 +202,61 @@ class WorkerState:
         self._shared_at = host
 
     def join(self, invitation: bytes) -> Joined:
-        """Take what a portal tells, and record events where the environment says so."""
+        """Take a portal's configuration; record events if the environment asks for it."""
         _record()
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
         if self._ending:
-            return Joined(host, cache_bytes, f"{host}: is to end")
+            return Joined(host, cache_bytes, f"{host}: is ending")
         theirs, _, rest = invitation.partition(b"\n")
         if theirs != (ours := _swathe.__version__).encode():
             version = theirs.decode() if theirs[:1].isdigit() else "an older one"
             why = f"of Swathe {ours}, the portal of {version}: both must be the same"
             return Joined(host, cache_bytes, f"{host}: {why}")
-        told: Invitation = pickle.loads(rest)
+        content: Invitation = pickle.loads(rest)
         with self._lock:
             used = self._at_work or time.monotonic() - self._last < PATIENCE_S
-            if self._pool not in ("", told.pool) and used:
-                return Joined(host, cache_bytes, f"{host}: works for another portal")
+            if self._pool not in ("", content.pool) and used:
+                return Joined(host, cache_bytes, f"{host}: serves another portal")
         try:
-            place = self._checked(told.place)
+            place = self._checked(content.place)
         except SwatheError as error:
             return Joined(host, cache_bytes, f"{host}: {error}")
-        use_snapshot(told.storages)
-        _swathe.confine(list(told.hosts))
+        use_snapshot(content.storages)
+        _swathe.confine(list(content.hosts))
         with self._lock:
-            self._pool, self._place, self._state = told.pool, place, state_of(invitation)
-            self._held.clear()  # whoever asks knows nothing of it
+            self._pool, self._place, self._state = content.pool, place, state_of(invitation)
+            self._held.clear()  # the new portal knows nothing of the cache
         return Joined(host, cache_bytes, peer=self._peer)
 
     def leave(self, pool: str) -> None:
-        """Work for nobody, if it was for this one."""
+        """Leave a pool, if this worker serves it."""
         with self._lock:
             if self._pool == pool:
                 self._pool, self._state, self._place = "", "", None
 
     @property
     def has_portal(self) -> bool:
-        """Whether it works for anybody."""
+        """Whether it serves a portal."""
         return bool(self._pool)
 
     def end(self) -> None:
-        """Join no portal any more, not even the same again."""
+        """Refuse to join any portal from now on."""
         self._ending = True
 
     @property
     def granted_until(self) -> float | None:
-        """Until when the portal wants it to stay, although it is to end, if it has said so."""
+        """Until when the portal wants this ending worker to stay; `None` if it has not answered."""
         return self._granted
 
     def grant(self, seconds: float) -> None:
-        """Let it stay so long, where it is to end; with 0 it may go."""
+        """Extend the life of this ending worker by some seconds; with 0 it may end."""
         self._granted = time.monotonic() + seconds
 
     def _checked(self, at: FolderAt | BucketAt) -> ResultStore:
-        """Give the place of results, after a look.
+        """Check the result store, and return it.
 
         Raises:
-            OutputError: where it is not seen from here, or nothing can be put there.
+            OutputError: If it cannot be seen from here, or is not writable.
         """
         if isinstance(at, BucketAt):
             if self._scratch is None:
@@ -267,30 +265,30 @@ class WorkerState:
             bucket.check()
             return bucket
         try:
-            found = (Path(at.path) / TOKEN).read_text()
+            token = (Path(at.path) / TOKEN).read_text()
         except OSError as error:
             raise OutputError(
-                f"{at.path}: the folder for results is not seen from here: {error.strerror}; it "
-                "must be shared under the same path, or results kept in a bucket"
+                f"{at.path}: the folder for results cannot be seen from here: {error.strerror}; it "
+                "must be shared under the same path, or results stored in a bucket"
             ) from error
-        if found != at.token:
+        if token != at.token:
             raise OutputError(
-                f"{at.path}: is another folder than that of the portal; it must be shared under "
-                "the same path, or results kept in a bucket"
+                f"{at.path}: not the same folder as the portal's; it must be shared under "
+                "the same path, or results stored in a bucket"
             )
         return Folder(Path(at.path))
 
     def work(self, key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> Worked:
-        """Do a batch.
+        """Execute a batch.
 
-        `peers` have blocks of objects of the batch, those that are to be asked first first.
+        `peers` hold blocks of the batch's objects, in the order to ask them.
 
         Raises:
-            NotJoinedError: where it was not told what it needs to know for that.
+            NotJoinedError: If this worker lacks the configuration.
         """
         with self._lock:
             if self._place is None or self._state != state:
-                raise NotJoinedError(f"{this_host()}: was told something else")
+                raise NotJoinedError(f"{this_host()}: the worker has another configuration")
             place, halts = self._place, self._halts
             self._at_work += 1
 
@@ -301,17 +299,17 @@ class WorkerState:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
             _swathe.blocks_are_at(peers)
-            done = run_batch(batch, place, 1, stopped)
-            _swathe.take_timings()  # nobody asks for them here
-            return Worked(pickle.dumps(done), self._newly_held(batch), _swathe.peer_costs())
+            result = run_batch(batch, place, 1, stopped)
+            _swathe.take_timings()  # nobody reads the timings here
+            return Worked(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
         finally:
             with self._lock:
                 self._at_work -= 1
                 self._last = time.monotonic()
                 self._stopped.pop(key, None)
 
-    def _newly_held(self, batch: Batch) -> dict[str, int]:
-        """Give how much is held of the objects of a batch, and of some others if that is new."""
+    def _new_holdings(self, batch: Batch) -> dict[str, int]:
+        """Return the cached bytes of the batch's objects, and of some earlier ones if changed."""
         rows = RowTable.joined([batch.rows, *batch.inputs.values()])
         with self._lock:
             old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
@@ -330,38 +328,38 @@ class WorkerState:
     def pull(
         self, wanted: list[tuple[str, Described, list[Peer]]], limit_s: float, *, only: bool
     ) -> Pulled:
-        """Get objects from workers that hold them, one after the other, for so long at most.
+        """Pull objects from workers that have cached them, one by one, within a time limit.
 
-        With `only` they leave, and nobody else will have it.
+        With `only`, the other worker leaves, and no one else will have the object.
         """
         until = time.monotonic() + limit_s
-        came = blocks = 0
+        size_sum = blocks = 0
         names = []
         for source, described, peers in wanted:
             if (left_s := until - time.monotonic()) <= 0:
                 break
             size, count = _swathe.pull_blocks(source, described, peers, left_s, only)
-            came, blocks = came + size, blocks + count
+            size_sum, blocks = size_sum + size, blocks + count
             names.append(source)
-        held = dict(zip(names, _swathe.blocks_of(names), strict=True))
+        held_bytes = dict(zip(names, _swathe.blocks_of(names), strict=True))
         with self._lock:
-            self._held.update({name: size for name, size in held.items() if size})
-        return Pulled(came, blocks, held, _swathe.peer_costs())
+            self._held.update({name: size for name, size in held_bytes.items() if size})
+        return Pulled(size_sum, blocks, held_bytes, _swathe.peer_costs())
 
     def stop(self, keys: list[str]) -> None:
-        """Stop batches, within a second; those that have not begun as soon as they do."""
+        """Stop batches within a second; those that have not begun stop when they begin."""
         with self._lock:
             self._stopped.update(dict.fromkeys(keys))
             while len(self._stopped) > STOPS_KEPT:
                 self._stopped.popitem(last=False)
 
     def halt(self) -> None:
-        """Stop all that is being done: nobody waits for it any more."""
+        """Stop all batches: nobody waits for their results."""
         with self._lock:
             self._halts += 1
 
     def _make_room(self, job: str, place: ResultStore) -> None:
-        """Remove what is left of jobs of long ago, where no portal can."""
+        """Remove leftovers of old jobs from this machine, which no portal can reach."""
         if isinstance(place, Folder):
             return
         now = time.monotonic()
@@ -380,15 +378,15 @@ def _record() -> None:
         if not _swathe.trace_is_on():
             trace.from_environment()
     except SwatheError as error:
-        # The work goes on without.
+        # The batch runs without this room.
         print(f"swathe: {error}", file=sys.stderr)  # noqa: T201
 
 
 here = WorkerState()
-"""That of this process."""
+"""State of this process."""
 
 
-# ---- What the scheduler has workers call, by name
+# ---- Functions that the pool calls on workers by name
 
 
 async def join(invitation: bytes) -> Joined:
@@ -397,7 +395,7 @@ async def join(invitation: bytes) -> Joined:
 
 
 def work(key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> Worked:
-    """Do a batch."""
+    """Execute a batch."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -412,19 +410,23 @@ def stop(keys: list[str]) -> None:
 
 
 def leave(pool: str) -> None:
-    """Let this worker go."""
+    """Release this worker from a pool."""
     here.leave(pool)
 
 
 def grant(seconds: float) -> None:
-    """Let this worker, which is to end, stay so long."""
+    """Extend the life of this ending worker by some seconds."""
     here.grant(seconds)
 
 
 async def describe(objects: list[str]) -> dict[str, Described]:
-    """Tell what others must know to pull objects."""
-    found = await asyncio.to_thread(_swathe.blocks_described, objects)
-    return {name: told for name, told in zip(objects, found, strict=True) if told is not None}
+    """Return what others need to pull objects."""
+    descriptions = await asyncio.to_thread(_swathe.blocks_described, objects)
+    return {
+        name: description
+        for name, description in zip(objects, descriptions, strict=True)
+        if description is not None
+    }
 
 
 async def pull(
@@ -432,11 +434,11 @@ async def pull(
     limit_s: float,
     only: bool,
 ) -> Pulled:
-    """Let this worker get objects from others."""
+    """Let this worker pull objects from others."""
     return await asyncio.to_thread(here.pull, wanted, limit_s, only=only)
 
 
 async def room() -> int:
-    """Tell how many bytes more the cache may take before something must go."""
-    kept = await asyncio.to_thread(_swathe.kept, "blocks")
-    return max(0, kept.limit - kept.bytes)
+    """Return how many more bytes the cache can take without eviction."""
+    usage = await asyncio.to_thread(_swathe.kept, "blocks")
+    return max(0, usage.limit - usage.bytes)

@@ -1,4 +1,4 @@
-"""What a portal tells its workers, and when that is another: where objects and results are."""
+"""Configuration of the workers: stores and result store, with updates."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from swathe.workers.placement.rates import Rates, Speed
 
 STORAGES_S = 5.0
-"""How old what workers are told of storages may be."""
+"""Age in seconds after which the workers' list of stores is checked again."""
 
 
 class Briefing:
-    """What workers are told: the invitation, and by what it is known."""
+    """Configuration for workers, and its digest."""
 
     def __init__(self, pool: str, place: ResultStore, hosts: tuple[str, ...], rates: Rates) -> None:
-        """Take whose workers they are, where results go, which servers users may name.
+        """Take the pool's id, the result store, and the servers that users may name.
 
-        What was measured of stores is told to `rates`.
+        Measured costs of stores are passed to `rates`.
 
         Raises:
-            OutputError: where workers could not put results there.
-            CatalogError: where the catalogue cannot be used.
+            OutputError: If workers cannot write to the result store.
+            CatalogError: If the catalogue cannot be used.
         """
         self._pool, self._place, self._hosts, self._rates = pool, place, hosts, rates
         self._asked_at = 0.0
@@ -40,26 +40,26 @@ class Briefing:
 
     @property
     def invitation(self) -> tuple[bytes, str]:
-        """What to tell, and by what it is known."""
+        """The configuration, and its digest."""
         return self._invitation
 
     def look(self, batch: Batch) -> None:
-        """See whether the catalogue has new storages: at once where a batch needs one."""
-        known = {store["name"] for store in self._storages.stores}
+        """Check whether the catalogue has new stores; at once if a batch needs one."""
+        names = {store["name"] for store in self._storages.stores}
         sources = filter(NAMED.match, batch.rows.source.few().values)
         named = {source.partition(":")[0] for source in sources}
         old = time.monotonic() - self._asked_at > STORAGES_S
-        if not old and all(name in known for name in named - {"http", "https"}):
+        if not old and all(name in names for name in named - {"http", "https"}):
             return
-        # Workers do with what they know.
+        # Workers use the configuration they have.
         with suppress(CatalogError):
-            found = storages()
-            if found != self._storages:
-                self._tell(found)
+            snapshot = storages()
+            if snapshot != self._storages:
+                self._tell(snapshot)
             self._asked_at = time.monotonic()
 
     def objects(self, batch: Batch) -> dict[str, int]:
-        """Give the objects of a batch that workers keep blocks of: those that servers have."""
+        """Return the objects of a batch that workers cache: those on servers."""
         roots = {store["name"]: store["root"] for store in self._storages.stores}
         counts: dict[str, int] = {}
         sources = batch.rows.source.few()
@@ -77,10 +77,10 @@ class Briefing:
 
 
 def _costs(found: StoreSnapshot) -> dict[str, Speed]:
-    """Give seconds of a request and bytes per second of each store, as measured from here."""
+    """Return seconds per request and bytes per second of each store, as measured from here."""
     measured, _, _ = found.seen_from(this_host())
     costs = {}
     for store in found.stores:
-        if (kept := measured.get(store["root"])) is not None:
-            costs[store["name"]] = kept["request"][0][1], kept["total_bytes_per_s"]
+        if (profile := measured.get(store["root"])) is not None:
+            costs[store["name"]] = profile["request"][0][1], profile["total_bytes_per_s"]
     return costs

@@ -1,1 +1,1 @@
-"""Which worker a batch goes to. No clock and no network: the simulation uses it, too."""
+"""Placement of batches on workers. No clock and no network: the simulation uses it, too."""

@@ -1,17 +1,17 @@
-"""Which worker gets a batch.
+"""Choice of the worker for a batch.
 
-The one where it is predicted to end first: waiting there, fetching what is missing by the cheapest
-way (from a peer or from the store), computing. So a batch goes where its objects are, unless
-waiting there is predicted to cost more than fetching elsewhere. What it costs the batches behind
-it counts too, or else a busy pool would spend its threads on fetching.
+A batch goes to the worker where it is predicted to end first. The prediction adds waiting for a
+thread, fetching the missing objects by the cheapest way (peer or store), and computing. So a batch
+goes to the holder of its objects, unless waiting there costs more than fetching elsewhere. The
+delay for batches behind it counts too, or a busy pool would spend its threads on fetching.
 
-Looked at are holders of its objects, those first that had work longest ago, and the workers that
-are free first: any other would have to fetch as much and be free later. Nothing is ever scanned,
-so that a decision takes as long with ten workers as with ten thousand.
+Candidates are holders of its objects, the longest idle first, and the workers that are free first.
+Any other worker would have to fetch as much and be free later. There is never a scan over all
+workers: a decision takes as long with ten workers as with ten thousand.
 
-More is placed than is given out: a batch may be `parked` until the worker that is to have it is
-done with another. If only the worker that was done last had room, every batch would have to go
-there, whoever holds its objects. There is no clock here: times are seconds of the caller's.
+More batches are placed than sent. A batch may be `parked` until its worker has finished another
+one. If only the worker that just finished had room, every batch would have to go there, wherever
+its objects are cached. There is no clock here: times are seconds of the caller's.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from typing import Any, NamedTuple, Protocol
 from swathe.workers.placement.queue import Queue
 
 LOOKED = 16
-"""Holders that a decision looks at, over all objects of the batch."""
+"""Holders that a decision examines, over all objects of the batch."""
 FREE = 4
-"""Others that it looks at, of those that are free now, and of those that will be first."""
+"""Other workers it examines: of those free now, and of those free first."""
 BEHIND = 2.0
-"""Batches that wait behind one, for each that is placed per thread: as many again will come."""
+"""Waiting batches assumed behind one, for each batch placed per thread: as many again will come."""
 TRAFFIC = 0.02
-"""What each second of fetching counts for besides: it slows down others. It also breaks ties."""
+"""Weight of each second of fetching: it slows other workers down. It also breaks ties."""
 PLACED = 2
-"""How many times as many batches are placed as may be in flight, unless a thread is free."""
+"""Ratio of placed batches to batches in flight, unless a thread is free."""
 PARKED = 4
-"""How many times as many batches as it may have in flight are placed on a worker, at most.
-Those that take less than a second count as less: see `queues`."""
+"""Ratio of batches placed on a worker to its batches in flight, at most. Batches shorter than a
+second count less: see `queue`."""
 HELD = 0.98
-"""Of what a cache may take on disk, what blocks hold: they have heads, and end somewhere."""
+"""Fraction of a cache's disk space that blocks can use; the rest is headers and rounding."""
 ASKED = 3
-"""Workers that one which lacks an object is told of, at most."""
+"""Peers suggested to a worker that lacks an object, at most."""
 COPIES = 4
-"""Copies that are made at the same time; each worker gets one at a time."""
+"""Copies made at the same time; each worker receives one at a time."""
 LATE = 2.0
-"""A copy that was wanted counts as coming for so many times as long as it was to take."""
+"""A requested copy counts as coming for this many times its predicted time."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What doing a batch takes.
+    """Work of a batch.
 
     Attributes:
-        objects: `STORE:path` or URL; bytes that will be read of each where nothing is held.
-        seconds: of computing, once they are there.
+        objects: `STORE:path` or URL; bytes to read of each if nothing is cached.
+        seconds: seconds of computing after that.
     """
 
     objects: Mapping[str, int]
@@ -63,27 +63,27 @@ class Work:
 
 
 class Costs(Protocol):
-    """Seconds that fetching takes, by measured profiles."""
+    """Fetch times from measured profiles."""
 
     def store_s(self, source: str, size: int) -> float:
-        """Give those from the store that an object is in."""
+        """Return the seconds to fetch from the object's store."""
 
     def peer_s(self, size: int) -> float:
-        """Give those from another worker."""
+        """Return the seconds to fetch from another worker."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a batch goes.
+    """Placement of a batch.
 
     Attributes:
-        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store. The
-            peer may be one that is still fetching it: then it answers when it has it.
+        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store. A peer
+            that is still fetching the object answers when it has it.
         fetch_s: predicted seconds of fetching them.
-        start_s: predicted seconds until it can begin to compute: of waiting and fetching.
-        parked: whether the worker has enough; it gets the batch when `end` says so.
-        copies: objects that others have waited for as long as a copy takes to make, and the worker
-            that should have one too.
+        start_s: predicted seconds of waiting and fetching before it can compute.
+        parked: whether the worker has enough batches; `end` releases this one later.
+        copies: objects to copy because batches have waited for them as long as a copy takes, and
+            the worker to copy each to.
     """
 
     worker: str
@@ -110,20 +110,20 @@ class _Member:
 
     @property
     def has_room(self) -> bool:
-        """Whether it may have another batch."""
+        """Whether it can take another batch."""
         return self.queue.placed < PARKED * self.queue.ahead
 
 
 @dataclass(slots=True)
 class _Flight:
-    """A batch that a worker has; `brings` are the objects that it fetches, and what it lacks."""
+    """A batch placed on a worker; `brings` are the objects it fetches and the missing bytes."""
 
     member: _Member
     brings: Mapping[str, int]
 
 
 class _Need(NamedTuple):
-    """An object of a batch, who has it or will, and what it costs those who have not."""
+    """An object of a batch: its holders, now and soon, and its cost for other workers."""
 
     name: str
     size: int
@@ -136,7 +136,7 @@ class _Need(NamedTuple):
 
 @dataclass(slots=True)
 class _Choice:
-    """What placing a batch on a worker is predicted to come to, seconds from now."""
+    """Predicted outcome of placing a batch on a worker, in seconds from now."""
 
     member: _Member
     wait_s: float
@@ -146,22 +146,22 @@ class _Choice:
     spoils_s: float
 
     def rank(self, behind: float) -> tuple[float, float]:
-        """Give what to compare, where so many batches wait `behind` each.
+        """Return the sort key, if `behind` batches wait per thread.
 
-        A thread that fetches keeps them waiting, now, and when it fetches again what had to go.
-        Where all else is equal, caches fill evenly.
+        A fetching thread delays them: now, and again when evicted objects are fetched again. Among
+        equals, caches fill evenly.
         """
         room = self.member.cache_bytes
         worse_s = self.spoils_s + (TRAFFIC + behind) * (self.fetch_s + self.spoils_s)
-        taken = self.member.held_bytes + self.member.coming_bytes
-        return self.end_s + worse_s, taken / room if room else 0.0
+        cached_bytes = self.member.held_bytes + self.member.coming_bytes
+        return self.end_s + worse_s, cached_bytes / room if room else 0.0
 
 
 class Placement:
-    """Who holds what, who is how busy, and what follows for the next batch. For one thread."""
+    """Cache contents and load of all workers, and the choice for the next batch. For one thread."""
 
     def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
-        """Take what fetching costs, and how many batches in flight a thread may have at most."""
+        """Take the fetch costs, and the batches in flight per thread, at most."""
         if ahead < 1:
             raise ValueError(f"ahead: expected at least 1, found {ahead}")
         self._costs = costs
@@ -171,17 +171,17 @@ class Placement:
         self._flights: dict[Hashable, _Flight] = {}
         self._taken = 0.0
         self._holders: dict[str, dict[str, int]] = {}
-        # When they will be there, and until when to believe it.
+        # When each will arrive, and how long to believe it.
         self._coming: dict[str, dict[str, tuple[float, float]]] = {}
         self._waited_s: dict[str, float] = {}
-        # With a free thread, the one that had work longest ago first; with none, by when one is.
+        # Workers with a free thread, the longest idle first; the others by when a thread is free.
         self._free: OrderedDict[str, None] = OrderedDict()
         self._queued: list[tuple[float, str]] = []
 
     def join(self, worker: str, threads: int, cache_bytes: int, *, ends: float = inf) -> None:
-        """Add a worker. It gets no batch that would not be done when it `ends`."""
+        """Add a worker. It gets no batch that would not finish before it `ends`."""
         if worker in self._members:
-            raise ValueError(f"{worker}: it is here already")
+            raise ValueError(f"{worker}: already in the pool")
         if threads < 1:
             raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
         queue = Queue(threads, threads * self._ahead)
@@ -191,7 +191,7 @@ class Placement:
         self._order(member)
 
     def leave(self, worker: str) -> None:
-        """Forget a worker, what it held, and its batches: they can be placed again."""
+        """Remove a worker, its cache contents and its batches; they can be placed again."""
         member = self._members.pop(worker, None)
         if member is None:
             return
@@ -202,12 +202,15 @@ class Placement:
         for batch in member.queue.batches:
             del self._flights[batch]
         self._threads -= member.queue.threads
-        # With nobody there is nothing, but for rounding.
+        # Without workers the sum is zero, but for rounding.
         self._taken = self._taken - member.queue.placed if self._threads else 0.0
         self._unorder(member)
 
     def hold(self, worker: str, source: str, size: int) -> None:
-        """Note that a worker holds so many bytes of an object; late words of one gone are not."""
+        """Note that a worker has cached `size` bytes of an object.
+
+        Late messages of removed workers are ignored.
+        """
         member = self._members.get(worker)
         if member is None:
             return
@@ -218,7 +221,7 @@ class Placement:
         self._unexpect(worker, source)
 
     def drop(self, worker: str, source: str) -> None:
-        """Note that a worker holds nothing of an object any more."""
+        """Note that a worker has evicted an object."""
         member = self._members.get(worker)
         if member is None or source not in member.held:
             return
@@ -227,14 +230,14 @@ class Placement:
         self._release(worker, source)
 
     def forgo(self, worker: str, source: str) -> None:
-        """Note that a copy that was wanted is not made."""
+        """Note that a requested copy is not made."""
         if worker in self._members:
             self._unexpect(worker, source)
 
     def place(self, batch: Hashable, work: Work, now: float) -> Placed | None:
-        """Choose who does a batch; `None` where enough is placed."""
+        """Choose the worker of a batch; `None` if enough batches are placed."""
         if batch in self._flights:
-            raise ValueError(f"{batch!r}: it is placed already")
+            raise ValueError(f"{batch!r}: already placed")
         if not self._free and self.room <= 0:
             return None
         needs = [self._need(source, size, now) for source, size in work.objects.items()]
@@ -246,7 +249,7 @@ class Placement:
             wait_s = member.queue.wait_s(now)
             if wait_s + work.seconds > least[0]:
                 continue
-            choice = _predicted(member, wait_s, needs, work.seconds, now)
+            choice = _predict(member, wait_s, needs, work.seconds, now)
             if now + choice.end_s > member.ends:
                 continue
             if (rank := choice.rank(behind)) < least:
@@ -254,15 +257,15 @@ class Placement:
         return None if best is None else self._placed(batch, best, needs, now)
 
     def begin(self, batch: Hashable, now: float) -> None:
-        """Note that a worker has begun with a batch: to fetch, or to compute."""
+        """Note that a worker has begun a batch: it fetches or computes."""
         if (flight := self._flights.get(batch)) is not None:
             flight.member.queue.begin(batch, now)
             self._order(flight.member)
 
     def end(self, batch: Hashable, now: float) -> list[Hashable]:
-        """Note that a batch is done, or called off; what its worker keeps of it, `hold` says.
+        """Note that a batch ended or was cancelled; `hold` reports what its worker cached.
 
-        Gives the parked batches that it is to have now.
+        Returns the parked batches to send now.
         """
         if (flight := self._flights.pop(batch, None)) is None:
             return []
@@ -278,15 +281,15 @@ class Placement:
 
     @property
     def room(self) -> float:
-        """How many more batches of a second are to be placed, unless a thread is free."""
+        """Number of one-second batches that can still be placed, unless a thread is free."""
         return PLACED * self._threads * self._ahead - self._taken
 
     def holders(self, source: str) -> Mapping[str, int]:
-        """Give who holds an object, and how many bytes of it."""
+        """Return the holders of an object, with the cached bytes."""
         return self._holders.get(source, {})
 
     def peers(self, source: str, asker: str, chosen: str | None = None) -> Iterator[str]:
-        """Give those that a worker may ask for an object, the one that was chosen first."""
+        """Return the peers that a worker may ask for an object, the chosen one first."""
         holders = self._holders.get(source, {})
         first = (chosen,) if chosen is not None and chosen in holders else ()
         names = dict.fromkeys((*first, *islice(holders, ASKED + 1)))
@@ -294,15 +297,15 @@ class Placement:
         return islice(names, ASKED)
 
     def is_coming(self, worker: str, source: str) -> bool:
-        """Tell whether an object is on its way to a worker."""
+        """Check whether a worker is already getting an object."""
         return worker in self._coming.get(source, {})
 
     def load(self, worker: str, now: float) -> float:
-        """Give the seconds until a worker has a free thread."""
+        """Return the seconds until a worker has a free thread."""
         return self._members[worker].queue.wait_s(now)
 
     def in_flight(self, worker: str) -> int:
-        """Give how many batches a worker has, without those that are parked."""
+        """Return the number of a worker's batches, without parked ones."""
         return self._members[worker].queue.sent
 
     def _need(self, source: str, size: int, now: float) -> _Need:
@@ -312,7 +315,7 @@ class Placement:
         wait_s = 0.0
         peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
         if peer is None and coming:
-            # Cheaper for the store than to ask it twice, and often as soon.
+            # Cheaper for the store than a second request, and often as fast.
             peer, (ready, until) = next(iter(coming.items()))
             wait_s = max(0.0, ready - now) if until >= now else inf
         if peer is not None and (peer_s := wait_s + self._costs.peer_s(size)) < seconds:
@@ -322,7 +325,7 @@ class Placement:
         return _Need(source, size, holders, coming, peer, seconds, store_s)
 
     def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
-        """Give those to look at that may have another batch, each once."""
+        """Return the candidates that can take another batch, each once."""
         names = dict.fromkeys(self._first(seconds, now))
         each = max(1, LOOKED // len(needs)) if needs else 0
         for need in needs[:LOOKED]:
@@ -332,24 +335,24 @@ class Placement:
         return [member for member in members if member.has_room]
 
     def _first(self, seconds: float, now: float) -> Iterator[str]:
-        """Give those that are free first."""
+        """Yield the workers that are free first."""
         late = []
-        found = 0
+        count = 0
         for name in islice(self._free, 2 * LOOKED):
             if self._members[name].ends < now + seconds:
                 late.append(name)
-            elif found < FREE:
-                found += 1
+            elif count < FREE:
+                count += 1
                 yield name
         for name in late:
             self._free.move_to_end(name)
-        if not found:
-            # Around now: those before it are late.
+        if not count:
+            # Around now: earlier entries are late.
             at = bisect_left(self._queued, (now, ""))
             yield from (name for _, name in self._queued[max(0, at - FREE) : at + FREE])
 
     def _placed(self, batch: Hashable, best: _Choice, needs: list[_Need], now: float) -> Placed:
-        """Give a batch to a worker."""
+        """Place a batch on a worker."""
         member, name = best.member, best.member.name
         fetch: dict[str, str | None] = {}
         brings: dict[str, int] = {}
@@ -360,7 +363,7 @@ class Placement:
                 self._expect(name, need.name, now + best.start_s, inf)
             for used in (fetch.get(need.name), name):
                 if used is not None and used in need.holders:
-                    # To the end: others are looked at first the next time.
+                    # Moved to the end: the next decision examines others first.
                     need.holders[used] = need.holders.pop(used)
         member.coming_bytes += sum(brings.values())
         self._taken -= member.queue.placed
@@ -372,7 +375,7 @@ class Placement:
         return Placed(name, fetch, best.fetch_s, best.start_s, parked, copies)
 
     def _copies(self, best: _Choice, needs: list[_Need], now: float) -> Iterator[tuple[str, str]]:
-        """Give the objects to copy: those that were waited for as long as a copy takes."""
+        """Yield the objects to copy: those waited for as long as a copy takes."""
         if best.wait_s <= 0:
             return
         for need in needs:
@@ -387,7 +390,7 @@ class Placement:
                 yield need.name, heir
 
     def _heir(self, need: _Need, now: float) -> str | None:
-        """Give a worker with a free thread, and room for an object that it has not."""
+        """Return a worker with a free thread, and room for an object that it lacks."""
         for name in islice(self._free, FREE):
             member = self._members[name]
             fits = member.held_bytes + need.size <= member.cache_bytes
@@ -397,7 +400,7 @@ class Placement:
         return None
 
     def _order(self, member: _Member) -> None:
-        """Put a worker where it belongs: with the free, the queued, or neither."""
+        """Sort a worker into the free, the queued, or neither."""
         self._unorder(member)
         if member.queue.is_free:
             self._free[member.name] = None
@@ -429,16 +432,16 @@ class Placement:
 
 
 def _remove(workers: dict[str, dict[str, Any]], source: str, worker: str) -> None:
-    """Take a worker from those of an object, and the object where it was the last."""
+    """Remove a worker from the holders of an object, and the object with its last holder."""
     del workers[source][worker]
     if not workers[source]:
         del workers[source]
 
 
-def _predicted(
+def _predict(
     member: _Member, wait_s: float, needs: list[_Need], seconds: float, now: float
 ) -> _Choice:
-    """Say what a batch would come to on a worker that is free after `wait_s`."""
+    """Predict a batch on a worker that is free after `wait_s`."""
     name = member.name
     fetch_s, missing_bytes, ready_s, store_s = 0.0, 0, 0.0, 0.0
     for need in needs:
@@ -453,12 +456,12 @@ def _predicted(
         fetch_s += need_s * missing / size
         store_s += again_s * missing / size
     start_s = max(wait_s + fetch_s, ready_s)
-    # What must go to make room has to be fetched again some time, and nobody else may have it.
+    # Evicted blocks must be fetched again some time, and perhaps no other worker has them.
     excess = member.held_bytes + member.coming_bytes + missing_bytes - member.cache_bytes
     spoils_s = store_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
     return _Choice(member, wait_s, fetch_s, start_s, start_s + seconds, spoils_s)
 
 
 def _comes(need: _Need, worker: str, now: float) -> bool:
-    """Tell whether an object is on its way to a worker."""
+    """Check whether a worker is already getting an object."""
     return worker in need.coming and need.coming[worker][1] >= now

@@ -1,8 +1,8 @@
-"""What a worker has to do, and when it is predicted to be free.
+"""Queue of a worker, and when it is predicted to be free.
 
-What its threads do ends when that was predicted as it was begun; what is behind takes its seconds
-from then on. So a batch that ends early or late moves all behind it, once. There is no clock here:
-times are seconds of the caller's.
+A running batch ends when that was predicted at its start. Each waiting batch takes its predicted
+seconds after that. So a batch that ends early or late moves all waiting ones, once. There is no
+clock here: times are seconds of the caller's.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 LEAST_S, MOST_S = 0.05, 1.0
-"""What a batch counts for in what is placed: the seconds it takes, within these bounds. So there
-are many of quick ones, though no more than can be looked after, and some of long ones all the same.
-"""
+"""Bounds for the weight of a batch among the placed ones: its seconds, within these. So many quick
+batches are placed, but no more than can be managed, and at least some long ones."""
 
 
 @dataclass(slots=True)
@@ -22,12 +21,12 @@ class Queue:
     """The batches of a worker.
 
     Attributes:
-        threads: that do one each.
-        ahead: so many it is sent at most, those placed first; the others are parked.
-        batches: predicted seconds of each, in the order in which they were placed.
-        running: those that threads have, and when each is predicted to end.
+        threads: number of threads, one batch each.
+        ahead: batches in flight at most, in order of placement; the others are parked.
+        batches: predicted seconds of each, in order of placement.
+        running: running batches, and the predicted end of each.
         behind_s: seconds of the others.
-        placed: what all count for.
+        placed: sum of the weights.
     """
 
     threads: int
@@ -39,16 +38,16 @@ class Queue:
 
     @property
     def sent(self) -> int:
-        """How many batches it was sent."""
+        """Number of batches sent to it."""
         return min(len(self.batches), self.ahead)
 
     @property
     def is_free(self) -> bool:
-        """Whether a thread has nothing to do."""
+        """Whether a thread is free."""
         return len(self.batches) < self.threads
 
     def put(self, batch: Hashable, seconds: float, now: float) -> bool:
-        """Add a batch; tells whether it is parked."""
+        """Add a batch; return whether it is parked."""
         self.batches[batch] = seconds
         self.behind_s += seconds
         self.placed += _counted(seconds)
@@ -56,13 +55,13 @@ class Queue:
         return len(self.batches) > self.ahead
 
     def begin(self, batch: Hashable, now: float) -> None:
-        """Note that a thread has begun with a batch."""
+        """Note that a thread has begun a batch."""
         if batch not in self.running:
             self.behind_s -= self.batches[batch]
         self.running[batch] = now + self.batches[batch]
 
     def remove(self, batch: Hashable, now: float) -> list[Hashable]:
-        """Take a batch out; gives the parked ones that are to be sent now."""
+        """Remove a batch; return the parked ones to send now."""
         sent = set(islice(self.batches, self.ahead))
         seconds = self.batches.pop(batch)
         self.placed = self.placed - _counted(seconds) if self.batches else 0.0
@@ -72,25 +71,25 @@ class Queue:
         return [each for each in islice(self.batches, self.ahead) if each not in sent]
 
     def wait_s(self, now: float) -> float:
-        """Give the seconds until a thread is free."""
+        """Return the seconds until a thread is free."""
         if self.is_free:
             return 0.0
-        # One that is late is expected to be late by as much again.
+        # A late batch is expected to need as much time again.
         return _free_after([abs(end - now) for end in self.running.values()], self.behind_s)
 
     def free_at(self) -> float:
-        """Give when a thread is free, of one that has a batch for each."""
+        """Return when a thread is free; each thread has a batch."""
         return _free_after(self.running.values(), self.behind_s)
 
     def _run_next(self, now: float) -> None:
-        """Take the next batch to be begun, where a thread is free; `begin` may correct that."""
+        """Start the next batch on a free thread; `begin` may correct that."""
         if len(self.running) < self.threads:
             for batch in self.batches:
                 if batch not in self.running:
                     self.begin(batch, now)
                     break
         if len(self.running) == len(self.batches):
-            self.behind_s = 0.0  # but for rounding
+            self.behind_s = 0.0  # rounding
 
 
 def _counted(seconds: float) -> float:
@@ -98,7 +97,7 @@ def _counted(seconds: float) -> float:
 
 
 def _free_after(ends: Iterable[float], behind_s: float) -> float:
-    """Say when a thread is free for more, where all share what is behind."""
+    """Return when a thread is free for more, if all share the waiting work."""
     first, *later = sorted(ends)
     for threads, end in enumerate(later, 1):
         if behind_s <= threads * (end - first):

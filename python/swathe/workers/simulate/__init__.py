@@ -1,1 +1,1 @@
-"""Pools simulated, event by event."""
+"""Simulation of pools, event by event."""

@@ -1,4 +1,4 @@
-"""What comes of a simulated run."""
+"""Result of a simulated run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 BINS = 50
-"""Of throughput over time."""
+"""Number of bins of the throughput."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """One time through the workload."""
+    """One pass through the workload."""
 
     seconds: float
     cuts_per_s: float
@@ -23,20 +23,22 @@ class Round:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it.
+    """Result of a run.
 
     Attributes:
-        seconds: from the first batch asked for to the last one done.
-        p50_s, p95_s: of the responses: with clients from asking, else from being given out.
-        cache_bytes, peer_bytes, store_bytes: needed, and found on the worker's own disk, with a
-            peer, in the store.
-        hit_rate: of all bytes needed, the part that was in a cache, own or a peer's.
-        on_holder: of batches whose object some worker held, the part that went to such a one.
-        worker_s: in which workers were there; of them `computing_s` and `fetching_s` for work that
-            was of use; `lost_s` for work that was done again, and `wasted_s` all the rest.
-        most_workers: at the same time.
-        lost: workers that failed or ran out of their walltime.
-        throughput: (time, cuts in a second), from the start to the end.
+        seconds: from the first request to the last finished batch.
+        p50_s, p95_s: percentiles of the response time: with clients since the request, else since
+            the batch was sent.
+        cache_bytes, peer_bytes, store_bytes: bytes from the worker's own disk, a peer, or the
+            store.
+        hit_rate: fraction of all bytes that came from a cache, own or a peer's.
+        on_holder: fraction of batches, among those whose object was cached by some worker, that
+            were placed on such a worker.
+        worker_s: seconds in which workers existed. `computing_s` and `fetching_s` of them were
+            useful, `lost_s` went to work done again, `wasted_s` is the rest.
+        most_workers: largest number at one time.
+        lost: workers that failed or reached their walltime.
+        throughput: (time, cuts per second), from start to end.
     """
 
     workers: int
@@ -64,7 +66,7 @@ class Result:
 
 @dataclass
 class Tally:
-    """What is counted on the way."""
+    """Counters of a run."""
 
     done_at: array[float] = field(default_factory=lambda: array("d"))
     cuts: array[int] = field(default_factory=lambda: array("l"))
@@ -83,7 +85,7 @@ class Tally:
     lost: int = 0
 
     def result(self, workers: int, threads: int, end: float) -> Result:
-        """Sum up."""
+        """Return the summary."""
         cuts = sum(self.cuts)
         needed = self.cache_bytes + self.peer_bytes + self.store_bytes
         used_s = (self.computing_s + self.fetching_s + self.lost_s) / threads
@@ -113,7 +115,7 @@ class Tally:
         )
 
     def throughput(self, end: float) -> Iterator[tuple[float, float]]:
-        """Give cuts in a second, for stretches of equal length."""
+        """Yield cuts per second, in intervals of equal length."""
         width = end / BINS or 1.0
         counts = [0] * BINS
         for at, cuts in zip(self.done_at, self.cuts, strict=True):
@@ -123,6 +125,6 @@ class Tally:
 
 
 def responses(seconds: array[float]) -> tuple[float, float]:
-    """Give the median, and what 95 of 100 are below."""
+    """Return the median and the 95th percentile."""
     ordered = sorted(seconds)
     return ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]

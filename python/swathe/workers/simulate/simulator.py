@@ -1,7 +1,7 @@
-"""A pool of workers as it would run: events in order of time, drawn from a seed.
+"""Discrete-event simulation of a pool, with a seed.
 
-Placement, growth and what caches keep are the code that real workers use: the shelf of numbers
-is the engine's. Simulated are the storage, the links and the threads.
+Placement, growth and eviction use the code of real workers: the cache index is the engine's.
+Stores, links and threads are simulated.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from swathe.workers.simulate.state import Blocks, Task, Worker, first
 from swathe.workers.simulate.workload import Batch, Workload
 
 TICK_S = 1.0
-"""How often growth looks."""
+"""Seconds between two steps of growth."""
 HEIRS = 32
-"""Of those that leave at the same time."""
+"""Heirs of workers that leave at the same time."""
 STUCK = 100_000
-"""After so many events in which no batch was done, and some for each worker, none ever will be."""
+"""Events without a finished batch (plus some per worker) after which the run is stuck."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,22 @@ class Pool:
     """The workers, all alike.
 
     Attributes:
-        workers: how many; with `grow` at the start none but its minimum.
-        threads: of each.
-        cores: that all of them share, where they are on one machine; else each thread has its own.
-        core_s: that a batch takes of these for each second of computing, all it takes beside too.
-        cache_bytes: of each.
-        link_bytes_per_s: of each, in and out.
-        peer_latency_s: of a request to another worker.
-        dispatch_s: between one batch given out and the next: one scheduler serves all.
+        workers: number of workers; with `grow` the run starts with its minimum.
+        threads: threads per worker.
+        cores: cores shared by all workers, if they are on one machine; else each thread has its
+            own.
+        core_s: core seconds a batch takes per second of computing, including overhead.
+        cache_bytes: cache size per worker.
+        link_bytes_per_s: rate of each worker's link, in and out.
+        peer_latency_s: latency of a request to another worker.
+        dispatch_s: time between two sent batches: one scheduler serves all.
         ahead: batches in flight per thread, at most.
-        predicted: how long batches are predicted to compute, before the first of an object that
-            its worker held is back, for each second that they do.
-        fails_s: mean time until a worker is lost; another comes after `start_s`.
-        walltime_s: after which a worker must end.
-        start_s: how long a worker takes to come.
-        grow: by the queue, within these limits; `None`: there are as many all the time.
+        predicted: ratio of predicted to actual computing time, until the first batch of an object
+            cached by its worker is back.
+        fails_s: mean time until a worker is lost; its replacement comes after `start_s`.
+        walltime_s: time after which a worker must end.
+        start_s: time until a worker has joined.
+        grow: growth limits; `None`: the number of workers is fixed.
     """
 
     workers: int
@@ -80,7 +81,7 @@ class Pool:
 
 
 class StuckError(ValueError):
-    """No batch is ever done: workers end before one could be."""
+    """No batch ever finishes: workers end before one can."""
 
 
 class Simulation:
@@ -89,10 +90,10 @@ class Simulation:
     def __init__(
         self, pool: Pool, store: Store, workload: Workload, clients: int, rounds: int, seed: int
     ) -> None:
-        """Take who works, on what, how often.
+        """Take the pool, the workload, and the number of rounds.
 
-        With `clients`, each asks for a batch when it has its last; with none all of a round is
-        there from the start, as a job is.
+        With `clients`, each requests a batch when it has its last one. Without clients all batches
+        of a round are there from the start, as in a job.
         """
         self._pool, self._workload = pool, workload
         self._clients, self._rounds = clients, rounds
@@ -105,7 +106,7 @@ class Simulation:
         self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
         self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), ComputeRates()
         self._workers: dict[str, Worker] = {}
-        self._joined = self._asked = self._busy = 0
+        self._joined = self._request_count = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
         self._source: Iterator[Batch] = iter(())
         self._pending: deque[Task] = deque()
@@ -113,13 +114,13 @@ class Simulation:
         self._dispatching = False
         self._free_at = 0.0
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
-        self._told = Tally()
+        self._tally = Tally()
 
     def run(self) -> Result:
-        """Run until all is done.
+        """Run to the end.
 
         Raises:
-            StuckError: where that will never be.
+            StuckError: If it never ends.
         """
         grow = self._growth
         for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
@@ -131,21 +132,21 @@ class Simulation:
         while self._left:
             if not self._events or self._count > self._done_at + stuck:
                 raise StuckError(
-                    f"after {self._now:,.0f} s none of {self._left:,} batches left was done: "
-                    "workers end before one is"
+                    f"after {self._now:,.0f} s none of {self._left:,} remaining batches has "
+                    "finished: workers end before a batch does"
                 )
-            self._now, _, call, given = heapq.heappop(self._events)
+            self._now, _, call, arguments = heapq.heappop(self._events)
             self._wires.now = self._now
-            call(*given)
+            call(*arguments)
         for worker in self._workers.values():
-            self._told.worker_s += self._now - worker.since
-        return self._told.result(self._pool.workers, self._pool.threads, self._now)
+            self._tally.worker_s += self._now - worker.since
+        return self._tally.result(self._pool.workers, self._pool.threads, self._now)
 
     def _at(self, time: float, call: Callable[..., None], *given: Any) -> None:
         self._count += 1
         heapq.heappush(self._events, (time, self._count, call, given))
 
-    # What is asked for.
+    # Requests.
 
     def _next_round(self) -> None:
         self._source = self._workload.batches(self._round)
@@ -155,7 +156,7 @@ class Simulation:
         self._dispatch()
 
     def _ask(self) -> None:
-        """Let a client ask for its next batch."""
+        """Let a client request its next batch."""
         if self._undrawn:
             self._undrawn -= 1
             self._pending.append(Task(next(self._source), self._now, True))
@@ -166,13 +167,13 @@ class Simulation:
             self._pending.append(Task(next(self._source), self._now, False))
         return self._pending[0] if self._pending else None
 
-    def _done(self, task: Task) -> None:
-        told, batch = self._told, task.batch
-        told.done_at.append(self._now)
-        told.cuts.append(batch.cuts)
-        told.responses.append(self._now - task.asked_at)
-        told.computing_s += batch.seconds
-        told.fetching_s += task.fetched_at - task.begun_at
+    def _finish(self, task: Task) -> None:
+        tally, batch = self._tally, task.batch
+        tally.done_at.append(self._now)
+        tally.cuts.append(batch.cuts)
+        tally.responses.append(self._now - task.asked_at)
+        tally.computing_s += batch.seconds
+        tally.fetching_s += task.fetched_at - task.begun_at
         self._round_cuts += batch.cuts
         self._left -= 1
         self._done_at = self._count
@@ -180,19 +181,19 @@ class Simulation:
             self._ask()
         if not self._left:
             seconds = self._now - self._round_at
-            moved = told.store_bytes - self._round_bytes
+            moved = tally.store_bytes - self._round_bytes
             rate = self._round_cuts / max(seconds, 1e-9)
-            late = responses(told.responses[-self._workload.count :])
-            told.rounds.append(Round(seconds, rate, *late, moved))
-            self._round_at, self._round_bytes, self._round_cuts = self._now, told.store_bytes, 0
+            late = responses(tally.responses[-self._workload.count :])
+            tally.rounds.append(Round(seconds, rate, *late, moved))
+            self._round_at, self._round_bytes, self._round_cuts = self._now, tally.store_bytes, 0
             self._round += 1
             if self._round < self._rounds:
                 self._next_round()
 
-    # Who does it.
+    # Placement.
 
     def _dispatch(self) -> None:
-        """Give out a batch when the scheduler is free, if there is one."""
+        """Send a batch when the scheduler is free, if there is one."""
         if not self._dispatching and (self._pending or (self._undrawn and not self._clients)):
             self._dispatching = True
             self._at(max(self._now, self._free_at), self._give)
@@ -206,7 +207,7 @@ class Simulation:
         seconds = self._paces.expected_s("", self._pool.predicted * batch.seconds)
         placed = self._placement.place(task, Work({batch.source: batch.bytes}, seconds), self._now)
         if placed is None:
-            return  # whoever ends next asks again
+            return  # the next batch that ends tries again
         self._pending.popleft()
         if not task.client:
             task.asked_at = self._now
@@ -217,8 +218,8 @@ class Simulation:
             task.from_store = batch.bytes
             self._wires.to_come += batch.bytes
         holders = self._placement.holders(batch.source)
-        self._told.of_held += bool(holders)
-        self._told.on_holder += worker.name in holders
+        self._tally.of_held += bool(holders)
+        self._tally.on_holder += worker.name in holders
         self._busy += not worker.flights
         worker.flights[task] = None
         if not placed.parked:
@@ -228,13 +229,13 @@ class Simulation:
         self._dispatch()
 
     def _depart(self, worker: Worker, task: Task, at: float) -> None:
-        """Send a batch to its worker, with who is to be asked for what it lacks."""
+        """Send a batch to its worker, with the peer to ask for what it lacks."""
         source = task.batch.source
-        told = self._placement.peers(source, worker.name, task.chosen)
+        peers = self._placement.peers(source, worker.name, task.chosen)
         coming = task.chosen is not None and self._placement.is_coming(task.chosen, source)
-        # One that is still fetching is waited for.
+        # The worker waits for a peer that is still fetching.
         first = (task.chosen,) if coming and task.chosen is not None else ()
-        task.peers = tuple(dict.fromkeys((*first, *told)))
+        task.peers = tuple(dict.fromkeys((*first, *peers)))
         self._at(at, self._arrive, worker, task)
 
     def _arrive(self, worker: Worker, task: Task) -> None:
@@ -244,7 +245,7 @@ class Simulation:
         self._begin(worker)
 
     def _begin(self, worker: Worker) -> None:
-        """Let a free thread take the next batch."""
+        """Let a free thread start the next batch."""
         if not worker.queue or len(worker.running) == self._pool.threads:
             return
         task = worker.queue.popleft()
@@ -279,20 +280,20 @@ class Simulation:
         if not worker.flights:
             self._busy -= 1
             worker.idle_since = self._now
-        self._done(task)
+        self._finish(task)
         self._begin(worker)
         self._dispatch()
 
-    # What moves.
+    # Transfers.
 
     def _fetch(self, worker: Worker, task: Task) -> float:
-        """Bring what a batch needs; gives when all of it is there."""
-        batch, told, wires = task.batch, self._told, self._wires
+        """Fetch what a batch needs; return when all of it has arrived."""
+        batch, tally, wires = task.batch, self._tally, self._wires
         source, size = batch.source, batch.block_bytes
         have = worker.blocks.get(source, Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
         task.fetched = bool(missing)
-        # What another thread of this worker fetches comes once.
+        # Data fetched by another thread of this worker is fetched only once.
         end = max(self._now, have.ready_at) if here & have.late else self._now
         came_at = have.came_at if here else inf
         peers = [self._workers[name] for name in task.peers if name in self._workers]
@@ -300,27 +301,27 @@ class Simulation:
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
             waits = peer.name == task.chosen
-            given = (theirs.bits if waits else theirs.there(self._now)) & left
-            if given:
-                ready_at = theirs.ready_at if given & theirs.late else self._now
-                moved = given.bit_count() * size
+            bits = (theirs.bits if waits else theirs.there(self._now)) & left
+            if bits:
+                ready_at = theirs.ready_at if bits & theirs.late else self._now
+                moved = bits.bit_count() * size
                 end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
                 came_at = min(came_at, theirs.came_at)
-                told.peer_bytes += moved
-                left, missing = left & ~given, missing & ~given
-        asked = source not in worker.opened
-        if asked or self._now - came_at > TRUSTED_S:
-            # Whoever has it: the store says which version there is, at first with its header.
+                tally.peer_bytes += moved
+                left, missing = left & ~bits, missing & ~bits
+        unopened = source not in worker.opened
+        if unopened or self._now - came_at > TRUSTED_S:
+            # The version is always requested from the store; the first answer includes the header.
             worker.opened.add(source)
             end += wires.alone_s(0)
         if missing:
-            # The store is asked for what peers had not.
+            # The store delivers what peers lack.
             moved = missing.bit_count() * size
             end += wires.from_store(worker.down, moved) - self._now
             came_at = min(came_at, end)
-            told.store_bytes += moved
-        told.cache_bytes += here.bit_count() * size
-        # What it costs to fetch a block again.
+            tally.store_bytes += moved
+        tally.cache_bytes += here.bit_count() * size
+        # Cost of fetching a block again.
         block_s = wires.alone_s(size)
         if peers:
             block_s = min(block_s, wires.peer_s(size))
@@ -329,7 +330,7 @@ class Simulation:
         return end
 
     def _keep(self, worker: Worker, source: str, new: Blocks, block_s: float) -> None:
-        """Put blocks into the cache of a worker; what goes for them is gone."""
+        """Put blocks into a worker's cache; evict others for them."""
         old = worker.blocks.get(source, Blocks())
         late = new.late if old.ready_at <= self._now else old.late | new.late
         both = Blocks(
@@ -341,16 +342,16 @@ class Simulation:
         )
         worker.blocks[source] = both
         count = both.bits.bit_count()
-        for least, gone in worker.kept.note(source, count, both.each, block_s, self._now):
-            left = worker.blocks[least].without(gone)
+        for least, evicted in worker.kept.note(source, count, both.each, block_s, self._now):
+            left = worker.blocks[least].without(evicted)
             if left.bits:
                 worker.blocks[least] = left
             else:
                 del worker.blocks[least]
-            worker.changed[least] = None  # which it tells with the next batch that is done
+            worker.changed[least] = None  # reported with the next finished batch
 
     def _tell(self, worker: Worker, source: str) -> None:
-        """Say what a worker holds of an object."""
+        """Report what a worker has cached of an object."""
         size = worker.blocks.get(source, Blocks()).bytes
         if not size:
             self._placement.drop(worker.name, source)
@@ -358,7 +359,7 @@ class Simulation:
             self._placement.hold(worker.name, source, size)
 
     def _spread(self, source: str, heir: Worker) -> None:
-        """Copy a hot object to another worker, unless enough are being made."""
+        """Copy a hot object to another worker, unless enough copies are running."""
         if heir.name in self._copying or len(self._copying) >= COPIES:
             self._placement.forgo(heir.name, source)
             return
@@ -366,12 +367,12 @@ class Simulation:
         self._copy(source, heir)
 
     def _copy(self, source: str, heir: Worker) -> float:
-        """Copy an object to another worker, from the one that has most; gives when it is there."""
+        """Copy an object from its fullest holder to another worker; return the time of arrival."""
         holders = self._placement.holders(source)
         giver = self._workers[max(holders, key=lambda name: holders[name])]
         blocks = giver.blocks.get(source, Blocks())
         end = self._wires.from_peer(heir.down, giver.up, blocks.bytes, blocks.ready_at)
-        self._told.peer_bytes += blocks.bytes
+        self._tally.peer_bytes += blocks.bytes
         self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
         return end
 
@@ -382,7 +383,7 @@ class Simulation:
         self._placement.forgo(heir.name, source)
         self._copying.discard(heir.name)
 
-    # Who comes and goes.
+    # Workers.
 
     def _join(self) -> None:
         pool = self._pool
@@ -398,7 +399,7 @@ class Simulation:
             idle_since=self._now,
         )
         self._workers[name] = worker
-        self._told.most_workers = max(self._told.most_workers, len(self._workers))
+        self._tally.most_workers = max(self._tally.most_workers, len(self._workers))
         self._placement.join(name, pool.threads, pool.cache_bytes, ends=worker.ends)
         if pool.fails_s < inf:
             self._at(self._now + self._rng.expovariate(1 / pool.fails_s), self._lose, worker)
@@ -407,19 +408,19 @@ class Simulation:
         self._dispatch()
 
     def _come(self) -> None:
-        self._asked -= 1
+        self._request_count -= 1
         self._join()
 
     def _ask_worker(self) -> None:
-        self._asked += 1
+        self._request_count += 1
         self._at(self._now + self._pool.start_s, self._come)
 
     def _lose(self, worker: Worker) -> None:
-        """End a worker wherever it is; what it had to do goes elsewhere."""
+        """End a worker at any point; its batches go elsewhere."""
         if worker.gone:
             return
-        self._told.lost += 1
-        self._told.lost_s += sum(self._now - task.begun_at for task in worker.running)
+        self._tally.lost += 1
+        self._tally.lost_s += sum(self._now - task.begun_at for task in worker.running)
         self._remove(worker, self._now)
         if self._growth is None:
             self._ask_worker()
@@ -427,7 +428,7 @@ class Simulation:
     def _remove(self, worker: Worker, end: float) -> None:
         worker.gone = True
         self._busy -= bool(worker.flights)
-        self._told.worker_s += end - worker.since
+        self._tally.worker_s += end - worker.since
         self._placement.leave(worker.name)
         del self._workers[worker.name]
         for task in reversed(worker.flights):
@@ -437,7 +438,7 @@ class Simulation:
         self._dispatch()
 
     def _grow(self) -> None:
-        """Ask for workers, or let some go."""
+        """Request workers, or let some go."""
         assert self._growth is not None
         limits = self._growth.limits
         waiting = len(self._pending) + (0 if self._clients else self._undrawn)
@@ -449,7 +450,7 @@ class Simulation:
             if self._pool.walltime_s < inf
             else 0,
         )
-        surplus = len(self._workers) + self._asked - self._growth.target(demand, self._now)
+        surplus = len(self._workers) + self._request_count - self._growth.target(demand, self._now)
         for _ in range(-surplus):
             self._ask_worker()
         if surplus > 0:
@@ -466,20 +467,20 @@ class Simulation:
         self._at(self._now + TICK_S, self._grow)
 
     def _alone(self, worker: Worker) -> Iterator[tuple[str, Blocks]]:
-        """Give what only this worker holds."""
-        for name, held in worker.blocks.items():
+        """Yield the objects that only this worker has cached."""
+        for name, cached in worker.blocks.items():
             if self._placement.holders(name).keys() == {worker.name}:
-                yield name, held
+                yield name, cached
 
     def _worth_s(self, worker: Worker) -> float:
-        return sum(self._wires.alone_s(held.bytes) for _, held in self._alone(worker))
+        return sum(self._wires.alone_s(cached.bytes) for _, cached in self._alone(worker))
 
     def _hand_over(self, worker: Worker, heirs: Sequence[Worker], limits: Limits) -> None:
-        """Let a worker go, and its heirs have what is worth it."""
+        """Let a worker go, and hand over what is worth it."""
         rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [
-            Block(name, held.bytes, self._wires.alone_s(held.bytes))
-            for name, held in self._alone(worker)
+            Block(name, cached.bytes, self._wires.alone_s(cached.bytes))
+            for name, cached in self._alone(worker)
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s

@@ -1,4 +1,4 @@
-"""What there is in a simulated pool: workers, the blocks that they have, batches on their way."""
+"""State of a simulated pool: workers, their cached blocks, batches in flight."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A batch on its way.
+    """A batch in flight.
 
     Attributes:
-        asked_at: when it was asked for.
-        client: whether one waits for it.
-        chosen: the peer that was chosen to be asked; `None`: the store.
-        peers: those that are asked, the first first.
+        asked_at: time of the request.
+        client: whether a client waits for it.
+        chosen: chosen peer; `None`: the store.
+        peers: peers to ask, in order.
         fetched: whether it lacked anything.
-        from_store: bytes that it will ask the store for.
+        from_store: bytes it will request from the store.
     """
 
     batch: Batch
@@ -38,13 +38,13 @@ class Task:
 
 
 class Blocks(NamedTuple):
-    """Those that a worker has of an object, a bit for each.
+    """Cached blocks of an object on a worker, one bit each.
 
     Attributes:
-        bits: those that are there, or come.
-        each: bytes of one.
-        ready_at: when those are there that come.
-        late: which these are.
+        bits: blocks that are there, or coming.
+        each: bytes per block.
+        ready_at: arrival of the coming ones.
+        late: the coming ones.
         came_at: when the oldest came from the store.
     """
 
@@ -56,15 +56,15 @@ class Blocks(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Bytes of them."""
+        """Size in bytes."""
         return self.bits.bit_count() * self.each
 
     def there(self, now: float) -> int:
-        """Give those that are there now."""
+        """Return the blocks that are there now."""
         return self.bits if self.ready_at <= now else self.bits & ~self.late
 
     def without(self, count: int) -> Blocks:
-        """Give the same without so many of the last."""
+        """Return the same without the last `count` blocks."""
         return self._replace(bits=first(self.bits, self.bits.bit_count() - count))
 
 
@@ -73,9 +73,9 @@ class Worker:
     """A worker.
 
     Attributes:
-        blocks: that it has, by their object.
-        opened: objects of which it knows the header.
-        changed: those of which it has not told what it has now.
+        blocks: its cached blocks, by object.
+        opened: objects whose header it has read.
+        changed: objects whose changes it has not yet reported.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Worker:
 
 
 def first(bits: int, count: int) -> int:
-    """Give so many of them, the first."""
+    """Return the first `count` bits."""
     while bits.bit_count() > count:
         bits &= ~(1 << (bits.bit_length() - 1))
     return bits

@@ -1,4 +1,4 @@
-"""What simulated workers have to do: batches drawn from a seed, or listed in a file."""
+"""Workloads of the simulation: batches drawn with a seed, or listed in a file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Protocol
 from swathe.core.errors import TargetsError
 
 BLOCK = 1 << 16
-"""Bytes that are fetched and kept together."""
+"""Bytes fetched and cached together."""
 ROWS = 1489
 ROW_BYTES = 2 * 2048
-"""Of the frames of the Sloan survey: 2048 x 1489 pixels of 16 bits, 6 MB."""
+"""Bytes per row of a Sloan survey frame: 2048 x 1489 pixels of 16 bits, 6 MB."""
 CUT_ROWS = 100
 MOST_PLACES = 1000
-"""Of a batch: more cuts need no more of the frame."""
+"""Positions per batch, at most: more cuts need no more of the frame."""
 COLUMNS = ("object", "bytes", "seconds")
 MOST_BATCHES = 10_000_000
 
@@ -30,10 +30,10 @@ class Batch:
 
     Attributes:
         source: the object.
-        blocks: those it needs, a bit for each.
-        block_bytes: of each.
-        cuts: targets.
-        seconds: of computing.
+        blocks: blocks it needs, one bit each.
+        block_bytes: bytes per block.
+        cuts: number of targets.
+        seconds: seconds of computing.
     """
 
     source: str
@@ -49,32 +49,32 @@ class Batch:
 
 
 class Workload(Protocol):
-    """Batches, again in each round."""
+    """Batches, the same number in each round."""
 
     @property
     def count(self) -> int:
-        """Batches of a round."""
+        """Batches per round."""
 
     @property
     def mean_s(self) -> float:
-        """Mean seconds of computing of a batch."""
+        """Mean computing seconds per batch."""
 
     def batches(self, turn: int) -> Iterator[Batch]:
-        """Draw those of a round, in the order in which they are asked for."""
+        """Return the batches of a round, in the order of the requests."""
 
 
 @dataclass(frozen=True)
 class Crops:
-    """Cuts of 100 x 100 pixels from frames of 6 MB, at random places.
+    """Cuts of 100 x 100 pixels from frames of 6 MB, at random positions.
 
     Attributes:
-        kind: `job`: frames in their order, as a job has its rows; `random`: any frame; `hot`: the
-            n-th frame in proportion to 1/n.
-        frames: how many there are.
-        count: batches of a round.
-        cuts: of each batch, all on one frame.
-        seconds: of computing a batch.
-        seed: of what is drawn.
+        kind: `job`: frames in order, like the rows of a job; `random`: any frame; `hot`: the n-th
+            frame in proportion to 1/n.
+        frames: number of frames.
+        count: batches per round.
+        cuts: cuts per batch, all on one frame.
+        seconds: computing seconds per batch.
+        seed: seed of the random numbers.
     """
 
     kind: str
@@ -86,11 +86,11 @@ class Crops:
 
     @property
     def mean_s(self) -> float:
-        """Mean seconds of a batch."""
+        """Mean computing seconds per batch."""
         return self.seconds
 
     def batches(self, turn: int) -> Iterator[Batch]:
-        """Draw those of a round."""
+        """Yield the batches of a round."""
         rng = random.Random(f"{self.seed} {turn}")
         hotter = list(accumulate(1 / (1 + frame) for frame in range(self.frames)))
         for number in range(self.count):
@@ -110,30 +110,30 @@ class Crops:
 
 @dataclass(frozen=True)
 class Listed:
-    """Batches of a file, each of which needs all the bytes it tells of its object."""
+    """Batches listed in a file; each needs all the listed bytes of its object."""
 
     rows: Sequence[Batch]
 
     @property
     def count(self) -> int:
-        """Batches of a round."""
+        """Batches per round."""
         return len(self.rows)
 
     @property
     def mean_s(self) -> float:
-        """Mean seconds of a batch."""
+        """Mean computing seconds per batch."""
         return sum(row.seconds for row in self.rows) / len(self.rows)
 
     def batches(self, turn: int) -> Iterator[Batch]:  # noqa: ARG002 - all are the same
-        """Give those of a round."""
+        """Return the batches of a round."""
         return iter(self.rows)
 
 
 def read_workload(path: Path) -> Listed:
-    """Read a workload: CSV with the columns object, bytes, seconds, a row for each batch.
+    """Read a workload: CSV with the columns object, bytes, seconds, one row per batch.
 
     Raises:
-        TargetsError: where it cannot be read, or a row makes no sense.
+        TargetsError: If it cannot be read, or a row is invalid.
     """
     rows: list[Batch] = []
     sizes: dict[str, int] = {}
@@ -160,19 +160,19 @@ def read_workload(path: Path) -> Listed:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TargetsError(f"{path}: {error}") from error
     if not rows:
-        raise TargetsError(f"{path}: it has no rows")
+        raise TargetsError(f"{path}: expected at least one row, found none")
     return Listed(rows)
 
 
 def _batch(row: dict[str, str | None], where: str) -> Batch:
     name, size, seconds = (row[column] or "" for column in COLUMNS)
     try:
-        found = Batch(name, 1, int(size), 1, float(seconds))
+        batch = Batch(name, 1, int(size), 1, float(seconds))
     except ValueError:
-        found = None
-    if found is None or not (name and 0 < found.bytes < 1 << 50 and 0 <= found.seconds < 1e6):
+        batch = None
+    if batch is None or not (name and 0 < batch.bytes < 1 << 50 and 0 <= batch.seconds < 1e6):
         raise TargetsError(
             f"{where}: expected an object, its bytes and seconds, "
             f"found {name!r}, {size!r} and {seconds!r}"
         )
-    return found
+    return batch

@@ -15,7 +15,7 @@ def _link() -> sa.Column[int]:
 
 
 def upgrade() -> None:
-    """Make the first tables."""
+    """Create the first tables."""
     op.create_table(
         "stores",
         sa.Column("id", ID, nullable=False),

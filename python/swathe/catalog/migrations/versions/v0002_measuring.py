@@ -1,4 +1,4 @@
-"""Samples of several requests, what a profile lacks, and what hosts compute with."""
+"""Samples of several requests, further profile columns, and compute costs of hosts."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,10 +11,10 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Add to samples and profiles; make hosts."""
+    """Extend samples and profiles; create hosts."""
     one = sa.Column("requests", sa.Integer, nullable=False, server_default="1")
     op.add_column("samples", one)
-    # None and JSON's null are told apart nowhere.
+    # Nothing distinguishes None from JSON's null.
     op.add_column("profiles", sa.Column("notes", sa.JSON, nullable=True))
     op.create_table(
         "hosts",

@@ -1,4 +1,4 @@
-"""Datasets, the copies of their objects, their images, and footprints of these in the sky."""
+"""Datasets, the copies of their objects, their images, and the images' footprints in the sky."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the four tables."""
+    """Create the four tables."""
     op.create_table(
         "datasets",
         sa.Column("id", ID, nullable=False),

@@ -1,4 +1,4 @@
-"""Jobs, their rows, what of them runners have taken; and tokens of users."""
+"""Jobs, their rows, chunks leased to runners; and tokens of users."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the four tables."""
+    """Create the four tables."""
     op.create_table(
         "jobs",
         sa.Column("number", ID, nullable=False),

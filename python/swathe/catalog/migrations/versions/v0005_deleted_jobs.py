@@ -1,4 +1,4 @@
-"""Jobs that were deleted, until nothing is left of their results."""
+"""Deleted jobs, until none of their results is left."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "deleted_jobs",
         sa.Column("id", sa.String(22), nullable=False),

@@ -1,4 +1,4 @@
-"""Telescope, instrument, target, polarization: images of before have them once read again."""
+"""Telescope, instrument, target, polarization: older images get them when read again."""
 
 import sqlalchemy as sa
 from alembic import op

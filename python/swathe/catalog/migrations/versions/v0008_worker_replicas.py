@@ -1,4 +1,4 @@
-"""What workers of pools hold of objects, as their portals told last."""
+"""Cached objects of pool workers, by their portals' latest reports."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "pools",
         sa.Column("id", sa.String(16), nullable=False),

@@ -1,6 +1,6 @@
-"""Rows of jobs by the thousand: those of all jobs are packed anew, whatever became of them.
+"""Rows of jobs by the thousand: the rows of all jobs are packed anew.
 
-The packing is that of its time, as `swathe.catalog.jobs.encoding` was then.
+The format is that of `swathe.catalog.jobs.encoding` at the time.
 """
 
 import json
@@ -24,11 +24,11 @@ COLUMNS = ("number", "position", "result", "id", "name", "source", "hdu", *BOX, 
 
 
 def upgrade() -> None:
-    """Make the table, pack what there is, and drop the table of single rows."""
+    """Create the table, pack the rows, and drop the table of single rows."""
     connection = op.get_bind()
     if connection.dialect.name == "postgresql":
-        # An older Swathe that still runs would mark rows that are packed already, which would be
-        # lost: it waits, and then fails. SQLite lets nobody write meanwhile.
+        # An older Swathe that still runs would mark rows that are already packed, and the marks
+        # would be lost: it waits, and then fails. SQLite lets nobody write meanwhile.
         op.execute("LOCK TABLE jobs, job_rows, job_chunks IN ACCESS EXCLUSIVE MODE")
     op.create_table(
         "job_blocks",

@@ -1,6 +1,6 @@
-"""Measurements are filed by server, where a store's options say which that is.
+"""Measurements by server, if a store's options name it.
 
-What was measured of two such stores under one URL cannot be told apart: it is forgotten.
+Measurements of two such stores under one URL cannot be separated: they are deleted.
 """
 
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 def upgrade() -> None:
-    """Give the links of such stores the roots of now."""
+    """Set the links of such stores to their present roots."""
     connection = op.get_bind()
     keys: dict[str, set[str]] = {}
     for url, options in connection.execute(sa.select(STORES.c.url, STORES.c.options)):

@@ -1,4 +1,4 @@
-"""How far datasets are calibrated: those of before are said to be so, as till now."""
+"""Calibration level of datasets; existing ones count as calibrated, as before."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How often each dataset has changed: what was counted of it holds as long as that is the same."""
+"""Number of changes of each dataset: counts of it are valid while the number is unchanged."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How many runners have died while they had a chunk."""
+"""Number of runners that died while they had a chunk."""
 
 import sqlalchemy as sa
 from alembic import op

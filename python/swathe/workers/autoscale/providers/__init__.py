@@ -1,1 +1,1 @@
-"""Who starts workers: this machine, or a batch system."""
+"""Providers of workers: this machine, or a batch system."""

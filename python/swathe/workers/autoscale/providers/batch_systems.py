@@ -1,4 +1,4 @@
-"""Workers that are jobs of a batch system, one for each; they outlive this process."""
+"""Workers as jobs of a batch system, one job per worker; they outlive this process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ COMMAND_S = 15.0
 
 
 class BatchSystem(ABC):
-    """What is alike in batch systems: jobs are known by the names of their workers."""
+    """Common part of the batch systems: a job is identified by the name of its worker."""
 
     ends: Sequence[str]
-    """What ends the jobs whose numbers follow."""
+    """Command that ends jobs; their numbers follow."""
 
     def __init__(
         self,
@@ -36,16 +36,16 @@ class BatchSystem(ABC):
         partition: str = "",
         options: Sequence[str] = (),
     ) -> None:
-        """Take what starts a worker, how its name begins, and what its job asks for.
+        """Take the worker command, the name prefix, and the resources of a job.
 
         Args:
-            command: gives what starts a worker.
-            prefix: of the names; jobs of other names are not ours.
-            threads: cores of each.
-            walltime_s: each ends after so long.
-            memory_gb: of each, 10**9 bytes; 0: what the batch system gives.
-            partition: or queue; else its default.
-            options: further ones, given to what submits jobs as they are.
+            command: returns the command line that starts a worker.
+            prefix: prefix of worker names; jobs with other names belong to others.
+            threads: cores per worker.
+            walltime_s: walltime per worker, in seconds.
+            memory_gb: memory per worker in 10**9 bytes; 0: the default of the batch system.
+            partition: partition or queue; empty: the default.
+            options: further options, passed to the submit command unchanged.
         """
         self._command, self._prefix = command, prefix
         self._threads, self._walltime_s = threads, math.ceil(walltime_s)
@@ -56,25 +56,25 @@ class BatchSystem(ABC):
 
     @abstractmethod
     def submit(self, name: str, command: Sequence[str]) -> str:
-        """Submit a job that runs a command, and give its number."""
+        """Submit a job that runs a command; return its number."""
 
     @abstractmethod
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give name, number and state of jobs, with what is left of their walltime."""
+        """Yield name, number and state of the jobs, with the walltime that is left."""
 
     def start(self, name: str) -> None:
         """Submit a job."""
         self._ids[name] = self.submit(name, self._command(name))
 
     def known(self) -> Mapping[str, Started]:
-        """Give the jobs of this pool, those that others of it have submitted included."""
-        found, ids = {}, {}
+        """Return the jobs of this pool, including those submitted by other portals of it."""
+        workers, ids = {}, {}
         for name, number, job in self.jobs():
             if name.startswith(self._prefix):
-                found[name] = Started(job.state, job.why, job.left_s - self._margin_s)
+                workers[name] = Started(job.state, job.why, job.left_s - self._margin_s)
                 ids[name] = number
         self._ids = ids
-        return found
+        return workers
 
     def stop(self, names: Iterable[str]) -> None:
         """Cancel jobs."""
@@ -84,7 +84,7 @@ class BatchSystem(ABC):
         try:
             run([*self.ends, *ids.values()])
         except ProviderError:
-            # Where one has ended meanwhile, that is what is complained of: the others were told.
+            # If one has already ended, the error is about that one: the others were cancelled.
             if self._alive().issuperset(ids):
                 raise
 
@@ -97,16 +97,16 @@ class BatchSystem(ABC):
 
 
 def run(command: Sequence[str], given: str = "") -> str:
-    """Run a command of a batch system, and give what it says."""
+    """Run a command of a batch system; return its output."""
     return ran(command, given).stdout
 
 
 def ran(
     command: Sequence[str], given: str = "", fine: Collection[int] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a batch system, some of whose exits are no failures."""
+    """Run a command of a batch system; the exit codes in `fine` are no failures."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=given,
             capture_output=True,
@@ -118,20 +118,20 @@ def ran(
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProviderError(f"{command[0]}: {error}") from error
-    if done.returncode and done.returncode not in fine:
-        said = " ".join((done.stderr.strip() or done.stdout).split())[-SAID:]
-        raise ProviderError(f"{command[0]}: {said or f'exit {done.returncode}'}")
-    return done
+    if process.returncode and process.returncode not in fine:
+        text = " ".join((process.stderr.strip() or process.stdout).split())[-SAID:]
+        raise ProviderError(f"{command[0]}: {text or f'exit {process.returncode}'}")
+    return process
 
 
 def unexpected(command: str, expected: str, said: str) -> ProviderError:
-    """Give the error of a command that says something else than what was expected."""
-    found = said if len(said) <= SAID else f"{said[:SAID]}..."
-    return ProviderError(f"{command}: expected {expected}, found {found!r}")
+    """Return the error for unexpected output of a command."""
+    excerpt = said if len(said) <= SAID else f"{said[:SAID]}..."
+    return ProviderError(f"{command}: expected {expected}, found {excerpt!r}")
 
 
 def seconds_of(text: str) -> float:
-    """Give the seconds of `[[DAYS-]HOURS:]MINUTES:SECONDS`, as they are written; else infinity."""
+    """Return the seconds of `[[DAYS-]HOURS:]MINUTES:SECONDS`; infinity for other text."""
     days, _, rest = text.rpartition("-")
     try:
         parts = [int(part) for part in rest.split(":")]

@@ -1,4 +1,4 @@
-"""Workers that are jobs of HTCondor."""
+"""Workers as jobs of HTCondor."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ STATES: Mapping[int, tuple[State, str]] = {
     6: ("ended", "completing"),
     7: ("running", "suspended"),
 }
-"""What is held does nothing until somebody looks after it, which nobody does for a worker."""
+"""A held job does nothing until a person releases it; for a worker nobody does."""
 HELD_S = 60
-"""So long it can be looked at."""
+"""Seconds a held job stays in the queue for inspection."""
 SUBMITTED = re.compile(r"^(\d+)\.\d+ - ", re.MULTILINE)
 SHOWN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
-"""Variables that are passed besides ours: those of a job are shown to whoever asks for them."""
+"""Variables passed in addition to ours. Every user can read the variables of a job."""
 
 
 class HTCondor(BatchSystem):
-    """Jobs of HTCondor; the options are further lines of the submit description."""
+    """Jobs of HTCondor; the options are extra lines of the submit description."""
 
     ends = ("condor_rm",)
 
@@ -38,12 +38,13 @@ class HTCondor(BatchSystem):
         """Submit a description."""
         over = f"JobStatus == 2 && time() - JobCurrentStartDate > {self._walltime_s}"
         again = "JobStatus == 1 && NumJobStarts > 0"
-        held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
+        too_long_held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
         lines = [
-            # Called by another name, as programs are there, Python does not find its libraries.
+            # Python must be started under its own name, as HTCondor does not: else it misses its
+            # libraries.
             "executable = /bin/sh",
             f"arguments = {quoted(['-c', f'exec {shlex.join(command)}'])}",
-            f"environment = {quoted(_passed())}",
+            f"environment = {quoted(_passed_variables())}",
             "transfer_executable = false",
             'transfer_output_files = ""',
             "output = /dev/null",
@@ -51,25 +52,25 @@ class HTCondor(BatchSystem):
             f"batch_name = {name}",
             f"request_cpus = {self._threads}",
             f"+SwatheWalltime = {self._walltime_s}",
-            f"periodic_remove = ({over}) || ({again}) || ({held})",
+            f"periodic_remove = ({over}) || ({again}) || ({too_long_held})",
             "want_graceful_removal = true",
             f"job_max_vacate_time = {max(1, int(self._margin_s))}",
         ]
         if self._memory_mib:
             lines.append(f"request_memory = {self._memory_mib}")
         description = "\n".join([*lines, *self._options, "queue", ""])
-        said = run(["condor_submit", "-terse", "-"], description)
-        if not (found := SUBMITTED.search(said)):
-            raise unexpected("condor_submit", "a job's number as 1.0 - 1.0", said)
-        return found[1]
+        output = run(["condor_submit", "-terse", "-"], description)
+        if not (match := SUBMITTED.search(output)):
+            raise unexpected("condor_submit", "a job's number as 1.0 - 1.0", output)
+        return match[1]
 
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give the jobs of this pool."""
+        """Yield the jobs of this pool."""
         ours = f'substr(JobBatchName, 0, {len(self._prefix)}) == "{self._prefix}"'
-        asked = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
-        asked += ",HoldReason,LastRejMatchReason"
-        said = run(["condor_q", "-json", "-constraint", ours, "-attributes", asked])
-        for job in _parsed(said):
+        attributes = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
+        attributes += ",HoldReason,LastRejMatchReason"
+        output = run(["condor_q", "-json", "-constraint", ours, "-attributes", attributes])
+        for job in _parse_jobs(output):
             try:
                 name, number = str(job["JobBatchName"]), str(job["ClusterId"])
                 state, called = STATES[job["JobStatus"]]
@@ -77,17 +78,17 @@ class HTCondor(BatchSystem):
                 if state == "running":
                     left_s -= time.time() - job["JobCurrentStartDate"]
             except (KeyError, TypeError, ValueError) as error:
-                expected = f"jobs with {asked} and ClusterId ({error!r})"
+                expected = f"jobs with {attributes} and ClusterId ({error!r})"
                 raise unexpected("condor_q", expected, json.dumps(job)) from error
             why = job.get("HoldReason" if called == "held" else "LastRejMatchReason", "")
-            told = f"job {number} of HTCondor: {called} ({str(why).strip()})"
-            if called == "idle" and not why:  # it was not looked at yet
-                told = ""
-            yield name, number, Started(state, told, left_s)
+            reason = f"job {number} of HTCondor: {called} ({str(why).strip()})"
+            if called == "idle" and not why:  # not yet considered by the scheduler
+                reason = ""
+            yield name, number, Started(state, reason, left_s)
 
 
 def quoted(words: Sequence[str]) -> str:
-    """Give words as submit descriptions have them: quotes are doubled, a dollar begins a macro."""
+    """Quote words for a submit description: quotes are doubled; `$` starts a macro."""
     for word in words:
         if "\n" in word or "$$" in word:
             raise ProviderError(f"condor_submit: expected no line break and no $$, found {word!r}")
@@ -95,8 +96,8 @@ def quoted(words: Sequence[str]) -> str:
     return '"' + " ".join(each).replace('"', '""').replace("$", "$(DOLLAR)") + '"'
 
 
-def _passed() -> list[str]:
-    """Give the variables that jobs have: ours but for tokens, and some that are none of a user."""
+def _passed_variables() -> list[str]:
+    """Return the variables passed to jobs: ours without tokens, and some common ones."""
     return [
         f"{name}={value}"
         for name, value in environment().items()
@@ -104,14 +105,14 @@ def _passed() -> list[str]:
     ]
 
 
-def _parsed(said: str) -> list[dict[str, Any]]:
-    """Give what `condor_q` says; of an empty queue that is nothing."""
+def _parse_jobs(said: str) -> list[dict[str, Any]]:
+    """Parse the output of `condor_q`; it is empty if the queue is empty."""
     if not said.strip():
         return []
     try:
-        found = json.loads(said)
+        jobs = json.loads(said)
     except ValueError as error:
         raise unexpected("condor_q", f"JSON ({error})", said) from error
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
         raise unexpected("condor_q", "a list of jobs", said)
-    return found
+    return jobs

@@ -1,7 +1,7 @@
-"""Workers that are jobs of PBS: OpenPBS and PBS Professional.
+"""Workers as jobs of PBS: OpenPBS and PBS Professional.
 
-`qstat -f` is read as text: as JSON it is broken by what some variables of a job hold, and in some
-versions lacks all jobs but the first (issues 1255, 2541 and 2672 of OpenPBS).
+`qstat -f` is parsed as text. Its JSON is invalid for some values of job variables, and some
+versions list only the first job (issues 1255, 2541 and 2672 of OpenPBS).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ STATES: Mapping[str, State] = {
     **dict.fromkeys("QHTW", "waiting"),
     **dict.fromkeys("BRSU", "running"),
 }
-"""Those in which a worker is there, or comes; one that exits is leaving."""
+"""States in which a worker runs or waits; a job that exits is leaving."""
 NUMBER = re.compile(r"\d+(\[\d*\])?\.\S+")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OWN = ("TMPDIR",)
-"""Variables that each job has for itself, as those that begin with `PBS_`."""
+"""Variables that each job sets for itself, in addition to `PBS_*`."""
 GONE = (35, 153)
-"""Exits of `qstat` where a job has ended (15139) or is not known (15001): the others are told."""
+"""Exit codes of `qstat` if a job has ended (15139) or is unknown (15001); the others are listed."""
 BEGINS = "Job Id: "
 TIME = "%a %b %d %H:%M:%S %Y"
 
@@ -43,36 +43,48 @@ class PBS(BatchSystem):
     ends = ("qdel",)
 
     def submit(self, name: str, command: Sequence[str]) -> str:
-        """Submit a script that sets the environment: what `qsub -V` passes all users can see."""
+        """Submit a script that sets the environment: all users can read what `qsub -V` passes."""
         select = f"select=1:ncpus={self._threads}"
         if self._memory_mib:
             select += f":mem={self._memory_mib}mb"
         hours, rest = divmod(self._walltime_s, 3600)
-        asked = ["qsub", "-N", name, "-r", "n", "-S", "/bin/sh", "-j", "oe", "-o", "/dev/null"]
-        asked += ["-l", select, "-l", f"walltime={hours:02}:{rest // 60:02}:{rest % 60:02}"]
+        command_line = [
+            "qsub",
+            "-N",
+            name,
+            "-r",
+            "n",
+            "-S",
+            "/bin/sh",
+            "-j",
+            "oe",
+            "-o",
+            "/dev/null",
+        ]
+        command_line += ["-l", select, "-l", f"walltime={hours:02}:{rest // 60:02}:{rest % 60:02}"]
         if self._partition:
-            asked += ["-q", self._partition]
+            command_line += ["-q", self._partition]
         script = "\n".join([*_exports(), f"exec {shlex.join(command)}", ""])
-        said = run([*asked, *self._options], script)
-        number = said.strip().rpartition("\n")[2]  # sites say more before it
+        output = run([*command_line, *self._options], script)
+        number = output.strip().rpartition("\n")[2]  # some sites print a message first
         if not NUMBER.fullmatch(number):
-            raise unexpected("qsub", "a job's number", said)
+            raise unexpected("qsub", "a job's number", output)
         return number
 
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give the jobs of this user."""
-        said = run(["qselect", "-u", pwd.getpwuid(os.geteuid()).pw_name])
-        numbers = said.split()
+        """Yield the jobs of this user."""
+        output = run(["qselect", "-u", pwd.getpwuid(os.geteuid()).pw_name])
+        numbers = output.split()
         for number in numbers:
             if not NUMBER.fullmatch(number):
-                raise unexpected("qselect", "numbers of jobs", said)
+                raise unexpected("qselect", "numbers of jobs", output)
         if not numbers:
             return
-        told = ran(["qstat", "-f", *numbers], fine=GONE)
-        found = full(told.stdout)
-        if len(found) < len(numbers) and told.returncode == 0:
-            raise unexpected("qstat", f"{len(numbers)} jobs", told.stdout)
-        for number, job in found.items():
+        process = ran(["qstat", "-f", *numbers], fine=GONE)
+        by_number = full(process.stdout)
+        if len(by_number) < len(numbers) and process.returncode == 0:
+            raise unexpected("qstat", f"{len(numbers)} jobs", process.stdout)
+        for number, job in by_number.items():
             if (name := _of(job, "Job_Name", number)).startswith(self._prefix):
                 yield name, number, _state_of(number, job)
 
@@ -86,10 +98,10 @@ def _state_of(number: str, job: Mapping[str, str]) -> Started:
         except (ValueError, OverflowError) as error:
             raise unexpected("qstat", f"a time as stime of job {number}", begun) from error
     why = job.get("comment", "")
-    told = f"job {number} of PBS: {state} ({why})"
-    if state == "Q" and not why:  # it was not looked at yet
-        told = ""
-    return Started(STATES.get(state, "ended"), told, left_s)
+    reason = f"job {number} of PBS: {state} ({why})"
+    if state == "Q" and not why:  # not yet considered by the scheduler
+        reason = ""
+    return Started(STATES.get(state, "ended"), reason, left_s)
 
 
 def _of(job: Mapping[str, str], name: str, number: str) -> str:
@@ -99,22 +111,22 @@ def _of(job: Mapping[str, str], name: str, number: str) -> str:
 
 
 def full(said: str) -> dict[str, dict[str, str]]:
-    """Give the attributes of each job that `qstat -f` tells of; long ones go on after a tab."""
-    found: dict[str, dict[str, str]] = {}
+    """Parse `qstat -f`: the attributes of each job; long values continue after a tab."""
+    jobs: dict[str, dict[str, str]] = {}
     number = name = ""
     for line in said.splitlines():
         if line.startswith(BEGINS):
             number, name = line.removeprefix(BEGINS).strip(), ""
-            found[number] = {}
+            jobs[number] = {}
         elif not number:
             if line.strip():
                 raise unexpected("qstat", f"{BEGINS!r}", said)
         elif line.startswith("\t") and name:
-            found[number][name] += line[1:]
+            jobs[number][name] += line[1:]
         elif line.startswith("    ") and " = " in line:
             name, _, value = line.strip().partition(" = ")
-            found[number][name] = value
-    return found
+            jobs[number][name] = value
+    return jobs
 
 
 def _exports() -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Where workers are started when more are wanted, and how they are on this machine.
+"""Provider interface, and workers as processes of this machine.
 
-A worker is known by the name it is started under, which is also what the scheduler knows it by.
+A worker is identified by the name it is started under; the scheduler uses the same name.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from swathe.workers.pool import FINISH_S, HAND_OVER_S
 State = Literal["waiting", "running", "ended"]
 
 MARGIN_S = 60.0
-"""A worker takes nothing more so long before its walltime ends, or half of it if that is less."""
+"""Seconds before the end of its walltime when a worker stops accepting batches; at most half the
+walltime."""
 LAST = 0.9
-"""The part of that in which it may end."""
+"""Fraction of that margin in which the worker may end."""
 END_S = 30.0
 SAID = 300
-"""Characters of what is said of a failure that are told."""
+"""Characters of a failure's output that are reported."""
 
 Command = Callable[[str], Sequence[str]]
-"""Gives what starts a worker of some name."""
+"""Returns the command line that starts a worker of some name."""
 
 
 class ProviderError(SwatheError):
-    """Workers cannot be started, or seen, or ended."""
+    """Workers cannot be started, listed or ended."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,9 @@ class Started:
     """A worker that was started.
 
     Attributes:
-        state: whether it waits for a place, runs, or has ended.
-        why: it waits, or has ended.
-        left_s: seconds until it takes nothing more.
+        state: whether it waits to start, runs, or has ended.
+        why: reason of the wait or the end.
+        left_s: seconds until it accepts no more batches.
     """
 
     state: State
@@ -55,34 +56,34 @@ class Started:
 
 
 class Provider(Protocol):
-    """Starts and ends workers. None of these is called by two threads at a time."""
+    """Starts and ends workers. Never called by two threads at once."""
 
     def start(self, name: str) -> None:
-        """Start a worker, or ask for a place for it.
+        """Start a worker, or request one.
 
         Raises:
-            ProviderError: why it cannot start.
+            ProviderError: If it cannot start.
         """
 
     def known(self) -> Mapping[str, Started]:
-        """Give the workers that are there, wait, or ended a short while ago.
+        """Return the workers that run, wait, or ended recently.
 
         Raises:
-            ProviderError: where they cannot be seen at the moment.
+            ProviderError: If they cannot be listed now.
         """
 
     def stop(self, names: Iterable[str]) -> None:
-        """Tell workers to end; those that are not there any more are none.
+        """End workers; names that no longer exist are ignored.
 
         Raises:
-            ProviderError: where they cannot be told.
+            ProviderError: If the request fails.
         """
 
     def close(self) -> None:
-        """End all of them.
+        """End all workers.
 
         Raises:
-            ProviderError: where they cannot be told.
+            ProviderError: If the request fails.
         """
 
 
@@ -95,15 +96,15 @@ def worker_command(
     hand_over_s: float = HAND_OVER_S,
     insecure: bool = False,
 ) -> Command:
-    """Give what starts a worker of a scheduler by its name; a walltime of 0 does not end.
+    """Return the command line of a worker, as a function of its name; walltime 0 is unlimited.
 
-    It ends within its walltime, also where it hands over what it holds for `hand_over_s`. Its block
-    cache is in a folder of `cache` that no other has at the time, by its name.
+    The worker ends within its walltime, including a hand-over of `hand_over_s`. Its block cache is
+    in a folder of `cache`, named after the worker, that no other worker uses at the time.
     """
     command = [sys.executable, "-m", "swathe.cli", "pool", "worker", url, "--threads", f"{threads}"]
     if insecure:
         command += ["--insecure"]
-    if certificates is not None:  # not all batch systems start jobs in the folder of the portal
+    if certificates is not None:  # not all batch systems start jobs in the portal's folder
         command += ["--certificates", str(certificates.absolute())]
     grace_s = FINISH_S + hand_over_s
     if walltime_s:
@@ -120,68 +121,68 @@ def worker_command(
 
 
 def name_in(slot: int, prefix: str) -> str:
-    """Give a name that no other worker ever had; of those that are there none has its slot."""
+    """Return a name that no worker has had; no running worker has the same slot."""
     return f"{prefix}{slot}-{secrets.token_hex(4)}"
 
 
 def slot_of(name: str) -> int:
-    """Give the slot of a worker by its name."""
+    """Return the slot of a worker by its name."""
     return int(name.split("-")[-2])
 
 
 def environment() -> dict[str, str]:
-    """Give that of workers: they need no catalogue, whose URL may hold a password."""
+    """Return the environment of workers: without the catalogue URL, which may hold a password."""
     return {name: value for name, value in os.environ.items() if name != VARIABLE}
 
 
 def margin_s(walltime_s: float) -> float:
-    """Give how long before the end of its walltime a worker takes nothing more."""
+    """Return how many seconds before the end of its walltime a worker stops accepting batches."""
     return min(MARGIN_S, walltime_s / 2)
 
 
 class Processes:
-    """Processes of this machine, which end with this one, however that ends."""
+    """Workers as processes of this machine; they end with this process, however it ends."""
 
     def __init__(self, command: Command) -> None:
-        """Take what starts a worker."""
+        """Take the worker command."""
         self._command = command
         self._started: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
     def start(self, name: str) -> None:
         """Start a process."""
-        said = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         try:
             process = subprocess.Popen(
                 [*self._command(name), "--attached"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 env=environment(),
             )
         except OSError as error:
-            said.close()
+            output.close()
             raise ProviderError(f"processes: cannot start a worker: {error}") from error
-        self._started[name] = process, said
+        self._started[name] = process, output
 
     def known(self) -> Mapping[str, Started]:
-        """Give the processes; one that has ended is given once."""
-        found = {}
-        for name, (process, said) in list(self._started.items()):
+        """Return the processes; an ended one is listed once."""
+        workers = {}
+        for name, (process, output) in list(self._started.items()):
             if (code := process.poll()) is None:
-                found[name] = Started("running")
+                workers[name] = Started("running")
                 continue
-            found[name] = Started("ended", f"exit {code}: {_last_of(said)}".rstrip(": "))
+            workers[name] = Started("ended", f"exit {code}: {_last_of(output)}".rstrip(": "))
             self._forget(name)
-        return found
+        return workers
 
     def stop(self, names: Iterable[str]) -> None:
-        """Tell processes to end."""
+        """End processes."""
         for name in names:
             if name in self._started:
                 self._started[name][0].terminate()
 
     def close(self) -> None:
-        """End all processes; those that do not follow are killed."""
+        """End all processes; those that do not end in time are killed."""
         self.stop(list(self._started))
         for name, (process, _) in list(self._started.items()):
             try:
@@ -192,15 +193,15 @@ class Processes:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        process, said = self._started.pop(name)
-        said.close()
+        process, output = self._started.pop(name)
+        output.close()
         if process.stdin is not None:
             with suppress(OSError):
                 process.stdin.close()
 
 
 def _last_of(said: IO[bytes]) -> str:
-    """Give the last line that a process said."""
+    """Return the last line of a process's output."""
     end = said.seek(0, os.SEEK_END)
     said.seek(max(0, end - 4 * SAID))
     lines = said.read().decode(errors="replace").strip().splitlines()

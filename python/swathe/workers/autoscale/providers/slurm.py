@@ -1,4 +1,4 @@
-"""Workers that are jobs of Slurm."""
+"""Workers as jobs of Slurm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATES: Mapping[str, State] = {
     "RUNNING": "running",
     "SUSPENDED": "running",
 }
-"""Those in which a worker is there, or comes; one that completes is leaving."""
+"""States in which a worker runs or waits; a job that completes is leaving."""
 
 
 class Slurm(BatchSystem):
@@ -25,7 +25,7 @@ class Slurm(BatchSystem):
 
     def submit(self, name: str, command: Sequence[str]) -> str:
         """Submit a script."""
-        asked = [
+        command_line = [
             "sbatch",
             "--parsable",
             "--no-requeue",
@@ -35,21 +35,21 @@ class Slurm(BatchSystem):
             f"--time={math.ceil(self._walltime_s / 60)}",
         ]
         if self._memory_mib:
-            asked.append(f"--mem={self._memory_mib}M")
+            command_line.append(f"--mem={self._memory_mib}M")
         if self._partition:
-            asked.append(f"--partition={self._partition}")
-        said = run([*asked, *self._options], f"#!/bin/sh\nexec {shlex.join(command)}\n")
-        return said.strip().partition(";")[0]
+            command_line.append(f"--partition={self._partition}")
+        output = run([*command_line, *self._options], f"#!/bin/sh\nexec {shlex.join(command)}\n")
+        return output.strip().partition(";")[0]
 
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give the jobs of this user."""
-        asked = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
-        for line in run(asked).splitlines():
+        """Yield the jobs of this user."""
+        command_line = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
+        for line in run(command_line).splitlines():
             name, _, rest = line.strip().partition("|")
-            if not name.startswith(self._prefix):  # it may have bars of its own
+            if not name.startswith(self._prefix):  # the name may contain bars
                 continue
             number, state, left, why = rest.split("|", 3)
-            told = f"job {number} of Slurm: {state} ({why})"
-            if state == "PENDING" and why == "None":  # it was not looked at yet
-                told = ""
-            yield name, number, Started(STATES.get(state, "ended"), told, seconds_of(left))
+            reason = f"job {number} of Slurm: {state} ({why})"
+            if state == "PENDING" and why == "None":  # not yet considered by the scheduler
+                reason = ""
+            yield name, number, Started(STATES.get(state, "ended"), reason, seconds_of(left))
