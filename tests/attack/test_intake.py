@@ -250,7 +250,7 @@ def of_one_row(**columns: Any) -> dict[str, list[Any]]:
     ("body", "told"),
     [
         (json.dumps({"targets": of_one_row(id="i" * 20_000_000)}), "up to 10,000 characters"),
-        (json.dumps({"targets": [{"k" * 20_000_000: 1}]}), "names of columns of up to 200"),
+        (json.dumps({"targets": [{"k" * 20_000_000: 1}]}), "column names of at most 200"),
         ('{"targets": {"x": [' + ",".join(["9" * 4299] * 5000) + "]}}", "up to 1,024 bits"),
         (
             json.dumps({"targets": of_one_row(), "options": {"planes": list(range(3_000_000))}}),
@@ -331,8 +331,8 @@ PASTED = {
 
 TOLD = {
     **dict.fromkeys(("places", "pixels", "table"), "<dt>Targets</dt><dd>50,000<small>"),
-    "faults": "50,001 faults, the first",
-    "no lines": "the list has more than 201,000 lines",
+    "faults": "50,001 errors, the first",
+    "no lines": "the list: expected at most 201,000 lines, found more",
 }
 
 
@@ -531,7 +531,7 @@ def test_l5_urls_are_refused_with_the_right_reason(tmp_path: Path, url: str) -> 
 
     with Catalog.open(f"sqlite:///{tmp_path}/c.sqlite") as catalog:
         sources = Sources(catalog, ["h.example"])
-        with pytest.raises(AccessError, match=r"in small letters, and its path has no \. or \.\."):
+        with pytest.raises(AccessError, match=r"in lower case, and has no \. or \.\."):
             sources.allowed(url)
         sources.allowed("http://h.example/..a/a..b/%2e%2e%2e")
 

@@ -315,7 +315,7 @@ USAGE = 2
         ("cut --targets good.csv -o OUT --bands i,r,g", 6, "bands: expected format rgb"),
         ("cut --targets good.csv -o OUT --format rgb --bands i,r", 6, "expected three, red first"),
         ("cut cube.fits --box 1 1 5 5 -o OUT.png", 5, "a picture shows one plane"),
-        ("cut --targets good.csv -o OUT --hdu 1", USAGE, "the table says what to cut"),
+        ("cut --targets good.csv -o OUT --hdu 1", USAGE, "the table gives the regions"),
         ("cut --targets good.csv -o OUT --threads 0", USAGE, "--threads"),
         ("cut --targets columns.csv -o OUT", USAGE, "need the columns"),
         ("cut --targets text.fits -o OUT", USAGE, "text.fits: cannot be read as fits"),
@@ -323,7 +323,7 @@ USAGE = 2
         ("cut *.none --box 1 1 5 5", USAGE, "no file matches '*.none'"),
         ("cut a.fit --box 1 1 5 5 --fill x", USAGE, "must be a number, not 'x'"),
         ("cut --targets good.csv -o OUT --threads 0", USAGE, "must be at least 1, not '0'"),
-        ("info a.fit --hdu 0", USAGE, "goes with --header"),
+        ("info a.fit --hdu 0", USAGE, "needs --header"),
         ("sample OUT --frames 0", USAGE, "--frames"),
         ("nonsense", USAGE, "nonsense"),
         ("info none.fit", 3, "none.fit: not found"),
@@ -462,7 +462,7 @@ def test_full_output_pipe_to_full_device(words: list[str], folder: Path) -> None
             text=True,
             check=False,
         )
-    said = "swathe: cannot write what it prints: No space left on device\n"
+    said = "swathe: cannot write to standard output: No space left on device\n"
     assert (ran.stderr, ran.returncode) == (said, 6)
 
 
@@ -478,7 +478,7 @@ def test_version_and_help() -> None:
     text = " ".join(shown.stdout.split())
     for said in (
         "Exit codes: 0 done",
-        "7 catalogue cannot be used",
+        "7 catalogue not usable",
         "130 interrupted",
         "cut",
         "info",
@@ -526,12 +526,12 @@ def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     found = Table.read(out / "manifest.ecsv")
     assert set(found["status"]) == {"ok", "error"}
     done = sum(found["status"] == "ok")
-    told = f"{out}: {done} of 48 targets are done; --resume goes on with the others\n"
+    told = f"{out}: {done} of 48 targets are done; --resume continues with the others\n"
     assert (code, said) == (130, f"{told}swathe: interrupted\n")
     assert subprocess.run([*command, "--resume"], check=False, env=env).returncode == 0
     again = subprocess.run(
         [*command, "--resume"], check=True, env=env, capture_output=True, text=True
     )
-    assert f"{out}: 48 ok (48 were done already), in " in again.stdout
+    assert f"{out}: 48 ok (48 already done), in " in again.stdout
     assert "predicted" not in again.stdout
     assert set(Table.read(out / "manifest.ecsv")["status"]) == {"ok"}

@@ -163,8 +163,11 @@ def test_errors_are_one_line(words: str, code: int, kind: str, said: str, run: R
     ("words", "said"),
     [
         ("add here", "url"),
-        ("add here /data --option hush", "must be NAME=VALUE"),
-        ("add here /data --option region=a --option region=b", "region is given twice"),
+        ("add here /data --option hush", "expected NAME=VALUE"),
+        (
+            "add here /data --option region=a --option region=b",
+            "region: expected once, found twice",
+        ),
         ("nonsense", "nonsense"),
         ("", "Usage"),
     ],

@@ -319,8 +319,8 @@ def test_replicas_that_lack_what_others_have_serve_nothing(
     table = tmp_path / "targets.csv"
     table.write_text("file,x0,y0,width,height\n0.fit,5,6,70,80\n1.fit,5,6,70,80\n")
     told = run("predict", "--targets", str(table), "--store", "half", "--store", "whole").stderr
-    assert "half is not used: it lacks what another store has" in told
-    assert "will give nothing" not in told
+    assert "half is not used: it lacks files that another store has" in told
+    assert "will have no result" not in told
 
 
 def test_targets_of_the_sky_in_files_that_are_not_there_are_told(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     assert set(found) == told | {"faults"}
     shown = run("predict", "--targets", str(table), "--explain").stdout
     assert "0.fit.gz" in shown and "requests" in shown and "decompressed once" in shown
-    assert run("predict", "--history").stdout == "nothing was predicted yet\n"
+    assert run("predict", "--history").stdout == "no predictions yet\n"
     cut = run("cut", "--targets", str(table), "-o", str(tmp_path / "out"))
     assert "predicted" in cut.stdout
     history = json.loads(run("predict", "--history", "--json").stdout)
@@ -392,7 +392,7 @@ def test_times_that_are_noise_are_not_judged(catalog: Catalog) -> None:
     assert json.loads(run("predict", "--history", "--json").stdout)["median_error"] == 0.5
     shown = run("predict", "--history").stdout
     assert "Median error of 1: 50%" in shown
-    assert "Not judged: 1 that took less than 0.1 s." in shown
+    assert "Without an error figure: 1 that took less than 0.1 s." in shown
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -342,7 +342,7 @@ def test_command_buffer(
     assert told["kept"] is None
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options)
     said = capsys.readouterr().out
-    assert "chosen" in said and "not kept: the store was not probed" in said
+    assert "chosen" in said and "not stored: the store was not probed" in said
 
 
 @pytest.mark.parametrize("command", ["probe", "buffer"])

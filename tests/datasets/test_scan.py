@@ -112,7 +112,7 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
     assert found["file"] == "disk:run1/f0.fits"
     assert found["name"] is None and found["s_ra"] == pytest.approx(10.0, abs=0.01)
     assert "disk:run1/f0.fits" in run("find", "--sky", "10.0", "-1.0")
-    assert run("find", "--sky", "10.0", "50.0") == "no image is known to show that\n"
+    assert run("find", "--sky", "10.0", "50.0") == "no catalogued image matches\n"
     out = tmp_path / "t.ecsv"
     run("find", "--sky", "10", "-1", "--size-deg", "0.002", "-o", out)
     run("cut", "--targets", out, "-o", tmp_path / "cut", "-q")

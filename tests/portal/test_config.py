@@ -82,7 +82,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ({"results": {"folder": "results"}}, "results.folder: expected an absolute path"),
         (
             {"results": {"folder": "/data", "store": "lake:jobs"}},
-            "results.store: expected it or results.folder, not both, found 'lake:jobs'",
+            "results.store: expected either this or results.folder, not both, found 'lake:jobs'",
         ),
         ({"results": {"store": 5}}, "results.store: expected a text, found 5"),
         ({"results": {"store": ""}}, "results.store: expected NAME:prefix, found ''"),

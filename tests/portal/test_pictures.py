@@ -32,7 +32,7 @@ def png(path: Path, width: int, height: int) -> Result:
 
 @pytest.mark.parametrize("width", [8_200, 10_000, 20_000])
 def test_pictures_that_are_too_large_are_refused_as_images_are(tmp_path: Path, width: int) -> None:
-    with pytest.raises(RegionError, match=rf"a\.png: a picture is of .* {MOST_PIXELS} pixels"):
+    with pytest.raises(RegionError, match=rf"a\.png: expected an image of .* {MOST_PIXELS} pixels"):
         preview(png(tmp_path / "a.png", width, width), "asinh", None, None, 64)
 
 

@@ -131,7 +131,7 @@ def test_nothing_else_may_be_read(sources: Sources, file: str) -> None:
 
 
 def test_new_stores_are_seen(sources: Sources, catalog: Catalog, tmp_path: Path) -> None:
-    with pytest.raises(AccessError, match="there is no store 'later'"):
+    with pytest.raises(AccessError, match="found no store 'later'"):
         sources.allowed("later:a.fits")
     catalog.add_store("later", str(tmp_path))
     sources._asked_at -= 10  # as if time had passed

@@ -190,9 +190,9 @@ def test_what_cannot_be_is_a_result_that_says_why(visitor: Visitor) -> None:
     assert (image(cut) == visitor.pixels(PLAIN, CIRCLE="10 -1 0.001")).all()
     names = [f"cutout-0000{number}" for number in (1, 4, 5, 7)]
     unknown, senseless, foreign, no_sky = told_of(found, *names)
-    assert unknown.startswith("UsageError: ID: there is no image") and "absent" in unknown
+    assert unknown.startswith("UsageError: ID: no such image") and "absent" in unknown
     assert senseless.startswith("UsageError: CIRCLE: expected ra, dec and radius")
-    assert foreign.startswith("UsageError: ID: ") and "not of archive.example" in foreign
+    assert foreign.startswith("UsageError: ID: ") and "the authority archive.example" in foreign
     assert no_sky.startswith("UsageError: ") and "no celestial axes" in no_sky
     manifest = Table.read(httpx.get(found["manifest"][0]).text, format="ascii.ecsv")
     assert list(manifest["status"]).count("error") == 7
@@ -206,7 +206,7 @@ def test_images_of_a_table_that_are_none(visitor: Visitor) -> None:
     good = f'"{PLAIN}",0,0,2,2\n'
     found = results(ended(create(visitor, TARGETS=rows + bad + good, PHASE="RUN")))
     (told,) = told_of(found, "cutout-00001")
-    assert told.startswith("UsageError: ID: there is no image")
+    assert told.startswith("UsageError: ID: no such image")
     assert image(httpx.get(found["cutout-00002"][0]).content).shape == (2, 2)
     refused = visitor.client.post("async", data={"TARGETS": rows + bad})
     assert refused.status_code == 404 and refused.text.startswith("UsageError: ID: ")
@@ -332,18 +332,18 @@ def test_documents_are_valid(visitor: Visitor, path: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "ID is missing"),
+        ({}, "ID: expected images"),
         ({"ID": "nothing"}, "ID: expected ivo://"),
         ({"ID": PLAIN, "CIRCLE": "x"}, "CIRCLE: expected"),
         ({"ID": PLAIN, "PHASE": "ABORT"}, "PHASE: expected RUN"),
         ({"ID": PLAIN, "RESPONSEFORMAT": "x"}, "RESPONSEFORMAT: expected"),
-        ({"ID": [PLAIN] * 40, "SUB": ["[1:2,1:2]"] * 40}, "1600 combinations"),
+        ({"ID": [PLAIN] * 40, "SUB": ["[1:2,1:2]"] * 40}, "combinations of values, found 1600"),
         ({"TARGETS": "a,b\n1,2\n"}, "targets need"),
-        ({"TARGETS": "file,x0,y0,width,height\n/etc/passwd,0,0,1,1\n"}, "stores"),
+        ({"TARGETS": "file,x0,y0,width,height\n/etc/passwd,0,0,1,1\n"}, "registered store"),
         ({"TARGETS": "<x/>"}, "cannot be read as votable"),
-        ({"TARGETS": ["a", "b"]}, "TARGETS may be given once"),
+        ({"TARGETS": ["a", "b"]}, "TARGETS: expected one value"),
         ({"UPLOAD": "targets,http://127.0.0.1/x"}, "UPLOAD: expected targets,param:NAME"),
-        ({"UPLOAD": "targets,param:x"}, "nothing was sent as 'x'"),
+        ({"UPLOAD": "targets,param:x"}, "UPLOAD: expected a part 'x'"),
     ],
 )
 def test_bad_values_are_told(visitor: Visitor, given: dict[str, Any], words: str) -> None:

@@ -544,4 +544,4 @@ def test_the_commands(
         file.write("no event\n")
     made = ("trace", "export", run, "--chrome", tmp_path / "trace.json", "--overwrite")
     assert command.json(*made)["damaged"] == 1
-    assert "1 damaged lines left out" in command.told(*made)[1]
+    assert "1 damaged lines skipped" in command.told(*made)[1]

@@ -255,8 +255,14 @@ def seen(url: str, is_so: Any) -> Any:
         (("--workers", "1", "--for", "soon"), "--for: expected a length as 45s, 90m, 2h or 1d"),
         (("--workers", "1", "--for", "0h"), "--for: expected a length"),
         (("--workers", "1", "--for", "1h", "--at", "noon"), "--at: expected a time as"),
-        (("--workers", "1", "--for", "1h", "--at", "2001-01-01"), "what is not over yet"),
-        (("--workers", "1", "--for", "999999d", "--at", "9999-01-01"), "that is too long"),
+        (
+            ("--workers", "1", "--for", "1h", "--at", "2001-01-01"),
+            "reservation that ends in the future",
+        ),
+        (
+            ("--workers", "1", "--for", "999999d", "--at", "9999-01-01"),
+            "expected an end before the year 10000",
+        ),
     ],
 )
 def test_reservations_that_make_no_sense(
@@ -280,10 +286,10 @@ def test_reservations_of_a_pool_that_does_not_grow(tmp_path: Path) -> None:
     asked = ("reserve", "--workers", "1", "--for", "1h", "--config", tmp_path / "swathe.toml")
     ran = run(command(*asked))
     assert ran.returncode == 2
-    assert "workers.grow: is not set" in ran.stderr
+    assert "workers.grow: expected a setting, found none" in ran.stderr
     ran = run(command("reserve", "--workers", "1", "--for", "1h"))
     assert ran.returncode == 2
-    assert "by --config FILE" in " ".join(ran.stderr.split())
+    assert "portal: --config FILE" in " ".join(ran.stderr.split())
 
 
 URL = 'url = "dask://127.0.0.1:1"\n'

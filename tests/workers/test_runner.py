@@ -429,7 +429,7 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
             assert answer.status_code == 200
             assert "<vosi:available>false</vosi:available>" in answer.text
             assert (
-                f"<vosi:note>jobs are not worked on: {told}survey:1.fits</vosi:note>" in answer.text
+                f"<vosi:note>jobs are not running: {told}survey:1.fits</vosi:note>" in answer.text
             )
             assert told in (await client.get("/api/pool")).json()["trouble"]
             assert told in (await client.get("/pool")).text

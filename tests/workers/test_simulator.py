@@ -446,24 +446,24 @@ def test_command_takes_a_measured_store() -> None:
         "remote": True,
         "served_bytes_per_s": None,
     }
-    assert "unmeasured: it was not probed from here" in cli("--store", "unmeasured", code=2)
+    assert "unmeasured: not probed from this host" in cli("--store", "unmeasured", code=2)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--workers", "0"), "must be 1 to 100000, not 0"),
-        (("--workers", "9..3"), "must ascend"),
+        (("--workers", "0"), "expected 1 to 100000, found 0"),
+        (("--workers", "9..3"), "expected an ascending range"),
         (("--cores", "0"), "--cores"),
         (("--latency-ms", "nan"), "--latency-ms"),
-        (("--total-mb-s", "inf"), "must be finite, not inf"),
-        (("--workers", "1,x"), "must be N, N,M or N..M"),
-        (("--tier", "tape"), "must be local, lan or wan, not 'tape'"),
-        (("--store", "nowhere"), "there is no store 'nowhere'"),
-        (("--store", "a", "--tier", "lan"), "give --store or --tier"),
-        (("--workload", "dance"), "must be job, random, hot or a file"),
+        (("--total-mb-s", "inf"), "expected a finite number, found inf"),
+        (("--workers", "1,x"), "expected N, N,M or N..M"),
+        (("--tier", "tape"), "expected local, lan or wan, found 'tape'"),
+        (("--store", "nowhere"), "nowhere: no such store"),
+        (("--store", "a", "--tier", "lan"), "expected --store or --tier, found both"),
+        (("--workload", "dance"), "expected job, random, hot or a file"),
         (("--workload", "none.csv"), "none.csv: "),
-        (("--batches", "9000000", "--rounds", "2"), "more than 10,000,000"),
+        (("--batches", "9000000", "--rounds", "2"), "expected at most 10,000,000"),
         (("--walltime-h", "0.001", "--cut-ms", "1000", "--workers", "3"), "3 workers: after"),
     ],
 )

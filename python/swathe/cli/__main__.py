@@ -1,4 +1,4 @@
-"""`python -m swathe.cli`: the command `swathe`."""
+"""Run the command `swathe` as `python -m swathe.cli`."""
 
 from swathe.cli.app import main
 

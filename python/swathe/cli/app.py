@@ -1,4 +1,4 @@
-"""The command `swathe`. Its exit codes are EXIT_CODES."""
+"""The command `swathe`. EXIT_CODES lists its exit codes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from swathe.trace.record import for_children
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
-    "4 damaged file, 5 region outside or senseless, 6 output cannot be written, "
-    "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
+    "4 damaged file, 5 region outside the image or invalid, 6 output cannot be written, "
+    "7 catalogue not usable, 70 internal error, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
 INTERNAL = 70
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -75,28 +75,28 @@ def main() -> None:
         try:
             app()
         finally:
-            # What cannot be written is told by us, not when Python ends. There is none where it
-            # was closed before.
+            # An error in writing is reported here, not when Python ends. Standard output is None if
+            # it was closed before.
             if sys.stdout is not None:
                 sys.stdout.flush()
     except errors.SwatheError as error:
         _fail(error, next(code for kind, code in _CODES if isinstance(error, kind)))
     except KeyboardInterrupt as error:
         _fail(error, 130, "interrupted")
-    except SystemExit as ended:
-        # How Typer tells of Ctrl-C, without a word.
-        if ended.code == 130:
-            _fail(ended, 130, "interrupted")
+    except SystemExit as exit_:
+        # Typer reports Ctrl-C so, without a message.
+        if exit_.code == 130:
+            _fail(exit_, 130, "interrupted")
         raise
     except BrokenPipeError:
-        # Whoever read our output has had enough, as `| head` has.
+        # The reader of our output has closed it, as `| head` does.
         _drop_output()
         sys.exit(141)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
             _drop_output()
-            _fail(error, 6, f"cannot write what it prints: {error.strerror}")
-        # A fault of ours. Python's own exit code would say that some targets failed.
+            _fail(error, 6, f"cannot write to standard output: {error.strerror}")
+        # A bug in Swathe. Python's own exit code, 1, would mean that some targets failed.
         if not os.environ.get("SWATHE_DEBUG"):
             traceback.print_exc()
         _fail(error, INTERNAL, f"internal error: {type(error).__name__}: {error}")
@@ -105,19 +105,19 @@ def main() -> None:
 
 
 def _drop_output() -> None:
-    """Let nothing more be written to standard output, which failed."""
+    """Discard further standard output, as writing to it failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_trace() -> None:
-    """Say where events of this command are lost."""
+    """Stop recording, and warn if events were dropped."""
     counts = trace.stop()
     if counts.dropped:
-        every = counts.written + counts.dropped
+        total = counts.written + counts.dropped
         try:
-            typer.echo(f"swathe: {counts.dropped:,} of {every:,} events were dropped", err=True)
+            typer.echo(f"swathe: {counts.dropped:,} of {total:,} events were dropped", err=True)
         except OSError:
-            # Nobody can be told, and the work was done all the same.
+            # Standard error is closed. The work is done, so ignore this.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
@@ -131,8 +131,8 @@ def _fail(error: BaseException, code: int, message: str | None = None) -> None:
     sys.exit(code)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         from swathe._swathe import __version__
 
         typer.echo(f"swathe {__version__}")
@@ -141,7 +141,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[  # noqa: ARG001 - its callback does all
+    version: Annotated[  # noqa: ARG001 - its callback does the work
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     trace_to: Annotated[
@@ -150,14 +150,14 @@ def _options(
             "--trace",
             metavar="PLACE",
             envvar=trace.VARIABLE,
-            help="Record events: into FILE, FILE?rotate_mb=100&keep=5, memory:FILE?mb=64, stderr, "
-            "syslog, or to the collector at tcp://HOST:PORT.",
+            help="Destination of recorded events: FILE, FILE?rotate_mb=100&keep=5, "
+            "memory:FILE?mb=64, stderr, syslog, or a collector at tcp://HOST:PORT.",
         ),
     ] = None,
 ) -> None:
     if trace_to:
         trace.start(trace_to)
-        # What this command starts records too.
+        # Processes that this command starts record too.
         os.environ[trace.VARIABLE] = for_children(trace_to)
 
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options shared by several commands, and parsers of their values."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def one_image(image: str | None) -> str | None:
-    """Return the name of an image, unless it is a pattern that the shell left as it was.
+    """Return the name of an image, unless it is a pattern that the shell did not expand.
 
     Raises:
-        typer.BadParameter: where it is one, and no file has this very name.
+        typer.BadParameter: If the name is a pattern, and no file has exactly this name.
     """
     pattern = image is not None and "://" not in image and bool(set("*?") & set(image))
     if pattern and not Path(str(image)).exists():
@@ -33,13 +33,13 @@ def one_image(image: str | None) -> str | None:
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[
     bool,
-    # Read before the options that name files.
-    typer.Option("--overwrite", is_eager=True, help="Replace files of the same name."),
+    # Parsed before the options that name files.
+    typer.Option("--overwrite", is_eager=True, help="Replace existing files."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")]
 
 
-# Of positions, sizes and lists of targets.
+# Options on positions, sizes and lists of targets.
 Frame = Annotated[
     str | None,
     typer.Option(
@@ -51,16 +51,20 @@ RaColumn = Annotated[
     typer.Option(
         "--ra",
         metavar="COLUMN",
-        help="Column of right ascension, with --targets; else by its name or UCD.",
+        help="Column of right ascension, with --targets; else found by name or UCD.",
     ),
 ]
 DecColumn = Annotated[
     str | None,
-    typer.Option("--dec", metavar="COLUMN", help="Column of declination, with --targets."),
+    typer.Option(
+        "--dec",
+        metavar="COLUMN",
+        help="Column of declination, with --targets; else found by name or UCD.",
+    ),
 ]
 FileOfAll = Annotated[
     str | None,
-    typer.Option("--file", metavar="FILE", help="File of targets that name none, with --targets."),
+    typer.Option("--file", metavar="FILE", help="File for targets that have none, with --targets."),
 ]
 SIZE_FORMS = '30", 0.5arcmin, 0.01deg, 100pix, or height and width as 30"x20"'
 WORDS = {"--box": 4, "--center": 2}
@@ -68,44 +72,44 @@ PLACES = {"--sky": 2, "--at": 2, "--shape": 2}
 
 
 class ValuesCommand(TyperCommand):
-    """A command some of whose options take one text or several words: `--sky 10.68 41.27`."""
+    """A command with options that take one text or several words: `--sky 10.68 41.27`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Join the words of such options."""
+        """Parse arguments after joining the words of such options."""
         return super().parse_args(ctx, joined(args))
 
 
 def joined(arguments: list[str]) -> list[str]:
-    """Give arguments with the words of one value put together."""
-    made: list[str] = []
+    """Return arguments with the words of one value joined."""
+    words: list[str] = []
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
-        made.append(word)
+        words.append(word)
         if word == "--":
-            return made + rest
+            return words + rest
         count = WORDS.get(word) or PLACES.get(word)
         if count is None or not rest:
             continue
         values = [rest.pop(0)]
         while rest and len(values) < count and _goes_on(word, values, rest[0]):
             values.append(rest.pop(0))
-        made.append(" ".join(values))
-    return made
+        words.append(" ".join(values))
+    return words
 
 
 def _goes_on(option: str, values: list[str], word: str) -> bool:
-    """Tell whether a word belongs to the value that began before it."""
+    """Return whether a word continues the value before it."""
     if " " in values[0] or "," in values[0]:
         return False
     return option in WORDS or (is_angle(values[0]) and is_angle(word))
 
 
 def numbers_of(option: str, names: str, text: str | None) -> list[float] | None:
-    """Read the numbers of an option, as many as there are names.
+    """Parse the numbers of an option, as many as there are names.
 
     Raises:
-        typer.BadParameter: where they are others.
+        typer.BadParameter: If the text is anything else.
     """
     if text is None:
         return None
@@ -119,10 +123,10 @@ def numbers_of(option: str, names: str, text: str | None) -> list[float] | None:
 
 
 def whole_numbers_of(option: str, names: str, text: str | None) -> list[int] | None:
-    """Read the whole numbers of an option, as `numbers_of`.
+    """Parse the whole numbers of an option, as many as there are names.
 
     Raises:
-        typer.BadParameter: where they are others.
+        typer.BadParameter: If the text is anything else.
     """
     numbers = numbers_of(option, names, text)
     if numbers is None:
@@ -135,10 +139,10 @@ def whole_numbers_of(option: str, names: str, text: str | None) -> list[int] | N
 
 
 def shape_of(text: str | None) -> tuple[int, int] | None:
-    """Read HEIGHT WIDTH, or one number for a square.
+    """Parse HEIGHT WIDTH, or one number for a square, in pixels.
 
     Raises:
-        typer.BadParameter: where it is neither.
+        typer.BadParameter: If the text is neither.
     """
     if text is None:
         return None
@@ -149,10 +153,10 @@ def shape_of(text: str | None) -> tuple[int, int] | None:
 
 
 def place_of(option: str, text: str | None, frame: str | None) -> SkyCoord | None:
-    """Read a position, or the name of an object.
+    """Parse a position, or the name of an object.
 
     Raises:
-        typer.BadParameter: where it is neither.
+        typer.BadParameter: If the text is neither.
     """
     from swathe.files.targets.positions import position
 
@@ -167,15 +171,15 @@ def place_of(option: str, text: str | None, frame: str | None) -> SkyCoord | Non
 def size_of(
     text: str | None, size_deg: str | None, option: str = "--size", bare_deg: float | None = None
 ) -> Size | None:
-    """Read a size with its unit, or one in degrees.
+    """Parse a size with its unit, or one in degrees.
 
     Raises:
-        typer.BadParameter: where it is none, or both are given.
+        typer.BadParameter: If the text is not a size, or both options are set.
     """
     from swathe.core.angles import parse_size
 
     if text is not None and size_deg is not None:
-        raise typer.BadParameter("give one of --size and --size-deg")
+        raise typer.BadParameter("expected one of --size and --size-deg, found both")
     if size_deg is not None:
         text, option, bare_deg = size_deg, "--size-deg", 1.0
     if text is None:
@@ -187,10 +191,10 @@ def size_of(
 
 
 def planes_of(text: str | None) -> tuple[int, int] | None:
-    """Read FIRST:LAST or one plane; whether there are such is told by whoever takes them.
+    """Parse FIRST:LAST or one plane. The cut itself checks that the planes exist.
 
     Raises:
-        typer.BadParameter: where it is something else.
+        typer.BadParameter: If the text is neither.
     """
     if text is None:
         return None
@@ -199,13 +203,13 @@ def planes_of(text: str | None) -> tuple[int, int] | None:
         return int(first), int(first) + 1
     if not (colon and first.strip().isdecimal() and last.strip().isdecimal()):
         raise typer.BadParameter(
-            f"must be FIRST:LAST or one plane, not {text[:40]!r}", param_hint="--planes"
+            f"expected FIRST:LAST or one plane, found {text[:40]!r}", param_hint="--planes"
         )
     return int(first), int(last)
 
 
 def _plot_path(context: typer.Context, path: Path | None) -> Path | None:
-    """Refuse what no plot can be written to before anything is measured."""
+    """Check the path of a plot before anything is measured."""
     if path is None:
         return None
     from swathe.costs.plots import plot_path
@@ -213,25 +217,34 @@ def _plot_path(context: typer.Context, path: Path | None) -> Path | None:
     return plot_path(path, overwrite=context.params.get("overwrite", False))
 
 
-# Of what measures.
+# Options on measurements.
 Measured = Annotated[
-    str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
+    str,
+    typer.Argument(
+        metavar="STORE", help="Store or object to measure: name of a store, NAME:path, URL or path."
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the order of reads; else random.")]
 Plot = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", callback=_plot_path, help="Draw it: *.png, *.svg or *.html."),
+    typer.Option(
+        metavar="FILE", callback=_plot_path, help="File for a plot: *.png, *.svg or *.html."
+    ),
 ]
 
-# Of whoever takes part in a pool.
+# Options on the security of a pool.
 Certificates = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Certificates of `swathe pool init`; needed beyond loopback, else made by themselves.",
+        help="Folder of certificates made by `swathe pool init`; needed beyond loopback, else "
+        "created "
+        "automatically.",
     ),
 ]
 Insecure = Annotated[
     bool,
-    typer.Option("--insecure", help="No certificates: whoever reaches the pool can run code."),
+    typer.Option(
+        "--insecure", help="Use no certificates: anyone who can reach the pool can run code on it."
+    ),
 ]

@@ -1,4 +1,4 @@
-"""How commands print what they found."""
+"""Printing of results: JSON, tables and numbers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 
 import typer
 
-TOLD_AFTER_S = 1.0
+REPORT_AFTER_S = 1.0
 
 
 def print_json(value: object) -> None:
-    """Print a result as one line of JSON, which whoever waits for it has at once."""
+    """Print a result as one line of JSON, and flush it, so that a waiting reader has it at once."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
 
 
 def rate_text(bytes_per_s: float) -> str:
-    """Give a rate in MB/s, without a unit."""
+    """Return a rate in MB/s, without a unit."""
     rate = bytes_per_s / 1e6
     return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
 
@@ -29,7 +29,7 @@ def rate_text(bytes_per_s: float) -> str:
 def cost_rows(
     costs: Mapping[str, Any], spread: Mapping[str, float]
 ) -> Iterable[tuple[str, str, str]]:
-    """Give what a storage costs as people read it: name, value with its unit, spread."""
+    """Yield the costs of a store as texts: name, value with its unit, spread."""
     from swathe.costs.cost_model import UNLIMITED
 
     for name, value in costs.items():
@@ -54,7 +54,7 @@ def cost_rows(
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table: folded to fit a terminal, each row on one line elsewhere."""
+    """Print a table. Rows are folded to fit a terminal; elsewhere each row is one line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -68,13 +68,13 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 @contextmanager
-def telling_of_a_wait(what: str) -> Iterator[None]:
-    """Say on standard error what is waited for, once that takes longer than `TOLD_AFTER_S`."""
+def report_wait(what: str) -> Iterator[None]:
+    """Print to standard error what the command waits for, after `REPORT_AFTER_S` seconds."""
 
-    def tell() -> None:
+    def report() -> None:
         typer.echo(f"waiting for {what}: another process may have locked it", err=True)
 
-    timer = Timer(TOLD_AFTER_S, tell)
+    timer = Timer(REPORT_AFTER_S, report)
     timer.daemon = True
     timer.start()
     try:

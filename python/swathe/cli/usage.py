@@ -1,4 +1,4 @@
-"""How the command line shows its commands, and what it says of options that it refuses."""
+"""Layout of `--help`, and error messages for invalid options."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ UNITS = {
     "deg": "DEGREES",
     "percent": "PERCENT",
 }
-"""What values of options are called whose names end so."""
+"""Placeholder for the value of an option, by the ending of the option's name."""
 TYPES: dict[Any, str] = {int: "N", float: "X", Path: "FILE", list[int]: "N", list[float]: "X"}
 
 
 class Argument(TyperArgument):
-    """An argument that is shown by its name alone."""
+    """An argument that `--help` shows by its name alone."""
 
-    def display_type_rich(self, ctx: Context) -> str | None:  # noqa: ARG002 - as it is called
-        """Return no type: the name says it."""
+    def display_type_rich(self, ctx: Context) -> str | None:  # noqa: ARG002 - the signature is Typer's
+        """Return None, so that `--help` shows only the name."""
         return None
 
 
 class Group(TyperGroup):
-    """Commands in groups, with whole summaries, names for values, and faults in plain words."""
+    """Commands in groups, with full summaries, value placeholders and plain error messages."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """Return a command whose options have names for their values."""
+        """Return a command whose options have placeholders for their values."""
         command = super().get_command(ctx, cmd_name)
         for each in () if command is None else command.params:
             if isinstance(each, TyperArgument):
@@ -53,7 +53,7 @@ class Group(TyperGroup):
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the commands, group by group in the order of the groups' first commands."""
+        """Write the commands by group, in the order of the first command of each group."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
@@ -67,11 +67,11 @@ class Group(TyperGroup):
         width = max((len(name) for rows in groups.values() for name, _ in rows), default=0)
         for panel, rows in groups.items():
             with formatter.section(panel):
-                # All groups in line.
+                # Align the columns of all groups.
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
 
     def invoke(self, ctx: Context) -> Any:
-        """Run a command; what is wrong with an option is said in our words."""
+        """Run a command. Replace error messages on options by plain ones."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -87,7 +87,7 @@ class Group(TyperGroup):
 
 
 def _metavar(option: TyperOption) -> str:
-    """Return what the value of an option is called."""
+    """Return the placeholder for the value of an option."""
     described = option.type_descriptor
     if described.is_choice:
         return "|".join(map(str, described.choices or ()))

@@ -1,1 +1,1 @@
-"""Jobs on a portal elsewhere."""
+"""Client of a remote portal."""

@@ -1,4 +1,4 @@
-"""Jobs on a portal elsewhere: `swathe.connect`."""
+"""Jobs on a remote portal: `swathe.connect`."""
 
 from __future__ import annotations
 
@@ -46,34 +46,35 @@ TOKEN_VARIABLE = "SWATHE_TOKEN"
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 CONNECT_S, ANSWER_S = 10.0, 120.0
 TRIES = 6
-"""A portal that is started anew is there again before the last."""
+"""Number of tries per request. A portal that restarts is up again before the last one."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-"""Between tries, twice as long each time; where the portal says how long, at most so long."""
+"""Pause between tries. It doubles each time; a longer `Retry-After` is cut to the maximum."""
 PASSING = (429, 502, 503, 504)
-"""Statuses that may be another one next time."""
+"""HTTP statuses that are retried."""
 WAIT_S = 20.0
+"""Longest time that one request waits for a change of a job."""
 SHOWN_S = 5.0
-"""So long a portal is waited for when a notebook shows a job."""
+"""Timeout of the request that a notebook makes to show a job."""
 SHOW_S = 0.5
-"""How often progress is asked for, if somebody looks."""
+"""Interval between requests for progress, if a progress bar is shown."""
 AT_ONCE = 4
-"""Files fetched side by side."""
+"""Number of files fetched in parallel."""
 BLOCK = 1 << 20
 NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
 ARCHIVES: dict[str, OutputKind] = {".zip": "zip", ".tar": "tar", ".fits": "fits"}
 
 
 def connect(url: str, token: str | None = None) -> RemotePortal:
-    """Reach a portal.
+    """Connect to a portal.
 
     Args:
-        url: where it is, as `https://archive.example`.
-        token: what it knows you by; else `$SWATHE_TOKEN`, if that is set.
+        url: URL of the portal, as `https://archive.example`.
+        token: Token of the user; else `$SWATHE_TOKEN`, if that is set.
 
     Raises:
-        SettingsError: where the URL makes no sense.
-        TokenError: where the portal wants another token.
-        SourceError: where it does not answer.
+        SettingsError: If the URL is invalid.
+        TokenError: If the portal does not accept the token.
+        SourceError: If the portal does not answer.
     """
     portal = RemotePortal(url, token or os.environ.get(TOKEN_VARIABLE) or None)
     portal.about()
@@ -81,22 +82,25 @@ def connect(url: str, token: str | None = None) -> RemotePortal:
 
 
 class RemotePortal:
-    """A portal, as `connect` gives it. May be shared by threads."""
+    """A connection to a portal, as `connect` returns it. May be shared by threads."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        """Take where it is. Users call `swathe.connect`."""
+        """Set up the connection. Users call `swathe.connect`."""
         import httpx
 
         from swathe._swathe import __version__
 
-        self.url = _checked(url)
+        self.url = _validated(url)
         headers = {"User-Agent": f"swathe/{__version__}"}
         if token:
             if not re.fullmatch(r"[\x21-\x7e]+", token):
-                raise SettingsError("the token has characters that no token has")
+                raise SettingsError(
+                    "the token contains invalid characters (expected printable "
+                    "ASCII without spaces)"
+                )
             headers["Authorization"] = f"Bearer {token}"
         timeout = httpx.Timeout(ANSWER_S, connect=CONNECT_S)
-        # Elsewhere the token has no business: redirects are not followed.
+        # The token must not go to another server, so redirects are not followed.
         self._http = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
 
     def __repr__(self) -> str:
@@ -109,15 +113,15 @@ class RemotePortal:
         self.close()
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close the connections."""
         self._http.close()
 
     def about(self) -> dict[str, Any]:
-        """Tell what the portal is and allows, and who you are there."""
+        """Return the version and limits of the portal, and the user that the token names."""
         return self._get("about")
 
     def estimate(self, targets: Any, **options: Any) -> dict[str, Any]:
-        """Tell what a job would be and cost; takes what `submit` does."""
+        """Return the size and predicted cost of a job. The arguments are those of `submit`."""
         return self._send("estimate", targets, options, {})
 
     def submit(
@@ -126,37 +130,37 @@ class RemotePortal:
         """Submit a job.
 
         Args:
-            targets: a table, a mapping of columns, or the path of a table, as for `cut_many`; its
-                files are `STORE:path` of the portal's stores. Without a column `file`, places in
-                the sky are cut from every image that shows them.
-            name: what you call it.
-            start: whether it may begin.
-            options: those of `swathe.jobs.Options`.
+            targets: A table, a mapping of columns, or the path of a table, as for `cut_many`. Its
+                files are `STORE:path` of the portal's stores. Without a column `file`, each sky
+                position is cut from every image that shows it.
+            name: Name of the job.
+            start: Whether to start the job at once.
+            options: Fields of `swathe.jobs.Options`.
 
         Raises:
-            TargetsError, JobError: where these make no sense.
-            LimitError: where they are more than is allowed.
+            TargetsError, JobError: If the targets or the options are invalid.
+            LimitError: If the job exceeds a limit of the portal.
         """
-        given = {"name": name, "start": start}
-        return RemoteJob(self, self._send("jobs", targets, options, given)["id"])
+        fields = {"name": name, "start": start}
+        return RemoteJob(self, self._send("jobs", targets, options, fields)["id"])
 
     def job(self, job_id: str) -> RemoteJob:
-        """Give a job by its id.
+        """Return a job by its id.
 
         Raises:
-            NoSuchJobError: where there is none.
+            NoSuchJobError: If there is no such job of this user.
         """
         job = RemoteJob(self, job_id)
         job.status()
         return job
 
     def jobs(self, last: int = 100) -> list[dict[str, Any]]:
-        """Give your last jobs, the newest first."""
-        found: list[dict[str, Any]] = self._get("jobs", last=last)["jobs"]
-        return found
+        """Return the user's last jobs, newest first."""
+        jobs: list[dict[str, Any]] = self._get("jobs", last=last)["jobs"]
+        return jobs
 
     def pool(self) -> dict[str, Any]:
-        """Tell who does the work of jobs, and what they hold."""
+        """Return the state of the worker pool, with the cached objects of its workers."""
         return self._get("pool")
 
     def _get(self, path: str, **parameters: Any) -> dict[str, Any]:
@@ -167,7 +171,7 @@ class RemotePortal:
         return _json(self._once("POST", path, **content))
 
     def _once(self, method: str, path: str, **content: Any) -> httpx.Response:
-        """Ask once: who asks twice may get two."""
+        """Send a request once, without a retry, which could repeat its effect."""
         import httpx
 
         try:
@@ -178,23 +182,23 @@ class RemotePortal:
         return answer
 
     def _send(
-        self, path: str, targets: Any, options: Mapping[str, Any], given: Mapping[str, Any]
+        self, path: str, targets: Any, options: Mapping[str, Any], fields_given: Mapping[str, Any]
     ) -> dict[str, Any]:
         if not isinstance(targets, str | os.PathLike):
             return self._post(
-                path, json={"targets": _json_targets(targets), "options": options, **given}
+                path, json={"targets": _json_targets(targets), "options": options, **fields_given}
             )
         import json
 
         table = Path(targets)
-        fields = {"options": json.dumps(options)}
-        fields |= {
+        form = {"options": json.dumps(options)}
+        form |= {
             name: str(value).lower() if isinstance(value, bool) else value
-            for name, value in given.items()
+            for name, value in fields_given.items()
         }
         try:
             with table.open("rb") as file:
-                return self._post(path, data=fields, files={"targets": (table.name, file)})
+                return self._post(path, data=form, files={"targets": (table.name, file)})
         except FileNotFoundError as error:
             raise errors.NotFoundError(f"{table}: no such table of targets") from error
 
@@ -202,7 +206,7 @@ class RemotePortal:
     def _reading(
         self, path: str, parameters: Mapping[str, Any] | None = None, first_byte: int = 0
     ) -> Iterator[httpx.Response]:
-        """Read an answer, whose body is not fetched yet."""
+        """Yield a response whose body is not read yet."""
         import httpx
 
         answer = self._answer(path, parameters or {}, first_byte)
@@ -215,7 +219,7 @@ class RemotePortal:
             answer.close()
 
     def _answer(self, path: str, parameters: Mapping[str, Any], first_byte: int) -> httpx.Response:
-        """Ask, and ask again where that may help."""
+        """Send a GET request, with retries after passing errors."""
         import httpx
 
         headers = {"Range": f"bytes={first_byte}-"} if first_byte else {}
@@ -233,8 +237,8 @@ class RemotePortal:
                 if answer.status_code not in PASSING or number == TRIES:
                     return answer
                 answer.close()
-                told = answer.headers.get("retry-after", "")
-                pause_s = float(told[:6]) if told.isdecimal() else pause_s
+                retry_after = answer.headers.get("retry-after", "")
+                pause_s = float(retry_after[:6]) if retry_after.isdecimal() else pause_s
             time.sleep(min(pause_s, LONGEST_PAUSE_S))
         raise AssertionError("the last try returns or raises")
 
@@ -246,7 +250,7 @@ class RemoteJob:
     """A job on a portal."""
 
     def __init__(self, portal: RemotePortal, job_id: str) -> None:
-        """Take which. Users call `submit` or `job` of a portal."""
+        """Set the portal and the id. Users call `submit` or `job` of a portal."""
         self.portal, self.id = portal, job_id
         self._path = f"jobs/{quote(job_id, safe='')}"
 
@@ -254,7 +258,7 @@ class RemoteJob:
         return f"<RemoteJob {self.id} on {self.portal.url}>"
 
     def _repr_html_(self) -> str:
-        """Return what its portal tells of it within a few seconds."""
+        """Return the status of the job as HTML, or the error if the portal is slow."""
         from swathe.files.notebook import page
 
         facts: dict[str, Any] = {"job": self.id, "portal": self.portal.url}
@@ -272,15 +276,15 @@ class RemoteJob:
         return page("Job", facts)
 
     def status(self) -> dict[str, Any]:
-        """Tell how it is: phase, counts, cost predicted and actual; see `swathe.jobs.Job`."""
+        """Return the status: phase, counts, predicted and actual cost; see `swathe.jobs.Job`."""
         return self.portal._get(self._path)
 
     def wait(self, timeout_s: float | None = None, *, progress: bool = False) -> dict[str, Any]:
-        """Give its status when it has ended, or after a time.
+        """Return the status when the job has ended, or after a timeout.
 
         Args:
-            timeout_s: how long to wait; by default as long as it takes.
-            progress: show a bar, if standard error is a terminal.
+            timeout_s: Maximum time to wait; by default unlimited.
+            progress: Whether to show a progress bar, if standard error is a terminal.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         status = self.status()
@@ -295,18 +299,18 @@ class RemoteJob:
                 status = self.portal._get(self._path, wait=wait_s, phase=status["phase"])
 
     def rows(self, status: str | None = None) -> Iterator[dict[str, Any]]:
-        """Give its rows in your order: those of one status, or all."""
+        """Yield the rows in the order of the targets: those of one status, or all."""
         start: int | None = 0
         while start is not None:
-            asked: dict[str, Any] = {"start": start, "limit": 10_000}
-            found = self.portal._get(f"{self._path}/rows", **asked, **_given(status=status))
-            yield from found["rows"]
-            start = found["next"]
+            query: dict[str, Any] = {"start": start, "limit": 10_000}
+            page = self.portal._get(f"{self._path}/rows", **query, **_not_none(status=status))
+            yield from page["rows"]
+            start = page["next"]
 
     def manifest(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> Table:
-        """Return what became of every row as a table; write it, too, if a path is given."""
+        """Return the outcome of every row as a table. Write it if a path is given."""
         with self.portal._reading(f"{self._path}/manifest") as answer:
             content = answer.read()
         if path is not None:
@@ -316,44 +320,44 @@ class RemoteJob:
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
 
     def start(self) -> dict[str, Any]:
-        """Let it begin, if it was submitted not to."""
+        """Start the job, if it was submitted with `start=False`."""
         return self.portal._post(f"{self._path}/start")
 
     def cancel(self) -> dict[str, Any]:
-        """Stop it; what is done stays."""
+        """Stop the job. Finished results are kept."""
         return self.portal._post(f"{self._path}/cancel")
 
     def resume(self) -> dict[str, Any]:
-        """Have failed rows, and those not done, worked on again."""
+        """Retry failed and unfinished rows."""
         return self.portal._post(f"{self._path}/resume")
 
     def delete(self) -> None:
-        """Stop it and remove all of it, with its results."""
+        """Stop the job, and delete it with its results."""
         self.portal._once("DELETE", self._path)
 
     def fetch(
         self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = False
     ) -> Table:
-        """Fetch its results when it has ended.
+        """Wait until the job has ended, and fetch its results.
 
-        Into a folder they come file by file: what is there already stays, what was broken off goes
-        on. Every file is compared with its checksum, also those within a zip or tar file.
+        Results in a folder are fetched file by file: complete files are kept, partial ones are
+        continued. Every file is compared with its checksum, also within a zip or tar file.
 
         Args:
-            output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
-            overwrite: replace files of the same names. In a folder, those that were fetched of
-                this job before and are damaged are replaced in any case.
-            progress: show a bar, if standard error is a terminal.
+            output: A folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+            overwrite: Whether to replace existing files. In a folder, damaged files that were
+                fetched from this job before are replaced in any case.
+            progress: Whether to show a progress bar, if standard error is a terminal.
 
         Returns:
-            The manifest, which is also written as `manifest.ecsv` into the folder; of `o.zip` as
-            `o.manifest.ecsv` beside it.
+            The manifest, which is also written: as `manifest.ecsv` in the folder, or as
+            `o.manifest.ecsv` beside `o.zip`.
 
         Raises:
-            OutputExistsError: if there is a file of such a name, and `overwrite` is false.
-            OutputError: where the results cannot be written, or would replace a local file that
+            OutputExistsError: If an output file exists, and `overwrite` is false.
+            OutputError: If the results cannot be written, or would replace a local file that
                 the job read.
-            SourceError: where they do not come, or not as they should be.
+            SourceError: If the results cannot be fetched, or do not match their checksums.
         """
         self.wait(progress=progress)
         path = Path(output)
@@ -361,48 +365,50 @@ class RemoteJob:
         place = manifest_path(path, kind or "folder")
         make_folder(place.parent)
         with sole_writer(place):
-            own = kind is None and manifest_meta(place).get("job") == self.id
-            done = list(self.rows("ok"))
-            # Stores of this machine's catalogue may be those of the portal.
-            sources = local_paths({str(row["source"]) for row in done})
+            is_own = kind is None and manifest_meta(place).get("job") == self.id
+            ok_rows = list(self.rows("ok"))
+            # The portal may use the same local stores as this machine's catalogue.
+            sources = local_paths({str(row["source"]) for row in ok_rows})
             for file in (place,) if kind is None else (place, path):
                 if file.exists():
-                    check_output(file, overwrite=overwrite or own, sources=sources)
-            # What went into a stack or a picture has no file.
-            results = [row for row in done if row["name"] or row["sha256"]]
+                    check_output(file, overwrite=overwrite or is_own, sources=sources)
+            # Rows that went into a stack or a picture have no file of their own.
+            results = [row for row in ok_rows if row["name"] or row["sha256"]]
             try:
                 if kind is None:
                     names = [str(row["name"]) for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
-                    self._fetch_files(path, results, overwrite or own, progress)
+                    self._fetch_files(path, results, overwrite or is_own, progress)
                 else:
                     self._fetch_archive(path, kind, results, overwrite)
             except OSError as error:
                 if isinstance(error, SwatheError):
                     raise
                 raise OutputError(f"{path}: {error}") from error
-            return self.manifest(place, overwrite=overwrite or own)
+            return self.manifest(place, overwrite=overwrite or is_own)
 
     def _fetch_files(
-        self, folder: Path, wanted: Sequence[Mapping[str, Any]], replace: bool, progress: bool
+        self, folder: Path, results: Sequence[Mapping[str, Any]], replace: bool, progress: bool
     ) -> None:
         with (
-            progress_bar("fetching", progress, len(wanted)) as show,
+            progress_bar("fetching", progress, len(results)) as show,
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
             try:
-                fetched = pool.map(lambda row: self._fetch_file(folder, row, replace), wanted)
-                for done, _ in enumerate(fetched, 1):
-                    show(done)
+                finished = pool.map(lambda row: self._fetch_file(folder, row, replace), results)
+                for fetched_count, _ in enumerate(finished, 1):
+                    show(fetched_count)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
 
     def _fetch_file(self, folder: Path, row: Mapping[str, Any], replace: bool) -> None:
-        """Fetch a result, or the rest of it, unless it is there; another may be replaced."""
+        """Fetch a result, or its missing rest, unless it is complete."""
         name, size, sha256 = str(row["name"]), int(row["bytes"]), str(row["sha256"])
         if not NAME.fullmatch(name):
-            raise SourceError(f"{self.portal.url}: {name[:100]!r} is no name of a result")
+            raise SourceError(
+                f"{self.portal.url}: expected a name of a result, found {name[:100]!r}"
+            )
         path, part = folder / name, _part(folder / name)
         if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
             return
@@ -417,15 +423,15 @@ class RemoteJob:
             ):
                 for block in answer.iter_bytes(BLOCK):
                     file.write(block)
-                if os.path.lexists(path):  # it is replaced
+                if os.path.lexists(path):  # an existing file is replaced: be durable
                     file.flush()
                     os.fsync(file.fileno())
             if _size(part) == size and _sha256(part) == sha256:
                 publish(part, path, overwrite=replace)
                 return
-            # What was there before may be of another run: once more, from the start.
+            # The old part may be of another run, so fetch once more from the start.
             part.unlink()
-        raise SourceError(f"{self.portal.url}: {name} came with other bytes than its checksum says")
+        raise SourceError(f"{self.portal.url}: {name}: received bytes do not match the checksum")
 
     def _fetch_archive(
         self, path: Path, kind: str, results: Sequence[Mapping[str, Any]], overwrite: bool
@@ -446,25 +452,25 @@ class RemoteJob:
 
 
 def _part(path: Path) -> Path:
-    """Give the hidden name of a file that has not come whole: it stays when that is broken off."""
+    """Return the hidden name of an incomplete file, which is kept after an interruption."""
     return path.with_name(f".{path.name}.part")
 
 
 def _compare(path: Path, kind: str, expected: dict[str, str]) -> None:
-    """Compare an archive with the checksums of what should be in it.
+    """Compare the members of an archive with their expected checksums.
 
     Raises:
-        SourceError: where they differ.
+        SourceError: If a member is missing or differs.
     """
     for name, sha256 in _members(path, kind):
         if expected.pop(name, sha256) != sha256:
-            raise SourceError(f"{path}: {name} has other bytes than its checksum says")
+            raise SourceError(f"{path}: {name}: bytes do not match the checksum")
     if expected:
-        raise SourceError(f"{path}: {min(expected)} is missing")
+        raise SourceError(f"{path}: expected a member {min(expected)}, found none")
 
 
 def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
-    """Give name and checksum of the members of an archive."""
+    """Yield name and checksum of the members of an archive."""
     try:
         if kind == "zip":
             with zipfile.ZipFile(path) as archive:
@@ -473,10 +479,10 @@ def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
                         yield name, _digest(member)
         else:
             with tarfile.open(path, "r:") as members:
-                for found in members:
-                    opened = members.extractfile(found)
-                    if opened is not None:
-                        yield found.name, _digest(opened)
+                for entry in members:
+                    tar_member = members.extractfile(entry)
+                    if tar_member is not None:
+                        yield entry.name, _digest(tar_member)
     except (zipfile.BadZipFile, tarfile.TarError) as error:
         raise SourceError(f"{path}: the archive is broken: {error}") from error
 
@@ -500,52 +506,60 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _not_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _checked(url: str) -> str:
-    """Give the URL of a portal, without a slash at its end.
+def _validated(url: str) -> str:
+    """Return the URL of a portal, without a slash at its end.
 
     Raises:
-        SettingsError: where it is none, or holds a password.
+        SettingsError: If the URL is invalid, or has a user or password.
     """
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - it raises
     except ValueError:
-        raise SettingsError("the portal's URL cannot be read: host or port") from None
+        raise SettingsError(
+            "the portal's URL: expected http(s)://host[:port], found an invalid host or port"
+        ) from None
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise SettingsError("a portal's URL has no user, query or fragment")
+        raise SettingsError(
+            "the portal's URL: expected http(s)://host[:port], found a user, query or fragment"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"a portal's URL is http(s)://host[:port], not {url[:100]!r}")
+        raise SettingsError(
+            f"the portal's URL: expected http(s)://host[:port], found {url[:100]!r}"
+        )
     return url.rstrip("/")
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:
     try:
         answer.read()
-        found: dict[str, Any] = answer.json()
+        content: dict[str, Any] = answer.json()
     except ValueError as error:
-        raise SourceError(f"{answer.url}: no answer of a portal: {error}") from error
-    if not isinstance(found, dict):
-        raise SourceError(f"{answer.url}: no answer of a portal")
-    return found
+        raise SourceError(
+            f"{answer.url}: expected the answer of a portal, found no JSON: {error}"
+        ) from error
+    if not isinstance(content, dict):
+        raise SourceError(f"{answer.url}: expected the answer of a portal, found other JSON")
+    return content
 
 
 def _raise_for(answer: httpx.Response) -> None:
-    """Raise what went wrong on the portal, as it would be raised here.
+    """Raise the error that the portal reports, with the class that it would have locally.
 
     Raises:
-        SwatheError: of the kind that the portal tells.
+        SwatheError: If the response is not a success, of the class named in it.
     """
     if answer.is_success:
         return
     answer.read()
     status = answer.status_code
     try:
-        told = answer.json()
-        message, name = str(told["error"]), str(told["kind"])
+        content = answer.json()
+        message, name = str(content["error"]), str(content["kind"])
     except (ValueError, KeyError, TypeError):
         message, name = f"{answer.url}: answered {status}", ""
     kind = getattr(errors, name, None)
@@ -567,7 +581,7 @@ _KINDS: dict[int, type[SwatheError]] = {
 
 
 def _json_targets(targets: Any) -> dict[str, list[Any]] | list[str]:
-    """Give a list in memory as JSON takes it: lines as they are, columns in standard units."""
+    """Return targets in memory as JSON values: lines unchanged, columns in standard units."""
     if isinstance(targets, list | tuple) and all(isinstance(line, str) for line in targets):
         return list(targets)
     from swathe.files.targets.columns import standard_columns
@@ -581,8 +595,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, Bad):
-        # The portal says what is wrong with it.
+        # The portal reports the error.
         return value.cell if isinstance(value.cell, str | float | int) else str(value.cell)
     if isinstance(value, Size):
         return str(value)
-    return None if value != value else value  # NaN is unlike itself.
+    return None if value != value else value  # NaN differs from itself

@@ -1,1 +1,1 @@
-"""The portal: catalogue, jobs and cutouts by HTTP, for programs, viewers and people."""
+"""The portal: catalogue, jobs and cutouts over HTTP, as REST, VO services and web pages."""

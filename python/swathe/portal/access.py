@@ -1,7 +1,8 @@
-"""Who may do what: dependencies of handlers, as `user: Reader`.
+"""Access control: dependencies of handlers, as `user: Reader`.
 
-A token is sent as `Authorization: Bearer TOKEN`; browsers, which cannot do that for pictures and
-downloads, may keep it in a cookie instead. Where no token is needed, everybody is `anonymous`.
+A token is sent as `Authorization: Bearer TOKEN`. Browsers cannot send this header for pictures and
+downloads, so they may store the token in a cookie. If no token is required, every user is
+`anonymous`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated
 from fastapi import Depends
 from fastapi.concurrency import run_in_threadpool
 
-# FastAPI looks at the types of parameters when it runs.
+# FastAPI reads the types of parameters at run time.
 from starlette.requests import HTTPConnection
 
 from swathe.catalog import Scope
@@ -24,17 +25,17 @@ from swathe.portal.users import User
 
 COOKIE = "swathe-token"
 HOST_COOKIE = "__Host-swathe-token"
-"""By TLS: browsers take it from this host only, and send it to no other."""
+"""Cookie name with TLS: browsers accept it from this host only, and send it to no other host."""
 
 
 def cookie_of(connection: HTTPConnection) -> str:
-    """Return the name of the cookie that keeps a token."""
+    """Return the name of the cookie that stores the token."""
     secure = portal_of(connection).url(connection).startswith("https://")
     return HOST_COOKIE if secure else COOKIE
 
 
 def token_of(connection: HTTPConnection) -> str | None:
-    """Give the token that a request carries."""
+    """Return the token of a request, or None."""
     kind, _, token = connection.headers.get("authorization", "").partition(" ")
     if kind:
         return token.strip() if kind.lower() == "bearer" else None
@@ -42,9 +43,9 @@ def token_of(connection: HTTPConnection) -> str | None:
 
 
 def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:
-    """Give a dependency that lets users with this scope pass.
+    """Return a dependency that admits users with this scope.
 
-    It raises TokenError (401) where nobody is known, AccessError (403) where they may not.
+    It raises TokenError (401) if the user is unknown, AccessError (403) if the scope is missing.
     """
 
     async def user_with_scope(connection: HTTPConnection) -> User:
@@ -53,14 +54,16 @@ def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:
         if user is None:
             user = await run_in_threadpool(access.user, token)
         if not user.may(scope):
-            raise AccessError(f"{user.name} has no token with the scope {scope!r}, needed for this")
+            raise AccessError(
+                f"{user.name}: expected a token with the scope {scope!r}, found one without it"
+            )
         return user
 
     return user_with_scope
 
 
 def visitor_of(connection: HTTPConnection) -> str:
-    """Return whose share a request takes: a user known by a token, else an address."""
+    """Return the visitor whose share a request uses: a user known by a token, else an address."""
     access = portal_of(connection).access
     user = access.remembered(token_of(connection)) if access.required else None
     if user is not None:
@@ -69,12 +72,12 @@ def visitor_of(connection: HTTPConnection) -> str:
 
 
 def streams_of(connection: HTTPConnection) -> Seats:
-    """Return the places for answers that wait, as whoever asks has them."""
+    """Return this visitor's slots for responses that wait."""
     return portal_of(connection).streams.of(visitor_of(connection))
 
 
 def downloads_of(connection: HTTPConnection) -> Seats:
-    """Return the places for files and archives, as whoever asks has them."""
+    """Return this visitor's slots for files and archives."""
     return portal_of(connection).downloads.of(visitor_of(connection))
 
 

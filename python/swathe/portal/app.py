@@ -1,4 +1,4 @@
-"""The portal as an application: `/api` for programs, `/vo` for tools of astronomers, pages."""
+"""The portal as an ASGI application: `/api` (REST), `/vo` (Virtual Observatory) and web pages."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ BATCH_SYSTEMS: Mapping[str, type[BatchSystem]] = {"slurm": Slurm, "pbs": PBS, "h
 
 @contextmanager
 def open_portal(config: Config) -> Iterator[Portal]:
-    """Open what a portal needs: the catalogue, and all that rests on it.
+    """Open the catalogue, jobs and worker pool of a portal.
 
     Raises:
-        CatalogError: where the catalogue cannot be used.
-        SettingsError: where results cannot be kept as the settings say.
+        CatalogError: If the catalogue cannot be used.
+        SettingsError: If results cannot be stored as the settings require.
     """
     with Catalog.open(config.catalog.database) as catalog:
-        catalog.check_writable()  # jobs would wait without end
+        catalog.check_writable()  # else jobs would wait without end
         sources = Sources(catalog, config.access.hosts)
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)
@@ -98,10 +98,10 @@ def open_portal(config: Config) -> Iterator[Portal]:
 
 
 def place_of(config: Config, catalog: Catalog) -> ResultStore:
-    """Give where results are kept, after a try.
+    """Return the store of results, after a trial write.
 
     Raises:
-        SettingsError: where nothing can be kept there.
+        SettingsError: If results cannot be stored there.
     """
     results = config.results
     name = "folder" if results.store is None else "store"
@@ -114,10 +114,10 @@ def place_of(config: Config, catalog: Catalog) -> ResultStore:
 
 
 def pool_of(config: Config, place: ResultStore, catalog: Catalog) -> Pool:
-    """Give who does the work of jobs, which is not begun yet.
+    """Return the worker pool, which is not started yet.
 
     Raises:
-        SettingsError: where it cannot be as the settings say.
+        SettingsError: If the pool cannot be made as the settings require.
     """
     workers = config.workers
     if not workers.url:
@@ -143,7 +143,7 @@ def pool_of(config: Config, place: ResultStore, catalog: Catalog) -> Pool:
 
 
 def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
-    """Give a pool whose workers are started and ended as they are needed."""
+    """Return an autoscaling pool, which starts and ends workers as needed."""
     walltime_s, threads = workers.walltime_s, workers.cores
     address = read_address(workers.url)
     command = worker_command(
@@ -182,7 +182,7 @@ def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
 
 
 def limits_of(config: Config) -> Limits:
-    """Give the limits of jobs as the settings say."""
+    """Return the limits of jobs from the settings."""
     limits = config.limits
     return Limits(
         rows_per_job=limits.rows_per_job,
@@ -197,7 +197,7 @@ def limits_of(config: Config) -> Limits:
 
 @asynccontextmanager
 async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
-    """Work on jobs as long as the application runs."""
+    """Run jobs while the application runs."""
     portal.runner.start()
     counting = threading.Thread(target=app.state.holdings.begin, name="counting")
     counting.start()
@@ -206,14 +206,14 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
             yield
     finally:
         await run_in_threadpool(portal.runner.stop)
-        await run_in_threadpool(counting.join)  # the catalogue is closed then
+        await run_in_threadpool(counting.join)  # the catalogue is closed next
 
 
 class Secured(FastAPI):
-    """An application whose answers all have the headers of security, errors too."""
+    """An application that adds security headers to every response, errors included."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
+        """Handle a request."""
         if scope["type"] == "http":
             portal: Portal = self.state.portal
             send = securing(send, shared=bool(portal.config.access.origins))
@@ -241,11 +241,11 @@ def make_app(portal: Portal) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def tell_of_none(request: Request, error: HTTPException) -> Response:
-        # Paths with line feeds do not even reach the interface.
+        # Paths with line feeds do not reach the mounted interface.
         to_api = request.url.path.startswith("/api/")
         return await (not_served if to_api else http_exception_handler)(request, error)
 
-    # The last is the first that a request meets.
+    # The middleware added last handles a request first.
     app.add_middleware(Guard, config=portal.config)
     if origins := portal.config.access.origins:
         app.add_middleware(

@@ -1,7 +1,7 @@
 """The settings of a portal: `swathe.toml`, checked as a whole before anything starts.
 
-Every section is a class here, every key a field of it, with its default. What is unknown, of the
-wrong type or out of bounds is a `SettingsError` that names `section.key`.
+Every section is a class here, and every key a field with its default. An unknown key, a wrong
+type or a value out of bounds is a `SettingsError` that names `section.key`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 NO_AUTHORITY = "swathe.invalid"
-"""Of identifiers that nobody beyond this machine sees."""
+"""Authority of identifiers that are only used on this machine."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 def default_results() -> Path:
-    """Give the folder for results if none is set: `$XDG_DATA_HOME/swathe/results`."""
+    """Return the default folder of results: `$XDG_DATA_HOME/swathe/results`."""
     data = os.environ.get("XDG_DATA_HOME", "")
     root = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
     return root / "swathe" / "results"
@@ -40,14 +40,14 @@ def default_results() -> Path:
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens, and what stands before it.
+    """Address of the portal, and the proxies in front of it.
 
     Attributes:
-        host: address or name to listen at.
-        port: 0: any free one.
-        url: what it is called from outside, as behind a proxy.
-        proxies: addresses or networks of proxies that are believed whom a request is from.
-        access_log: whether each answer is a line on standard error.
+        host: Address or name to listen on.
+        port: Port to listen on; 0 = any free port.
+        url: Public URL of the portal, as behind a proxy.
+        proxies: Addresses or networks of proxies that are trusted to name the client.
+        access_log: Whether to log each response as a line on standard error.
     """
 
     host: str = "127.0.0.1"
@@ -59,19 +59,20 @@ class Server:
 
 @dataclass(frozen=True)
 class Database:
-    """The catalogue's database, which also keeps the jobs. Its URL may hold a password."""
+    """The database of the catalogue and the jobs. Its URL may contain a password."""
 
     database: str = field(default_factory=default_url, repr=False)
 
 
 @dataclass(frozen=True)
 class Results:
-    """Where the results of jobs lie, and for how many days if nobody says otherwise.
+    """Storage of job results.
 
     Attributes:
-        folder: a local one, unless there is a store.
-        store: `NAME:prefix` of one that is declared, which may be a bucket.
-        scratch: the local folder where results for a bucket are made; else one for temporary files.
+        folder: Local folder of results, if there is no store.
+        store: `NAME:prefix` of a registered store, which may be a bucket.
+        scratch: Local folder in which results for a bucket are made; else a temporary one.
+        keep_days: Days for which results are kept by default.
     """
 
     folder: Path = field(default_factory=default_results)
@@ -82,14 +83,15 @@ class Results:
 
 @dataclass(frozen=True)
 class AccessSettings:
-    """Who may come in, and where URLs in targets may lead.
+    """Access to the portal, and the servers that URLs in targets may name.
 
     Attributes:
-        tokens: whether each request needs one.
-        open: listen beyond loopback although none are needed.
-        origins: of web pages elsewhere that may use this portal from a browser; `*`: any may read.
-        hosts: `host` or `host:port` of servers that files may be read from by URL.
-        metrics: who may read /metrics: admins, or anybody.
+        tokens: Whether each request needs a token.
+        open: Whether to listen beyond loopback although no token is required.
+        origins: Origins of other web pages that may use this portal from a browser; `*`: any may
+            read.
+        hosts: `host` or `host:port` of servers from which files may be read by URL.
+        metrics: Users who may read /metrics: admins, or everyone.
     """
 
     tokens: Literal["none", "required"] = "none"
@@ -101,25 +103,25 @@ class AccessSettings:
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """What one user, one job, one request may take.
+    """Limits of one user, one job and one request.
 
     Attributes:
-        rows_per_job: results of one job.
-        rows_waiting: results of all jobs of a user that are not done.
-        jobs: of a user that are not done.
-        result_gb: results of a user that are kept, 10**9 bytes.
-        longest_days: that results may be kept.
-        body_mb: largest body of a request, 10**6 bytes.
-        cutout_mb: pixels of one cutout, MiB.
-        upload_mb: memory that the process may take that reads a table, MiB.
-        threads: that cut; 0: as many as there are cores.
-        streams: answers that wait (events, manifests, `wait`) at the same time.
-        downloads: files and archives that are sent at the same time.
-        uploads: bodies above 64 kB that are received and read at the same time.
-        connections: that are open at the same time.
-        share: part of each of these, and of the threads, that one user or address may have.
-        header_s: time for the header of a request, seconds.
-        stream_s: longest life of an event stream, seconds; browsers connect again.
+        rows_per_job: Maximum number of rows of a job.
+        rows_waiting: Maximum number of unfinished rows of all jobs of a user.
+        jobs: Maximum number of unfinished jobs of a user.
+        result_gb: Maximum size of the stored results of a user, 10**9 bytes.
+        longest_days: Maximum number of days for which results may be kept.
+        body_mb: Maximum size of a request body, 10**6 bytes.
+        cutout_mb: Maximum size of the pixels of one cutout, MiB.
+        upload_mb: Maximum memory of the process that reads an uploaded table, MiB.
+        threads: Number of threads that cut; 0 = the number of cores.
+        streams: Maximum number of parallel responses that wait (events, manifests, `wait`).
+        downloads: Maximum number of parallel downloads of files and archives.
+        uploads: Maximum number of parallel uploads (request bodies above 64 kB).
+        connections: Maximum number of open connections.
+        share: Part of the four numbers above, and of the threads, that one user or address may use.
+        header_s: Timeout for the header of a request, seconds.
+        stream_s: Maximum lifetime of an event stream, seconds; browsers reconnect.
     """
 
     rows_per_job: int = 100_000
@@ -142,27 +144,29 @@ class LimitSettings:
 
 @dataclass(frozen=True)
 class Workers:
-    """Who does the work of jobs.
+    """Workers that run the jobs.
 
     Attributes:
-        url: of a scheduler, `dask://HOST:PORT`; empty: threads of this process.
-        certificates: the folder that `swathe pool init` made; needed beyond loopback.
-        insecure: no certificates are wanted: whoever reaches the scheduler can run code.
-        batch_s: how long a batch is to take.
-        hand_over_s: how long a worker that leaves may hand over what it holds; 0: nothing.
-        grow: what starts workers when more are wanted: nothing, this machine, or a batch system.
-        minimum: workers there are always.
-        maximum: never more, whatever waits or is reserved.
-        spare: idle ones to be ready.
-        cores: of each: batches that it does at a time.
-        soon_s: what waits is to be done in so long.
-        idle_s: one that had no work for so long may go.
-        start_s: how long one takes from being asked for until it is there.
-        walltime_s: each ends after so long; 0, where no batch system is asked: never.
-        cache: folder for the block caches of those that are started, each in one of its own.
-        memory_gb: of each, that a batch system is asked for, 10**9 bytes; 0: what it gives.
-        partition: of Slurm, or queue of PBS; else its default.
-        options: further ones of `sbatch` or `qsub`, or lines for `condor_submit`.
+        url: Address of the scheduler, `dask://HOST:PORT`; empty = threads of this process.
+        certificates: Folder made by `swathe pool init`; needed beyond loopback.
+        insecure: Whether to use no certificates; then anyone who can reach the scheduler can run
+            code.
+        batch_s: Intended duration of a batch, seconds.
+        hand_over_s: Time limit for a leaving worker to copy its cache to others, seconds; 0 = no
+            copy.
+        grow: Starter of further workers: none, this machine, or a batch system.
+        minimum: Minimum number of workers.
+        maximum: Maximum number of workers, whatever waits or is reserved.
+        spare: Number of idle workers to keep ready.
+        cores: Number of parallel batches per worker.
+        soon_s: Intended time in which waiting work is finished, seconds.
+        idle_s: Idle time after which a worker may be stopped, seconds.
+        start_s: Time that a worker takes to start, seconds.
+        walltime_s: Maximum lifetime of a worker, seconds; 0 = unlimited (without a batch system).
+        cache: Parent folder for the block caches of started workers, one folder each.
+        memory_gb: Memory to request per worker from a batch system, 10**9 bytes; 0 = its default.
+        partition: Partition of Slurm, or queue of PBS; else its default.
+        options: Further options of `sbatch` or `qsub`, or lines for `condor_submit`.
     """
 
     url: str = ""
@@ -186,20 +190,20 @@ class Workers:
 
 
 SUBMITS = {"slurm": "sbatch", "pbs": "qsub", "htcondor": "condor_submit"}
-"""What submits the jobs of batch systems."""
+"""Command that submits jobs to each batch system."""
 ASKED = {
     "memory_gb": tuple(SUBMITS),
     "partition": ("slurm", "pbs"),
     "options": tuple(SUBMITS),
 }
-"""What some of them can be asked for."""
+"""Batch systems that support each setting."""
 GROWS_FROM = [each.name for each in fields(Workers)].index("minimum")
-"""From this field on they are of growth."""
+"""Index of the first field on autoscaling."""
 
 
 @dataclass(frozen=True)
 class Observatory:
-    """What the interfaces of the Virtual Observatory call this archive."""
+    """Identifier and title of this archive in the Virtual Observatory."""
 
     authority: str = NO_AUTHORITY
     title: str = "Swathe"
@@ -207,7 +211,7 @@ class Observatory:
 
 @dataclass(frozen=True)
 class Config:
-    """All settings. The fields are the sections of the file."""
+    """All settings. Each field is a section of the file."""
 
     server: Server = field(default_factory=Server)
     catalog: Database = field(default_factory=Database)
@@ -226,7 +230,7 @@ class Config:
         certificates: Path | None = None,
         insecure: bool = False,
     ) -> Config:
-        """Give the same with another address to listen at, or other workers, checked again."""
+        """Return a copy with another address or other workers, checked again."""
         server, pool = self.server, self.workers
         if host is not None:
             server = replace(server, host=host)
@@ -242,37 +246,37 @@ class Config:
 
 
 def read_config(path: Path | None) -> Config:
-    """Read a file of settings; without one, all are as on a laptop.
+    """Read a settings file. Without one, return the defaults, which suit a laptop.
 
     Raises:
-        SettingsError: where it cannot be read or a setting makes no sense.
+        SettingsError: If the file cannot be read, or a setting is invalid.
     """
     if path is None:
         return Config()
-    given = read_toml(path)
+    content = read_toml(path)
     try:
-        return config_of(given)
+        return config_of(content)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from None
 
 
-def config_of(given: Mapping[str, Any]) -> Config:
-    """Give settings as a file has them.
+def config_of(content: Mapping[str, Any]) -> Config:
+    """Return the settings of a parsed file.
 
     Raises:
-        SettingsError: where a section or key is unknown, or a value makes no sense.
+        SettingsError: If a section or key is unknown, or a value is invalid.
     """
     kinds = get_type_hints(Config)
-    refuse_unknown("section", given, kinds)
-    sections = {name: section(name, kinds[name], values) for name, values in given.items()}
+    refuse_unknown("section", content, kinds)
+    sections = {name: section(name, kinds[name], values) for name, values in content.items()}
     results = sections.get("results", Results())
-    if results.store is not None and "folder" in given["results"]:
-        raise wrong("results.store", "it or results.folder, not both", results.store)
+    if results.store is not None and "folder" in content["results"]:
+        raise wrong("results.store", "either this or results.folder, not both", results.store)
     return _checked(Config(**sections))
 
 
 def _checked(config: Config) -> Config:
-    """Give settings that make sense, also together."""
+    """Return settings after checking each value and their combination."""
     server, access = config.server, config.access
     if not is_address(server.host):
         raise wrong("server.host", "a host name or IP address", server.host)
@@ -306,19 +310,19 @@ def _checked(config: Config) -> Config:
     for host in access.hosts:
         name, _, port = host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "1")
         if not HOST.fullmatch(name) or not 0 < int(port) < 65536:
-            raise wrong("access.hosts", "host or host:port, in small letters", host)
+            raise wrong("access.hosts", "host or host:port, in lower case", host)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}", config.vo.authority):
         raise wrong("vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority)
     if not is_loopback(server.host) and access.tokens == "none" and not access.open:
         raise SettingsError(
             f"server.host: {server.host} can be reached from other machines, and no token is "
-            "needed: set access.tokens = 'required', or access.open = true if anybody may come in"
+            "required: set access.tokens = 'required', or access.open = true to admit everyone"
         )
     if not is_loopback(server.host) and config.vo.authority == NO_AUTHORITY:
         raise SettingsError(
-            f"vo.authority: expected a name of yours, found {NO_AUTHORITY!r}: identifiers of "
-            f"images would be seen beyond this machine, as it listens at {server.host}; set "
-            "it to the authority that you registered, or to a domain of yours, as 'archive.example'"
+            f"vo.authority: expected a name of yours, found {NO_AUTHORITY!r}: other machines "
+            f"would see identifiers of images, as the portal listens on {server.host}; set it "
+            "to the authority that you registered, or to a domain of yours, as 'archive.example'"
         )
     return config
 
@@ -331,17 +335,17 @@ def _check_workers(workers: Workers) -> None:
     _check_growth(workers)
     if not workers.url:
         for name in ("certificates", "insecure", "grow"):
-            if given := getattr(workers, name):
-                raise wrong(f"workers.{name}", "to come with workers.url", str(given))
+            if value := getattr(workers, name):
+                raise wrong(f"workers.{name}", "to come with workers.url", str(value))
         return
     from swathe.workers.dask.tls import certificate_folder, read_address, security_for
 
     try:
         address, certificates = read_address(workers.url), workers.certificates
         certificate_folder(address, certificates, insecure=workers.insecure)
-        if certificates is not None:  # others are made by whoever needs them first
+        if certificates is not None:  # others are created by the first process that needs them
             security_for(address, certificates, "portal")
-            if workers.grow:  # those that are started use the same folder
+            if workers.grow:  # started workers use the same folder
                 security_for(address, certificates, "worker")
     except ImportError as error:
         raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
@@ -350,16 +354,16 @@ def _check_workers(workers: Workers) -> None:
 
 
 def growth_of(workers: Workers) -> Limits:
-    """Give how many workers there may be, and when.
+    """Return the limits of autoscaling.
 
     Raises:
-        SettingsError: where that makes no sense.
+        SettingsError: If the settings contradict each other.
     """
     from swathe.workers.autoscale.policy import Limits
 
     names = ("minimum", "maximum", "spare", "soon_s", "idle_s", "start_s")
     try:
-        # Times end when a worker takes nothing more: what it hands over, it does afterwards.
+        # The times end when a worker accepts no more work; it copies its cache afterwards.
         return Limits(**{name: getattr(workers, name) for name in names}, hand_over_s=0.0)
     except ValueError as error:
         raise SettingsError(f"workers.{error}") from None
@@ -369,8 +373,8 @@ def _check_growth(workers: Workers) -> None:
     if not workers.grow:
         for each in fields(workers)[GROWS_FROM:]:
             if (value := getattr(workers, each.name)) != each.default:
-                found = str(value) if isinstance(value, Path) else value
-                raise wrong(f"workers.{each.name}", "to come with workers.grow", found)
+                shown_value = str(value) if isinstance(value, Path) else value
+                raise wrong(f"workers.{each.name}", "to come with workers.grow", shown_value)
         return
     growth_of(workers)
     if workers.maximum < 1:
@@ -386,15 +390,15 @@ def _check_growth(workers: Workers) -> None:
     if not 0.0 <= workers.memory_gb < math.inf:
         raise wrong("workers.memory_gb", "10**9 bytes, or 0", workers.memory_gb)
     for name, systems in ASKED.items():
-        if workers.grow not in systems and (given := getattr(workers, name)):
+        if workers.grow not in systems and (value_text := getattr(workers, name)):
             expected = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
-            raise wrong(f"workers.{name}", expected, given)
+            raise wrong(f"workers.{name}", expected, value_text)
     if submits and shutil.which(submits) is None:
         raise wrong("workers.grow", f"{submits} to be found in $PATH", workers.grow)
 
 
 def is_address(host: str) -> bool:
-    """Tell whether this is a host name or an IP address, of version 6 without brackets."""
+    """Return whether a text is a host name or an IP address (IPv6 without brackets)."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

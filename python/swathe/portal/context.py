@@ -1,4 +1,4 @@
-"""What the handlers of a portal share."""
+"""The objects that the handlers of a portal share."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Portal:
     """One portal.
 
     Attributes:
-        config: its settings.
-        catalog: stores, datasets, measurements.
-        jobs: jobs of all users.
-        access: who may do what.
-        sources: which files may be read.
-        streams: places for answers that wait for what happens.
-        uploads: reads the tables that users send.
-        pool: who does the work of jobs.
-        runner: who gives it to them, as long as the application runs.
-        downloads: places for files and archives.
-        answers: those given since it started.
+        config: Settings of the portal.
+        catalog: Stores, datasets and measurements.
+        jobs: Jobs of all users.
+        access: Users and their tokens.
+        sources: Check of the files that may be read.
+        streams: Slots for responses that wait for events.
+        uploads: Reader of the tables that users send.
+        pool: Workers that run the jobs.
+        runner: Queue runner, which sends work to the pool.
+        downloads: Slots for files and archives.
+        answers: Counts of responses since the portal started.
     """
 
     config: Config
@@ -55,49 +55,49 @@ class Portal:
     answers: Answers = field(default_factory=Answers)
 
     def sees_all(self, user: User | None) -> bool:
-        """Tell whether a user may know what concerns all, and how the portal is run."""
+        """Return whether a user may see the data of all users and the details of the machine."""
         if user is None:
             return False
         return user.may("admin") or not (self.access.required or self.is_public)
 
     @property
     def is_public(self) -> bool:
-        """Whether other machines can reach it, directly or by way of a proxy."""
+        """Whether other machines can reach the portal, directly or through a proxy."""
         server = self.config.server
         outside = urlsplit(server.url).hostname or server.host
         return not (is_loopback(server.host) and is_loopback(outside))
 
     def place_of(self, store: Store, user: User | None) -> str:
-        """Return the URL of a store; empty where only who sees all may know of the folder."""
+        """Return the URL of a store; empty for a local folder if the user may not see paths."""
         return store.url if self.sees_all(user) or not store.url.startswith("file:") else ""
 
     def told(self, user: User | None) -> PoolStatus:
-        """Tell what a user may know of who does the work, and why it is not done."""
-        told = self.pool.told()
+        """Return the part of the pool's state that a user may see, with the last error."""
+        status = self.pool.told()
         trouble = self.runner.trouble
-        trouble = f"jobs are not worked on: {trouble}" if trouble else told.trouble
+        trouble = f"jobs are not running: {trouble}" if trouble else status.trouble
         if self.sees_all(user):
-            return replace(told, trouble=trouble)
-        if told.address:
-            trouble = trouble.replace(told.address, "the scheduler")
-            trouble = trouble.replace(told.address.partition("://")[2], "the scheduler")
-        return replace(told, trouble=trouble, address="", held=[], hand_overs=())
+            return replace(status, trouble=trouble)
+        if status.address:
+            trouble = trouble.replace(status.address, "the scheduler")
+            trouble = trouble.replace(status.address.partition("://")[2], "the scheduler")
+        return replace(status, trouble=trouble, address="", held=[], hand_overs=())
 
     def outcomes(self, user: User | None, limit: int) -> list[Outcome]:
-        """Return how predictions of all jobs came out, the latest first.
+        """Return predicted and actual costs of all jobs, latest first.
 
         Raises:
-            AccessError: If the user may not know of the jobs of others.
+            AccessError: If the user may not see the jobs of others.
         """
         if not self.sees_all(user):
             raise AccessError(
-                "predictions tell of the jobs of all: a token with the scope 'admin' is needed; "
-                "each job of yours tells what was predicted of it"
+                "predictions of all users: expected a token with the scope 'admin', found one "
+                "without it; each of your jobs has its own prediction"
             )
         return self.catalog.outcomes(limit)
 
     def url(self, request: HTTPConnection) -> str:
-        """Give the URL of the portal as the client knows it, without a slash at the end."""
+        """Return the URL of the portal as the client uses it, without a slash at the end."""
         if self.config.server.url:
             return self.config.server.url.rstrip("/")
         url = request.url
@@ -105,5 +105,5 @@ class Portal:
 
 
 def portal_of(request: HTTPConnection) -> Portal:
-    """Give the portal that a request came to."""
+    """Return the portal that a request came to."""
     return cast("Portal", request.app.state.portal)

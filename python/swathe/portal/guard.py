@@ -1,9 +1,9 @@
-"""What no request may do, whoever makes it.
+"""Checks of every request, from any sender.
 
-Web pages of others use no portal by way of a visitor's browser. Two ways are closed: requests that
-change something from pages of another origin, and names that lead to this machine although they
-are not its own (DNS rebinding). And no body is longer than the settings allow,
-nobody sends more bodies at a time, or has more requests worked on, than their share.
+A web page of another site must not use the portal through a visitor's browser. So two kinds of
+request are refused: changes from pages of another origin, and requests to a host name that is not
+the portal's (DNS rebinding). The size of a body is limited, and so are a visitor's parallel uploads
+and requests.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from swathe.portal.config import Config
 
 REQUESTS = count(1)
-"""Their numbers, in events."""
+"""Numbers of requests, in events."""
 CLOSED = {"Connection": "close"}
-"""Else the rest of the body would be waited for."""
+"""Without this header the server would wait for the rest of the body."""
 DRAIN_S = 5.0
-"""The rest of a refused body is discarded for so long."""
+"""Time for which the rest of a refused body is read and discarded."""
 SMALL_BODY = 50_000
-"""Bytes of a body without tables: it is parsed where it comes in."""
+"""Maximum size of a body without tables, which is parsed in the portal's process."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 EXPOSED = (
     "Accept-Ranges",
@@ -50,31 +50,31 @@ EXPOSED = (
     "Location",
     "Retry-After",
 )
-"""Headers of answers that pages of other origins may see: viewers read files by ranges."""
+"""Response headers that pages of other origins may read: viewers read files by ranges."""
 JOB = re.compile(r"/(?:jobs|async)/([\w-]+)$")
-"""Of the address of a job."""
+"""The id of a job, at the end of its URL."""
 WATCHING = "/trace/data"
-"""Not recorded: the page that shows what is recorded asks for it again and again."""
+"""Path that is not traced, as the trace page itself polls it."""
 
 
 LONG = re.compile(
     r"/api/jobs/[^/]+(/(events|manifest(\.csv)?|archive\.\w+|files/[^/]+))?|/vo/async/[^/]+(/.*)?"
 )
-"""Paths of answers that may go on for long: those have places of their own."""
+"""Paths of long responses, which have slots of their own."""
 LARGE_BYTES = 65_536
-"""A larger body takes a place among uploads."""
+"""A larger body takes one of the slots for uploads."""
 THREADS = 40
-"""Of the server for short answers."""
+"""Number of the server's threads for short responses."""
 
 
-def _made(path: str, headers: Headers) -> str:
-    """Give the job that an answer leads to, if it is not the one that was asked for."""
-    found = JOB.search(headers.get("location", ""))
-    return found[1] if found and found[1] not in path else ""
+def _new_job(path: str, headers: Headers) -> str:
+    """Return the id of the job that a response points to, if it is not the requested one."""
+    match = JOB.search(headers.get("location", ""))
+    return match[1] if match and match[1] not in path else ""
 
 
 def _is_large(scope: Scope) -> bool:
-    """Tell whether a request brings a large body, or one of unknown length."""
+    """Return whether a request has a large body, or one of unknown length."""
     headers = Headers(scope=scope)
     length = headers.get("content-length", "0")
     return "transfer-encoding" in headers or (length.isdecimal() and int(length[:20]) > LARGE_BYTES)
@@ -88,9 +88,10 @@ def _too_many(error: LimitError) -> JSONResponse:
 async def _answer_and_drain(
     answer: JSONResponse, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Answer a request whose body is still coming, and discard that for `DRAIN_S` at most.
+    """Respond to a request whose body is still arriving, and discard its rest.
 
-    A client, or a proxy, that finds its connection closed while it sends may not read the answer.
+    A client or proxy whose connection is closed while it sends may not read the response. So the
+    connection stays open until the end of the body, but for `DRAIN_S` at most.
     """
 
     async def discard() -> None:
@@ -100,7 +101,7 @@ async def _answer_and_drain(
                 return
 
     async def send_and_drain(message: Message) -> None:
-        # Whoever asks whether to send the body learns that from the answer, and sends none.
+        # A client with `Expect: 100-continue` sees the response first, and sends no body.
         if message["type"] != "http.response.body" or "expect" in Headers(scope=scope):
             await send(message)
             return
@@ -113,7 +114,7 @@ async def _answer_and_drain(
 
 
 def _counted(receive: Receive, most: int) -> Receive:
-    """Return what receives a body, and stops where it gets too long."""
+    """Return a `receive` that raises an error when the body becomes too long."""
     length = 0
 
     async def receive_some() -> Message:
@@ -128,48 +129,50 @@ def _counted(receive: Receive, most: int) -> Receive:
 
 
 def _too_long(most: int) -> str:
-    return f"a body has at most {most:,} bytes here"
+    return f"the request body: expected at most {most:,} bytes, found more"
 
 
 class Guard:
-    """Refuses such requests."""
+    """Middleware that checks every request."""
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
-        """Take the application behind, and the settings of the portal."""
+        """Set the application to protect, and the limits from the portal's settings."""
         self._app = app
         self._origins = frozenset(config.access.origins)
         limits = config.limits
         self._body_bytes = round(limits.body_mb * 1e6)
-        self._uploads = Shares(limits.uploads, limits.share, "uploads are under way")
+        self._uploads = Shares(limits.uploads, limits.share, "uploads in progress")
         self._turns = Turns(share_of(THREADS, limits.share))
         server = config.server
-        own = urlsplit(server.url).hostname
-        # Of an address that all can reach it is not known what it is called, unless it is told.
+        own_name = urlsplit(server.url).hostname
+        # The names of a public address are unknown, unless server.url gives one.
         self._names: frozenset[str] | None = None
-        if own or is_loopback(server.host):
+        if own_name or is_loopback(server.host):
             host = f"[{server.host}]" if ":" in server.host else server.host.lower()
-            self._names = frozenset({*LOOPBACK_NAMES, host, *([in_url(own)] if own else [])})
+            self._names = frozenset(
+                {*LOOPBACK_NAMES, host, *([in_url(own_name)] if own_name else [])}
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400, 403 or 413, or pass the request on."""
+        """Respond with 400, 403 or 413, or pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif _swathe.trace_is_on() and scope["path"] != WATCHING:
-            await self._told(scope, receive, send)
+            await self._traced(scope, receive, send)
         else:
             await self._answer(scope, receive, send)
 
-    async def _told(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and record that: the path without its query."""
-        came = {"status": 0, "bytes": 0}
-        made = ""
+    async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request, and record it as an event, with its path but not its query."""
+        facts = {"status": 0, "bytes": 0}
+        new_job = ""
 
-        async def send_told(message: Message) -> None:
-            nonlocal made
-            came["status"] = message.get("status", came["status"])
-            came["bytes"] += len(message.get("body", b""))
+        async def send_counted(message: Message) -> None:
+            nonlocal new_job
+            facts["status"] = message.get("status", facts["status"])
+            facts["bytes"] += len(message.get("body", b""))
             if message["type"] == "http.response.start" and scope["method"] == "POST":
-                made = _made(scope["path"], Headers(raw=message.get("headers", [])))
+                new_job = _new_job(scope["path"], Headers(raw=message.get("headers", [])))
             await send(message)
 
         path = scope["path"][:1000]
@@ -177,19 +180,19 @@ class Guard:
             trace.scope(portal=f"portal-{next(REQUESTS)}"),
             trace.event("PORTAL", method=scope["method"], path=path) as event,
         ):
-            await self._answer(scope, receive, send_told)
-            if made:
-                trace.point("SUBMITTED", job=made)
-            result = "ok" if came["status"] < 400 else "error"
-            event.add(**came, result="missing" if came["status"] == 404 else result)
+            await self._answer(scope, receive, send_counted)
+            if new_job:
+                trace.point("SUBMITTED", job=new_job)
+            result = "ok" if facts["status"] < 400 else "error"
+            event.add(**facts, result="missing" if facts["status"] == 404 else result)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        told = Headers(scope=scope).get("content-length", "")
+        content_length = Headers(scope=scope).get("content-length", "")
         most = self._most_bytes(scope)
         if refused := self._refused(scope):
             status, error = refused
             answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
-        elif told.isdecimal() and int(told[:20]) > most:
+        elif content_length.isdecimal() and int(content_length[:20]) > most:
             answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSED)
             await _answer_and_drain(answer, scope, receive, send)
             return
@@ -199,7 +202,7 @@ class Guard:
         await answer(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer when it is the visitor's turn."""
+        """Pass the request on when it is the visitor's turn."""
         if scope["method"] == "GET" and LONG.fullmatch(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -215,7 +218,7 @@ class Guard:
                 await self._app(scope, receive, send)
 
     def _most_bytes(self, scope: Scope) -> int:
-        """Return how long a body may be; only POST sends tables."""
+        """Return the maximum size of the body. Only POST requests contain tables."""
         return self._body_bytes if scope["method"] == "POST" else min(self._body_bytes, SMALL_BODY)
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
@@ -226,14 +229,15 @@ class Guard:
         host = "".join(hosts)
         name = re.sub(r":[0-9]*$", "", host).lower()
         if self._names is not None and name not in self._names:
-            return 400, f"this portal is not called {name[:100]!r}; see server.url of its settings"
+            fault = f"expected a name of this portal, found {name[:100]!r}"
+            return 400, f"Host: {fault}; see server.url of its settings"
         if scope["method"] in SAFE:
             return None
         origin = headers.get("origin")
         if origin is None:
-            # Browsers that send no Origin with a POST may send this.
-            alone = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-            return None if alone else (403, "a page of another origin may not do this")
+            # Some browsers send no Origin with a POST, but this header.
+            same_site = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+            return None if same_site else (403, "pages of another origin may not do this")
         if origin in self._origins or origin.partition("://")[2].lower() == host.lower():
             return None
         return 403, f"pages of {origin[:100]!r} may not do this; see access.origins"

@@ -1,4 +1,4 @@
-"""`/healthz` and `/metrics`: what watches over a portal asks for."""
+"""`/healthz` and `/metrics`, for monitoring."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 router = APIRouter(include_in_schema=False)
 reader = needs("read")
 LEAST_BYTES = 100_000_000
-"""Less free room for results is trouble."""
+"""Minimum free disk space for results; less is reported as `trouble`."""
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 STATUS_FILE = Path("/proc/self/statm")
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
 def healthz(request: Request) -> Response:
-    """Answer 200 if all that a portal needs works, else 503, and say which part does not."""
+    """Respond with 200 if all parts of the portal work, else 503; name the parts that fail."""
     parts = health_of(portal_of(request))
     healthy = all(parts.values())
     words = {name: "ok" if works else "trouble" for name, works in parts.items()}
@@ -41,14 +41,15 @@ def healthz(request: Request) -> Response:
 
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """Answer with figures in the text format of Prometheus."""
+    """Return metrics in the text format of Prometheus."""
     portal = portal_of(request)
     try:
         if portal.config.access.metrics == "admin":
             user = await reader(request)
             if not portal.sees_all(user):
                 raise AccessError(
-                    "metrics tell of all users: a token with the scope 'admin' is needed"
+                    "metrics of all users: expected a token with the scope 'admin', found one "
+                    "without it"
                 )
         text = await run_in_threadpool(metrics_of, portal)
     except SwatheError as error:
@@ -57,18 +58,18 @@ async def metrics(request: Request) -> Response:
 
 
 def health_of(portal: Portal) -> dict[str, bool]:
-    """Return which parts of a portal work: database, pool, disk."""
+    """Check whether database, pool and disk of a portal work."""
     try:
         portal.catalog.stores()
         database = True
-    except SwatheError:  # its text may name the database: it is logged where it is told
+    except SwatheError:  # its text may name the database, so it is not shown here
         database = False
     pool = not portal.runner.trouble and not portal.pool.told().trouble
     return {"database": database, "pool": pool, "disk": free_bytes(portal) >= LEAST_BYTES}
 
 
 def free_bytes(portal: Portal) -> int:
-    """Return the free room where results are kept or made, in bytes; 0 where there is no disk."""
+    """Return the free disk space for results, bytes; 0 if the disk is missing."""
     results = portal.config.results
     folder = results.folder if results.store is None else results.scratch
     try:
@@ -78,38 +79,52 @@ def free_bytes(portal: Portal) -> int:
 
 
 def metrics_of(portal: Portal) -> str:
-    """Return the figures of a portal in the text format of Prometheus."""
+    """Return the metrics of a portal in the text format of Prometheus."""
     totals = portal.catalog.totals()
-    told = portal.pool.told()
+    status = portal.pool.told()
     lines = [
-        *metric("swathe_up", "gauge", "Parts that work.", labelled("part", health_of(portal))),
-        *metric("swathe_jobs", "gauge", "Jobs kept, by phase.", labelled("phase", totals.phases)),
-        *metric("swathe_rows", "gauge", "Rows kept, by status.", labelled("status", totals.rows)),
-        *metric("swathe_queue_rows", "gauge", "Rows that wait.", {"": totals.queued}),
-        *metric("swathe_result_bytes", "gauge", "Bytes of results kept.", {"": totals.bytes}),
-        *metric("swathe_busy_seconds", "gauge", "Work on jobs kept.", {"": totals.busy_s}),
-        *metric("swathe_disk_free_bytes", "gauge", "Room for results.", {"": free_bytes(portal)}),
-        *metric("swathe_workers", "gauge", "Workers of the pool.", {"": len(told.workers)}),
-        *metric("swathe_batches", "gauge", "Batches in flight.", {"": told.batches}),
-        *metric("swathe_places", "gauge", "Places taken.", labelled("kind", places_of(portal))),
+        *metric(
+            "swathe_up",
+            "gauge",
+            "Working parts (1) and failing ones (0).",
+            labelled("part", health_of(portal)),
+        ),
+        *metric("swathe_jobs", "gauge", "Stored jobs, by phase.", labelled("phase", totals.phases)),
+        *metric("swathe_rows", "gauge", "Stored rows, by status.", labelled("status", totals.rows)),
+        *metric("swathe_queue_rows", "gauge", "Waiting rows.", {"": totals.queued}),
+        *metric("swathe_result_bytes", "gauge", "Bytes of stored results.", {"": totals.bytes}),
+        *metric(
+            "swathe_busy_seconds", "gauge", "Work on stored jobs, seconds.", {"": totals.busy_s}
+        ),
+        *metric(
+            "swathe_disk_free_bytes",
+            "gauge",
+            "Free disk space for results, bytes.",
+            {"": free_bytes(portal)},
+        ),
+        *metric("swathe_workers", "gauge", "Workers of the pool.", {"": len(status.workers)}),
+        *metric("swathe_batches", "gauge", "Batches in flight.", {"": status.batches}),
+        *metric(
+            "swathe_places", "gauge", "Slots in use, by kind.", labelled("kind", places_of(portal))
+        ),
         *metric(
             "swathe_requests_total",
             "counter",
-            "Answers begun.",
+            "Responses, by class of status.",
             labelled("status", portal.answers.by_class()),
         ),
-        *metric("process_resident_memory_bytes", "gauge", "Memory.", {"": resident_bytes()}),
+        *metric("process_resident_memory_bytes", "gauge", "Memory, bytes.", {"": resident_bytes()}),
     ]
     return "\n".join(lines) + "\n"
 
 
 def places_of(portal: Portal) -> dict[str, int]:
-    """Return how many places of each kind are taken."""
+    """Return the number of slots in use, by kind."""
     return {"streams": portal.streams.taken, "downloads": portal.downloads.taken}
 
 
 def labelled(label: str, values: Mapping[str, float]) -> dict[str, float]:
-    """Return values by their labels as the format writes them."""
+    """Return values keyed by their label in Prometheus format."""
     return {f'{{{label}="{name}"}}': float(value) for name, value in values.items()}
 
 
@@ -122,12 +137,12 @@ def metric(name: str, kind: str, meaning: str, values: Mapping[str, float]) -> I
 
 
 def is_whole(value: float) -> bool:
-    """Tell whether a value has no fraction."""
+    """Return whether a value has no fraction."""
     return math.isfinite(value) and value == math.floor(value)
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process in bytes; 0 where the system does not tell."""
+    """Return the resident memory of this process, bytes; 0 if the system does not report it."""
     if not STATUS_FILE.exists():
         return 0
     return int(STATUS_FILE.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Errors as HTTP tells them: a user's mistake is 4xx, a fault of ours 5xx."""
+"""HTTP statuses of errors: a user's mistake is 4xx, an error of the portal 5xx."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
 
 
 OWN_PATH = re.compile(r"(?<![\w:/.-])(?:sqlite:///)?/(?:[^\s/:'\"]+/)*([^\s/:'\"]+)")
-"""An absolute path, and its last part."""
+"""An absolute path; the group is its last part."""
 log = logging.getLogger("swathe.portal")
 
 
 def status_of(error: errors.SwatheError) -> int:
-    """Give the status that tells of an error."""
+    """Return the HTTP status of an error."""
     if isinstance(error, errors.LimitError) and error.retry_after_s is None:
-        return 413  # It will never be allowed.
+        return 413  # a fixed limit: a later try fails too
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
 def text_of(error: errors.SwatheError) -> str:
-    """Give what is told of an error: files by their stores, not where they lie.
+    """Return the message of an error for users, with files named by their stores.
 
-    Errors of the database and of results name paths of this machine: of those only the last part is
-    told, and the whole is in the log.
+    Errors of the database and of results contain paths of this machine. Users see only the last
+    part of each path; the log has the whole message.
     """
     text = with_store_names(str(error))
     if isinstance(error, errors.CatalogError | errors.OutputError):
@@ -61,7 +61,7 @@ def text_of(error: errors.SwatheError) -> str:
 
 
 def headers_of(error: errors.SwatheError) -> Mapping[str, str]:
-    """Give the headers that go with it."""
+    """Return the response headers of an error."""
     if isinstance(error, errors.TokenError):
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, errors.CatalogError):

@@ -1,6 +1,7 @@
-"""Lists of targets as people paste them: tables or lines.
+"""Pasted lists of targets: tables or lines.
 
-The grammar is that of `swathe.files.targets.text_list`. What is wrong with one line stops no other.
+The grammar is that of `swathe.files.targets.text_list`. An error in one line does not affect
+others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
 FAULTS = 20
-"""Of single lines that are told."""
+"""Maximum number of reported errors of single lines."""
 
 
 @dataclass
@@ -24,11 +25,11 @@ class Pasted:
     """A list as columns.
 
     Attributes:
-        columns: by name; all are equally long.
-        table: the same with the units that the list tells.
-        faults: number and fault of lines that are no targets, the first FAULTS.
-        refused: how many such lines there are.
-        numbered: whether numbers of lines are the ids, for want of others.
+        columns: Columns by name, of equal length.
+        table: The same columns as a table, with the units of the list.
+        faults: Number and error of each line that is not a target, at most FAULTS of them.
+        refused: Number of all such lines.
+        numbered: Whether the ids are line numbers, as the list has none.
     """
 
     columns: dict[str, list[Cell]] = field(default_factory=dict)
@@ -42,29 +43,29 @@ class Pasted:
 
 
 def read_pasted(text: str) -> Pasted:
-    """Read a list of targets; where there are no ids, line numbers are.
+    """Parse a list of targets. If it has no ids, use line numbers.
 
     Raises:
-        TargetsError: where it is empty or has no target.
+        TargetsError: If the list is empty or has no target.
     """
-    made = parse_lines(text.splitlines())
-    return _pasted(made, len(made.faults))
+    parsed = parse_lines(text.splitlines())
+    return _pasted(parsed, len(parsed.faults))
 
 
 def pack_pasted(text: str) -> bytes:
-    """Return the list of targets of a text as bytes.
+    """Return the list of targets in a text, packed as bytes.
 
     Raises:
-        TargetsError: as `read_pasted`.
+        TargetsError: If the list is empty or has no target.
     """
-    made = parse_lines(text.splitlines())
+    parsed = parse_lines(text.splitlines())
     rest = {
-        "units": made.units,
-        "faults": made.faults[:FAULTS],
-        "refused": len(made.faults),
-        "numbered": made.numbered,
+        "units": parsed.units,
+        "faults": parsed.faults[:FAULTS],
+        "refused": len(parsed.faults),
+        "numbered": parsed.numbered,
     }
-    return pack_lists(made.columns, rest)
+    return pack_lists(parsed.columns, rest)
 
 
 def unpack_pasted(packed: bytes) -> Pasted:
@@ -72,10 +73,10 @@ def unpack_pasted(packed: bytes) -> Pasted:
     columns, rest = unpack_lists(packed)
     rows = len(next(iter(columns.values()), []))
     faults = [(number, fault) for number, fault in rest["faults"]]
-    made = TextList(columns, rest["units"], faults, list(range(rows)), rest["numbered"])
-    return _pasted(made, rest["refused"])
+    parsed = TextList(columns, rest["units"], faults, list(range(rows)), rest["numbered"])
+    return _pasted(parsed, rest["refused"])
 
 
-def _pasted(made: TextList, refused: int) -> Pasted:
-    table, _ = table_of_list(replace(made, faults=[]))
-    return Pasted(made.columns, table, made.faults[:FAULTS], refused, made.numbered)
+def _pasted(parsed: TextList, refused: int) -> Pasted:
+    table, _ = table_of_list(replace(parsed, faults=[]))
+    return Pasted(parsed.columns, table, parsed.faults[:FAULTS], refused, parsed.numbered)

@@ -1,4 +1,4 @@
-"""Pictures of results, as small as they are shown."""
+"""Preview pictures of results."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from swathe.jobs import Result
 
 MOST_PIXELS = 1 << 26
-"""Of images that are shown: they are read as a whole."""
+"""Maximum number of pixels of an image to preview, as it is read whole."""
 MOST_TOGETHER = 2 * MOST_PIXELS
-"""Of all that are read at the same time: 1 GiB, of 64 bits each."""
+"""Maximum number of pixels read in parallel: 1 GiB at 64 bits each."""
 WAIT_S = 10.0
-"""A picture waits so long for others to be made: a page asks for many."""
+"""Maximum time that a picture waits for others, as a page requests many."""
 RETRY_S = 5
-"""When to try again where that was not enough."""
-_MOST = f"a picture is of an image of at most {MOST_PIXELS} pixels"
+"""Delay suggested to a client after that time, seconds."""
+_MOST = f"expected an image of at most {MOST_PIXELS} pixels per plane"
 
 
 def preview(
     result: Result, stretch: Stretch, low: float | None, high: float | None, size: int
 ) -> bytes:
-    """Give a picture, PNG, whose longer side is `size`; of cubes, the first plane.
+    """Return a PNG picture whose longer side is `size` pixels; for cubes, of the first plane.
 
     Raises:
-        RegionError: where the image is too large, has no two axes, or `low` is not below `high`.
-        FormatError: where it cannot be read.
-        LimitError: where too many pixels are being read for others.
+        RegionError: If the image is too large, has no two axes, or `low` is not below `high`.
+        FormatError: If the image cannot be read.
+        LimitError: If too many pixels are being read for other pictures.
     """
     from PIL import Image
 
     if low is not None and high is not None and low >= high:
-        raise RegionError(f"low must be below high, not {low} and {high}")
+        raise RegionError(f"low, high: expected low below high, found {low} and {high}")
     is_drawn = result.name.endswith(".png")
     image = _drawn(result) if is_drawn else _greys(result, stretch, low, high)
     scale = size / max(image.size)
@@ -57,22 +57,22 @@ def preview(
 
 
 def _drawn(result: Result) -> Image.Image:
-    """Give a result that is a picture already."""
+    """Return a result that is itself a picture."""
     from PIL import Image
 
     try:
         with (
             result.open() as stored,
-            Image.open(stored) as drawn,
-            _room_for(result, (drawn.height, drawn.width)),
+            Image.open(stored) as opened,
+            _room_for(result, (opened.height, opened.width)),
         ):
-            return drawn.copy()
+            return opened.copy()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise RegionError(f"{result.name}: {_MOST}: {error}") from error
 
 
 def _greys(result: Result, stretch: Stretch, low: float | None, high: float | None) -> Image.Image:
-    """Draw the first plane of a result."""
+    """Draw the first plane of a result in grey."""
     from PIL import Image
 
     if result.name.endswith(".npy"):
@@ -105,19 +105,19 @@ def _plane_of_array(result: Result) -> Iterator[NDArray[Any]]:
 
 
 class Room:
-    """Room for pixels that are read at the same time."""
+    """Memory budget for pixels read in parallel."""
 
     def __init__(self, pixels: int) -> None:
-        """Take how many."""
+        """Set the number of pixels."""
         self._free = pixels
         self._changed = threading.Condition()
 
     @contextmanager
     def taken(self, pixels: int, what: str) -> Iterator[None]:
-        """Take some of it for as long as the context lasts; waits for a while where there is none.
+        """Reserve pixels during the context; wait up to `WAIT_S` seconds for them.
 
         Raises:
-            LimitError: where there is none after that.
+            LimitError: If too few are free after that time.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._free >= pixels, WAIT_S):
@@ -137,11 +137,11 @@ room = Room(MOST_TOGETHER)
 
 
 def _room_for(result: Result, shape: tuple[int, ...]) -> AbstractContextManager[None]:
-    """Give the context in which a plane of such a shape may be read.
+    """Return the context in which a plane of this shape may be read.
 
     Raises:
-        RegionError: where it is too large for that, or none.
+        RegionError: If the plane is too large, or the shape is not that of an image.
     """
     if len(shape) < 2 or 0 in shape or shape[-1] * shape[-2] > MOST_PIXELS:
-        raise RegionError(f"{result.name}: {_MOST}, not of shape {shape}")
+        raise RegionError(f"{result.name}: {_MOST}, found shape {shape}")
     return room.taken(shape[-1] * shape[-2], result.name)

@@ -1,4 +1,4 @@
-"""Keeps in the catalogue what workers hold: at most once a second, and only what is new."""
+"""Saving of workers' cached objects in the catalogue: changes only, at most once a second."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 EVERY_S = 1.0
 STILL_S = 10.0
-"""How often to say that what is kept is still so."""
+"""Interval between confirmations of an unchanged record."""
 OLD_S = 60.0
-"""Portals that have not said so for so long are dead."""
+"""A portal without a confirmation for this time is dead."""
 MOST = 1000
-"""The largest are kept; all are counted."""
+"""Number of the largest objects that are saved; the counts include all."""
 
 
 class Replicas:
-    """A thread that keeps what the workers of a pool hold, as long as the block lasts."""
+    """A thread that saves the cached objects of a pool's workers during the context."""
 
     def __init__(self, catalog: Catalog, pool: Pool) -> None:
-        """Take where, and whose."""
+        """Set the catalogue to write to, and the pool."""
         self._catalog, self._pool = catalog, pool
         self._id = token_hex(8)
         self._kept: dict[Place, int] = {}
@@ -47,7 +47,9 @@ class Replicas:
     def __exit__(self, *raised: object) -> None:
         self._ending.set()
         self._thread.join()
-        with suppress(CatalogError):  # it is away; others forget them in a minute
+        with suppress(
+            CatalogError
+        ):  # the database is away; other portals remove the record in a minute
             self._catalog.forget_replicas(self._id)
 
     def _keep_soon(self) -> None:
@@ -55,18 +57,18 @@ class Replicas:
             self._keep()
 
     def _keep(self) -> None:
-        told = self._pool.told()
-        if told.kind == "local":
+        status = self._pool.told()
+        if status.kind == "local":
             return
-        largest = heapq.nlargest(MOST, told.held, key=lambda each: each.bytes)
+        largest = heapq.nlargest(MOST, status.held, key=lambda each: each.bytes)
         now = {(each.worker, each.object): each.bytes for each in largest}
-        total = sum(each.bytes for each in told.held)
-        counts = len(told.workers), len(told.held), total
-        still = time.monotonic() - self._told_at < STILL_S
-        if now == self._kept and counts == self._counts and still:
+        total = sum(each.bytes for each in status.held)
+        counts = len(status.workers), len(status.held), total
+        is_recent = time.monotonic() - self._told_at < STILL_S
+        if now == self._kept and counts == self._counts and is_recent:
             return
-        if not still:
+        if not is_recent:
             self._catalog.forget_replicas(older_s=OLD_S)
-        tells = WorkerReplicas(told.address, datetime.now(UTC), *counts, replicas=[])
-        self._catalog.keep_replicas(self._id, tells, self._kept, now)
+        record = WorkerReplicas(status.address, datetime.now(UTC), *counts, replicas=[])
+        self._catalog.keep_replicas(self._id, record, self._kept, now)
         self._kept, self._counts, self._told_at = now, counts, time.monotonic()

@@ -1,4 +1,4 @@
-"""Serving a portal."""
+"""Running a portal with uvicorn."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ IMPORTED = (
     "astropy.wcs.utils",
     "scipy.optimize",
 )
-"""What answers import once they need it."""
+"""Modules that responses import on first use."""
 BACKLOG = 2048
 MOST_FILES = 65_536
-"""Open at the same time, where the system allows so many."""
+"""Maximum number of open files, if the system allows it."""
 PATIENCE_S = 5
-"""How long answers that are under way may go on after the portal was told to end."""
+"""Time for running responses to finish after the portal was told to stop."""
 
 
 def serve(config: Config, tell: Callable[[str], None]) -> None:
-    """Serve until the process is told to end; `tell` is called with the URL once it listens.
+    """Serve until SIGTERM or Ctrl-C. Call `tell` with the URL when the portal listens.
 
     Raises:
-        SettingsError: where nothing can listen at its address.
-        CatalogError: where the catalogue cannot be used.
+        SettingsError: If the portal cannot listen on its address.
+        CatalogError: If the catalogue cannot be used.
     """
-    # Their imports are circular: two answers that begin them at once, each in its thread, would
-    # meet them half made.
+    # Their imports are circular: two threads that begin them at the same time would see modules
+    # that are only half initialised.
     for name in IMPORTED:
         import_module(name)
     allow_files()
     if config.server.access_log:
         start_log()
-    # The engine's storages are those of this catalogue.
+    # The engine reads its stores from this catalogue.
     os.environ[VARIABLE] = config.catalog.database
     with listen(config) as listener, open_portal(config) as portal:
         server = uvicorn.Server(
@@ -73,14 +73,14 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
                 timeout_graceful_shutdown=PATIENCE_S,
             )
         )
-        # Collections of garbage hold everybody up: they are not to look at all modules, 0.1 s each.
+        # Garbage collection stops all requests: 0.1 s if it scans all modules. Exclude them.
         gc.freeze()
         tell(url_of(config, listener))
         server.run(sockets=[listener])
 
 
 def allow_files() -> None:
-    """Allow this process as many open files as it may have: each connection is one."""
+    """Raise the limit of open files of this process, as each connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft < most:
@@ -88,10 +88,10 @@ def allow_files() -> None:
 
 
 def listen(config: Config) -> socket.socket:
-    """Give a socket that listens where the settings say, at a free port where they say 0.
+    """Return a socket that listens on the address of the settings; port 0 = any free port.
 
     Raises:
-        SettingsError: where that cannot be.
+        SettingsError: If the address cannot be used.
     """
     host, port = config.server.host, config.server.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -103,13 +103,13 @@ def listen(config: Config) -> socket.socket:
     except OSError as error:
         listener.close()
         raise SettingsError(
-            f"server.host, server.port: cannot listen at {host}:{port}: {error.strerror}"
+            f"server.host, server.port: cannot listen on {host}:{port}: {error.strerror}"
         ) from error
     return listener
 
 
 def url_of(config: Config, listener: socket.socket) -> str:
-    """Give the URL that a browser on this machine finds the portal at."""
+    """Return the URL of the portal for a browser on this machine."""
     host = config.server.host
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{in_url(host)}:{listener.getsockname()[1]}/"

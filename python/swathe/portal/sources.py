@@ -1,9 +1,9 @@
-"""Which files may be read for those who ask: those of declared stores, and of allowed servers.
+"""Files that users may read: those of registered stores and of allowed servers.
 
-The engine reads whatever it is given. So a name that it might take for another file than meant
-here is refused: `..`, links that lead out of a folder, URLs that parsers read differently. Where a
-link leads is looked at again by the engine when it opens the file. Servers that are allowed may
-redirect it only to each other (`_swathe.confine`).
+The engine reads any file it is given. So names that it might understand differently are refused
+here: `..`, links that lead out of a folder, URLs that parsers read differently. The engine checks
+links again when it opens the file. Allowed servers may redirect only to each other
+(`_swathe.confine`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ PLAIN_URL = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(
 DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?#]|\Z)", re.IGNORECASE)
 PORTS = {"http": 80, "https": 443}
 FRESH_S = 1.0
-"""The stores of the catalogue are asked for again after this time."""
+"""Time for which the list of stores is cached."""
 LONGEST = 4000
 
 
 class Sources:
-    """What may be read."""
+    """Check of the files that may be read."""
 
     def __init__(self, catalog: Catalog, hosts: Collection[str] = ()) -> None:
-        """Take the catalogue that declares stores, and `host` or `host:port` of servers."""
+        """Set the catalogue of stores, and the allowed servers as `host` or `host:port`."""
         self._catalog = catalog
         self._hosts = frozenset(hosts)
         self._lock = threading.Lock()
@@ -41,13 +41,15 @@ class Sources:
         self._asked_at = -FRESH_S
 
     def allowed(self, file: str) -> None:
-        """Let `STORE:path` and URLs of allowed servers pass.
+        """Check that a file is `STORE:path` or a URL of an allowed server.
 
         Raises:
-            AccessError: where a file is neither.
+            AccessError: If the file is neither.
         """
         if len(file) > LONGEST or not file.isprintable():
-            raise AccessError(f"{file[:100]!r}: is no STORE:path of printable characters")
+            raise AccessError(
+                f"{file[:100]!r}: expected STORE:path of at most {LONGEST} printable characters"
+            )
         if "://" in file:
             self._allowed_url(file)
             return
@@ -55,15 +57,15 @@ class Sources:
         store = self._store(name) if colon else None
         if store is None:
             raise AccessError(
-                f"{file[:200]}: only files of stores can be read, as STORE:path; there is no store "
+                f"{file[:200]}: expected STORE:path with a registered store, found no store "
                 f"{name[:100]!r}"
             )
         parts = path.split("/")
         is_root = all(part in ("", ".") for part in parts)
         if ".." in parts or path.startswith("//") or is_root:
-            raise AccessError(f"{file[:200]}: is no path in the store {name}")
+            raise AccessError(f"{file[:200]}: expected a path in the store {name}")
         if store.url.startswith("file://"):
-            # What is missing is no matter.
+            # A missing file is reported later.
             folders = folders_of(store.url, store.options)
             if not is_within(os.path.join(folders[0], path.lstrip("/")), folders):
                 raise AccessError(f"{file[:200]}: leads out of its store")
@@ -72,14 +74,16 @@ class Sources:
         scheme, _, rest = url.partition("://")
         if scheme != scheme.lower() or DOTS.search(rest):
             raise AccessError(
-                f"{scheme[:20]}://...: a URL begins with http:// or https:// in small letters, and "
-                "its path has no . or .. between slashes, also written as %2e"
+                f"{scheme[:20]}://...: expected a URL that begins with http:// or https:// in "
+                "lower "
+                "case, and has no . or .. between slashes of its path, also written as %2e"
             )
         plain = PLAIN_URL.fullmatch(url)
         if plain is None or not url.isascii():
             raise AccessError(
-                f"{url.partition('://')[0][:20]}://...: a URL is http(s)://host/path, with no user "
-                "and no blanks; other files are read from stores, as STORE:path"
+                f"{url.partition('://')[0][:20]}://...: expected http(s)://host/path, without a "
+                "user "
+                "and blanks; other files are read from stores, as STORE:path"
             )
         host, usual = plain[2].lower(), PORTS[plain[1].lower()]
         port = int(plain[3][1:]) if plain[3] else usual

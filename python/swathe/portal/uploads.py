@@ -1,7 +1,7 @@
-"""Tables of targets that users send: read in a confined process, within bounds.
+"""Uploaded tables of targets: read in a confined process, within limits.
 
-Columns and rows are counted before a reader sees a table, as far as its bytes tell of them. What
-they do not tell is bounded by the memory and the time of the process.
+Columns and rows are counted before a reader parses a table, as far as this is possible from its
+bytes. The limits on memory and time of the process cover the rest.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ T = TypeVar("T")
 SCALARS = {str, int, float, bool, type(None)}
 LONGEST_NAME = 200
 LONGEST_LINE = 20_000
-"""Characters of a line that is pasted, or that names the columns of a table."""
+"""Maximum length of a pasted line, and of the line with the column names of a table."""
 MOST_COLUMNS = 200
 MOST_CELL = 10_000
-"""Numbers or characters of one cell of a VOTable."""
+"""Maximum number of values or characters in one cell of a VOTable."""
 LONGEST_INTEGER_BITS = 1024
-"""Of a number in JSON; a longer one is no float either, and thousands of them take seconds."""
+"""Maximum size of an integer in JSON. Longer ones exceed a float; thousands take seconds."""
 SMALL = 50_000
-"""Bytes that are read in a thread of this process: in a few hundredths of a second at most."""
+"""Maximum size of a list that is read in a thread of this process: a few 10 ms at most."""
 NAMES_S = 20.0
-"""How long one list may ask about names of objects: its readers wait for another service."""
+"""Time limit for resolving the object names of one list, which waits for another service."""
 NAMES_THREADS, NAMES_WAITING = 2, 20
 RETRY_S = 5
 COMPRESSED = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
@@ -57,14 +57,14 @@ IMPORTS = (
     "astropy.table",
     "swathe.portal.uploads",
 )
-"""What the nursery of confined calls imports for tables."""
+"""Modules that the launcher of confined processes imports for tables."""
 
 
 class Uploads:
-    """Reads what users send, in confined processes."""
+    """Reader of uploads, in confined processes."""
 
     def __init__(self, confined: Confined, most_rows: int, memory_mb: int) -> None:
-        """Take what runs the processes, and what a table may have and take."""
+        """Set the launcher of processes, and the limits of rows and memory."""
         self._confined = confined
         self._most_rows = most_rows
         self._bounds = Bounds(memory_mb=memory_mb)
@@ -72,26 +72,26 @@ class Uploads:
         self._room = threading.BoundedSemaphore(NAMES_THREADS + NAMES_WAITING)
 
     async def table(self, file: IO[bytes], name: str) -> Table:
-        """Return a table whose kind the suffix of its name tells, as `cut_many` reads files.
+        """Read a table, whose format follows from the suffix of its name, as in `cut_many`.
 
         Raises:
-            TargetsError: where it cannot be read.
-            LimitError: where it has more rows than are allowed, or takes too much to read.
+            TargetsError: If the table cannot be read.
+            LimitError: If it has too many rows, or needs too much memory or time.
         """
         suffix = Path(name[-LONGEST_NAME:]).suffix.lower()
         if suffix not in READERS:
             raise TargetsError(
-                f"{name[-LONGEST_NAME:]!r}: a table of targets ends in one of {', '.join(READERS)}"
+                f"{name[-LONGEST_NAME:]!r}: expected a name ending in one of {', '.join(READERS)}"
             )
         packed = await self._call("packed_table", file, suffix, name=name)
         return await asyncio.to_thread(unpack_table, packed)
 
     async def body(self, body: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-        """Return the targets of a body of JSON as columns, and what else it says.
+        """Return the targets of a JSON body as columns, and its other fields.
 
         Raises:
-            TargetsError: where it is no object with targets, or they make no table.
-            LimitError: where they have more rows than are allowed, or it takes too much to read.
+            TargetsError: If the body is not an object with targets, or they are not a table.
+            LimitError: If it has too many rows, or needs too much memory or time.
         """
         if len(body) <= SMALL:
             return await self._read(partial(targets_of, body, self._most_rows))
@@ -99,32 +99,34 @@ class Uploads:
         return await asyncio.to_thread(unpack_lists, packed)
 
     async def pasted(self, text: str) -> Pasted:
-        """Return the list of targets that somebody pasted.
+        """Parse a pasted list of targets.
 
         Raises:
-            TargetsError: where it has no target.
-            LimitError: where it has too many or too long lines, or takes too much to read.
+            TargetsError: If the list has no target.
+            LimitError: If it has too many or too long lines, or needs too much memory or time.
         """
         if len(text) <= SMALL:
             return await self._read(partial(_read_pasted, text, self._most_rows))
-        # As it came: half of a pair of UTF-16 is no UTF-8.
+        # The text is passed on unchanged; half of a UTF-16 pair is not valid UTF-8.
         content = io.BytesIO(text.encode("utf-8", "surrogatepass"))
         packed = await self._call("packed_pasted", content, ".txt")
         return await asyncio.to_thread(unpack_pasted, packed)
 
     async def _read(self, read: Callable[[], T]) -> T:
-        """Return what a short list gives; the few threads that ask about names do nothing else."""
-        made = await asyncio.to_thread(_without_asking, read)
-        if made is not None:
-            return made
+        """Read a short list. Lists with object names use a few threads of their own."""
+        table = await asyncio.to_thread(_without_asking, read)
+        if table is not None:
+            return table
         if not self._room.acquire(blocking=False):
-            raise LimitError("too many lists of names are waiting to be read", RETRY_S)
+            raise LimitError(
+                "too many lists with object names are waiting; try again soon", RETRY_S
+            )
         reading = self._names.submit(_asking, read)
         reading.add_done_callback(lambda _: self._room.release())
         return await asyncio.wrap_future(reading)
 
     async def _call(self, function: str, file: IO[bytes], suffix: str, **more: str) -> bytes:
-        """Return what a function of this module makes of a file, which is a copy with a suffix."""
+        """Return what a function of this module makes of a copied file, in a confined process."""
         folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="swathe-upload-")
         try:
             path = Path(folder) / f"targets{suffix}"
@@ -138,7 +140,7 @@ class Uploads:
 
 
 def _without_asking(read: Callable[[], T]) -> T | None:
-    """Return what a list gives, or nothing where names have to be asked about."""
+    """Read a list, or return None if object names have to be resolved."""
     try:
         with asking_for(0):
             return read()
@@ -147,13 +149,13 @@ def _without_asking(read: Callable[[], T]) -> T | None:
 
 
 def _asking(read: Callable[[], T]) -> T:
-    """Return what a list gives, asking about its names."""
+    """Read a list, and resolve its object names."""
     try:
         with asking_for(NAMES_S):
             return read()
     except UnaskedError as error:
         raise LimitError(
-            f"{error}: the names before it took {NAMES_S:g} s, more than one list may ask; "
+            f"{error}: resolving the names before it took {NAMES_S:g} s, the limit for one list; "
             "try again, as their positions are cached, or send fewer",
             RETRY_S,
         ) from error
@@ -165,17 +167,17 @@ def _copy(file: IO[bytes], path: Path) -> None:
 
 
 def packed_table(path: str, name: str, most_rows: int) -> bytes:
-    """Return a table packed; runs in the confined process."""
+    """Read a table, and return it packed. Runs in the confined process."""
     return _asking(lambda: pack_table(read_upload(Path(path), name[-LONGEST_NAME:], most_rows)))
 
 
 def packed_body(path: str, most_rows: int) -> bytes:
-    """Return the targets of a body of JSON, and the rest, packed; runs in the confined process."""
+    """Return targets and other fields of a JSON body, packed. Runs in the confined process."""
     return _asking(lambda: pack_lists(*targets_of(Path(path).read_bytes(), most_rows)))
 
 
 def packed_pasted(path: str, most_rows: int) -> bytes:
-    """Return a pasted list packed; runs in the confined process."""
+    """Parse a pasted list, and return it packed. Runs in the confined process."""
     text = Path(path).read_bytes().decode("utf-8", "surrogatepass")
     check_lines(text, most_rows)
     return _asking(lambda: pack_pasted(text))
@@ -187,11 +189,11 @@ def _read_pasted(text: str, most_rows: int) -> Pasted:
 
 
 def read_upload(path: Path, name: str, most_rows: int) -> Table:
-    """Return a table of targets, of a file that users know by another name.
+    """Read a table of targets from a file. Errors use the name that the user knows.
 
     Raises:
-        TargetsError: where it cannot be read.
-        LimitError: where it has more rows than are allowed.
+        TargetsError: If the table cannot be read.
+        LimitError: If it has too many rows.
     """
     check = CHECKS.get(READERS[path.suffix])
     if check is not _check_parquet:
@@ -209,58 +211,60 @@ def read_upload(path: Path, name: str, most_rows: int) -> Table:
 
 
 def targets_of(body: bytes, most_rows: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the targets of a body of JSON as columns, and what else it says.
+    """Return the targets of a JSON body as columns, and its other fields.
 
     Raises:
-        TargetsError: where it is no object with targets, or they make no table.
-        LimitError: where they have more rows than are allowed.
+        TargetsError: If the body is not an object with targets, or they are not a table.
+        LimitError: If it has too many rows.
     """
-    given = read_json(body, "the body", 2 * (most_rows + 1) * MOST_COLUMNS)
-    if not isinstance(given, dict) or "targets" not in given:
-        raise TargetsError("the body: expected an object with targets")
-    columns = columns_of(given.pop("targets"), most_rows)
-    if len(body) > SMALL and (size := len(json.dumps(given))) > SMALL:
+    content = read_json(body, "the body", 2 * (most_rows + 1) * MOST_COLUMNS)
+    if not isinstance(content, dict) or "targets" not in content:
+        raise TargetsError("the body: expected an object with targets, found none")
+    columns = columns_of(content.pop("targets"), most_rows)
+    if len(body) > SMALL and (size := len(json.dumps(content))) > SMALL:
         raise LimitError(
             f"the body: expected up to {SMALL:,} bytes beside the targets, found {size:,}"
         )
-    return columns, given
+    return columns, content
 
 
 def read_json(text: str | bytes, what: str, most_values: int) -> Any:
-    """Return what JSON says; brackets and commas are counted first.
+    """Parse JSON, after counting its brackets and commas.
 
     Raises:
-        TargetsError: where it is none.
-        LimitError: where it has too many values.
+        TargetsError: If the text is not JSON.
+        LimitError: If it has too many values.
     """
     text = text.encode() if isinstance(text, str) else text
     values = sum(map(text.count, (b",", b"[", b"{")))
     if values > most_values:
-        raise LimitError(f"{what} has {values:,} values; at most {most_values:,} are taken")
+        raise LimitError(f"{what}: expected at most {most_values:,} values, found {values:,}")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TargetsError(f"{what}: is no JSON: {str(error)[:100]}") from error
+        raise TargetsError(f"{what}: expected JSON: {str(error)[:100]}") from error
 
 
 def check_lines(text: str, most_rows: int) -> None:
-    """Check that pasted lines are not too many nor too long.
+    """Check the number and length of pasted lines.
 
     Raises:
-        LimitError: where they are.
+        LimitError: If there are too many lines, or one is too long.
     """
     most = 2 * most_rows + 1000
     lines = text.splitlines() if text.count("\n") + text.count("\r") <= 2 * most else None
-    # Other characters divide lines, too.
+    # Other characters end lines too.
     if lines is None or len(lines) > 2 * most:
-        raise LimitError(f"the list has more than {most:,} lines")
+        raise LimitError(f"the list: expected at most {most:,} lines, found more")
     longest = max(map(len, lines), default=0)
     if longest > LONGEST_LINE:
-        raise LimitError(f"the list: expected lines of {LONGEST_LINE} characters, found {longest}")
+        raise LimitError(
+            f"the list: expected lines of at most {LONGEST_LINE} characters, found {longest}"
+        )
 
 
 def _check_text(path: Path, most_rows: int) -> None:
-    """Check how many columns and rows lines of text are, by counting delimiters and lines."""
+    """Check the number of columns and rows of a text table, by counting delimiters and lines."""
     lines = 0
     with path.open("rb") as file:
         first = file.readline(LONGEST_LINE + 1)
@@ -269,41 +273,45 @@ def _check_text(path: Path, most_rows: int) -> None:
             about += 1
             first = file.readline(LONGEST_LINE + 1)
         if first.startswith(b"#"):
-            raise TargetsError(f"the table has more than {about} lines before its columns")
+            raise TargetsError(
+                f"the table: expected at most {about} lines before its columns, found more"
+            )
         if len(first) > LONGEST_LINE:
-            raise TargetsError(f"the table: its names have more than {LONGEST_LINE} characters")
+            raise TargetsError(
+                f"the table: expected column names of at most {LONGEST_LINE} characters, found more"
+            )
         _check_columns(1 + max(first.count(mark) for mark in (b",", b"\t", b";", b"|")))
         while part := file.read(1 << 20):
             lines += part.count(b"\n")
-    # Cells in quotes may have several lines.
+    # Quoted cells may have several lines.
     if lines > 4 * most_rows + 10_000:
         _check_rows(lines, most_rows)
 
 
 class _Votable:
-    """A look at a VOTable before a reader believes what it says of itself."""
+    """Checks of a VOTable before a reader trusts its own description."""
 
     def __init__(self, most_rows: int) -> None:
         self._most_rows = most_rows
         self._counts = dict.fromkeys(("TABLE", "FIELD", "PARAM", "TR", "TD"), 0)
 
     def no_types(self, *_: Any) -> None:
-        """Refuse a document type: entities are of it."""
-        raise TargetsError("the VOTable has a document type, which is not taken")
+        """Refuse a document type, as it can define entities."""
+        raise TargetsError("the VOTable: expected no document type, found one")
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
-        """Look at one element."""
+        """Check one element."""
         name = name.rpartition(":")[2].upper()
-        given = {key.lower(): value for key, value in attributes.items()}
-        if name == "STREAM" and "href" in given:
-            raise TargetsError("the VOTable has a STREAM with href: data elsewhere are not taken")
+        values = {key.lower(): value for key, value in attributes.items()}
+        if name == "STREAM" and "href" in values:
+            raise TargetsError("the VOTable: expected its data inline, found a STREAM with href")
         if name in self._counts:
             self._counts[name] += 1
             self._check_counts()
-        if name == "TABLE" and given.get("nrows", "").isdecimal():
-            _check_rows(int(given["nrows"][:19]), self._most_rows)
-        if "arraysize" in given:
-            _check_cell(given["arraysize"])
+        if name == "TABLE" and values.get("nrows", "").isdecimal():
+            _check_rows(int(values["nrows"][:19]), self._most_rows)
+        if "arraysize" in values:
+            _check_cell(values["arraysize"])
 
     def _check_counts(self) -> None:
         if self._counts["TABLE"] > 1:
@@ -315,24 +323,24 @@ class _Votable:
 
 
 def _check_cell(arraysize: str) -> None:
-    """Check that a cell is not too large, by what its column says of it."""
+    """Check the size of cells, by the arraysize of their column."""
     size = 1
     for side in arraysize[:LONGEST_NAME].rstrip("*sS").split("x"):
         if side.strip().isdecimal():
             size *= max(1, int(side.strip()[:9]))
     if size > MOST_CELL:
         raise TargetsError(
-            f"the VOTable: expected cells of up to {MOST_CELL:,} values, found arraysize="
+            f"the VOTable: expected cells of at most {MOST_CELL:,} values, found arraysize="
             f"{arraysize[:40]!r}"
         )
 
 
 def check_votable(path: Path, most_rows: int) -> None:
-    """Check a VOTable; data that lie elsewhere are refused: readers fetch them, from this machine.
+    """Check a VOTable, and refuse data at another URL, which readers would fetch from here.
 
     Raises:
-        TargetsError: where it has such, a document type, or is no XML.
-        LimitError: where it has too many rows.
+        TargetsError: If the file has such data or a document type, or is not XML.
+        LimitError: If it has too many rows.
     """
     parser = expat.ParserCreate()
     look = _Votable(most_rows)
@@ -346,18 +354,20 @@ def check_votable(path: Path, most_rows: int) -> None:
 
 
 def _refuse_compressed(path: Path) -> None:
-    """Refuse what readers would inflate, perhaps to a thousand times its size."""
+    """Refuse a compressed file, which readers might inflate to a thousand times its size."""
     with path.open("rb") as file:
         if file.read(8).startswith(COMPRESSED):
-            raise TargetsError("the table is compressed: send it as it is")
+            raise TargetsError("the table: expected no compression, found a compressed file")
 
 
 def _check_parquet(path: Path, most_rows: int) -> None:
-    """Check what the metadata say; they are the sender's word, and reading is bounded besides."""
+    """Check rows and columns in the metadata. These may be false, so reading has limits too."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        raise TargetsError("Parquet tables are not taken here: pyarrow is not installed") from error
+        raise TargetsError(
+            "Parquet tables are not supported here: pyarrow is not installed"
+        ) from error
     try:
         metadata = parquet.ParquetFile(path).metadata
     except (ArrowException, OSError) as error:
@@ -367,11 +377,11 @@ def _check_parquet(path: Path, most_rows: int) -> None:
 
 
 def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict[str, list[Any]]:
-    """Give columns of a table as JSON has it: `{column: [values]}`, `[{column: value}]` or lines.
+    """Return the columns of a table in JSON: `{column: [values]}`, `[{column: value}]` or lines.
 
     Raises:
-        TargetsError: where it is neither.
-        LimitError: where it has more rows than are allowed.
+        TargetsError: If the value is none of these.
+        LimitError: If it has too many rows.
     """
     if isinstance(given, list) and given and all(isinstance(line, str) for line in given):
         return _of_lines(given, most_rows)
@@ -395,18 +405,20 @@ def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict
         _check_scalars(name, values)
         lengths.add(len(values))
     if len(lengths) > 1:
-        raise TargetsError(f"targets: columns differ in length: {sorted(lengths)}"[:LONGEST_NAME])
+        raise TargetsError(
+            f"targets: expected columns of one length, found {sorted(lengths)}"[:LONGEST_NAME]
+        )
     return given
 
 
 def _of_lines(lines: list[str], most_rows: int) -> dict[str, list[Any]]:
-    """Give the columns of lines, as the portal's form takes them."""
+    """Return the columns of lines, in the grammar of the portal's form."""
     _check_rows(len(lines), most_rows)
-    read = parse_lines(lines)
-    if read.faults:
-        number, fault = read.faults[0]
+    parsed = parse_lines(lines)
+    if parsed.faults:
+        number, fault = parsed.faults[0]
         raise TargetsError(f"targets: line {number}: {fault}")
-    return {name: list(column) for name, column in read.columns.items()}
+    return {name: list(column) for name, column in parsed.columns.items()}
 
 
 def _turned(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:
@@ -453,21 +465,21 @@ def _check_sizes(
 
 def _check_rows(rows: int, most_rows: int) -> None:
     if rows > most_rows:
-        raise LimitError(f"the table has {rows:,} rows; at most {most_rows:,} are taken at once")
+        raise LimitError(f"the table: expected at most {most_rows:,} rows, found {rows:,}")
 
 
 def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if len(name) > LONGEST_NAME:
             raise TargetsError(
-                f"the table: expected names of columns of up to {LONGEST_NAME} characters, found "
+                f"the table: expected column names of at most {LONGEST_NAME} characters, found "
                 f"{len(name):,}: {name[:40]!r}..."
             )
 
 
 def _check_columns(columns: int) -> None:
     if columns > MOST_COLUMNS:
-        raise TargetsError(f"the table has more than {MOST_COLUMNS} columns")
+        raise TargetsError(f"the table: expected at most {MOST_COLUMNS} columns, found more")
 
 
 CHECKS = {
@@ -477,4 +489,4 @@ CHECKS = {
     "parquet": _check_parquet,
     "text": _check_text,
 }
-"""What looks at a table before its reader does."""
+"""Check of a table before its reader, by format."""

@@ -1,4 +1,4 @@
-"""Users, and the tokens they are known by."""
+"""Users and their tokens."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from swathe.catalog import Scope, Token
 
 FRESH_S = 1.0
-"""How long a token that was revoked may still be taken."""
+"""Time for which a token is cached; a revoked token may work until then."""
 REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
 class User:
-    """Who asks. An `admin` may do everything, and sees the jobs of all."""
+    """The user of a request. An `admin` may do everything, and sees the jobs of all users."""
 
     name: str
     scopes: frozenset[str]
 
     def may(self, scope: Scope) -> bool:
-        """Tell whether they may do what needs this scope."""
+        """Return whether the user has this scope."""
         return scope in self.scopes or "admin" in self.scopes
 
     @property
     def sees(self) -> str | None:
-        """Whose jobs they see; `None`: everybody's."""
+        """Owner of the jobs that the user sees; `None` = all owners."""
         return None if self.may("admin") else self.name
 
 
@@ -40,17 +40,17 @@ ANONYMOUS = User("anonymous", frozenset({"read", "submit"}))
 
 
 class Access:
-    """Knows users by their tokens."""
+    """Lookup of users by their tokens."""
 
     def __init__(self, required: bool, find: Callable[[str], Token | None]):
-        """Take whether tokens are needed, and what looks one up."""
+        """Set whether tokens are required, and the function that looks one up."""
         self.required = required
         self._find = find
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, User]] = {}
 
     def remembered(self, token: str | None) -> User | None:
-        """Give a user without asking the database, if that can be done."""
+        """Return the user of a cached token, without a query of the database; else None."""
         if not self.required:
             return ANONYMOUS
         with self._lock:
@@ -58,20 +58,22 @@ class Access:
         return user if time.monotonic() < until else None
 
     def user(self, token: str | None) -> User:
-        """Give the user that a token stands for.
+        """Return the user of a token.
 
         Raises:
-            TokenError: where there is none, or not of use any more.
+            TokenError: If the token is missing, unknown, expired or revoked.
         """
-        found = self.remembered(token)
-        if found is not None:
-            return found
+        cached_user = self.remembered(token)
+        if cached_user is not None:
+            return cached_user
         if not token:
-            raise TokenError("this portal needs a token: Authorization: Bearer TOKEN")
-        known = self._find(token)
-        if known is None or not known.is_good():
-            raise TokenError("the token is not known here, has expired or was revoked")
-        user = User(known.user, frozenset(known.scopes))
+            raise TokenError(
+                "expected a token, found none; send the header Authorization: Bearer TOKEN"
+            )
+        record = self._find(token)
+        if record is None or not record.is_good():
+            raise TokenError("the token is unknown, expired or revoked")
+        user = User(record.user, frozenset(record.scopes))
         with self._lock:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()

@@ -1,1 +1,1 @@
-"""Commands of `swathe`, one module for each group; `swathe.cli` puts them together."""
+"""Commands of `swathe`, one module per group. `swathe.cli.app` registers them."""

@@ -1,4 +1,4 @@
-"""The commands `swathe bench ...`: experiments, each into a folder of its own."""
+"""The commands `swathe bench`: run experiments, each in its own output folder."""
 
 from __future__ import annotations
 
@@ -19,39 +19,37 @@ if TYPE_CHECKING:
     from swathe.experiments.results.result import Study
 
 app = typer.Typer(
-    help="Experiments as the studies of 2000 to 2007 made them. Keys of the TOML file, which has a "
-    "section for each experiment, and flags mean the same; a flag counts more.",
+    help="Run the experiments of the studies of 2000 to 2007. Each key of the TOML file, which "
+    "has one section per experiment, is also a flag; flags override the file.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 File = Annotated[
-    Path | None, typer.Argument(metavar="[FILE.toml]", help="Settings; flags count more.")
+    Path | None, typer.Argument(metavar="[FILE.toml]", help="Settings file; flags override it.")
 ]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="DIR", help="Where tables and figures go.")
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for tables and figures.")
 ]
-Scratch = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="For files that are needed meanwhile.")
-]
+Scratch = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for temporary files.")]
 SINGULAR = {"stores": "store", "methods": "method", "clients": "client", "sizes": "size"} | {
     "ways": "way",
     "mixes": "mix",
 }
-"""Of keys that are lists: the flag is given once for each."""
+"""Flags of keys that are lists. Such a flag may be repeated, once for each value."""
 
 
 def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]], Study]) -> None:
-    """Add the command of an experiment; its flags are the fields of its settings."""
+    """Add the command of an experiment. Its flags are the fields of its settings."""
     kind = declared.KINDS[name]
 
-    def command(**given: Any) -> None:
+    def command(**values: Any) -> None:
         from swathe.experiments.results.report import keep, ready
 
-        file, output, scratch = given.pop("file"), given.pop("output"), given.pop("scratch")
-        quiet, as_json = given.pop("quiet"), given.pop("json")
-        overwrite = given.pop("overwrite")
-        settings = declared.settings_of(kind, file, given)
+        file, output, scratch = values.pop("file"), values.pop("output"), values.pop("scratch")
+        quiet, as_json = values.pop("quiet"), values.pop("json")
+        overwrite = values.pop("overwrite")
+        settings = declared.settings_of(kind, file, values)
         ready(output, name, overwrite=overwrite)
         study = run(settings, scratch, _silent if quiet else _say)
         folder = keep(study, output, overwrite=overwrite)
@@ -80,20 +78,20 @@ def _flags(kind: type[Any]) -> list[inspect.Parameter]:
     types = get_type_hints(kind)
     flags = []
     for each in fields(kind):
-        of = types[each.name]
+        kind_of_value = types[each.name]
         default: Any = each.default
-        many = get_origin(of) is tuple
-        one = get_args(of)[0] if many else of
+        many = get_origin(kind_of_value) is tuple
+        one = get_args(kind_of_value)[0] if many else kind_of_value
         names = ""
         if get_origin(one) is Literal:
             names, one = f" One of {', '.join(get_args(one))}.", str
         usual = " ".join(map(str, default)) if many else str(default)
-        shown = f" [{usual}]" if usual else ""
+        default_text = f" [{usual}]" if usual else ""
         flag = "--" + (SINGULAR.get(each.name, each.name) if many else each.name).replace("_", "-")
-        again = " May be given more than once." if many else ""
-        option = typer.Option(flag, help=f"{each.metadata['help']}{names}{again}{shown}")
-        wanted = list[one] | None if many else one | None  # type: ignore[valid-type]
-        flags.append(_parameter(each.name, Annotated[wanted, option], None))
+        again = " May be repeated." if many else ""
+        option = typer.Option(flag, help=f"{each.metadata['help']}{names}{again}{default_text}")
+        annotation = list[one] | None if many else one | None  # type: ignore[valid-type]
+        flags.append(_parameter(each.name, Annotated[annotation, option], None))
     return flags
 
 
@@ -173,23 +171,23 @@ _command("buffer", _buffer)
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of results to compare with.")],
-    second: Annotated[Path, typer.Argument(help="Folder of results that may be worse.")],
+    first: Annotated[Path, typer.Argument(help="Folder of reference results.")],
+    second: Annotated[Path, typer.Argument(help="Folder of new results.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where a report goes.")
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")
     ] = None,
     tie: Annotated[
-        float, typer.Option(min=0, max=10, help="Relative difference that counts as none.")
+        float, typer.Option(min=0, max=10, help="Relative difference treated as no difference.")
     ] = 0.05,
     alpha: Annotated[
-        float, typer.Option(min=1e-9, max=0.5, help="Chance of a false alarm among all cases.")
+        float, typer.Option(min=1e-9, max=0.5, help="Probability of a false alarm over all cases.")
     ] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
     fail_on_regression: Annotated[
         bool,
         typer.Option(
             "--fail-on-regression",
-            help="Exit with 1 where a case is worse, 2 where that cannot be told.",
+            help="Exit code 1 if a case is worse, 2 if there are too few samples to decide.",
         ),
     ] = False,
     overwrite: Overwrite = False,
@@ -211,16 +209,18 @@ def compare(
     few = sum(study.table["verdict"] == TOO_FEW)
     if fail_on_regression and few:
         raise SettingsError(
-            f"{few} of {len(study.table)} cases have too few samples to tell a regression: "
-            f"{samples_needed(len(study.table), alpha)} of each in both runs would be enough"
+            f"{few} of {len(study.table)} cases have too few samples to detect a regression: "
+            f"expected {samples_needed(len(study.table), alpha)} of each case in both runs"
         )
 
 
 @app.command()
 def join(
-    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where a ramp listens.")],
+    address: Annotated[
+        str, typer.Argument(metavar="HOST:PORT", help="Address of the leading ramp.")
+    ],
 ) -> None:
-    """Lend this host to a ramp that another host leads; $SWATHE_BENCH_TOKEN as there."""
+    """Run clients of a ramp that another host leads. Both need the same $SWATHE_BENCH_TOKEN."""
     from swathe.experiments.clients.remote_hosts import join as join_ramp
 
     join_ramp(address, _say)

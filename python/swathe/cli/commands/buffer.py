@@ -1,4 +1,4 @@
-"""The command `swathe buffer`."""
+"""The command `swathe buffer`: find the best read-buffer size."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from swathe.core.format import megabytes
 
 def buffer(
     store: Measured,
-    object_: Annotated[str | None, typer.Option("--object", help="What of it to read.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often with each size.")] = 7,
-    budget_s: Annotated[float, typer.Option(min=0.1, help="Seconds it may take.")] = 30.0,
-    budget_mb: Annotated[float, typer.Option(min=0.1, help="MB it may move.")] = 1000.0,
+    object_: Annotated[
+        str | None,
+        typer.Option(
+            "--object", help="Object to read; else probe_object of the store, or a large one."
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of reads per size.")] = 7,
+    budget_s: Annotated[float, typer.Option(min=0.1, help="Maximum duration, seconds.")] = 30.0,
+    budget_mb: Annotated[float, typer.Option(min=0.1, help="Maximum transfer, MB.")] = 1000.0,
     seed: Seed = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the best size of a read buffer: an object read with 1 KiB to 16 MiB at a time."""
+    """Find the best read-buffer size: read an object in blocks of 1 KiB to 16 MiB."""
     from swathe.catalog import Catalog
     from swathe.costs.probing.read_buffer import study_buffer
     from swathe.costs.probing.resolve_target import find_place
@@ -35,7 +40,7 @@ def buffer(
         plot_path(plot, overwrite=overwrite, sources=place.files)
     if place.is_local:
         with Catalog.open() as catalog:
-            catalog.check_writable()  # what is found is to be kept
+            catalog.check_writable()  # the result is stored
     study = study_buffer(
         place,
         repeats=repeats,
@@ -44,19 +49,19 @@ def buffer(
         seed=seed,
         tell=lambda text: typer.echo(text, err=True),
     )
-    kept = None
+    stored_bytes = None
     if place.is_local:
         with Catalog.open() as catalog:
-            kept = keep_buffer(catalog, place.root, study)
+            stored_bytes = keep_buffer(catalog, place.root, study)
     if plot is not None:
         from swathe.costs.plots import buffer_figure, save
 
-        drawn = buffer_figure(study, f"{study.object} from {study.host}")
-        save(drawn, plot, overwrite=overwrite)
+        plotted = buffer_figure(study, f"{study.object} from {study.host}")
+        save(plotted, plot, overwrite=overwrite)
     table = study.table()
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]
-        print_json({**study.summary(), "kept": kept, "rows": rows})
+        print_json({**study.summary(), "kept": stored_bytes, "rows": rows})
         return
     typer.echo(f"{study.object} from {study.host}")
     print_table(
@@ -67,7 +72,7 @@ def buffer(
                 f"{row['seconds']:.4g}",
                 f"{row['low']:.4g} to {row['high']:.4g}",
                 rate_text(row["rate"]),
-                # Of the rest the time is as of this part.
+                # Only this part is read; its time is scaled to the whole object.
                 f"{row['part']:.2%}" if row["part"] < 0.01 else f"{row['part']:.0%}",
                 "chosen" if row["buffer"] == study.chosen else "alike" if row["within"] else "",
             )
@@ -79,9 +84,9 @@ def buffer(
         f"{study.chosen} bytes; {megabytes(study.bytes_moved)} in {study.took_s:.1f} s "
         f"({study.cache})"
     )
-    if kept:
-        typer.echo(f"files of this store are read by at most {kept} bytes at a time from now on")
+    if stored_bytes:
+        typer.echo(f"reads from this store now use blocks of at most {stored_bytes} bytes")
     elif place.is_local:
-        typer.echo("not kept: the store was not probed; see swathe probe")
+        typer.echo("not stored: the store was not probed; see swathe probe")
     else:
-        typer.echo("requests to servers are not of one size: each read is planned")
+        typer.echo("not stored: requests to servers have no fixed size, as each read is planned")

@@ -1,4 +1,4 @@
-"""The commands `swathe cache`: what is kept on local disk."""
+"""The commands `swathe cache`: show and clear what is cached on local disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from swathe.cli.output import print_json, print_table
 from swathe.core.format import size_text
 
 app = typer.Typer(
-    help="Show and empty what is kept on local disk: blocks of files on servers, and the index.",
+    help="Show and clear the local cache: blocks of remote files, and the index of layouts.",
     no_args_is_help=True,
 )
 
@@ -20,39 +20,39 @@ KINDS: tuple[Literal["blocks", "index"], ...] = ("blocks", "index")
 
 @app.command()
 def info(as_json: Json = False) -> None:
-    """Show where blocks and the index lie, how much they take and may take."""
+    """Show folder, size and size limit of the block cache and the index."""
     from swathe import _swathe
 
-    found = [_swathe.kept(kind) for kind in KINDS]
+    caches = [_swathe.kept(kind) for kind in KINDS]
     if as_json:
         print_json(
             {
-                kept.name: {
-                    "folder": str(kept.folder),
-                    "values": kept.values,
-                    "bytes": kept.bytes,
-                    "limit": kept.limit,
+                cache.name: {
+                    "folder": str(cache.folder),
+                    "values": cache.values,
+                    "bytes": cache.bytes,
+                    "limit": cache.limit,
                 }
-                for kept in found
+                for cache in caches
             }
         )
         return
     rows = [
         (
-            kept.name,
-            str(kept.values),
-            size_text(kept.bytes, ".1f"),
-            size_text(kept.limit, ".1f"),
-            str(kept.folder),
+            cache.name,
+            str(cache.values),
+            size_text(cache.bytes, ".1f"),
+            size_text(cache.limit, ".1f"),
+            str(cache.folder),
         )
-        for kept in found
+        for cache in caches
     ]
-    print_table(("kept", "files", "size", "limit", "folder"), rows)
+    print_table(("cache", "files", "size", "limit", "folder"), rows)
 
 
 @app.command()
 def clear(as_json: Json = False) -> None:
-    """Remove all blocks and the index. They come back as files are read."""
+    """Remove all cached blocks and the index. Later reads fill them again."""
     from swathe import _swathe
 
     freed = {}
@@ -63,5 +63,5 @@ def clear(as_json: Json = False) -> None:
     if as_json:
         print_json({"freed": freed})
     else:
-        told = ", ".join(f"{size_text(size, '.1f')} of {kind}" for kind, size in freed.items())
-        typer.echo(f"freed {told}")
+        sizes = ", ".join(f"{size_text(size, '.1f')} of {kind}" for kind, size in freed.items())
+        typer.echo(f"freed {sizes}")

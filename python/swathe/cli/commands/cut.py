@@ -1,4 +1,4 @@
-"""`swathe cut`: one region, or those of a list."""
+"""The command `swathe cut`: cut one region, or those of a list."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def cut(
     ] = None,
     shape: Annotated[
         str | None,
-        typer.Option(metavar="H W", help="Height and width, or one side, with --center."),
+        typer.Option(
+            metavar="H W", help="Height and width, or one side, in pixels, with --center."
+        ),
     ] = None,
     sky: Annotated[
         str | None,
@@ -78,8 +80,8 @@ def cut(
     targets: Annotated[
         Path | None,
         typer.Option(
-            help="Many cuts: a table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or a text of one "
-            "target a line; see the README."
+            help="List of targets: a table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or a text file "
+            "with one target per line; see the README."
         ),
     ] = None,
     file: FileOfAll = None,
@@ -90,26 +92,32 @@ def cut(
         typer.Option(
             "--output",
             "-o",
-            help="cut.fits, .npy or .png; with --targets a folder, *.zip, *.tar or *.fits.",
+            help="Output file: *.fits, *.npy or *.png, by default cut.fits; with --targets a "
+            "folder, "
+            "*.zip, *.tar or *.fits.",
         ),
     ] = None,
     hdu: Annotated[
         str | None,
         typer.Option(
-            help="Number from 0 (-1: the last), name, or NAME,VERSION; by default the first image."
+            help="HDU: number from 0 (-1 = the last), name, or NAME,VERSION; else the first image."
         ),
     ] = None,
     mode: Annotated[
         Literal["trim", "partial", "strict"],
-        typer.Option(help="trim to the image, partial: fill outside, strict: refuse."),
+        typer.Option(
+            help="At the edge of the image: trim the region, fill it (partial), or fail (strict)."
+        ),
     ] = "trim",
     fill: Annotated[
-        float | None, typer.Option(help="Physical value outside the image; else NaN, BLANK or 0.")
+        float | None,
+        typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
     ] = None,
     planes: Annotated[
         str | None,
         typer.Option(
-            metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST; or one."
+            metavar="FIRST:LAST",
+            help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
         ),
     ] = None,
     result_format: Annotated[
@@ -117,45 +125,46 @@ def cut(
         typer.Option(
             "--format",
             metavar="fits|npy|png|rgb",
-            help="With --targets: format of results, by default fits; rgb: a picture of the three "
-            "images of each group, red first.",
+            help="Format of results with --targets, by default fits; rgb = a colour picture of the "
+            "three images of each group, red first.",
         ),
     ] = None,
     operation: Annotated[
         Literal["cut", "stack"] | None,
         typer.Option(
-            help="With --targets: cut each, or stack those of each name in a column group, or all."
+            help="With --targets: cut each target, or stack the targets of each group (column "
+            "group)."
         ),
     ] = None,
     stack: Annotated[
         Literal["mean", "median", "sigma-clipped", "weighted"] | None,
-        typer.Option(help="With --operation stack: how pixels are put together; by default mean."),
+        typer.Option(help="Way to combine pixels, with --operation stack; by default mean."),
     ] = None,
     bands: Annotated[
         str | None,
         typer.Option(
             metavar="R,G,B",
-            help="With --format rgb: which three of a column band, red first, as i,r,g.",
+            help="Three values of the column band for --format rgb, red first, as i,r,g.",
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="With --targets; else all cores.")
+        int | None, typer.Option(min=1, help="Number of threads, with --targets; else all cores.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --targets: do only what is not done.")
+        bool, typer.Option("--resume", help="With --targets: skip targets that are already done.")
     ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Cut one region out of IMAGE, or all those of a table of --targets."""
+    """Cut one region out of IMAGE, or all regions listed in --targets."""
     if (image is None) == (targets is None):
         raise typer.BadParameter("give either IMAGE or --targets")
     options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
     if targets is not None:
         regions = (box, center, shape, sky, section, hdu)
         if any(value is not None for value in regions):
-            raise typer.BadParameter("with --targets the table says what to cut")
+            raise typer.BadParameter("with --targets the table gives the regions and HDUs")
         if output is None:
             raise typer.BadParameter("--targets needs --output")
         _check_local(output)
@@ -182,8 +191,8 @@ def cut(
         raise typer.BadParameter("--threads and --resume go with --targets")
     if any(value is not None for value in (result_format, operation, stack, bands)):
         raise typer.BadParameter("--format, --operation, --stack and --bands go with --targets")
-    ways = [value is not None for value in (box, center, sky, section)]
-    if sum(ways) != 1:
+    region_options = [value is not None for value in (box, center, sky, section)]
+    if sum(region_options) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
@@ -199,7 +208,7 @@ def cut(
     _check_local(path)
     check_output(path, overwrite=overwrite, sources=[image])
 
-    found = cut_one(
+    cutout = cut_one(
         image,
         box=_section_of(section) if section is not None else _box_of(box),
         center=_center_of(center),
@@ -209,15 +218,15 @@ def cut(
         hdu=_hdu(hdu),
         **options,
     )
-    found.write(path, overwrite=overwrite)
-    _report_cut(found, path, as_json)
+    cutout.write(path, overwrite=overwrite)
+    _report_cut(cutout, path, as_json)
 
 
 def _check_local(output: Path) -> None:
-    """Refuse a URL or an object of a store as output: a file of that odd name would be made here.
+    """Check that the output is not a URL or an object of a store, which would become a local name.
 
     Raises:
-        OutputError: where it is one.
+        OutputError: If the output is a URL or an object of a store.
     """
     from swathe.stores.registry import is_named
 
@@ -241,8 +250,8 @@ def _section_of(text: str) -> Box:
     """Read a FITS section.
 
     Raises:
-        typer.BadParameter: where it is written otherwise.
-        RegionError: where it is empty.
+        typer.BadParameter: If the text is not a FITS section.
+        RegionError: If the section is empty.
     """
     from swathe.core.box import box_from_section as section
     from swathe.core.box import section_ends
@@ -267,21 +276,21 @@ def _hdu(text: str | None) -> HduKey | None:
     return None if text is None else parse_hdu(text)
 
 
-def _report_cut(found: Cutout, path: Path, as_json: bool) -> None:
-    x0, y0, width, height = found.box
+def _report_cut(cutout: Cutout, path: Path, as_json: bool) -> None:
+    x0, y0, width, height = cutout.box
     if as_json:
         print_json(
             {
                 "path": str(path),
                 "box": [x0, y0, width, height],
-                "shape": list(found.shape),
-                "hdu": found.hdu,
-                "source": found.source,
-                "source_version": found.source_version,
+                "shape": list(cutout.shape),
+                "hdu": cutout.hdu,
+                "source": cutout.source,
+                "source_version": cutout.source_version,
             }
         )
     else:
-        typer.echo(f"{path}: {' x '.join(map(str, found.shape[::-1]))} pixels from [{x0}, {y0}]")
+        typer.echo(f"{path}: {' x '.join(map(str, cutout.shape[::-1]))} pixels from [{x0}, {y0}]")
 
 
 def _cut_table(
@@ -294,12 +303,12 @@ def _cut_table(
 ) -> None:
     from swathe.cutting.many import cut_many
 
-    with nullcontext() if quiet or as_json else _prediction_told():
+    with nullcontext() if quiet or as_json else _prediction_printed():
         try:
             manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
         except KeyboardInterrupt as error:
             if str(error):
-                typer.echo(f"{output}: {error}; --resume goes on with the others", err=True)
+                typer.echo(f"{output}: {error}; --resume continues with the others", err=True)
             raise
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
@@ -307,11 +316,11 @@ def _cut_table(
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         typer.echo(f"{output}: {_outcome_text(meta, counts)}")
-        lacking = manifest[manifest["status"] != "ok"]
-        for row in lacking[:SHOWN_ROWS]:
+        unsuccessful = manifest[manifest["status"] != "ok"]
+        for row in unsuccessful[:SHOWN_ROWS]:
             typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
-        if len(lacking) > SHOWN_ROWS:
-            typer.echo(f"  and {len(lacking) - SHOWN_ROWS:,} more, see the manifest", err=True)
+        if len(unsuccessful) > SHOWN_ROWS:
+            typer.echo(f"  and {len(unsuccessful) - SHOWN_ROWS:,} more, see the manifest", err=True)
         for note in meta["notes"]:
             typer.echo(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):
@@ -319,21 +328,22 @@ def _cut_table(
 
 
 def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
-    """Return what became of a table of targets, and how long it took."""
+    """Return the number of targets per status, and the time taken."""
     before = meta["done_before"]
     done = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if before:
-        done = f"{done} ({before:,} were done already)"
+        done = f"{done} ({before:,} already done)"
     total, cutting = seconds_text(meta["total_s"]), seconds_text(meta["actual_s"])
     if before == sum(counts.values()):
         return f"{done}, in {total}" if before else f"no targets, in {total}"
     predicted = forecast_text(meta["predicted_s"])
-    return f"{done}, in {total}: {cutting} for cutting (predicted {predicted}), the rest to start"
+    parts = f"{cutting} for cutting (predicted {predicted}), the rest for start-up"
+    return f"{done}, in {total}: {parts}"
 
 
 @contextmanager
-def _prediction_told() -> Iterator[None]:
-    """Let the first thing that `cut_many` logs be seen; the last, beside it, is told anyway."""
+def _prediction_printed() -> Iterator[None]:
+    """Print the first message that `cut_many` logs: the prediction."""
     from swathe.cutting.many import log
 
     class Once(logging.Handler):

@@ -1,4 +1,4 @@
-"""The commands `swathe dataset`: which images an archive holds."""
+"""The commands `swathe dataset`: catalogue the images of an archive."""
 
 from __future__ import annotations
 
@@ -17,32 +17,38 @@ if TYPE_CHECKING:
     from swathe.datasets import mirroring
     from swathe.datasets.scan import Fault, Report
 
-app = typer.Typer(help="Catalogue the images of a store, to find them again.", no_args_is_help=True)
+app = typer.Typer(
+    help="Catalogue the images of a store, so that they can be searched.", no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 Objects = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A text file with the path of one object in the store on each line, instead of "
-        "listing the store.",
+        help="Text file with one object path of the store per line, used instead of listing the "
+        "store.",
     ),
 ]
 Threads = Annotated[
-    int | None, typer.Option(min=1, max=256, help="Threads that read headers; else 4 a core.")
+    int | None,
+    typer.Option(min=1, max=256, help="Number of threads that read headers; else 4 per core."),
 ]
-CALIB = "Calibration level of the images, as ObsCore has it: 0 raw to 4 analysed"
+CALIB = "Calibration level of the images (ObsCore), 0 = raw to 4 = analysed"
 SHOWN_FAULTS = 20
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Letters, digits, '_', '.', '-'; at least two.")],
-    place: Annotated[str, typer.Argument(metavar="STORE:PREFIX", help="A folder of a store.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="Name of the dataset: at least two of letters, digits, '_', '.', '-'."),
+    ],
+    place: Annotated[str, typer.Argument(metavar="STORE:PREFIX", help="Folder of a store.")],
     pattern: Annotated[
         str | None,
         typer.Option(
-            metavar="GLOB", help="Take only objects with such names; with a '/': such paths."
+            metavar="GLOB", help="Pattern of object names to include; with a '/', of paths."
         ),
     ] = None,
     calib: Annotated[int, typer.Option(min=0, max=4, help=f"{CALIB}.")] = 2,
@@ -51,7 +57,10 @@ def add(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Catalogue the images below a folder of a store. After an interruption, the same goes on."""
+    """Catalogue the images below a folder of a store.
+
+    Run the same command again to continue after an interruption.
+    """
     from swathe.catalog import Catalog
     from swathe.datasets.store_prefix import split_place
     from swathe.stores.listing import checked_pattern
@@ -63,11 +72,11 @@ def add(
         try:
             report = _scan(catalog, dataset, objects, threads, quiet)
         except BaseException:
-            # What could not even be listed leaves nothing behind; what was begun is kept.
+            # Remove the dataset if no object was read; else keep it to continue later.
             if not catalog.replicas(name, store):
                 catalog.remove_dataset(name)
             raise
-    _tell(report, as_json)
+    _print_report(report, as_json)
 
 
 @app.command()
@@ -76,22 +85,22 @@ def sync(
     objects: Objects = None,
     threads: Threads = None,
     reread: Annotated[
-        bool, typer.Option("--reread", help="Read the headers of all, also of what is as it was.")
+        bool, typer.Option("--reread", help="Read all headers, also those of unchanged objects.")
     ] = False,
     calib: Annotated[
-        int | None, typer.Option(min=0, max=4, help=f"{CALIB}; else as it was said to be.")
+        int | None, typer.Option(min=0, max=4, help=f"{CALIB}; else unchanged.")
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Bring a dataset up to date: read what is new or changed, note what is gone."""
+    """Update a dataset: read new and changed objects, record vanished ones."""
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
         if calib is not None:
             catalog.set_calib_level(name, calib)
         report = _scan(catalog, catalog.dataset(name), objects, threads, quiet, reread)
-    _tell(report, as_json)
+    _print_report(report, as_json)
 
 
 def _scan(
@@ -107,45 +116,45 @@ def _scan(
     from swathe.stores.listing import list_objects, read_list
 
     if objects is not None:
-        found = list(read_list(objects, dataset.prefix, dataset.pattern))
+        objects_to_scan = list(read_list(objects, dataset.prefix, dataset.pattern))
     else:
         store = catalog.store(dataset.store)
-        found = list(list_objects(store, dataset.prefix, dataset.pattern))
-    with progress_bar("cataloguing", not quiet, len(found)) as show:
+        objects_to_scan = list(list_objects(store, dataset.prefix, dataset.pattern))
+    with progress_bar("cataloguing", not quiet, len(objects_to_scan)) as show:
         return scan(
             catalog,
             dataset.name,
-            found,
+            objects_to_scan,
             threads=threads,
             reread=reread,
             show=lambda done, _total: show(done),
         )
 
 
-def _tell(report: Report, as_json: bool) -> None:
+def _print_report(report: Report, as_json: bool) -> None:
     if as_json:
         print_json(asdict(report))
     else:
-        told = [
+        labelled_counts = [
             (report.read, "read"),
             (report.unchanged, "unchanged"),
             (report.vanished, "vanished"),
-            (report.returned, "there again"),
-            (len(report.faults), "with faults"),
+            (report.returned, "reappeared"),
+            (len(report.faults), "with errors"),
         ]
-        counts = ", ".join(f"{count:,} {what}" for count, what in told if count)
+        counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
             f"{report.images:,} images read in {report.seconds:.1f} s"
         )
-        _tell_faults(report.dataset, report.faults)
+        _print_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
-            typer.echo(f"  note: {count:,} images have no place in the sky: {note}", err=True)
+            typer.echo(f"  note: {count:,} images have no sky position: {note}", err=True)
     if report.faults:
         raise typer.Exit(1)
 
 
-def _tell_faults(dataset: str, faults: list[Fault]) -> None:
+def _print_faults(dataset: str, faults: list[Fault]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
         typer.echo(f"  {fault.path}: {fault.reason}", err=True)
     if len(faults) > SHOWN_FAULTS:
@@ -160,28 +169,31 @@ def mirror(
         str,
         typer.Argument(
             metavar="STORE[:PREFIX]",
-            help="A folder of another store; without a prefix: the same paths as in the first.",
+            help="Folder of another store; without a prefix, the same paths as in the first.",
         ),
     ],
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only say what is to be copied, and how long it takes."),
+        typer.Option(
+            "--dry-run", help="Show what would be copied, and the predicted time; copy nothing."
+        ),
     ] = False,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Delete the copies of what has vanished.")
+        bool, typer.Option("--delete", help="Delete copies of vanished objects.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Objects copied at the same time; else 8.")
+        int | None,
+        typer.Option(min=1, max=256, help="Number of objects copied in parallel; else 8."),
     ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Copy what is missing or stale of a dataset to another store, verified.
+    """Copy missing or outdated objects of a dataset to another store, and verify them.
 
-    After an interruption, the same goes on. Files that are there and are no copies of the dataset
-    stay, unless --overwrite is given. What has changed since the dataset was synced is not
-    copied but told: sync first.
+    Run again to continue after an interruption. Existing files that are not copies of the dataset
+    are kept, unless --overwrite is given. Objects that changed since the last sync are not copied
+    but reported: sync first.
     """
     from swathe.catalog import Catalog
     from swathe.core.progress import progress_bar
@@ -193,52 +205,54 @@ def mirror(
     with Catalog.open() as catalog:
         plan = mirroring.plan(catalog, name, store, prefix, threads=threads, overwrite=overwrite)
         if dry_run:
-            _tell_plan(plan, delete, as_json)
+            _print_plan(plan, delete, as_json)
             return
         with progress_bar("copying", not quiet, len(plan.copies)) as show:
             report = mirroring.mirror(catalog, plan, delete=delete, threads=threads, show=show)
     if as_json:
         print_json(asdict(report))
     else:
-        told = [
+        labelled_counts = [
             (report.copied, f"copied ({size_text(report.bytes)})"),
-            (report.there, "there already"),
+            (report.there, "already there"),
             (report.deleted, "deleted"),
-            (report.skipped, "damaged or unread"),
-            (len(report.faults), "with faults"),
+            (report.skipped, "skipped as damaged or unread"),
+            (len(report.faults), "with errors"),
         ]
-        counts = ", ".join(f"{count:,} {what}" for count, what in told if count)
+        counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{name} to {plan.store}:{plan.prefix}: {counts or 'nothing to do'} "
             f"in {report.seconds:.1f} s"
         )
-        _tell_faults(name, report.faults)
+        _print_faults(name, report.faults)
         if report.outdated:
-            typer.echo(f"  note: for what has changed: swathe dataset sync {name}", err=True)
+            typer.echo(
+                f"  note: some objects have changed; run: swathe dataset sync {name}", err=True
+            )
     if report.faults:
         raise typer.Exit(1)
 
 
-def _tell_plan(plan: mirroring.Plan, delete: bool, as_json: bool) -> None:
+def _print_plan(plan: mirroring.Plan, delete: bool, as_json: bool) -> None:
     if as_json:
-        told = asdict(plan)
-        del told["versions"]
-        counted = ("copies", "vanished", "gone", "untold")
-        print_json({**told, **{name: len(told[name]) for name in counted}})
+        fields = asdict(plan)
+        del fields["versions"]
+        list_names = ("copies", "vanished", "gone", "untold")
+        print_json({**fields, **{name: len(fields[name]) for name in list_names}})
         return
     typer.echo(
         f"{plan.dataset} to {plan.store}:{plan.prefix}: {len(plan.copies):,} objects to copy "
-        f"({size_text(plan.bytes)}), {plan.there:,} there already"
+        f"({size_text(plan.bytes)}), {plan.there:,} already there"
     )
     if plan.copies:
-        basis = "as the stores were measured" if plan.measured else "a guess: swathe probe STORE"
+        basis = "as measured" if plan.measured else "a guess; to measure: swathe probe STORE"
         typer.echo(f"  about {plan.seconds:.3g} s, {basis}")
     if plan.vanished:
         done = "to delete" if delete else "kept; --delete would delete them"
-        typer.echo(f"  {len(plan.vanished):,} copies of what has vanished: {done}")
+        typer.echo(f"  {len(plan.vanished):,} copies of vanished objects: {done}")
     if plan.skipped:
-        typer.echo(f"  {plan.skipped:,} objects are damaged or were not read, and stay behind")
-    _tell_faults(plan.dataset, plan.faults)
+        typer.echo(f"  {plan.skipped:,} objects are skipped: damaged, or not read")
+    _print_faults(plan.dataset, plan.faults)
 
 
 @app.command("list")
@@ -271,7 +285,7 @@ def list_datasets(as_json: Json = False) -> None:
 
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
-    """Show what a dataset holds, where its copies are, and which objects have faults."""
+    """Show the size of a dataset, its copies in stores, and the objects with errors."""
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
@@ -283,11 +297,11 @@ def show(name: Name, as_json: Json = False) -> None:
             if replica.reason is not None
         ]
     if as_json:
-        told = [
+        rows = [
             {"store": store, "path": at.path, "state": at.state, "reason": at.reason}
             for store, at in faults
         ]
-        print_json({**_as_dict(dataset), "faults": told})
+        print_json({**_as_dict(dataset), "faults": rows})
         return
     typer.echo(f"{dataset.name}: {dataset.store}:{dataset.prefix}")
     if dataset.pattern is not None:
@@ -306,7 +320,7 @@ def show(name: Name, as_json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, as_json: Json = False) -> None:
-    """Forget a dataset. Its files stay."""
+    """Remove a dataset from the catalogue. Its files are kept."""
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
@@ -328,4 +342,4 @@ def _as_dict(dataset: Dataset) -> dict[str, Any]:
 
 def _synced(dataset: Dataset) -> str:
     at = dataset.synced_at
-    return "the first scan is not done" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+    return "first scan not finished" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"

@@ -1,7 +1,7 @@
-"""What `make run` shows: a sample survey, a portal that serves it, a job of 500 targets.
+"""Run a demonstration (`make run`): a sample survey, its portal, and a job of 500 targets.
 
-The portal goes on until Ctrl-C, or ends after the job with `--once`. With `--files` the middle is
-cut out of the user's own images instead.
+The portal runs until Ctrl-C, or until the job has ended with `--once`. With `--files` the centre
+of each of the user's own images is cut out instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SHEET_ROWS = 48
 SURVEY = "survey"
 IMAGES = "*.fit"
-"""Of the four kinds of each frame, the one that is found by its place in the sky."""
+"""Each frame exists in four kinds. Only this kind is catalogued."""
 SETTINGS = """# Settings of the portal of `make run`.
 [server]
 port = 0
@@ -47,15 +47,21 @@ title = "Sample survey"
 
 
 def main() -> int:
-    """Run the demonstration; gives the exit code."""
+    """Run the demonstration, and return the exit code."""
     parser = argparse.ArgumentParser(prog="make run ARGS=...", description=__doc__)
-    parser.add_argument("--frames", type=int, default=60, help="frames of the sample (60)")
-    parser.add_argument("--targets", type=int, default=500, help="targets of the sample (500)")
+    parser.add_argument(
+        "--frames", type=int, default=60, help="number of frames in the sample (60)"
+    )
+    parser.add_argument(
+        "--targets", type=int, default=500, help="number of targets in the sample (500)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (1)")
-    parser.add_argument("--build", type=Path, default=Path("build"), help="where it all goes")
-    parser.add_argument("--once", action="store_true", help="end after the job")
-    parser.add_argument("--size", type=int, default=200, help="side of cuts from --files, pixels")
-    parser.add_argument("--files", nargs="+", default=None, help="cut from these instead")
+    parser.add_argument("--build", type=Path, default=Path("build"), help="output folder (build)")
+    parser.add_argument("--once", action="store_true", help="end when the job has ended")
+    parser.add_argument(
+        "--size", type=int, default=200, help="side of cuts from --files, pixels (200)"
+    )
+    parser.add_argument("--files", nargs="+", default=None, help="FITS files to cut from instead")
     arguments = parser.parse_args()
     try:
         if arguments.files:
@@ -67,7 +73,7 @@ def main() -> int:
 
 
 def show_portal(arguments: argparse.Namespace) -> int:
-    """Make and register the sample, serve it, run a job on it."""
+    """Make and register the sample, serve it, and run a job on it."""
     build = arguments.build.absolute()
     targets = make_targets(arguments, build / "sample")
     settings = register(build / "sample", build / "portal")
@@ -83,7 +89,7 @@ def show_portal(arguments: argparse.Namespace) -> int:
 
 
 def make_targets(arguments: argparse.Namespace, folder: Path) -> Table:
-    """Make the sample survey; gives its targets, as a portal names their files."""
+    """Make the sample survey. Return its targets with files named `STORE:path`."""
     from astropy.table import Table
 
     print(f"sample survey: {arguments.frames} frames, seed {arguments.seed}, in {folder}/")
@@ -102,9 +108,9 @@ def make_targets(arguments: argparse.Namespace, folder: Path) -> Table:
 
 
 def register(sample: Path, folder: Path) -> Path:
-    """Make the sample known in a catalogue of its own; gives the settings of its portal.
+    """Register the sample in its own catalogue. Return the settings file of its portal.
 
-    This machine is measured too, as the first probe would: predictions go by it.
+    Also measure this machine, as the first probe does: predictions need it.
     """
     from swathe.costs.probing.host import measure_host
     from swathe.costs.probing.save import keep_host
@@ -130,80 +136,81 @@ def register(sample: Path, folder: Path) -> Path:
             report = scan(catalog, SURVEY, objects, show=lambda done, _total: show(done))
     print(f"catalogue: {report.listed} images in {folder}/catalog.sqlite")
     settings = folder / "swathe.toml"
-    # Texts of TOML are written as those of JSON.
-    told = {"database": json.dumps(database), "results": json.dumps(str(folder / "results"))}
-    settings.write_text(SETTINGS.format(**told))
+    # A JSON string is also a TOML string.
+    values = {"database": json.dumps(database), "results": json.dumps(str(folder / "results"))}
+    settings.write_text(SETTINGS.format(**values))
     return settings
 
 
 @contextmanager
 def portal(settings: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Serve a portal in a process of its own; gives its URL.
+    """Serve a portal in its own process. Yield its URL and the process.
 
     Raises:
-        SettingsError: where it does not start.
+        SettingsError: If the portal does not start.
     """
     command = [sys.executable, "-m", "swathe.cli", "serve", "--config", str(settings), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        if not said:
-            raise SettingsError("the portal did not start")
-        yield json.loads(said)["portal"], process
+        line = process.stdout.readline()
+        if not line:
+            raise SettingsError("portal: expected its URL, found that it did not start")
+        yield json.loads(line)["portal"], process
     finally:
         process.terminate()
         process.wait()
 
 
 def run_job(url: str, targets: Table, build: Path) -> int:
-    """Submit a job, show how it goes, fetch what it made; gives the exit code."""
+    """Submit a job, show its progress, fetch its results. Return the exit code."""
     with swathe.connect(url) as portal:
         estimate(portal, targets)
         job = portal.submit(targets, name="make run")
-        told = job.wait(progress=True)
-        print(f"job {job.id}: {outcome(told)}")
+        status = job.wait(progress=True)
+        print(f"job {job.id}: {outcome(status)}")
         for row in list(job.rows("error"))[:5]:
             print(f"  {row['id']}: {row['reason']}")
         folder = build / "cutouts"
         manifest = job.fetch(folder, overwrite=True, progress=True)
-    good = manifest[manifest["status"] == "ok"]
+    succeeded = manifest[manifest["status"] == "ok"]
     sheet = build / "contact-sheet.png"
-    draw_sheet(good, folder, sheet)
-    print(f"{len(good)} cutouts in {folder}/, some of them in {sheet}")
-    return 0 if len(good) == len(targets) else 1
+    draw_sheet(succeeded, folder, sheet)
+    print(f"{len(succeeded)} cutouts in {folder}/, a selection in {sheet}")
+    return 0 if len(succeeded) == len(targets) else 1
 
 
 def estimate(portal: RemotePortal, targets: Table) -> None:
-    """Show what the portal says a job will cost."""
-    told = portal.estimate(targets)
-    low, high = told["prediction"]["interval_s"]
+    """Print the cost of a job as the portal predicts it."""
+    prediction = portal.estimate(targets)
+    low, high = prediction["prediction"]["interval_s"]
     print(
-        f"job of {told['targets']} targets: predicted {told['prediction']['seconds']:.2f} s "
-        f"({low:.2f} to {high:.2f}), about {size_text(told['bytes_out'])}"
+        f"job of {prediction['targets']} targets: predicted "
+        f"{prediction['prediction']['seconds']:.2f} s "
+        f"({low:.2f} to {high:.2f}), about {size_text(prediction['bytes_out'])}"
     )
 
 
-def outcome(told: dict[str, Any]) -> str:
-    """One line: what became of a job."""
-    counts = ", ".join(f"{number} {name}" for name, number in told["counts"].items() if number)
-    return f"{told['phase']}, {counts or 'no rows'}, in {told['actual']['seconds']:.2f} s of work"
+def outcome(status: dict[str, Any]) -> str:
+    """Return the outcome of a job as one line."""
+    counts = ", ".join(f"{number} {name}" for name, number in status["counts"].items() if number)
+    return f"{status['phase']}, {counts or 'no rows'}, {status['actual']['seconds']:.2f} s of work"
 
 
 def draw_sheet(manifest: Table, folder: Path, path: Path) -> None:
-    """Draw some of the cutouts, evenly chosen, on one sheet."""
+    """Draw a regular selection of the cutouts on one sheet."""
     step = max(1, len(manifest) // SHEET_ROWS)
-    chosen = manifest[::step][:SHEET_ROWS]
-    cutouts = [swathe.open(folder / row["path"]).image().section[:, :] for row in chosen]
-    captions = [f"{row['id']} {Path(row['source']).suffix}" for row in chosen]
+    rows = manifest[::step][:SHEET_ROWS]
+    cutouts = [swathe.open(folder / row["path"]).image().section[:, :] for row in rows]
+    captions = [f"{row['id']} {Path(row['source']).suffix}" for row in rows]
     contact_sheet(cutouts, captions).save(path)
 
 
 def cut_files(files: list[str], side: int, folder: Path) -> int:
-    """Cut the middle of every image of the user's files; show each, go on after errors."""
+    """Cut the centre of every image of the user's files. Continue after errors."""
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
-    taken: set[Path] = set()
+    used_paths: set[Path] = set()
     for name in files:
         try:
             for image in swathe.open(name).images:
@@ -212,14 +219,14 @@ def cut_files(files: list[str], side: int, folder: Path) -> int:
                 height, width = image.shape[-2:]
                 stem = Path(name).name.split(".")[0]
                 path, copies = folder / f"{stem}-{image.index}.fits", 1
-                while path in taken:
+                while path in used_paths:
                     copies += 1
                     path = folder / f"{stem}-{image.index}-{copies}.fits"
-                taken.add(path)
+                used_paths.add(path)
                 box = ((width - side) // 2, (height - side) // 2, side, side)
                 cutout = image.cut(box)
                 cutout.write(path, overwrite=True)
-                # Of a cube the first plane.
+                # The first plane of a cube.
                 picture(cutout.data).save(path.with_suffix(".png"))
                 print(f"{path}: {cutout}")
         except SwatheError as error:

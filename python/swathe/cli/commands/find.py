@@ -1,4 +1,4 @@
-"""The command `swathe find`."""
+"""The command `swathe find`: search the catalogued images."""
 
 from __future__ import annotations
 
@@ -24,46 +24,49 @@ def find(
             "--sky",
             "--at",
             metavar="RA DEC",
-            help="Images that show this place: degrees or '10:00:28.6 +02:12:21'; or the name of "
+            help="Position that the images show: degrees or '10:00:28.6 +02:12:21'; or the name of "
             "an object.",
         ),
     ] = None,
     radius: Annotated[
         str | None,
         typer.Option(
-            metavar="R", help="Or any part of this circle around it: degrees, or as 30arcsec."
+            metavar="R",
+            help="Radius around --sky; images that overlap the circle match: "
+            "degrees, or as 30arcsec.",
         ),
     ] = None,
     frame: Frame = None,
-    dataset: Annotated[str | None, typer.Option(help="Only images of this dataset.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Dataset to search; else all.")] = None,
     time: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="START END", help="MJD, or as 2005-09-21T04:30:00 (UTC)."),
+        typer.Option(metavar="START END", help="Time range: MJD, or as 2005-09-21T04:30:00 (UTC)."),
     ] = None,
     band: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|MIN,MAX", help="A filter, or wavelengths in metres, as 5e-7,6e-7."
+            metavar="NAME|MIN,MAX",
+            help="Filter name, or range of wavelengths in metres, as 5e-7,6e-7.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the table: .csv, .ecsv, .vot or .xml."),
+        typer.Option("--output", "-o", help="File for the table: *.csv, *.ecsv, *.vot or *.xml."),
     ] = None,
     size: Annotated[
         str | None,
         typer.Option(
             metavar="S",
-            help=f"With --sky: a column of sizes, so that the table can be cut from: {SIZE_FORMS}.",
+            help=f"Size to add as a column, so that the table can be cut: {SIZE_FORMS}.",
         ),
     ] = None,
     size_deg: Annotated[
-        str | None, typer.Option(metavar="S", help="The same: side in degrees.")
+        str | None, typer.Option(metavar="S", help="Size to add, side in degrees.")
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the images of datasets that show a place, of a time, in a band."""
+    """Find the catalogued images that match a position, a time and a band."""
     from swathe.core.outputs import check_output
     from swathe.datasets.search import find as find_images
 
@@ -73,11 +76,14 @@ def find(
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky")
     if output is not None and output.suffix.lower() not in FORMATS:
-        raise typer.BadParameter(f"must end in one of {', '.join(FORMATS)}", param_hint="--output")
+        raise typer.BadParameter(
+            f"expected a name ending in one of {', '.join(FORMATS)}, found {output.name!r}",
+            param_hint="--output",
+        )
     if output is not None:
         check_output(output, overwrite=overwrite)
-    place = place_of("--sky", sky, frame)
-    table = find_images(place, radius=radius, dataset=dataset, time=time, band=band)
+    coord = place_of("--sky", sky, frame)
+    table = find_images(coord, radius=radius, dataset=dataset, time=time, band=band)
     if side is not None and side.square_deg is not None:
         table["size_deg"] = side.square_deg
     elif side is not None:
@@ -110,11 +116,11 @@ def _write(table: Table, path: Path, overwrite: bool) -> None:
 
 
 def _content(table: Table, kind: str) -> bytes:
-    """Return a table as a file of this format of astropy's holds it."""
+    """Return a table as the content of a file, in a format named as astropy names it."""
     if kind == "votable":
-        made = io.BytesIO()
-        table.write(made, format=kind)
-        return made.getvalue()
+        buffer = io.BytesIO()
+        table.write(buffer, format=kind)
+        return buffer.getvalue()
     text = io.StringIO()
     table.write(text, format=kind)
     return text.getvalue().encode()
@@ -122,7 +128,7 @@ def _content(table: Table, kind: str) -> bytes:
 
 def _show(table: Table) -> None:
     if not len(table):
-        typer.echo("no image is known to show that", err=True)
+        typer.echo("no catalogued image matches", err=True)
         return
     titles = ("file", "hdu", "dataset", "band", "t_min", "s_ra", "s_dec", "s_fov", "shape")
     digits = {"t_min": 5, "s_ra": 5, "s_dec": 5, "s_fov": 4}

@@ -1,4 +1,4 @@
-"""The command `swathe info`: what a file holds."""
+"""The command `swathe info`: show the structure of a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPES = {
     -64: "float64",
 }
 UNSIGNED = {(16, 32768.0): "uint16", (32, 2147483648.0): "uint32", (8, -128.0): "int8"}
-"""By BITPIX and BZERO, where BSCALE is 1."""
+"""Key: BITPIX and BZERO, if BSCALE is 1."""
 FIELDS = (
     "index",
     "name",
@@ -44,18 +44,20 @@ FIELDS = (
 
 def info(
     image: Annotated[str, typer.Argument(help="FITS file: path or URL.", callback=one_image)],
-    header: Annotated[bool, typer.Option("--header", help="Print headers instead.")] = False,
+    header: Annotated[bool, typer.Option("--header", help="Print the headers instead.")] = False,
     hdu: Annotated[
         str | None,
-        typer.Option(help="With --header, this HDU only: number from 0, name, or NAME,VERSION."),
+        typer.Option(
+            help="HDU to print with --header, else all: number from 0, name, or NAME,VERSION."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a FITS file holds, without reading its pixels."""
+    """Show the HDUs of a FITS file, without reading its pixels."""
     from swathe.files.file import open
 
     if hdu is not None and not header:
-        raise typer.BadParameter("goes with --header", param_hint="--hdu")
+        raise typer.BadParameter("needs --header", param_hint="--hdu")
     with open(image) as file:
         if header:
             _print_headers(file, hdu, as_json)
@@ -68,7 +70,7 @@ def info(
 
 
 def _granules(file: File) -> dict[int, Granule]:
-    """Return what the images of a file say of themselves, by the number of their HDU."""
+    """Return the metadata that the images of a file have in their headers, by HDU number."""
     from swathe.datasets.read_granules import granules_of, headers_of
 
     return {each.hdu: each for each in granules_of(file.path, headers_of(file))}
@@ -110,7 +112,7 @@ def _header(file: File, hdu: HduInfo) -> Header:
 
 
 def _dtype(bitpix: int, header: Header) -> str:
-    """Return the type of physical pixels, with its scaling where they are scaled."""
+    """Return the dtype of physical pixels, with the scaling if there is one."""
     scale, zero = header.get("BSCALE", 1), header.get("BZERO", 0)
     if scale == 1 and (bitpix, zero) in UNSIGNED:
         return UNSIGNED[bitpix, zero]
@@ -119,39 +121,39 @@ def _dtype(bitpix: int, header: Header) -> str:
 
 
 def _other_kind(header: Header) -> str:
-    """Return what an HDU is that is neither an image nor a table."""
+    """Return a description of an HDU that is neither an image nor a table."""
     if header.get("GROUPS") is True:
         return "random groups"
     return f"extension of type {header.get('XTENSION', 'unknown')}"
 
 
 def _table_size(header: Header) -> tuple[int, int]:
-    """Return the rows and columns of a table."""
+    """Return the number of rows and columns of a table."""
     return int(header.get("NAXIS2", 0)), int(header.get("TFIELDS", 0))
 
 
 def _sky_lines(granule: Granule | None, projection: str) -> list[str]:
-    """Return where an image is in the sky, and what it was taken with and when."""
+    """Return lines on position, band, time and instrument of an image."""
     if granule is None:
         return []
     lines = []
     if granule.footprint is not None:
-        place, (height, width) = granule.footprint, granule.shape[-2:]
-        scale = place.s_pixel_scale
+        footprint, (height, width) = granule.footprint, granule.shape[-2:]
+        scale = footprint.s_pixel_scale
         lines.append(
-            f"centre RA {place.s_ra:.5f} Dec {place.s_dec:+.5f} deg (ICRS), "
+            f"centre RA {footprint.s_ra:.5f} Dec {footprint.s_dec:+.5f} deg (ICRS), "
             f'{scale:.4g}"/pixel, {_extent(width * scale)} x {_extent(height * scale)}{projection}'
         )
     elif granule.note:
-        lines.append(f"no place in the sky: {granule.note}")
-    told = [
+        lines.append(f"no sky position: {granule.note}")
+    facts = [
         granule.band and f"band {granule.band}",
         granule.t_min is not None and f"taken {_date(granule.t_min)} UTC",
         granule.facility,
         granule.instrument,
         granule.target and f"target {granule.target}",
     ]
-    text = ", ".join(str(each) for each in told if each)
+    text = ", ".join(str(each) for each in facts if each)
     return [*lines, text] if text else lines
 
 
@@ -160,7 +162,7 @@ def _extent(size_arcsec: float) -> str:
 
 
 def _projection(file: File, hdu: HduInfo) -> str:
-    """Return the projection of an image, as `, TAN`, where its header names one."""
+    """Return the projection of an image, as `, TAN`, or an empty text if its header has none."""
     axis = str(_header(file, hdu).get("CTYPE1", ""))
     return f", {axis[5:].lstrip('-')}" if len(axis) > 5 and axis[4:5] == "-" else ""
 
@@ -183,18 +185,18 @@ def _as_dict(file: File, granules: dict[int, Granule]) -> dict[str, Any]:
 
 
 def _hdu_as_dict(file: File, hdu: HduInfo, granule: Granule | None) -> dict[str, Any]:
-    found: dict[str, Any] = {name: getattr(hdu, name) for name in FIELDS}
+    facts: dict[str, Any] = {name: getattr(hdu, name) for name in FIELDS}
     if hdu.bitpix is not None:
-        found["dtype"] = _dtype(hdu.bitpix, _header(file, hdu))
+        facts["dtype"] = _dtype(hdu.bitpix, _header(file, hdu))
     if hdu.kind == "table":
-        found["rows"], found["columns"] = _table_size(_header(file, hdu))
+        facts["rows"], facts["columns"] = _table_size(_header(file, hdu))
     if granule is not None:
         names = ("band", "t_min", "t_max", "facility", "instrument", "target")
-        found |= {name: getattr(granule, name) for name in names}
+        facts |= {name: getattr(granule, name) for name in names}
         place = granule.footprint and asdict(granule.footprint)
         sky = ("s_ra", "s_dec", "s_fov", "s_pixel_scale")
-        found |= {name: place[name] if place else None for name in sky}
-    return found
+        facts |= {name: place[name] if place else None for name in sky}
+    return facts
 
 
 def _print_headers(file: File, hdu: str | None, as_json: bool) -> None:

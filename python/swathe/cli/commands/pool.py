@@ -1,4 +1,4 @@
-"""The commands `swathe pool`: machines that do the work of a portal's jobs."""
+"""The commands `swathe pool`: worker machines that run a portal's jobs."""
 
 from __future__ import annotations
 
@@ -30,95 +30,114 @@ if TYPE_CHECKING:
     from swathe.workers.dask.tls import Address
 
 app = typer.Typer(
-    help="Let other machines do the work of a portal: scheduler, workers, certificates.",
+    help="Run the jobs of a portal on other machines: scheduler, workers, certificates.",
     no_args_is_help=True,
 )
 
 Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Settings of the portal; else the defaults.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings file of the portal; else the defaults."),
 ]
 MISSING = "{}; try: pip install 'swathe[cluster]'"
 
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put certificates.")],
-    days: Annotated[int, typer.Option(min=1, max=36500, help="They are good for so long.")] = 825,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the certificates.")],
+    days: Annotated[
+        int, typer.Option(min=1, max=36500, help="Validity of the certificates, days.")
+    ] = 825,
     as_json: Json = False,
 ) -> None:
-    """Make certificates for a pool: an authority, and one each for scheduler, workers, portal."""
+    """Create the certificates of a pool: authority, scheduler, workers, portal."""
     from swathe.core.errors import SettingsError
 
     try:
         from swathe.workers.dask.certificates import make_certificates
 
-        made = make_certificates(folder, days)
+        paths = make_certificates(folder, days)
     except ImportError as error:
         raise SettingsError(MISSING.format(error)) from error
     if as_json:
-        print_json({"made": [str(path) for path in made]})
+        print_json({"made": [str(path) for path in paths]})
         return
-    for path in made:
+    for path in paths:
         typer.echo(path)
 
 
 @app.command()
 def scheduler(
-    host: Annotated[str, typer.Option(help="Listen here.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="And there; 0: a free one.")] = 8786,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on (0 = any free port).")
+    ] = 8786,
     certificates: Certificates = None,
     insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
-    """Be the scheduler of a pool, until the process is told to end."""
-    own = certificates is None and not insecure
-    if any_port := own and not port:
+    """Run the scheduler of a pool, until SIGTERM or Ctrl-C."""
+    own_certificates = certificates is None and not insecure
+    if any_port := own_certificates and not port:
         port = _free_port(host)
     address, security = _at((host, port), certificates, "scheduler", insecure)
     from swathe.workers.dask.processes import serve_scheduler
     from swathe.workers.dask.tls import certificate_folder
 
     try:
-        serve_scheduler(address, security, _teller("scheduler", as_json))
+        serve_scheduler(address, security, _address_printer("scheduler", as_json))
     finally:
-        # Nobody will look for this port again.
+        # The next run takes another port, so these certificates would not be used again.
         if any_port and (folder := certificate_folder(address, None)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @app.command()
 def worker(
-    url: Annotated[str, typer.Argument(metavar="dask://HOST:PORT", help="The scheduler.")],
+    url: Annotated[
+        str, typer.Argument(metavar="dask://HOST:PORT", help="Address of the scheduler.")
+    ],
     threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Batches at a time; else as many as cores.")
+        int | None,
+        typer.Option(min=1, max=1024, help="Number of parallel batches; else the number of cores."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What it is called; else its address.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the worker; else its address.")] = None,
     host: Annotated[
-        str | None, typer.Option(help="Listen here; else where the scheduler is reached from.")
+        str | None,
+        typer.Option(
+            help="Address to listen on; else the one from which the scheduler is reached."
+        ),
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Its block cache; else $SWATHE_CACHE_DIR.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the block cache; else $SWATHE_CACHE_DIR."),
     ] = None,
     cache_gb: Annotated[
-        float | None, typer.Option(min=0, help="Limit of it, 10^9 bytes; else $SWATHE_CACHE_BYTES.")
+        float | None,
+        typer.Option(
+            min=0, help="Size limit of the block cache, 10^9 bytes; else $SWATHE_CACHE_BYTES."
+        ),
     ] = None,
     lifetime: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds after which it takes nothing more, and ends."),
+        typer.Option(min=0, help="Seconds after which the worker drains and exits; else never."),
     ] = None,
     grace: Annotated[
         float,
-        typer.Option(min=0, help="Seconds it may take to end: it finishes, and hands over."),
+        typer.Option(
+            min=0,
+            help="Maximum time to drain (finish batches, copy the cache to other "
+            "workers), seconds.",
+        ),
     ] = 80.0,
     attached: Annotated[
-        bool, typer.Option("--attached", help="End when standard input does.")
+        bool, typer.Option("--attached", help="Exit when standard input is closed.")
     ] = False,
     certificates: Certificates = None,
     insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
-    """Be a worker of a pool, until the process is told to end."""
-    # Read by the engine once per process, and not before this.
+    """Run a worker of a pool, until SIGTERM or Ctrl-C."""
+    # The engine reads these once per process, later than here.
     if cache is not None:
         os.environ["SWATHE_CACHE_DIR"] = str(cache.absolute())
     if cache_gb is not None:
@@ -138,40 +157,40 @@ def worker(
             lifetime_s=lifetime,
             grace_s=grace,
             attached=attached,
-            tell=_teller("worker", as_json),
+            tell=_address_printer("worker", as_json),
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
         )
 
 
 @app.command()
 def status(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Of the portal.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL of the portal.")],
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Show the workers of a portal, what they do and what they hold.
+    """Show the workers of a portal, their load and their cached objects.
 
-    Where it does not answer, what they held as the catalogue has it.
+    If the portal does not answer, show the cached objects last recorded in the catalogue.
     """
     from swathe.client.portal import connect
     from swathe.core.errors import SourceError
 
     try:
         with connect(url) as portal:
-            found = portal.pool()
+            pool = portal.pool()
     except SourceError as error:
-        _kept(config, as_json, error)
+        _print_recorded(config, as_json, error)
         return
     if as_json:
-        print_json(found)
+        print_json(pool)
         return
-    where = found["address"] or ("this process" if found["kind"] == "local" else "a scheduler")
-    typer.echo(f"{found['kind']}: {where}, {found['batches']} batches in flight")
-    if found["trouble"]:
-        typer.echo(f"  {found['trouble']}", err=True)
-    if (grown := found["grown"]) is not None:
+    where = pool["address"] or ("this process" if pool["kind"] == "local" else "a scheduler")
+    typer.echo(f"{pool['kind']}: {where}, {pool['batches']} batches in flight")
+    if pool["trouble"]:
+        typer.echo(f"  {pool['trouble']}", err=True)
+    if (grown := pool["grown"]) is not None:
         typer.echo(
-            f"  {grown['by']}: {grown['target']} wanted, {grown['starting']} on the way, "
+            f"  {grown['by']}: {grown['target']} requested, {grown['starting']} starting, "
             f"{grown['minimum']} to {grown['maximum']} allowed"
         )
         if grown["trouble"]:
@@ -180,50 +199,54 @@ def status(
             typer.echo(
                 "  reservation {number}: {workers} from {starts_at} to {ends_at}".format(**each)
             )
-    for each in found["hand_overs"]:
+    for each in pool["hand_overs"]:
         typer.echo(f"  {each['summary']}")
-    titles = ("worker", "host", "threads", "busy", "waiting", "holds", "of", "refused")
-    print_table(titles, map(_row, found["workers"]))
-    if found["held"]:
-        held = [(one["worker"], one["object"], size_text(one["bytes"])) for one in found["held"]]
-        print_table(("worker", "object", "holds"), held)
+    titles = ("worker", "host", "threads", "busy", "waiting", "cached", "limit", "refused")
+    print_table(titles, map(_row, pool["workers"]))
+    if pool["held"]:
+        cached_objects = [
+            (one["worker"], one["object"], size_text(one["bytes"])) for one in pool["held"]
+        ]
+        print_table(("worker", "object", "cached"), cached_objects)
 
 
-def _kept(config: Path | None, as_json: bool, error: Exception) -> None:
-    """Show what workers held, as the catalogue has it."""
+def _print_recorded(config: Path | None, as_json: bool, error: Exception) -> None:
+    """Show the cached objects of workers, as last recorded in the catalogue."""
     from swathe.catalog import Catalog
     from swathe.portal.config import read_config
 
     with Catalog.open(read_config(config).catalog.database) as catalog:
-        found = catalog.worker_replicas()
-    if not found:
+        replicas = catalog.worker_replicas()
+    if not replicas:
         raise error
-    typer.echo(f"swathe: {error}; as the catalogue has it:", err=True)
+    typer.echo(f"swathe: {error}; last recorded in the catalogue:", err=True)
     if as_json:
-        print_json({"kept": [{**asdict(each), "told_at": _iso(each.told_at)} for each in found]})
+        print_json({"kept": [{**asdict(each), "told_at": _iso(each.told_at)} for each in replicas]})
         return
-    for each in found:
+    for each in replicas:
         typer.echo(
             f"{each.address} at {_iso(each.told_at)}: {each.workers} workers, "
             f"{size_text(each.bytes)} of {each.held} objects"
         )
         rows = [(worker, source, size_text(size)) for worker, source, size in each.replicas]
-        print_table(("worker", "object", "holds"), rows)
+        print_table(("worker", "object", "cached"), rows)
         if each.held > len(rows):
             typer.echo(f"and {each.held - len(rows)} more")
 
 
 @app.command()
 def reserve(
-    workers: Annotated[int, typer.Option(min=1, help="So many are to be there.")],
-    long: Annotated[str, typer.Option("--for", metavar="2h", help="For so long: s, m, h, d.")],
+    workers: Annotated[int, typer.Option(min=1, help="Number of workers.")],
+    long: Annotated[
+        str, typer.Option("--for", metavar="2h", help="Length, with the unit s, m, h or d.")
+    ],
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="From then on, ISO 8601, UTC; else now.")
+        str | None, typer.Option(metavar="TIME", help="Start, ISO 8601, UTC; else now.")
     ] = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Reserve workers of a pool that grows: its portal has them ready in time."""
+    """Reserve workers of an autoscaling pool, which the portal starts in time."""
     from swathe.core.errors import SettingsError
 
     length = _length(long)
@@ -231,34 +254,42 @@ def reserve(
     try:
         ends_at = starts_at + length
     except OverflowError as error:
-        raise SettingsError(f"--for: that is too long, {long!r}") from error
+        raise SettingsError(
+            f"--for: expected an end before the year 10000, found {long!r}"
+        ) from error
     if ends_at <= datetime.now(UTC):
-        raise SettingsError(f"--at: expected what is not over yet, found {at!r}")
+        raise SettingsError(f"--at: expected a reservation that ends in the future, found {at!r}")
     with _catalog(config) as (catalog, settings):
         if workers > settings.maximum:
             raise SettingsError(
                 f"--workers: expected at most workers.maximum, {settings.maximum}, found {workers}"
             )
-        made = catalog.reserve(workers, starts_at, ends_at)
-    told = {**asdict(made), "starts_at": _iso(made.starts_at), "ends_at": _iso(made.ends_at)}
+        reservation = catalog.reserve(workers, starts_at, ends_at)
+    fields = {
+        **asdict(reservation),
+        "starts_at": _iso(reservation.starts_at),
+        "ends_at": _iso(reservation.ends_at),
+    }
     if as_json:
-        print_json(told)
+        print_json(fields)
     else:
-        typer.echo("reservation {number}: {workers} from {starts_at} to {ends_at}".format(**told))
+        typer.echo("reservation {number}: {workers} from {starts_at} to {ends_at}".format(**fields))
 
 
 @app.command()
 def release(
-    number: Annotated[int, typer.Argument(min=1, max=2**62, help="Of the reservation.")],
+    number: Annotated[int, typer.Argument(min=1, max=2**62, help="Number of the reservation.")],
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Give back a reservation."""
+    """Cancel a reservation."""
     from swathe.core.errors import SettingsError
 
     with _catalog(config) as (catalog, _):
         if not catalog.release(number):
-            raise SettingsError(f"there is no reservation {number}; see: swathe pool status")
+            raise SettingsError(
+                f"expected a reservation number, found {number}; see: swathe pool status"
+            )
     if as_json:
         print_json({"released": number})
     else:
@@ -267,10 +298,10 @@ def release(
 
 @contextmanager
 def _catalog(config: Path | None) -> Iterator[tuple[Catalog, Workers]]:
-    """Open the catalogue of a portal whose pool grows.
+    """Open the catalogue of a portal with an autoscaling pool. Yield it with the worker settings.
 
     Raises:
-        SettingsError: where it does not.
+        SettingsError: If the pool has no autoscaling.
     """
     from swathe.catalog import Catalog
     from swathe.core.errors import SettingsError
@@ -278,8 +309,10 @@ def _catalog(config: Path | None) -> Iterator[tuple[Catalog, Workers]]:
 
     settings = read_config(config)
     if not settings.workers.grow:
-        where = "give those of the portal by --config FILE" if config is None else str(config)
-        raise SettingsError(f"workers.grow: is not set, a reservation has no effect: {where}")
+        where = "name the settings of the portal: --config FILE" if config is None else str(config)
+        raise SettingsError(
+            f"workers.grow: expected a setting, found none, so a reservation has no effect: {where}"
+        )
     with Catalog.open(settings.catalog.database) as catalog:
         yield catalog, settings.workers
 
@@ -287,19 +320,19 @@ def _catalog(config: Path | None) -> Iterator[tuple[Catalog, Workers]]:
 def _length(text: str) -> timedelta:
     from swathe.core.errors import SettingsError
 
-    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", text.strip())
-    if found is None or not float(found[1]):
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", text.strip())
+    if match is None or not float(match[1]):
         raise SettingsError(f"--for: expected a length as 45s, 90m, 2h or 1d, found {text!r}")
-    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[found[2]]
-    return timedelta(**{unit: float(found[1])})
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
+    return timedelta(**{unit: float(match[1])})
 
 
 def _moment(text: str) -> datetime:
     from swathe.core.errors import SettingsError
 
     try:
-        found = datetime.fromisoformat(text.strip()[:50])
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        moment = datetime.fromisoformat(text.strip()[:50])
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise SettingsError(f"--at: expected a time as 2026-12-01T20:00, found {text!r}") from error
 
@@ -315,10 +348,10 @@ def _row(worker: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _free_port(host: str) -> int:
-    """Return a port of a host that nobody listens at.
+    """Return a free port of a host.
 
     Raises:
-        SettingsError: If the host is no address of this machine.
+        SettingsError: If the host is not an address of this machine.
     """
     from swathe.core.errors import SettingsError
 
@@ -328,21 +361,23 @@ def _free_port(host: str) -> int:
             port: int = server.getsockname()[1]
             return port
     except OSError as error:
-        raise SettingsError(f"--host {host}: cannot listen there: {error}") from error
+        raise SettingsError(
+            f"--host {host}: expected an address of this machine: {error}"
+        ) from error
 
 
 def _at(
     where: str | tuple[str, int], certificates: Path | None, role: Role, insecure: bool
 ) -> tuple[Address, Security | None]:
-    """Give an address, and the certificates to be used there.
+    """Return an address, and the TLS settings to use there.
 
     Raises:
-        SettingsError: where it is none, or they are of no use, or Dask is not installed.
+        SettingsError: If the address or the certificates are invalid, or Dask is not installed.
     """
     from swathe.core.errors import SettingsError
 
     try:
-        import distributed  # noqa: F401 - whether it is there
+        import distributed  # noqa: F401 - checks that it is installed
 
         from swathe.workers.dask.tls import Address, insecure_warning, read_address, security_for
 
@@ -355,7 +390,7 @@ def _at(
         raise SettingsError(MISSING.format(error)) from error
 
 
-def _teller(what: str, as_json: bool) -> Callable[[str], None]:
+def _address_printer(what: str, as_json: bool) -> Callable[[str], None]:
     def tell(address: str) -> None:
         if as_json:
             print_json({what: address})

@@ -1,4 +1,4 @@
-"""The commands `swathe portal`: jobs on a portal elsewhere."""
+"""The commands `swathe portal`: jobs on a remote portal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VARIABLE = "SWATHE_PORTAL"
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 app = typer.Typer(
-    help="Submit jobs to a portal, watch them, fetch what they made. $SWATHE_TOKEN is the token.",
+    help="Submit jobs to a portal, follow them, fetch their results. The token is $SWATHE_TOKEN.",
     no_args_is_help=True,
 )
 
@@ -30,20 +30,33 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
 @app.command()
 def submit(
     targets: Annotated[
-        Path, typer.Argument(help="A table (CSV, ECSV, VOTable, Parquet) of STORE:path or places.")
+        Path,
+        typer.Argument(
+            help="Table (CSV, ECSV, VOTable, Parquet) of files STORE:path, or of sky positions."
+        ),
     ],
     url: Url = None,
-    name: Annotated[str, typer.Option(help="Name of the job, to find it again.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the job.")] = "",
     operation: Annotated[
-        Literal["cut", "stack"] | None, typer.Option(help="Each target cut, or all stacked.")
+        Literal["cut", "stack"] | None,
+        typer.Option(help="Operation: cut each target, or stack all; else cut."),
     ] = None,
     mode: Annotated[
         Literal["trim", "partial", "strict"] | None,
-        typer.Option(help="At the edge of an image: trim, fill what is outside, or refuse."),
+        typer.Option(
+            help="At the edge of an image: trim the region, fill it (partial), or fail (strict)."
+        ),
     ] = None,
-    fill: Annotated[float | None, typer.Option(help="Value outside the image.")] = None,
+    fill: Annotated[
+        float | None,
+        typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
+    ] = None,
     planes: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Planes of a cube, zero-based.")
+        str | None,
+        typer.Option(
+            metavar="FIRST:LAST",
+            help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
+        ),
     ] = None,
     format_: Annotated[
         Literal["fits", "npy", "png", "rgb"] | None,
@@ -51,17 +64,17 @@ def submit(
     ] = None,
     band: Annotated[
         list[str] | None,
-        typer.Option(help="Only images of this band; may be given more than once."),
+        typer.Option(help="Band of the images; may be repeated."),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Only images of this dataset, for places in the sky.")
+        str | None, typer.Option(help="Dataset of the images, for sky positions.")
     ] = None,
     stack: Annotated[
         Literal["mean", "median", "sigma-clipped", "weighted"] | None,
-        typer.Option(help="How pixels of a stack are combined."),
+        typer.Option(help="Way to combine the pixels of a stack; else mean."),
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Show what the job will cost; submit nothing.")
+        bool, typer.Option("--estimate", help="Show the predicted cost; do not submit.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
     quiet: Quiet = False,
@@ -78,12 +91,12 @@ def submit(
         "dataset": dataset,
         "stack": stack,
     }
-    given = {key: value for key, value in options.items() if value is not None}
+    set_options = {key: value for key, value in options.items() if value is not None}
     with _connected(url) as portal:
         if estimate:
-            _show_estimate(portal.estimate(targets, **given), as_json)
+            _show_estimate(portal.estimate(targets, **set_options), as_json)
             return
-        job = portal.submit(targets, name=name, **given)
+        job = portal.submit(targets, name=name, **set_options)
         status = job.wait(progress=not quiet) if wait else job.status()
     if as_json:
         print_json(status)
@@ -100,66 +113,68 @@ def status(
     job: JobId,
     url: Url = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
-    failed: Annotated[bool, typer.Option("--failed", help="List the rows that failed.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="List the rows without a result.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Show the state of a job."""
     with _connected(url) as portal:
-        found = portal.job(job)
-        told = found.wait(progress=not quiet) if wait else found.status()
+        remote_job = portal.job(job)
+        state = remote_job.wait(progress=not quiet) if wait else remote_job.status()
         rows = [
             row
             for kind in ("no-overlap", "missing", "error")
-            if failed and told["counts"].get(kind)
-            for row in found.rows(kind)
+            if failed and state["counts"].get(kind)
+            for row in remote_job.rows(kind)
         ]
     if as_json:
-        print_json({**told, "failed": rows} if failed else told)
+        print_json({**state, "failed": rows} if failed else state)
     else:
-        _show(told)
+        _show(state)
         for row in rows:
             typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}")
     if wait:
-        _exit_as(told)
+        _exit_as(state)
 
 
 @app.command()
 def fetch(
     job: JobId,
-    output: Annotated[Path, typer.Argument(help="A folder, or *.zip, *.tar or *.fits.")],
+    output: Annotated[Path, typer.Argument(help="Output: a folder, or *.zip, *.tar or *.fits.")],
     url: Url = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Wait for a job to end, and fetch its results. Files that are there already stay."""
+    """Wait until a job has ended, and fetch its results. Complete files are not fetched again."""
     with _connected(url) as portal:
-        found = portal.job(job)
-        table = found.fetch(output, overwrite=overwrite, progress=not quiet)
-        told = found.status()
+        remote_job = portal.job(job)
+        table = remote_job.fetch(output, overwrite=overwrite, progress=not quiet)
+        state = remote_job.status()
     if as_json:
-        print_json({**told, "output": str(output)})
+        print_json({**state, "output": str(output)})
     else:
-        typer.echo(f"{output}: {told['counts'].get('ok', 0)} of {len(table)} rows")
-    _exit_as(told)
+        typer.echo(f"{output}: {state['counts'].get('ok', 0)} of {len(table)} rows")
+    _exit_as(state)
 
 
 @app.command()
 def start(job: JobId, url: Url = None, as_json: Json = False) -> None:
-    """Start a job that was submitted not to begin by itself."""
+    """Start a job that was submitted without starting it."""
     _change(job, url, as_json, "start", lambda status: status["phase"] == "PENDING")
 
 
 @app.command()
 def cancel(job: JobId, url: Url = None, as_json: Json = False) -> None:
-    """Stop a job; results that are there stay."""
+    """Stop a job. Finished results are kept."""
     _change(job, url, as_json, "cancel", lambda status: status["phase"] not in ENDED)
 
 
 @app.command()
 def resume(job: JobId, url: Url = None, as_json: Json = False) -> None:
-    """Work again on the rows of an ended job that failed or were not done."""
+    """Retry the failed and unfinished rows of an ended job."""
     _change(
         job, url, as_json, "resume", lambda status: status["counts"].get("ok", 0) < status["rows"]
     )
@@ -169,18 +184,18 @@ def resume(job: JobId, url: Url = None, as_json: Json = False) -> None:
 def delete(
     job: JobId,
     url: Url = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without confirmation.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a job with its manifest and all its results. That cannot be undone."""
+    """Delete a job with its manifest and all results. This cannot be undone."""
     with _connected(url) as portal:
-        found = portal.job(job)
+        remote_job = portal.job(job)
         if not yes:
-            rows = found.status()["rows"]
+            rows = remote_job.status()["rows"]
             typer.confirm(
                 f"Delete job {job}, {rows:,} rows, with its results?", abort=True, err=True
             )
-        found.delete()
+        remote_job.delete()
     if as_json:
         print_json({"id": job, "deleted": True})
     else:
@@ -194,11 +209,11 @@ def _change(
     action: Literal["start", "cancel", "resume"],
     applies: Callable[[dict[str, Any]], bool],
 ) -> None:
-    """Change a job, and show it; say where there was nothing to change."""
+    """Change a job, and show it. Print a message if there was nothing to change."""
     with _connected(url) as portal:
-        found = portal.job(job)
-        applied = applies(found.status())
-        status = getattr(found, action)()
+        remote_job = portal.job(job)
+        applied = applies(remote_job.status())
+        status = getattr(remote_job, action)()
     if as_json:
         print_json({**status, "changed": applied})
         return
@@ -223,7 +238,7 @@ def list_jobs(
         (job["id"], job["phase"], job["name"], str(job["rows"]), job["created_at"][:19])
         for job in jobs
     ]
-    print_table(("job", "phase", "name", "rows", "made (UTC)"), rows)
+    print_table(("job", "phase", "name", "rows", "created (UTC)"), rows)
 
 
 def _connected(url: str | None) -> RemotePortal:
@@ -231,39 +246,44 @@ def _connected(url: str | None) -> RemotePortal:
 
     url = url or os.environ.get(VARIABLE)
     if not url:
-        raise typer.BadParameter(f"give one, or set ${VARIABLE}", param_hint="--url")
+        raise typer.BadParameter(
+            f"expected a URL, found none; give one, or set ${VARIABLE}", param_hint="--url"
+        )
     return connect(url)
 
 
-def _show_estimate(told: dict[str, Any], as_json: bool) -> None:
+def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print_json(told)
+        print_json(estimate)
         return
     from swathe.core.format import size_text
 
-    cost = told["prediction"]
-    typer.echo(f"{told['targets']} targets, {told['rows']} rows, {told['unmatched']} of no image")
+    cost = estimate["prediction"]
+    typer.echo(
+        f"{estimate['targets']} targets, {estimate['rows']} rows, {estimate['unmatched']} "
+        "without an image"
+    )
     if cost is not None:
         low, high = cost["interval_s"]
         typer.echo(f"  {cost['seconds']:.3g} s ({low:.3g} to {high:.3g})")
-    typer.echo(f"  results: about {size_text(told['bytes_out'])}")
-    for target, reason in told["faults"]:
+    typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
+    for target, reason in estimate["faults"]:
         typer.echo(f"  {target}: {reason}", err=True)
 
 
-def _show(told: dict[str, Any]) -> None:
-    counts = ", ".join(f"{number} {name}" for name, number in told["counts"].items() if number)
-    typer.echo(f"{told['id']}: {told['phase']}: {counts or 'no rows'}")
-    predicted, actual = told["predicted"], told["actual"]
+def _show(state: dict[str, Any]) -> None:
+    counts = ", ".join(f"{number} {name}" for name, number in state["counts"].items() if number)
+    typer.echo(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
+    predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:
         typer.echo(f"  predicted {predicted['seconds']:.3g} s, took {actual['seconds']:.3g} s")
-    if told["error"]:
-        typer.echo(f"  {told['error']}", err=True)
-    for note in told["notes"]:
+    if state["error"]:
+        typer.echo(f"  {state['error']}", err=True)
+    for note in state["notes"]:
         typer.echo(f"  note: {note}", err=True)
 
 
-def _exit_as(told: dict[str, Any]) -> None:
-    """End with 1 where not every row is done, as `swathe cut` does."""
-    if told["counts"].get("ok", 0) < told["rows"]:
+def _exit_as(state: dict[str, Any]) -> None:
+    """Exit with code 1 unless every row has a result, as `swathe cut` does."""
+    if state["counts"].get("ok", 0) < state["rows"]:
         raise typer.Exit(1)

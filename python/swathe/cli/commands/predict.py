@@ -1,4 +1,4 @@
-"""`swathe predict`: what a job will cost, and how well that was said before."""
+"""The command `swathe predict`: predict the cost of a job, and compare past predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swathe.costs.prediction import Prediction
 
 OTHERS = {
-    "each piece": "each piece for itself",
+    "each piece": "each piece separately",
     "whole object": "the whole object",
     "decompressed once": "decompressed once",
 }
@@ -27,40 +27,49 @@ SHOWN_REQUESTS, SHOWN_FAULTS = 4, 5
 
 def predict(
     targets: Annotated[
-        Path | None, typer.Option(help="A table, or a text of one target a line; see the README.")
+        Path | None,
+        typer.Option(
+            help="List of targets: a table, or a text file with one target "
+            "per line; see the README."
+        ),
     ] = None,
     file: FileOfAll = None,
     size: Annotated[
-        str | None, typer.Option(metavar="S", help=f"Size of targets without: {SIZE_FORMS}.")
+        str | None, typer.Option(metavar="S", help=f"Size of targets that have none: {SIZE_FORMS}.")
     ] = None,
     frame: Frame = None,
     ra: RaColumn = None,
     dec: DecColumn = None,
     store: Annotated[
         list[str] | None,
-        typer.Option(help="A replica: a store in which the files lie; may be given several times."),
+        typer.Option(help="Store with a replica of the files; may be repeated."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Machines like this one that share the work.")
+        int,
+        typer.Option(
+            min=1, max=100_000, help="Number of machines like this one that share the work."
+        ),
     ] = 1,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; by default as many as cores.")
+        int | None, typer.Option(min=1, help="Number of threads; else the number of cores.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how objects are read.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the read plan of each object.")
+    ] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="Show what became of the last predictions.")
+        bool, typer.Option("--history", help="Compare past predictions with the time taken.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what cutting targets will cost, without reading a pixel."""
+    """Predict the cost of cutting targets, without reading a pixel."""
     if history:
         _show_history(as_json)
         return
     if targets is None:
-        raise typer.BadParameter("give --targets, or --history")
+        raise typer.BadParameter("expected --targets or --history, found neither")
     from swathe.costs.prediction import predict as predict_targets
 
-    found = predict_targets(
+    prediction = predict_targets(
         targets,
         stores=store or (),
         workers=workers,
@@ -72,27 +81,27 @@ def predict(
         dec=dec,
     )
     if as_json:
-        told = asdict(found)
-        del told["beside_s"]  # of jobs of a portal
+        fields = asdict(prediction)
+        del fields["beside_s"]  # only for jobs of a portal
         if not explain:
-            del told["explained"]
-        print_json(told)
+            del fields["explained"]
+        print_json(fields)
         return
-    _show(found)
+    _show(prediction)
     if explain:
-        for how in found.explained:
+        for how in prediction.explained:
             _explain(how)
 
 
-def _show(found: Prediction) -> None:
-    low, high = map(seconds_text, found.interval_s)
+def _show(prediction: Prediction) -> None:
+    low, high = map(seconds_text, prediction.interval_s)
     typer.echo(
-        f"{seconds_text(found.seconds)} ({low} to {high} in 80 of 100 cases), "
-        f"{_bytes(found.bytes)} in {found.requests:,} requests"
+        f"{seconds_text(prediction.seconds)} ({low} to {high} in 80 of 100 cases), "
+        f"{_bytes(prediction.bytes)} in {prediction.requests:,} requests"
     )
     rows = []
-    for name, cost in found.per_store.items():
-        share = f"{found.shares[name]:.0%}" if found.shares else ""
+    for name, cost in prediction.per_store.items():
+        share = f"{prediction.shares[name]:.0%}" if prediction.shares else ""
         interval = " to ".join(map(seconds_text, cost.interval_s))
         measured = "" if cost.measured or name.startswith("file://") else "not probed"
         rows.append(
@@ -110,44 +119,47 @@ def _show(found: Prediction) -> None:
         )
     titles = ["store", "time", "80 %", "bytes", "requests", "objects", "targets", "share", ""]
     print_table(titles, rows)
-    read = sum(cost.headers_read for cost in found.per_store.values())
+    read = sum(cost.headers_read for cost in prediction.per_store.values())
     if read:
-        typer.echo(f"Headers of {_objects(read)} were read: the index lacked them.")
-    _show_faults(found)
+        typer.echo(f"Headers of {_objects(read)} were read, as they were not in the index.")
+    _show_faults(prediction)
 
 
-def _show_faults(found: Prediction) -> None:
-    """Say what cannot be read; the job will lack it, but for what another replica has."""
-    unused = [name for name, share in found.shares.items() if not share]
-    unread = {name: cost.unreadable for name, cost in found.per_store.items()}
-    lacking = sum(count for name, count in unread.items() if name not in unused)
-    if lacking:
-        typer.echo(f"{_objects(lacking)} cannot be read, and will give nothing:", err=True)
-    elif found.faults:
-        typer.echo("what cannot be read or cut:", err=True)
-    for fault in found.faults[:SHOWN_FAULTS]:
+def _show_faults(prediction: Prediction) -> None:
+    """Print the files that cannot be read, which the job will lack unless a replica has them."""
+    unused = [name for name, share in prediction.shares.items() if not share]
+    unread = {name: cost.unreadable for name, cost in prediction.per_store.items()}
+    lacking_count = sum(count for name, count in unread.items() if name not in unused)
+    if lacking_count:
+        typer.echo(f"{_objects(lacking_count)} cannot be read, and will have no result:", err=True)
+    elif prediction.faults:
+        typer.echo("these cannot be read or cut:", err=True)
+    for fault in prediction.faults[:SHOWN_FAULTS]:
         typer.echo(f"  {fault}", err=True)
-    if len(found.faults) > SHOWN_FAULTS:
-        typer.echo(f"  and {len(found.faults) - SHOWN_FAULTS:,} more, see --json", err=True)
+    if len(prediction.faults) > SHOWN_FAULTS:
+        typer.echo(f"  and {len(prediction.faults) - SHOWN_FAULTS:,} more, see --json", err=True)
     for name in unused:
         if unread.get(name, 1):
-            typer.echo(f"{name} is not used: it lacks what another store has", err=True)
+            typer.echo(f"{name} is not used: it lacks files that another store has", err=True)
 
 
 def _explain(how: dict[str, Any]) -> None:
     at_once = how["at_once"]
-    beside = f"; with 1/{at_once} of the store, as others are read beside it" * (at_once > 1)
+    beside = f"; with 1/{at_once} of the store's bandwidth, as others are read in parallel" * (
+        at_once > 1
+    )
     typer.echo(f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}")
     for plan in how["plans"]:
         load, reach = plan["load"], plan["reach"]
         if not plan["requests"]:
-            # Nothing but, it may be, whether the object is still the same.
-            typer.echo(f"    kept here: {_requests(load)} to the store")
+            # At most a request that checks whether the object is unchanged.
+            typer.echo(f"    cached here: {_requests(load)} to the store")
             continue
         split = f", larger ones are split at {_bytes(reach['cap_bytes'])}" * _is_split(plan)
         typer.echo(
-            f"    {_requests(load)}, {plan['streams']} at a time, {seconds_text(plan['seconds'])}: "
-            f"gaps up to {_bytes(reach['gap_bytes'])} are read through{split}"
+            f"    {_requests(load)}, {plan['streams']} in parallel, "
+            f"{seconds_text(plan['seconds'])}: "
+            f"gaps up to {_bytes(reach['gap_bytes'])} are also read{split}"
         )
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["requests"]]
         more = ", ..." if len(ranges) > SHOWN_REQUESTS else ""
@@ -158,8 +170,8 @@ def _explain(how: dict[str, Any]) -> None:
 
 
 def _explain_why(how: dict[str, Any]) -> None:
-    asked = [plan for plan in how["plans"] if plan["requests"]]
-    if not asked:
+    remote_plans = [plan for plan in how["plans"] if plan["requests"]]
+    if not remote_plans:
         return
     others = []
     for other in how["instead"]:
@@ -169,14 +181,14 @@ def _explain_why(how: dict[str, Any]) -> None:
             f"{seconds_text(other['seconds'])}{unpacked}"
         )
     if others:
-        took = seconds_text(sum(plan["seconds"] for plan in asked))
+        took = seconds_text(sum(plan["seconds"] for plan in remote_plans))
         typer.echo(f"    why: reading takes {took}; {'; '.join(others)}")
     elif how["method"] == "decompressed once":
-        typer.echo("    why: it was never read to its end, so that no seek points are known yet")
+        typer.echo("    why: the object was never read to its end, so it has no seek points yet")
 
 
 def _is_split(plan: dict[str, Any]) -> bool:
-    """Tell whether ranges were divided that touch each other."""
+    """Return whether the plan splits a range into adjacent requests."""
     ranges = plan["requests"]
     return any(one["end"] == other["start"] for one, other in pairwise(ranges))
 
@@ -203,7 +215,7 @@ def _show_history(as_json: bool) -> None:
         )
         return
     if not outcomes:
-        typer.echo("nothing was predicted yet")
+        typer.echo("no predictions yet")
         return
     print_table(
         ["when (UTC)", "what", "targets", "store", "predicted", "took", "error"],
@@ -223,7 +235,7 @@ def _show_history(as_json: bool) -> None:
     if errors:
         typer.echo(f"Median error of {len(errors)}: {statistics.median(errors):.0%}")
     if short := len(outcomes) - len(errors):
-        typer.echo(f"Not judged: {short} that took less than {NOISE_S:g} s.")
+        typer.echo(f"Without an error figure: {short} that took less than {NOISE_S:g} s.")
 
 
 def _bytes(count: float) -> str:

@@ -1,4 +1,4 @@
-"""The command `swathe probe`."""
+"""The command `swathe probe`: measure the costs of a store."""
 
 from __future__ import annotations
 
@@ -14,49 +14,50 @@ if TYPE_CHECKING:
     from swathe.costs.probing.store_probe import Probe
 
 ENDED = {
-    "precise": "ended as all is known well enough",
+    "precise": "ended as all costs are precise enough",
     "rounds": "ended after all rounds",
-    "seconds": "ended as no more seconds were left",
-    "bytes": "ended as no more bytes were left",
+    "seconds": "ended as the time limit was reached",
+    "bytes": "ended as the byte limit was reached",
 }
-"""Why a probe ended, as people read it."""
+"""Reason why a probe ended, as shown to users."""
 
 
 def probe(
     store: Measured,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Some seconds, not half a minute.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Take 5 seconds instead of 30.")] = False,
     object_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--object", help="What of it to read; may be given more than once. Folders are listed."
-        ),
+        typer.Option("--object", help="Object to read, or folder to list; may be repeated."),
     ] = None,
     write: Annotated[
         bool,
         typer.Option(
             "--write",
-            help="Also write objects, and remove them: folders, and stores that are buckets, "
-            "dav(s):// or root://.",
+            help="Measure writing too: write and remove objects (folders, buckets, dav(s):// and "
+            "root:// stores).",
         ),
     ] = False,
     host: Annotated[
-        bool, typer.Option("--host", help="Measure this machine again: decoding, writing.")
+        bool, typer.Option("--host", help="Measure this machine again (decoding, writing).")
     ] = False,
     budget_s: Annotated[
-        float | None, typer.Option(min=0.1, help="Seconds it may take; else 30, or 5.")
+        float | None,
+        typer.Option(min=0.1, help="Maximum duration, seconds; else 30, or 5 with --quick."),
     ] = None,
     budget_mb: Annotated[
         float | None,
-        typer.Option(min=1, help="MB it may move; else 537, or 67; eight times that locally."),
+        typer.Option(
+            min=1,
+            help="Maximum transfer, MB; else 537, or 67 with --quick; eight "
+            "times that for local stores.",
+        ),
     ] = None,
     seed: Seed = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Measure what a store costs: latency, bandwidth, how many requests at once."""
+    """Measure the costs of a store: latency, bandwidth, useful number of parallel requests."""
     from swathe.catalog import Catalog, this_host
     from swathe.costs.probing import store_probe as probing
     from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
@@ -69,7 +70,7 @@ def probe(
 
         plot_path(plot, overwrite=overwrite, sources=place.files)
     with Catalog.open() as catalog:
-        catalog.check_writable()  # what is measured is to be kept
+        catalog.check_writable()  # the result is stored
         compute = None if host else catalog.compute(this_host())
     also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
     result = probing.probe(
@@ -90,8 +91,8 @@ def probe(
         from swathe.costs.plots import probe_figure, save
 
         title = f"{result.shown} from {result.host}"
-        drawn = probe_figure(result.samples, result.profile.costs, title)
-        save(drawn, plot, "\n".join(result.profile.notes), overwrite=overwrite)
+        plotted = probe_figure(result.samples, result.profile.costs, title)
+        save(plotted, plot, "\n".join(result.profile.notes), overwrite=overwrite)
     if as_json:
         print_json({**result.as_dict(), "compute": compute})
     else:
@@ -105,7 +106,7 @@ def _show(result: Probe) -> None:
     profile, costs = result.profile, result.profile.costs
     rows = read_table(result.samples, costs)
     streams = sorted({count for row in rows.values() for count in row})
-    typer.echo("MB/s by size and number at once (the model's)")
+    typer.echo("MB/s by size and number of parallel requests (in brackets: the model's)")
     print_table(
         ("size", *map(str, streams)),
         [
@@ -120,9 +121,9 @@ def _show(result: Probe) -> None:
     print_table(("cost", "", "spread of 80 %"), cost_rows(costs.as_dict(), profile.spread))
     if (writing := result.writing) is not None:
         typer.echo(
-            f"writing: {1e3 * writing.request[0][1]:.3g} ms an object, "
-            f"{rate_text(writing.stream_bytes_per_s())} MB/s, "
-            f"all together {rate_text(writing.total_bytes_per_s)} MB/s"
+            f"writing: {1e3 * writing.request[0][1]:.3g} ms per object, "
+            f"{rate_text(writing.stream_bytes_per_s())} MB/s per stream, "
+            f"in total {rate_text(writing.total_bytes_per_s)} MB/s"
         )
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
@@ -136,14 +137,14 @@ def _show(result: Probe) -> None:
 def _show_host(compute: dict[str, Any]) -> None:
     speeds = {name: seconds for name, seconds in compute.items() if "_byte_s" in name}
     tiles = speeds.pop("tile_byte_s", {})
-    told = [
+    speed_texts = [
         f"{name.removesuffix('_s').removesuffix('_byte')} {1e-6 / speeds[name]:.0f}"
         for name in speeds
     ]
-    told += [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
+    speed_texts += [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
     typer.echo(
-        f"this host: {1e6 * compute['object_s']:.0f} µs an object, "
-        f"{1e6 * compute['cut_s']:.0f} µs a cut; MB/s: {', '.join(told)}"
+        f"this host: {1e6 * compute['object_s']:.0f} µs per object, "
+        f"{1e6 * compute['cut_s']:.0f} µs per cut; MB/s: {', '.join(speed_texts)}"
     )
 
 

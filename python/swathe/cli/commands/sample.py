@@ -1,4 +1,4 @@
-"""`swathe sample`: a synthetic survey."""
+"""The command `swathe sample`: make a synthetic survey."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from swathe.core import errors
 
 
 def sample(
-    folder: Annotated[Path, typer.Argument(help="Where to put it.")],
-    frames: Annotated[int, typer.Option(min=1, help="Frames, 12 MB each in all four kinds.")] = 60,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 1,
-    targets: Annotated[int, typer.Option(min=1, help="Rows of targets.csv.")] = 2000,
+    folder: Annotated[Path, typer.Argument(help="Folder for the survey.")],
+    frames: Annotated[
+        int, typer.Option(min=1, help="Number of frames, 12 MB each in all four kinds.")
+    ] = 60,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed; the same seed gives the same files.")
+    ] = 1,
+    targets: Annotated[int, typer.Option(min=1, help="Number of rows of targets.csv.")] = 2000,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Make an SDSS-like survey to try things on, with a table of targets."""
+    """Make a small SDSS-like survey for trials, with a table of targets."""
     from swathe.core.progress import progress_bar
     from swathe.core.sample_survey import make_sample
 

@@ -1,4 +1,4 @@
-"""The command `swathe serve`."""
+"""The command `swathe serve`: run a portal."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ from swathe.cli.output import print_json
 
 def serve(
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings, as swathe.toml; see the docs.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Settings file, as swathe.toml; see the docs."),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Listen here, else as the file says.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; else from the settings.")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="0: a free one; else as the file says.")
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Port to listen on (0 = any free port); else from the settings."
+        ),
     ] = None,
     workers: Annotated[
         str | None,
         typer.Option(
-            metavar="dask://HOST:PORT", help="Scheduler of a pool; else as the file says."
+            metavar="dask://HOST:PORT", help="Scheduler of a pool; else from the settings."
         ),
     ] = None,
     certificates: Certificates = None,
     insecure: Insecure = False,
-    check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check the settings, and exit.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Serve the portal: pages, REST interface, interfaces of the Virtual Observatory."""
+    """Run a portal: web pages, REST interface, Virtual Observatory services."""
     from swathe.core.errors import SettingsError
     from swathe.portal.config import read_config
 

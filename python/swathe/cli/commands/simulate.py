@@ -1,4 +1,4 @@
-"""The command `swathe simulate`."""
+"""The command `swathe simulate`: simulate a pool of workers."""
 
 from __future__ import annotations
 
@@ -37,83 +37,111 @@ OF_ROUNDS = ("round", "time", "cuts/s", "p50", "p95", "from the store")
 
 def simulate(
     workers: Annotated[
-        str, typer.Option(help="How many: 8, or 2,4,8, or 1..10000: 1, 10, 100, ...")
+        str, typer.Option(help="Number of workers: 8, or 2,4,8, or 1..10000 for 1, 10, 100, ...")
     ] = "1..100",
     workload: Annotated[
         str,
         typer.Option(
-            help="Cuts from frames of 6 MB: job, a frame after the other; random; hot, some more "
-            "than others. Or a CSV file with the columns object, bytes, seconds."
+            help="Order of cuts from frames of 6 MB: job (frame by frame), random, or hot (some "
+            "frames "
+            "more often). Or a CSV file with the columns object, bytes, seconds."
         ),
     ] = "job",
     store: Annotated[
-        str | None, typer.Option(help="A store that was probed from here; else see --tier.")
+        str | None, typer.Option(help="Store that was probed from this host; else see --tier.")
     ] = None,
     tier: Annotated[
-        str | None, typer.Option(help="local, lan or wan: costs that are taken for granted.")
+        str | None,
+        typer.Option(help="Typical store instead of --store: local, lan or wan; by default lan."),
     ] = None,
     latency_ms: Annotated[
-        float | None, typer.Option(min=0, help="Of a request to the store.")
+        float | None, typer.Option(min=0, help="Latency of a request to the store, ms.")
     ] = None,
     fetch_mb_s: Annotated[
-        float | None, typer.Option(min=0.001, help="Of one worker from the store.")
+        float | None, typer.Option(min=0.001, help="Bandwidth of one worker from the store, MB/s.")
     ] = None,
     total_mb_s: Annotated[
-        float | None, typer.Option(min=0.001, help="Of all workers from the store.")
+        float | None,
+        typer.Option(min=0.001, help="Bandwidth of all workers together from the store, MB/s."),
     ] = None,
-    frames: Annotated[int, typer.Option(min=1, max=1_000_000, help="Objects.")] = 1000,
+    frames: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of frames.")] = 1000,
     batches: Annotated[
-        int | None, typer.Option(min=1, max=MOST_BATCHES, help="Of a round; else one a frame.")
+        int | None,
+        typer.Option(
+            min=1, max=MOST_BATCHES, help="Number of batches per round; else one per frame."
+        ),
     ] = None,
-    cuts: Annotated[int, typer.Option(min=1, max=100_000, help="Of each batch.")] = 10,
-    cut_ms: Annotated[float, typer.Option(min=0, max=1e6, help="Of computing a cut.")] = 0.15,
-    threads: Annotated[int, typer.Option(min=1, max=1000, help="Of each worker.")] = 1,
+    cuts: Annotated[int, typer.Option(min=1, max=100_000, help="Number of cuts per batch.")] = 10,
+    cut_ms: Annotated[
+        float, typer.Option(min=0, max=1e6, help="Computing time of a cut, ms.")
+    ] = 0.15,
+    threads: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of threads per worker.")
+    ] = 1,
     cores: Annotated[
         int | None,
-        typer.Option(min=1, help="That all workers share; else each thread has its own."),
+        typer.Option(min=1, help="Number of cores that all workers share; else one per thread."),
     ] = None,
-    cache_gb: Annotated[float, typer.Option(min=0, help="Of each worker's disk.")] = 10.0,
+    cache_gb: Annotated[
+        float, typer.Option(min=0, help="Disk cache per worker, 10^9 bytes.")
+    ] = 10.0,
     link_mb_s: Annotated[
-        float, typer.Option(min=0.001, help="Of each worker's link, in and out.")
+        float, typer.Option(min=0.001, help="Network bandwidth per worker, in and out, MB/s.")
     ] = 125.0,
     dispatch_ms: Annotated[
-        float, typer.Option(min=0, help="Of the scheduler, for each batch.")
+        float, typer.Option(min=0, help="Time of the scheduler per batch, ms.")
     ] = 2.0,
     clients: Annotated[
         int,
-        typer.Option(min=0, max=1_000_000, help="Each asks when it has its last; 0: all at once."),
+        typer.Option(
+            min=0,
+            max=1_000_000,
+            help="Number of clients with one request each in flight (0 = all requests at once).",
+        ),
     ] = 0,
-    rounds: Annotated[int, typer.Option(min=1, max=10_000, help="Through the workload.")] = 1,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Number of passes through the workload.")
+    ] = 1,
     grow: Annotated[
-        bool, typer.Option("--grow", help="With the queue, up to so many workers.")
+        bool, typer.Option("--grow", help="Autoscale with the queue, up to --workers.")
     ] = False,
-    idle_s: Annotated[float, typer.Option(min=0, help="After which one goes.")] = 300.0,
-    start_s: Annotated[float, typer.Option(min=0, help="That a worker takes to come.")] = 30.0,
+    idle_s: Annotated[
+        float,
+        typer.Option(min=0, help="Idle time after which a worker stops, with --grow, seconds."),
+    ] = 300.0,
+    start_s: Annotated[
+        float, typer.Option(min=0, help="Time that a worker takes to start, seconds.")
+    ] = 30.0,
     fails_h: Annotated[
-        float | None, typer.Option(min=1e-6, help="Mean time until a worker is lost.")
+        float | None,
+        typer.Option(min=1e-6, help="Mean time until a worker fails, hours; else never."),
     ] = None,
     walltime_h: Annotated[
-        float | None, typer.Option(min=1e-6, help="After which a worker must end.")
+        float | None,
+        typer.Option(min=1e-6, help="Time after which a worker must end, hours; else never."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed; the same seed gives the same result.")
+    ] = 1,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Say how a pool of workers would do, by the very rules by which real ones work."""
+    """Simulate a pool of workers, with the same placement and autoscaling rules as a real pool."""
     from swathe.workers.autoscale.policy import Limits
     from swathe.workers.simulate.simulator import Pool, Simulation, StuckError
 
     numbers = (latency_ms, fetch_mb_s, total_mb_s, cut_ms, cache_gb, link_mb_s, dispatch_ms)
     for number in (*numbers, idle_s, start_s, fails_h, walltime_h):
         if number is not None and not isfinite(number):
-            raise typer.BadParameter(f"must be finite, not {number}")
+            raise typer.BadParameter(f"expected a finite number, found {number}")
     sizes = _sizes(workers)
-    at = _changed(_store(store, tier), latency_ms, fetch_mb_s, total_mb_s)
+    store_model = _changed(_store(store, tier), latency_ms, fetch_mb_s, total_mb_s)
     todo = _workload(workload, frames, batches or frames, cuts, cut_ms, seed)
     if todo.count * rounds > MOST_BATCHES:
         raise typer.BadParameter(
-            f"{todo.count:,} batches, {rounds:,} times: more than {MOST_BATCHES:,}"
+            f"expected at most {MOST_BATCHES:,} batches in all rounds, "
+            f"found {todo.count:,} in each of {rounds:,}"
         )
     pool = Pool(
         1,
@@ -126,31 +154,37 @@ def simulate(
         fails_s=inf if fails_h is None else 3600 * fails_h,
         walltime_s=inf if walltime_h is None else 3600 * walltime_h,
     )
-    found = []
+    results = []
     with _no_collector():
         for size in sizes:
             limits = Limits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
-            sized = replace(pool, workers=size, grow=limits)
+            sized_pool = replace(pool, workers=size, grow=limits)
             try:
-                found.append(Simulation(sized, at, todo, clients, rounds, seed).run())
+                results.append(
+                    Simulation(sized_pool, store_model, todo, clients, rounds, seed).run()
+                )
             except StuckError as error:
                 raise typer.BadParameter(f"{size} workers: {error}") from error
     if plot is not None:
         from swathe.costs.plots import save
 
-        save(_figure(found), plot, overwrite=overwrite)
+        save(_figure(results), plot, overwrite=overwrite)
     if as_json:
-        print_json({"store": _told(at), "results": [asdict(result) for result in found]})
+        print_json(
+            {
+                "store": _store_as_dict(store_model),
+                "results": [asdict(result) for result in results],
+            }
+        )
     else:
-        _show(found, at)
+        _show(results, store_model)
 
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Collect no garbage meanwhile.
+    """Switch off garbage collection during the context.
 
-    Nothing made by a simulation refers to itself; to look whether it does takes as long as the
-    rest.
+    A simulation makes no reference cycles. Searching for them takes as long as the rest.
     """
     gc.disable()
     try:
@@ -160,27 +194,29 @@ def _no_collector() -> Iterator[None]:
 
 
 def _sizes(text: str) -> list[int]:
-    """Read how many workers: one number, several, or a range by powers of ten."""
+    """Parse numbers of workers: one, several, or a range in powers of ten."""
     first, dots, last = text.partition("..")
     parts = [first, last] if dots else text.split(",")
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
-        raise typer.BadParameter(f"must be N, N,M or N..M, not {text!r}", param_hint="--workers")
+        raise typer.BadParameter(f"expected N, N,M or N..M, found {text!r}", param_hint="--workers")
     sizes = [int(part) for part in parts]
     for size in sizes:
         if not 1 <= size <= MOST_WORKERS:
             raise typer.BadParameter(
-                f"must be 1 to {MOST_WORKERS}, not {size}", param_hint="--workers"
+                f"expected 1 to {MOST_WORKERS}, found {size}", param_hint="--workers"
             )
     if not dots:
         return sizes
     low, high = sizes
     if high < low:
-        raise typer.BadParameter(f"must ascend, not {text!r}", param_hint="--workers")
-    found = []
+        raise typer.BadParameter(
+            f"expected an ascending range, found {text!r}", param_hint="--workers"
+        )
+    powers = []
     while low < high:
-        found.append(low)
+        powers.append(low)
         low *= 10
-    return [*found, high]
+    return [*powers, high]
 
 
 def _store(name: str | None, tier: str | None) -> Store:
@@ -189,18 +225,18 @@ def _store(name: str | None, tier: str | None) -> Store:
     if name is None:
         if tier not in (None, *TIERS):
             raise typer.BadParameter(
-                f"must be local, lan or wan, not {tier!r}", param_hint="--tier"
+                f"expected local, lan or wan, found {tier!r}", param_hint="--tier"
             )
         return TIERS[tier or "lan"]
     if tier is not None:
-        raise typer.BadParameter("give --store or --tier")
+        raise typer.BadParameter("expected --store or --tier, found both")
     return _measured(name)
 
 
 def _changed(
     store: Store, latency_ms: float | None, fetch_mb_s: float | None, total_mb_s: float | None
 ) -> Store:
-    """Give a store with what was asked for instead of its own."""
+    """Return a store with its costs replaced by those of the options."""
     return replace(
         store,
         latency_s=store.latency_s if latency_ms is None else latency_ms / 1e3,
@@ -210,19 +246,19 @@ def _changed(
 
 
 def _measured(name: str) -> Store:
-    """Give a store as it was measured from here."""
+    """Return a store with the costs measured from this host."""
     from swathe.catalog import Catalog, this_host
     from swathe.costs.cost_model import Costs
     from swathe.workers.simulate.network import Store
 
     with Catalog.open() as catalog:
-        known = {each.name: each for each in catalog.stores()}
-        if name not in known:
-            raise NoSuchStoreError(f"there is no store {name!r}")
-        kept = catalog.profile(known[name].key, this_host())
-    if kept is None:
-        raise StoreSettingsError(f"{name}: it was not probed from here: swathe probe {name}")
-    costs = Costs.from_dict(kept.costs)
+        stores = {each.name: each for each in catalog.stores()}
+        if name not in stores:
+            raise NoSuchStoreError(f"{name}: no such store; see: swathe store list")
+        profile = catalog.profile(stores[name].key, this_host())
+    if profile is None:
+        raise StoreSettingsError(f"{name}: not probed from this host; run: swathe probe {name}")
+    costs = Costs.from_dict(profile.costs)
     total = costs.total_bytes_per_s
     return Store(
         latency_s=float(costs.request_s(0)),
@@ -230,7 +266,7 @@ def _measured(name: str) -> Store:
         total_bytes_per_s=total,
         requests_per_s=costs.requests_per_s,
         served_bytes_per_s=costs.served_bytes_per_s or inf,
-        remote=not known[name].url.startswith("file:"),
+        remote=not stores[name].url.startswith("file:"),
     )
 
 
@@ -244,25 +280,25 @@ def _workload(
     path = Path(text)
     if path.suffix != ".csv":
         raise typer.BadParameter(
-            f"must be {', '.join(KINDS)} or a file *.csv, not {text!r}", param_hint="--workload"
+            f"expected {', '.join(KINDS)} or a file *.csv, found {text!r}", param_hint="--workload"
         )
     return read_workload(path)
 
 
-def _told(store: Store) -> dict[str, float | bool | None]:
-    """Give a store as JSON has it: no infinities."""
+def _store_as_dict(store: Store) -> dict[str, float | bool | None]:
+    """Return a store as a dictionary for JSON, with None for infinity."""
     return {name: None if value == inf else value for name, value in asdict(store).items()}
 
 
-def _show(found: Sequence[Result], store: Store) -> None:
+def _show(results: Sequence[Result], store: Store) -> None:
     total = store.total_bytes_per_s
-    shared = "each its own" if total == inf else f"{total / 1e6:,.4g} MB/s for all"
+    shared = "no shared limit" if total == inf else f"{total / 1e6:,.4g} MB/s in total"
     typer.echo(
         f"store: {1e3 * store.latency_s:.3g} ms, {store.stream_bytes_per_s / 1e6:,.4g} MB/s "
-        f"for one, {shared}"
+        f"per worker, {shared}"
     )
-    print_table(COLUMNS, [_row(result) for result in found])
-    for result in found:
+    print_table(COLUMNS, [_row(result) for result in results])
+    for result in results:
         if len(result.rounds) > 1:
             typer.echo(f"\n{result.workers:,} workers, by round")
             rows = [_round(number, each) for number, each in enumerate(result.rounds, 1)]
@@ -305,16 +341,18 @@ def _seconds(seconds: float) -> str:
     return f"{_rate(seconds)} s"
 
 
-def _figure(found: Sequence[Result]) -> Figure:
-    """Draw cuts in a second over time, and against the number of workers."""
+def _figure(results: Sequence[Result]) -> Figure:
+    """Draw cuts per second over time, and against the number of workers."""
     from swathe.costs.plots import figure
 
-    made, (left, right) = figure(2, "Simulated")
-    for result in found:
+    plot, (left, right) = figure(2, "Simulated")
+    for result in results:
         times, rates = zip(*result.throughput, strict=True)
         left.step(times, rates, where="post", label=f"{result.workers:,}")
     left.set(xlabel="time, s", ylabel="cuts/s", xscale="symlog", yscale="symlog")
     left.legend(title="workers")
-    right.plot([result.workers for result in found], [result.cuts_per_s for result in found], "o-")
+    right.plot(
+        [result.workers for result in results], [result.cuts_per_s for result in results], "o-"
+    )
     right.set(xlabel="workers", ylabel="cuts/s", xscale="log", yscale="log")
-    return made
+    return plot

@@ -1,4 +1,4 @@
-"""The commands `swathe store`: names for storages."""
+"""The commands `swathe store`: register storages by name."""
 
 from __future__ import annotations
 
@@ -9,49 +9,52 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json
-from swathe.cli.output import cost_rows, print_json, print_table, telling_of_a_wait
+from swathe.cli.output import cost_rows, print_json, print_table, report_wait
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from swathe.catalog import Profile
 
-app = typer.Typer(help="Name the storages that files are read from.", no_args_is_help=True)
+app = typer.Typer(help="Register the storages that files are read from.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the store.")]
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Letters, digits, '_', '.', '-'; at least two.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="Name of the store: at least two of letters, digits, '_', '.', '-'."),
+    ],
     url: Annotated[
         str,
         typer.Argument(
-            help="Its root: a folder, or file, http(s), s3, gs, az, root(s), dav(s)://..."
+            help="Root of the store: a folder, or file, http(s), s3, gs, az, root(s), dav(s)://..."
         ),
     ],
     tier: Annotated[
         str | None,
-        typer.Option(help="How far away: local, lan, wan or tape; else local for files, lan."),
+        typer.Option(help="Tier: local, lan, wan or tape; else local for folders, lan for others."),
     ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="endpoint, region, profile (of AWS), account (of Azure), anonymous (true or "
-            "false), door (the HTTP door of a root:// store), token_file (of a bearer token), "
-            "probe_object (what a probe reads), roots (/a:/b, further folders that links of a "
-            "local store may lead to). May be given more than once.",
+            help="Option of the store; may be repeated. endpoint, region, profile (AWS), account "
+            "(Azure), anonymous (true or false), door (HTTP door of a root:// store), token_file "
+            "(file of a bearer token), probe_object (object that a probe reads), roots (/a:/b, "
+            "further folders that links of a local store may point to).",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Name a store. Credentials are not kept: they stay in the environment."""
+    """Register a store. Credentials are not stored: they stay in the environment."""
     from swathe.catalog import Catalog
 
     options = _options(option or [])
     url = _absolute(url)
-    with telling_of_a_wait("the catalogue"), Catalog.open() as catalog:
+    with report_wait("the catalogue"), Catalog.open() as catalog:
         store = catalog.add_store(name, url, tier, options)
     if as_json:
         print_json(asdict(store))
@@ -62,19 +65,19 @@ def add(
 
 
 def _absolute(url: str) -> str:
-    """Return a URL as it is, and a path from the root."""
+    """Return a URL unchanged, and a path as an absolute path."""
     return url if "://" in url else str(Path(url).expanduser().absolute())
 
 
-def _options(given: list[str]) -> dict[str, str]:
+def _options(texts: list[str]) -> dict[str, str]:
     options: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            # Not repeated in the message, as it may be a credential.
-            raise typer.BadParameter("must be NAME=VALUE", param_hint="--option")
+            # The message does not repeat the text, as it may be a credential.
+            raise typer.BadParameter("expected NAME=VALUE, found no '='", param_hint="--option")
         if name in options:
-            raise typer.BadParameter(f"{name} is given twice", param_hint="--option")
+            raise typer.BadParameter(f"{name}: expected once, found twice", param_hint="--option")
         options[name] = value
     return options
 
@@ -89,7 +92,9 @@ def list_stores(as_json: Json = False) -> None:
     if as_json:
         print_json({"stores": [asdict(store) for store in stores]})
     elif stores:
-        rows = [(store.name, store.tier, store.url, _told(store.options)) for store in stores]
+        rows = [
+            (store.name, store.tier, store.url, _options_text(store.options)) for store in stores
+        ]
         print_table(("name", "tier", "url", "options"), rows)
     else:
         typer.echo("no stores yet; add one: swathe store add NAME URL", err=True)
@@ -97,7 +102,7 @@ def list_stores(as_json: Json = False) -> None:
 
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
-    """Show a store's settings, and what was measured of it from this machine."""
+    """Show the settings of a store, and its costs measured from this machine."""
     from swathe.catalog import Catalog, this_host
 
     host = this_host()
@@ -118,7 +123,7 @@ def show(name: Name, as_json: Json = False) -> None:
         return
     typer.echo(f"{store.name}: {store.url} ({store.tier})")
     if store.options:
-        typer.echo(f"  options: {_told(store.options)}")
+        typer.echo(f"  options: {_options_text(store.options)}")
     typer.echo(f"  probed from {host}: {'never' if probed_at is None else _time(probed_at)}")
     if profile is not None:
         typer.echo(f"  profile, fitted {_time(profile.fitted_at)}:")
@@ -128,7 +133,7 @@ def show(name: Name, as_json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, as_json: Json = False) -> None:
-    """Forget a store's name. Its files, and what was measured of it, stay."""
+    """Remove a store from the catalogue. Its files and measured costs are kept."""
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
@@ -147,7 +152,7 @@ def _profile_as_dict(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _told(options: dict[str, str]) -> str:
+def _options_text(options: dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in options.items())
 
 

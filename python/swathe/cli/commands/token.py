@@ -1,4 +1,4 @@
-"""The commands `swathe token`: who may come into a portal."""
+"""The commands `swathe token`: manage the tokens of a portal's users."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from swathe.cli.output import print_json, print_table
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Token
 
-app = typer.Typer(
-    help="Make and revoke the tokens that let users into a portal.", no_args_is_help=True
-)
+app = typer.Typer(help="Create and revoke the tokens of a portal's users.", no_args_is_help=True)
 
 Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Settings of the portal; else the defaults.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings file of the portal; else the defaults."),
 ]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="Name of the user; their jobs are under it.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the user, who owns the jobs submitted with the token.")
+    ],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, submit or admin; more than once for more; else read and submit."),
+        typer.Option(help="Scope: read, submit or admin; may be repeated; else read and submit."),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, max=36500, help="Good for so long; else until revoked.")
+        int | None, typer.Option(min=1, max=36500, help="Validity, days; else until revoked.")
     ] = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token. It is shown once and kept nowhere."""
+    """Create a token. It is shown once and stored only as a hash."""
     expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
     with _catalog(config) as catalog:
         secret, token = catalog.add_token(name, scope or ["read", "submit"], expires_at)
@@ -48,7 +49,7 @@ def create(
 
 @app.command("list")
 def list_tokens(config: Config = None, as_json: Json = False) -> None:
-    """List the tokens, not what they are."""
+    """List the tokens, without their secrets."""
     with _catalog(config) as catalog:
         tokens = catalog.tokens()
     if as_json:
@@ -65,22 +66,24 @@ def list_tokens(config: Config = None, as_json: Json = False) -> None:
         )
         for token in tokens
     ]
-    print_table(("number", "user", "scopes", "made", "expires", "revoked"), rows)
+    print_table(("number", "user", "scopes", "created", "expires", "revoked"), rows)
 
 
 @app.command()
 def revoke(
-    which: Annotated[str, typer.Argument(help="Number of a token, or name of a user: all theirs.")],
+    which: Annotated[
+        str, typer.Argument(help="Number of a token, or name of a user for all their tokens.")
+    ],
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Make tokens useless, within two seconds."""
+    """Revoke tokens. They become invalid within two seconds."""
     with _catalog(config) as catalog:
-        gone = catalog.revoke_tokens(which)
+        revoked_tokens = catalog.revoke_tokens(which)
     if as_json:
-        print_json({"revoked": [token.number for token in gone]})
+        print_json({"revoked": [token.number for token in revoked_tokens]})
     else:
-        typer.echo(f"{which}: {len(gone)} revoked")
+        typer.echo(f"{which}: {len(revoked_tokens)} revoked")
 
 
 def _catalog(config: Path | None) -> Catalog:
@@ -92,12 +95,12 @@ def _catalog(config: Path | None) -> Catalog:
 
 def _as_dict(token: Token) -> dict[str, Any]:
     times = ("created_at", "expires_at", "revoked_at")
-    told = {name: getattr(token, name) for name in times}
+    moments = {name: getattr(token, name) for name in times}
     return {
         "number": token.number,
         "user": token.user,
         "scopes": list(token.scopes),
-        **{name: None if at is None else at.isoformat() for name, at in told.items()},
+        **{name: None if at is None else at.isoformat() for name, at in moments.items()},
     }
 
 

@@ -1,4 +1,4 @@
-"""The commands `swathe trace`: collect events, watch this machine, tell where the time went."""
+"""The commands `swathe trace`: collect events, monitor this machine, report where time is spent."""
 
 from __future__ import annotations
 
@@ -29,39 +29,56 @@ if TYPE_CHECKING:
     from swathe.trace.host_monitor import Pinged
 
 app = typer.Typer(
-    help="Record what happens, from many machines, and see where the time went.",
+    help="Collect events of many machines, and see where the time is spent.",
     no_args_is_help=True,
 )
 app.command()(view)
 
-Run = Annotated[list[Path], typer.Argument(metavar="RUN.ulm", help="Events; rotated files too.")]
+Run = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN.ulm", help="Files of events; rotated files are read too."),
+]
 MOST_STALLS = 5
 OTEL = "{}; try: pip install 'swathe[otel]'"
 
 
 @app.command()
 def collect(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Listen there; 0: a free one.")] = 0,
-    host: Annotated[str, typer.Option(help="And here.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on (0 = any free port).")
+    ] = 0,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Appended to; -: to stdout.")
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to append to (- = standard output)."
+        ),
     ] = "run.ulm",
     rotate_mb: Annotated[
         float | None,
-        typer.Option(min=0.1, help="A file that would grow beyond becomes FILE.1, that FILE.2."),
+        typer.Option(
+            min=0.1,
+            help="File size at which FILE is renamed FILE.1, FILE.1 to FILE.2, "
+            "..., MB; else no rotation.",
+        ),
     ] = None,
-    keep: Annotated[int, typer.Option(min=1, max=9999, help="So many of these.")] = 5,
+    keep: Annotated[
+        int, typer.Option(min=1, max=9999, help="Number of rotated files to keep.")
+    ] = 5,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Holds what senders must say; needed beyond loopback."),
+        typer.Option(
+            metavar="FILE",
+            help="File of the token that senders must present; needed beyond loopback.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Collect the events of many senders into one file, until the process is told to end."""
+    """Collect the events of many senders into one file, until SIGTERM or Ctrl-C."""
     from swathe.core.errors import OutputError
     from swathe.trace.collect import Collector
 
-    with _told_to_end() as ending:
+    with _until_signalled() as ending:
         collector = Collector(
             None if output == "-" else Path(output),
             host=host,
@@ -71,7 +88,7 @@ def collect(
             keep=keep,
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
         )
-        # Standard output may be where the events go.
+        # The events may go to standard output.
         if as_json and output != "-":
             print_json({"collector": collector.address})
         else:
@@ -88,31 +105,37 @@ def collect(
 
 @app.command("host")
 def watch_host(
-    interval: Annotated[float, typer.Option(min=0.05, max=86400, help="Seconds between.")] = 1.0,
+    interval: Annotated[
+        float, typer.Option(min=0.05, max=86400, help="Interval between samples, seconds.")
+    ] = 1.0,
     output: Annotated[
         str,
         typer.Option(
             "--output",
             "-o",
             metavar="PLACE",
-            help="A file, tcp://HOST:PORT (not $SWATHE_TRACE, too); -: stdout.",
+            help="Destination instead of $SWATHE_TRACE: a file or tcp://HOST:PORT (- = standard "
+            "output).",
         ),
     ] = "-",
     long: Annotated[
-        float | None, typer.Option("--for", min=0, metavar="S", help="End after so many seconds.")
+        float | None,
+        typer.Option("--for", min=0, metavar="S", help="Duration, seconds; else until Ctrl-C."),
     ] = None,
     store: Annotated[
         list[str] | None,
-        typer.Option(help="Ask it for an object's size each time: a name, NAME:path or URL."),
+        typer.Option(
+            help="Store to ping by a size request: a name, NAME:path or URL; may be repeated."
+        ),
     ] = None,
 ) -> None:
-    """Watch this machine: processors, memory, swap, disks, network, stores."""
+    """Monitor this machine: processors, memory, swap, disks, network, stores."""
     from swathe.core.errors import OutputError
     from swathe.trace import start, stop
     from swathe.trace.host_monitor import Monitor, Point
 
     stores = [_pinged(name) for name in store or ()]
-    failed: list[OSError] = []
+    write_errors: list[OSError] = []
 
     def tell(point: Point) -> None:
         if output != "-":
@@ -121,56 +144,56 @@ def watch_host(
             sys.stdout.write(point.as_line() + "\n")
             sys.stdout.flush()
         except OSError as error:
-            # The thread that reads has nobody to raise it to.
-            failed.append(error)
+            # The monitor's thread cannot raise to the main thread, so the error is passed on.
+            write_errors.append(error)
             ending.set()
 
     if output != "-":
-        # What is said here is meant, not what all commands record to.
+        # --output replaces the destination that all commands record to.
         stop()
         start(output)
-    with _told_to_end() as ending, Monitor(interval, stores=stores, tell=tell):
+    with _until_signalled() as ending, Monitor(interval, stores=stores, tell=tell):
         ending.wait(long)
-    for error in failed:
+    for error in write_errors:
         if isinstance(error, BrokenPipeError):
             raise error
-        # What is left in its buffer cannot be written either, of which Python would tell anew.
+        # The rest of the buffer cannot be written either; Python would report that again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OutputError(f"standard output: {error.strerror}") from error
 
 
 @app.command()
 def report(run: Run, as_json: Json = False) -> None:
-    """Tell where the time of a run went: stages, slow targets, stalls, stores."""
+    """Report where the time of a run was spent: stages, slow targets, stalls, stores."""
     from swathe.trace.analysis.report import make_report
     from swathe.trace.ulm import read_trace
 
     events = read_trace(run)
-    made = make_report(events, _profiles(events))
+    run_report = make_report(events, _profiles(events))
     if as_json:
-        print_json(asdict(made))
+        print_json(asdict(run_report))
     else:
-        _show(made)
+        _show(run_report)
 
 
 @app.command()
 def export(
     run: Run,
     chrome: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it for Perfetto: trace.json.")
+        Path | None, typer.Option(metavar="FILE", help="File to write for Perfetto, as trace.json.")
     ] = None,
     otlp: Annotated[
-        str | None, typer.Option(metavar="URL", help="Send it to an OpenTelemetry receiver.")
+        str | None, typer.Option(metavar="URL", help="OpenTelemetry receiver to send to.")
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Give a run to other programs: as a trace of Chrome's, or to OpenTelemetry."""
+    """Export a run: as a Chrome trace, or to an OpenTelemetry receiver."""
     from swathe.core.errors import SettingsError
     from swathe.trace.ulm import read_trace
 
     if (chrome is None) == (otlp is None):
-        raise typer.BadParameter("give either --chrome or --otlp")
+        raise typer.BadParameter("expected one of --chrome and --otlp")
     events = read_trace(run)
     if chrome is not None:
         from swathe.core.outputs import write_file
@@ -182,36 +205,37 @@ def export(
 
         write_file(chrome, save, overwrite=overwrite, sources=run)
         if as_json:
-            told = {"chrome": str(chrome), "events": len(events.time_ns)}
-            print_json({**told, "damaged": events.damaged_count})
+            fields = {"chrome": str(chrome), "events": len(events.time_ns)}
+            print_json({**fields, "damaged": events.damaged_count})
         else:
             typer.echo(f"{chrome}: {len(events.time_ns)} events; open it at ui.perfetto.dev")
-            _tell_damaged(events)
+            _print_damaged(events)
         return
     assert otlp is not None
     try:
         from swathe.trace.export.otlp import send
     except ImportError as error:
         raise SettingsError(OTEL.format(error)) from error
-    sent = send(events, otlp)
+    counts = send(events, otlp)
     if as_json:
-        print_json({**asdict(sent), "damaged": events.damaged_count})
+        print_json({**asdict(counts), "damaged": events.damaged_count})
     else:
         typer.echo(
-            f"{sent.spans} spans with {sent.points} points, in {sent.requests} requests; left out: "
-            f"{sent.unfinished} stages without an end, {sent.unowned} points in no stage"
+            f"{counts.spans} spans with {counts.points} points, in {counts.requests} requests; "
+            "skipped: "
+            f"{counts.unfinished} stages without an end, {counts.unowned} points outside any stage"
         )
-        _tell_damaged(events)
+        _print_damaged(events)
 
 
-def _tell_damaged(events: Events) -> None:
+def _print_damaged(events: Events) -> None:
     if events.damaged_count:
-        typer.echo(f"  note: {events.damaged_count} damaged lines left out", err=True)
+        typer.echo(f"  note: {events.damaged_count} damaged lines skipped", err=True)
 
 
 @contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
-    """Give what is set by SIGTERM and Ctrl-C."""
+def _until_signalled() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM and Ctrl-C set."""
     ending = threading.Event()
     before = {
         number: signal.signal(number, lambda *_: ending.set())
@@ -233,7 +257,7 @@ def _token(path: Path) -> str:
         raise SettingsError(f"--token-file: {path}: {error}") from error
     if not (token.isascii() and token.isprintable() and 8 <= len(token) <= 1000) or " " in token:
         raise SettingsError(
-            f"--token-file: {path}: expected 8 to 1000 characters of ASCII without spaces"
+            f"--token-file: {path}: expected 8 to 1000 ASCII characters without spaces"
         )
     return token
 
@@ -247,7 +271,7 @@ def _pinged(name: str) -> Pinged:
 
 
 def _profiles(events: Events) -> Mapping[str, Mapping[str, Any]]:
-    """Give costs of stores as the hosts of a run saw them, by name and by root."""
+    """Return the costs of stores as measured from the hosts of a run, by name and by root."""
     from swathe.catalog import Catalog
     from swathe.core.paths import default_url
     from swathe.trace import Coded
@@ -257,16 +281,16 @@ def _profiles(events: Events) -> Mapping[str, Mapping[str, Any]]:
     if path != url and not Path(path).exists():
         return {}
     hosts = events.fields.get("HOST")
-    seen = set(hosts.words) if isinstance(hosts, Coded) else set()
+    host_names = set(hosts.words) if isinstance(hosts, Coded) else set()
     with Catalog.open(url) as catalog:
-        found = {each.root: each.costs for each in catalog.profiles() if each.host in seen}
-        named = {store.name: store.key for store in catalog.stores()}
-    return found | {name: found[root] for name, root in named.items() if root in found}
+        costs = {each.root: each.costs for each in catalog.profiles() if each.host in host_names}
+        keys = {store.name: store.key for store in catalog.stores()}
+    return costs | {name: costs[root] for name, root in keys.items() if root in costs}
 
 
-def _show(made: Report) -> None:
-    begun = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(made.begun_ns / 1e9))
-    typer.echo(f"{made.events} events in {_s(made.seconds)} from {begun} UTC\n")
+def _show(run_report: Report) -> None:
+    begun = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run_report.begun_ns / 1e9))
+    typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun} UTC\n")
     print_table(
         ("stage", "count", "total", "own", "share", "median", "95 %", "longest", "bytes", "failed"),
         [
@@ -279,18 +303,18 @@ def _show(made: Report) -> None:
                 size_text(stage.bytes) if stage.bytes else "",
                 str(stage.failed or ""),
             )
-            for stage in made.stages
+            for stage in run_report.stages
         ],
     )
-    if made.slowest:
+    if run_report.slowest:
         typer.echo("\nslowest targets")
-    for slow in made.slowest:
+    for slow in run_report.slowest:
         typer.echo(_slow(slow))
-    for stall in made.stalls[:MOST_STALLS]:
+    for stall in run_report.stalls[:MOST_STALLS]:
         typer.echo(_stall(stall))
-    if len(made.stalls) > MOST_STALLS:
-        typer.echo(f"\n{len(made.stalls) - MOST_STALLS} shorter stalls, see --json")
-    if made.stores:
+    if len(run_report.stalls) > MOST_STALLS:
+        typer.echo(f"\n{len(run_report.stalls) - MOST_STALLS} shorter stalls, see --json")
+    if run_report.stores:
         typer.echo("\nMB/s from stores")
         rows = [
             (
@@ -303,32 +327,32 @@ def _show(made: Report) -> None:
                 _s(store.median_s),
                 str(store.failed or ""),
             )
-            for store in made.stores
+            for store in run_report.stores
         ]
-        titles = ("store", "achieved", "expected", "profile", "requests", "at once", "median")
+        titles = ("store", "achieved", "expected", "profile", "requests", "in flight", "median")
         print_table((*titles, "failed"), rows)
-    _show_rest(made)
+    _show_rest(run_report)
 
 
-def _show_rest(made: Report) -> None:
-    for host, figures in made.hosts.items():
+def _show_rest(run_report: Report) -> None:
+    for host, figures in run_report.hosts.items():
         typer.echo(f"\n{host or '(no host)'}: {_figures(figures)}")
-    for offset in made.offsets:
+    for offset in run_report.offsets:
         typer.echo(
             f"clock of {offset.sender}: {_s(abs(offset.offset_s))} "
             f"{'ahead' if offset.offset_s > 0 else 'behind'}, to ± {_s(offset.spread_s)}, "
-            f"taken off {offset.events} events"
+            f"subtracted from {offset.events} events"
         )
-    for name, count in made.unfinished.items():
-        typer.echo(f"  note: {count} {name} began and did not end", err=True)
+    for name, count in run_report.unfinished.items():
+        typer.echo(f"  note: {count} {name} without an end", err=True)
     for text, count in (
-        ("ends without a beginning", made.orphans),
-        ("events dropped while recording", made.dropped),
-        ("damaged lines left out", made.damaged),
+        ("ends without a beginning", run_report.orphans),
+        ("events dropped while recording", run_report.dropped),
+        ("damaged lines skipped", run_report.damaged),
     ):
         if count:
             typer.echo(f"  note: {count} {text}", err=True)
-    for note in made.notes:
+    for note in run_report.notes:
         typer.echo(f"  note: {note}", err=True)
 
 
@@ -339,22 +363,22 @@ def _slow(slow: Slow) -> str:
     text += f", at {_s(slow.begun_s)}: {slow.stage} {_s(slow.stage_s)}, usually {_s(slow.usual_s)}"
     if slow.waiting_in:
         beside = (f"{name} {_s(seconds)}" for name, seconds in slow.waiting_in.items())
-        text += f"; beside it {', '.join(beside)}"
+        text += f"; in parallel {', '.join(beside)}"
     for each in slow.requests[:1]:
         called = " ".join(word for word in (each["stage"], each["request"], each["from"]) if word)
         text += f" (the longest: {called}, {size_text(each['bytes'])} in {_s(each['seconds'])})"
     if slow.others_in:
         others = (f"{name} {_s(seconds)}" for name, seconds in list(slow.others_in.items())[:3])
-        text += f"; its thread did for others {', '.join(others)}"
+        text += f"; its thread worked for others: {', '.join(others)}"
     if slow.alike:
-        text += f"; {slow.alike} more of this object"
+        text += f"; {slow.alike} more targets of this object"
     return text
 
 
 def _stall(stall: Stall) -> str:
     text = (
-        f"\nstall at {_s(stall.begun_s)} for {_s(stall.seconds)}: {stall.targets} targets under "
-        f"way, {stall.ended} ended, usually {stall.usual_ended:.0f}"
+        f"\nstall at {_s(stall.begun_s)} for {_s(stall.seconds)}: {stall.targets} targets in "
+        f"progress, {stall.ended} ended, usually {stall.usual_ended:.0f}"
     )
     if stall.stages:
         spent = (f"{name} {_s(seconds)}" for name, seconds in list(stall.stages.items())[:3])
@@ -365,19 +389,19 @@ def _stall(stall: Stall) -> str:
 
 
 def _figures(figures: Mapping[str, float]) -> str:
-    """Tell those that say what ran out, but for what did nothing."""
-    told = []
+    """Return the figures that may show a bottleneck, without idle ones."""
+    texts = []
     for name, value in figures.items():
         what = name.rpartition(".")[2]
         if what.endswith("_PERCENT") and value >= 0.5:
-            told.append(f"{name.removesuffix('_PERCENT')} {value:.0f} %")
+            texts.append(f"{name.removesuffix('_PERCENT')} {value:.0f} %")
         elif what.endswith("BYTES_PER_S") and value >= 1000:
-            told.append(f"{name.removesuffix('_BYTES_PER_S')} {value / 1e6:.3g} MB/s")
+            texts.append(f"{name.removesuffix('_BYTES_PER_S')} {value / 1e6:.3g} MB/s")
         elif what == "RTT_S":
-            told.append(f"{name.removesuffix('_S')} {_s(value)}")
+            texts.append(f"{name.removesuffix('_S')} {_s(value)}")
         elif what == "RETRANSMITS_PER_S" and value:
-            told.append(f"TCP.RETRANSMITS {value:.3g} /s")
-    return ", ".join(told)
+            texts.append(f"TCP.RETRANSMITS {value:.3g} /s")
+    return ", ".join(texts)
 
 
 def _mb(bytes_per_s: float | None) -> str:
@@ -385,7 +409,7 @@ def _mb(bytes_per_s: float | None) -> str:
 
 
 def _s(seconds: float) -> str:
-    """Give a time as people say it."""
+    """Return a time as text with a fitting unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if abs(seconds) * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"

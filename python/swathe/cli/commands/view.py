@@ -1,4 +1,4 @@
-"""The command `swathe trace view`."""
+"""The command `swathe trace view`: draw the events of a run."""
 
 from __future__ import annotations
 
@@ -24,42 +24,47 @@ PIXELS = 20_000
 
 def view(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN.ulm...", help="What was recorded; several: as one.")
+        list[Path],
+        typer.Argument(metavar="RUN.ulm...", help="Files of events; several are shown as one run."),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write a page, *.html, that needs nothing else."),
+        typer.Option("--output", "-o", help="File for a self-contained page, *.html."),
     ] = None,
     png: Annotated[
-        Path | None, typer.Option("--png", metavar="FILE", help="Draw a picture, *.png or *.svg.")
+        Path | None,
+        typer.Option("--png", metavar="FILE", help="File for a picture, *.png or *.svg."),
     ] = None,
-    width: Annotated[int, typer.Option(min=200, max=PIXELS, help="Of the picture, pixels.")] = 1600,
+    width: Annotated[
+        int, typer.Option(min=200, max=PIXELS, help="Width of the picture, pixels.")
+    ] = 1600,
     height: Annotated[
-        int, typer.Option(min=200, max=PIXELS, help="Of the picture, pixels.")
+        int, typer.Option(min=200, max=PIXELS, help="Height of the picture, pixels.")
     ] = 1000,
     kind: Annotated[
         str | None,
         typer.Option(
-            help="A line for each target, object, request to a store, one to a portal (portal), "
-            "job or stage; else the first."
+            help="Kind of line: target, object, request (to a store), portal (request to a "
+            "portal), "
+            "job or stage; else the first in use."
         ),
     ] = None,
     events: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Only these types of events, from below; else all."),
+        typer.Option(metavar="A,B,...", help="Event types to show, from the bottom up; else all."),
     ] = None,
     loads: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="These load-lines, as `CUT done`; else the first."),
+        typer.Option(metavar="A,B,...", help="Load-lines to show, as `CUT done`; else the first."),
     ] = None,
     clocks: Annotated[
-        str, typer.Option(help="aligned: to that of the collector; written: as they are.")
+        str, typer.Option(help="Clocks: aligned to that of the collector, or as written.")
     ] = "aligned",
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as the files grow.")
+        bool, typer.Option("--follow", "-f", help="Follow the files as they grow.")
     ] = False,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Serve the page there; 0: any free one.")
+        int, typer.Option(min=0, max=65535, help="Port of the served page (0 = any free port).")
     ] = 0,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
@@ -67,7 +72,7 @@ def view(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Show what was recorded: lifelines, load-lines and points on one axis of time.
+    """Draw recorded events: lifelines, load-lines and points on one time axis.
 
     Without --output and --png the page is served on this machine until Ctrl-C.
     """
@@ -76,16 +81,20 @@ def view(
     from swathe.trace.viewer.live import Shown
 
     if kind not in (None, *KINDS):
-        raise typer.BadParameter(f"must be {', '.join(KINDS)}, not {kind!r}", param_hint="--kind")
+        raise typer.BadParameter(
+            f"expected {', '.join(KINDS)}, found {kind!r}", param_hint="--kind"
+        )
     if clocks not in ("aligned", "written"):
         raise typer.BadParameter(
-            f"must be aligned or written, not {clocks!r}", param_hint="--clocks"
+            f"expected aligned or written, found {clocks!r}", param_hint="--clocks"
         )
     if follow and (output or png):
-        raise typer.BadParameter("what is written does not go on: --follow serves the page")
-    for made in filter(None, (output, png)):
-        check_output(made, overwrite=overwrite, sources=runs)
-    shown = Shown(runs, align=clocks == "aligned", grows=follow)
+        raise typer.BadParameter(
+            "--follow serves a page: expected neither --output nor --png with it"
+        )
+    for path_to_check in filter(None, (output, png)):
+        check_output(path_to_check, overwrite=overwrite, sources=runs)
+    live_run = Shown(runs, align=clocks == "aligned", grows=follow)
     title = ", ".join(run.name for run in runs)
     settings: dict[str, Any] = {}
     if kind:
@@ -95,29 +104,29 @@ def view(
     if loads:
         settings["loads"] = _names(loads)
     if not (output or png):
-        _serve(shown, title, port, open_, as_json, {**settings, "follow": follow})
+        _serve(live_run, title, port, open_, as_json, {**settings, "follow": follow})
         return
-    traced = shown.traced()
-    chosen = _chosen(traced, settings)
-    told: dict[str, Any] = {"events": len(traced.events.time_ns)}
+    traced = live_run.traced()
+    requested_loads = _requested_loads(traced, settings)
+    summary: dict[str, Any] = {"events": len(traced.events.time_ns)}
     if output:
-        told["page"] = str(_page(traced, output, title, settings, overwrite))
+        summary["page"] = str(_page(traced, output, title, settings, overwrite))
     if png:
         from swathe.trace.viewer.figure import save
 
-        drawn = _drawn(traced, title, settings, chosen, (width, height))
-        save(drawn, png, overwrite=overwrite)
-        told["picture"] = str(png)
-    told["damaged"] = traced.events.damaged_count
+        plot = _draw(traced, title, settings, requested_loads, (width, height))
+        save(plot, png, overwrite=overwrite)
+        summary["picture"] = str(png)
+    summary["damaged"] = traced.events.damaged_count
     if as_json:
-        print_json(told)
+        print_json(summary)
     else:
-        for path in (told.get("page"), told.get("picture")):
+        for path in (summary.get("page"), summary.get("picture")):
             if path:
-                typer.echo(f"{path}: {told['events']:,} events")
+                typer.echo(f"{path}: {summary['events']:,} events")
         for each in traced.events.damaged[:5]:
             typer.echo(f"  line {each.line}: {each.reason}", err=True)
-        if (more := told["damaged"] - 5) > 0:
+        if (more := summary["damaged"] - 5) > 0:
             typer.echo(f"  and {more:,} more damaged lines", err=True)
     if open_ and output:
         typer.launch(str(output))
@@ -136,33 +145,33 @@ def _page(
     from swathe.trace.viewer.page import page
 
     if output.suffix.lower() != ".html":
-        raise OutputError(f"{output}: a page is *.html")
-    made = page(title, packed(traced).whole(), **settings)
-    write_file(output, lambda file: file.write(made), overwrite=overwrite)
+        raise OutputError(f"{output}: expected a name ending in .html")
+    content = page(title, packed(traced).whole(), **settings)
+    write_file(output, lambda file: file.write(content), overwrite=overwrite)
     return output
 
 
-def _chosen(traced: Traced, settings: dict[str, Any]) -> list[Load] | None:
-    """Give the load-lines that were asked for; what there is not is an error, of events, too."""
+def _requested_loads(traced: Traced, settings: dict[str, Any]) -> list[Load] | None:
+    """Return the requested load-lines. Check that requested events and load-lines exist."""
     from swathe.trace.viewer.loads import loads
 
     _check("events", settings.get("events", ()), traced.lanes)
     if "loads" not in settings:
         return None
-    known = {load.name: load for load in loads(traced)}
-    _check("loads", settings["loads"], list(known))
-    return [known[name] for name in settings["loads"]]
+    loads_by_name = {load.name: load for load in loads(traced)}
+    _check("loads", settings["loads"], list(loads_by_name))
+    return [loads_by_name[name] for name in settings["loads"]]
 
 
-def _check(option: str, names: Iterable[str], there: Sequence[str]) -> None:
+def _check(option: str, names: Iterable[str], available: Sequence[str]) -> None:
     for name in names:
-        if name not in there:
+        if name not in available:
             raise typer.BadParameter(
-                f"there is no {name!r}; there are: {', '.join(there)}", param_hint=f"--{option}"
+                f"expected one of {', '.join(available)}, found {name!r}", param_hint=f"--{option}"
             )
 
 
-def _drawn(
+def _draw(
     traced: Traced,
     title: str,
     settings: dict[str, Any],
@@ -183,7 +192,7 @@ def _drawn(
 
 
 def _serve(
-    shown: Shown, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
+    live_run: Shown, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
 ) -> None:
     import threading
 
@@ -191,7 +200,7 @@ def _serve(
     from swathe.trace.viewer.server import HOST, server
 
     try:
-        serving = server(shown, title, port, **settings)
+        serving = server(live_run, title, port, **settings)
     except OSError as error:
         raise OutputError(f"{HOST}:{port}: {error.strerror}") from error
     url = f"http://{HOST}:{serving.server_address[1]}/"
@@ -202,13 +211,13 @@ def _serve(
     if open_:
         typer.launch(url)
     with serving:
-        # The browser fetches and begins the page while the events are read.
+        # The browser loads the page while the events are read.
         answering = threading.Thread(target=serving.serve_forever, args=(0.05,), daemon=True)
         answering.start()
         try:
             if not settings["follow"]:
-                # What cannot be read is told here, not on the page alone.
-                shown.data("")
+                # Errors in reading are reported here too, not only on the page.
+                live_run.data("")
             answering.join()
         finally:
             serving.shutdown()

@@ -1,4 +1,4 @@
-"""The REST interface: `/api`, with its OpenAPI at `/api/openapi.json`."""
+"""The REST interface: `/api`, described by OpenAPI at `/api/openapi.json`."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
     from swathe.portal.context import Portal
 
 FAULTS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Fault, "description": told}
-    for status, told in (
-        (400, "The request cannot be understood."),
-        (401, "A token is needed, or another one."),
-        (403, "This may not be done or read."),
-        (404, "There is no such thing."),
-        (409, "The job is in no state for this."),
-        (413, "More than is ever allowed."),
-        (422, "It makes no sense."),
-        (429, "More than is allowed now; see Retry-After."),
-        (502, "A storage does not answer as it should."),
-        (503, "The catalogue cannot be used now; see Retry-After."),
+    status: {"model": Fault, "description": description}
+    for status, description in (
+        (400, "The request is malformed."),
+        (401, "A valid token is required."),
+        (403, "The user may not do or read this."),
+        (404, "Not found."),
+        (409, "The state of the job does not allow this."),
+        (413, "A fixed limit is exceeded."),
+        (422, "A value is invalid."),
+        (429, "A limit is exceeded for now; see Retry-After."),
+        (502, "A storage failed, or its response is invalid."),
+        (503, "The catalogue is not available now; see Retry-After."),
     )
 }
 
 
 def make_api(portal: Portal) -> FastAPI:
-    """Give what is served below `/api`."""
+    """Return the application that serves `/api`."""
     api = FastAPI(
         title="Swathe",
         version=_swathe.__version__,
-        # Pages of documentation would be fetched from other servers.
+        # FastAPI's documentation pages would load scripts from other servers.
         docs_url=None,
         redoc_url=None,
         responses=FAULTS,
-        # Only that it is documented: who may do what is said by each handler.
+        # For the documentation only: each handler checks access itself.
         dependencies=[Depends(HTTPBearer(auto_error=False))],
     )
     api.state.portal = portal
     for part in (archive, jobs, results):
         api.include_router(part.router)
-    api.add_exception_handler(SwatheError, _told)
-    api.add_exception_handler(RequestValidationError, _not_valid)
+    api.add_exception_handler(SwatheError, _swathe_error)
+    api.add_exception_handler(RequestValidationError, _invalid_request)
     api.add_exception_handler(HTTPException, not_served)
-    api.add_exception_handler(Exception, _broken)
+    api.add_exception_handler(Exception, _internal_error)
     return api
 
 
@@ -68,27 +68,27 @@ def _answer(
     return JSONResponse({"error": error, "kind": kind}, status, headers)
 
 
-async def _told(request: Request, error: Exception) -> JSONResponse:
+async def _swathe_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, SwatheError)
-    # It is not the request that makes no sense, but the job is in no state for it.
+    # The request is valid, but the state of the job does not allow it.
     conflict = isinstance(error, JobError) and "job_id" in request.path_params
     status = 409 if conflict else status_of(error)
     return _answer(status, text_of(error), type(error).__name__, headers_of(error))
 
 
-async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
+async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part)[:50] for part in first["loc"][:6])
     return _answer(422, f"{place}: {fault_text(first)}", "RequestError")
 
 
-async def _broken(_request: Request, _error: Exception) -> JSONResponse:
-    # It is in the log, with all that users have no business to know.
-    return _answer(500, "this is a fault of the portal; its log tells more", "SwatheError")
+async def _internal_error(_request: Request, _error: Exception) -> JSONResponse:
+    # The log has the details, which users must not see.
+    return _answer(500, "internal error of the portal; see its log", "SwatheError")
 
 
 async def not_served(_request: Request, error: Exception) -> JSONResponse:
-    """Tell of a path or method that is none."""
+    """Answer a request for a path or method that does not exist."""
     assert isinstance(error, HTTPException)
     return _answer(error.status_code, str(error.detail), "RequestError", error.headers)

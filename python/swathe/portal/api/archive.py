@@ -1,4 +1,4 @@
-"""What the archive holds: datasets, stores, images; and how predictions came out."""
+"""Endpoints on the archive: datasets, stores, images, workers and the accuracy of predictions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Angle = Annotated[float, Query(allow_inf_nan=False)]
 
 @router.get("/about")
 def about(request: Request, user: Reader) -> models.About:
-    """Tell what this portal is, what it allows, and who asks."""
+    """Return the version and limits of this portal, and the user of the request."""
     config = portal_of(request).config
     limits = config.limits
     return models.About(
@@ -60,7 +60,7 @@ def datasets(request: Request, _user: Reader) -> Any:
 
 @router.get("/datasets/{name}", response_model=models.Dataset)
 def dataset(request: Request, _user: Reader, name: Name) -> Any:
-    """Tell what a dataset is."""
+    """Return a dataset."""
     return portal_of(request).catalog.dataset(name)
 
 
@@ -71,14 +71,14 @@ def footprints(
     name: Name,
     limit: Annotated[int, Query(ge=1, le=MOST_FOOTPRINTS)] = 5000,
 ) -> Any:
-    """Tell where the images of a dataset lie in the sky."""
-    wanted = Wanted(dataset=name, limit=limit + 1)
-    found = portal_of(request).catalog.find_granules(wanted)
-    placed = [match for match in found[:limit] if match.granule.footprint is not None]
+    """Return the footprints of the images of a dataset."""
+    criteria = Wanted(dataset=name, limit=limit + 1)
+    matches = portal_of(request).catalog.find_granules(criteria)
+    with_footprint = [match for match in matches[:limit] if match.granule.footprint is not None]
     return {
         "dataset": name,
-        "truncated": len(found) > limit,
-        "footprints": [_outline(match) for match in placed],
+        "truncated": len(matches) > limit,
+        "footprints": [_outline(match) for match in with_footprint],
     }
 
 
@@ -100,7 +100,7 @@ def _outline(match: Match) -> models.Outline:
 
 @router.get("/stores")
 def stores(request: Request, user: Reader) -> models.StoreList:
-    """List the stores. Where folders of the portal's machine lie is told to admins only."""
+    """List the stores. Only admins see the paths of local folders."""
     portal = portal_of(request)
     return models.StoreList(
         stores=[
@@ -117,16 +117,16 @@ def stores(request: Request, user: Reader) -> models.StoreList:
 
 @router.get("/stores/{name}")
 def store(request: Request, user: Reader, name: Name) -> models.StoreDetail:
-    """Tell what a store is, and what was measured of it from this machine."""
+    """Return a store, with its costs measured from this machine."""
     portal = portal_of(request)
     catalog = portal.catalog
-    found = catalog.store(name)
-    profile = catalog.profile(found.key, this_host())
+    stored = catalog.store(name)
+    profile = catalog.profile(stored.key, this_host())
     return models.StoreDetail(
-        name=found.name,
-        url=portal.place_of(found, user),
-        tier=found.tier,
-        options=found.options,
+        name=stored.name,
+        url=portal.place_of(stored, user),
+        tier=stored.tier,
+        options=stored.options,
         profile=None if profile is None else models.Profile.model_validate(profile),
     )
 
@@ -135,25 +135,25 @@ def store(request: Request, user: Reader, name: Name) -> models.StoreDetail:
 def pool(
     request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_HELD)] = 1000
 ) -> models.Pool:
-    """Tell who does the work of jobs, and what they hold.
+    """Return the state of the worker pool, with the cached objects of its workers.
 
-    What they hold, and the address of the scheduler, are told to admins only.
+    Only admins see the cached objects, and the address of the scheduler.
     """
-    told = portal_of(request).told(user)
-    held = told.held
+    status = portal_of(request).told(user)
+    cached_objects = status.held
     return models.Pool(
-        kind=told.kind,
-        address=told.address,
-        trouble=told.trouble,
-        batches=told.batches,
-        workers=[models.PoolWorker.model_validate(each) for each in told.workers],
-        held=[models.HeldObject.model_validate(each) for each in held[:limit]],
-        moved=models.PoolMoved.model_validate(told.moved),
-        truncated=len(held) > limit,
-        grown=None if told.grown is None else models.PoolGrowth.model_validate(told.grown),
-        hand_overs=[models.HandOver.model_validate(each) for each in told.hand_overs],
-        peer_s=told.peer_s,
-        peer_bytes_per_s=told.peer_bytes_per_s,
+        kind=status.kind,
+        address=status.address,
+        trouble=status.trouble,
+        batches=status.batches,
+        workers=[models.PoolWorker.model_validate(each) for each in status.workers],
+        held=[models.HeldObject.model_validate(each) for each in cached_objects[:limit]],
+        moved=models.PoolMoved.model_validate(status.moved),
+        truncated=len(cached_objects) > limit,
+        grown=None if status.grown is None else models.PoolGrowth.model_validate(status.grown),
+        hand_overs=[models.HandOver.model_validate(each) for each in status.hand_overs],
+        peer_s=status.peer_s,
+        peer_bytes_per_s=status.peer_bytes_per_s,
     )
 
 
@@ -170,11 +170,11 @@ def find_images(
     band: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FOUND)] = 1000,
 ) -> models.Found:
-    """Find images by place (degrees, ICRS), time (MJD or ISO, UTC) and band, as `swathe.find`."""
+    """Find images by position (degrees, ICRS), time (MJD or ISO, UTC) and band."""
     if (ra is None) != (dec is None):
-        raise DatasetError("ra and dec: both, or neither")
+        raise DatasetError("ra and dec: expected both or neither, found one")
     if (time_from is None) != (time_to is None):
-        raise DatasetError("time_from and time_to: both, or neither")
+        raise DatasetError("time_from and time_to: expected both or neither, found one")
     table = find(
         None if ra is None or dec is None else (ra, dec),
         radius,
@@ -184,9 +184,9 @@ def find_images(
         catalog=portal_of(request).catalog,
         limit=limit + 1,
     )
-    shown = table[:limit]
-    columns = [shown[name].tolist() for name in shown.colnames]
-    images = [dict(zip(shown.colnames, row, strict=True)) for row in zip(*columns, strict=True)]
+    visible = table[:limit]
+    columns = [visible[name].tolist() for name in visible.colnames]
+    images = [dict(zip(visible.colnames, row, strict=True)) for row in zip(*columns, strict=True)]
     return models.Found(truncated=len(table) > limit, images=images)
 
 
@@ -194,5 +194,5 @@ def find_images(
 def predictions(
     request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> Any:
-    """Tell how predictions of all jobs came out, the latest first: to admins only."""
+    """Return predicted and actual costs of all jobs, latest first. For admins only."""
     return {"predictions": portal_of(request).outcomes(user, limit)}

@@ -1,4 +1,4 @@
-"""Jobs: what they would cost, submitting, watching and changing them."""
+"""Endpoints on jobs: estimate, submit, follow and change them."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ LARGEST_FIELD_BYTES = 100_000
 
 
 def own_job(request: Request, job_id: str, user: User) -> Job:
-    """Give a job that a user may see.
+    """Return a job that a user may see.
 
     Raises:
-        NoSuchJobError: where there is none, or it is somebody else's.
+        NoSuchJobError: If there is no such job, or it belongs to another user.
     """
     if JOB_ID.fullmatch(job_id):
         job = portal_of(request).jobs.job(job_id)
         if user.sees in (None, job.owner):
             return job
-    raise NoSuchJobError(f"there is no job {job_id[:50]!r}, or it has expired")
+    raise NoSuchJobError(f"no job {job_id[:50]!r}, or it has expired")
 
 
 def read_job(request: Request, job_id: str, user: Reader) -> Job:
-    """Give the job of a path to whoever may read it."""
+    """Return the job of a path, for a user who may read it."""
     return own_job(request, job_id, user)
 
 
 def change_job(request: Request, job_id: str, user: Submitter) -> Job:
-    """Give the job of a path to whoever may change it."""
+    """Return the job of a path, for a user who may change it."""
     return own_job(request, job_id, user)
 
 
@@ -57,7 +57,7 @@ ChangeJob = Annotated[Job, Depends(change_job)]
 
 
 def _body(model: type[models.Asked]) -> dict[str, Any]:
-    """Describe what a request may send: JSON, or a form with a file."""
+    """Describe the body of a request: JSON, or a form with a file."""
     fields: dict[str, Any] = {
         "targets": {"type": "string", "format": "binary"},
         "options": {"type": "string", "contentMediaType": "application/json"},
@@ -71,8 +71,8 @@ def _body(model: type[models.Asked]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-async def _asked(request: Request, model: type[models.Asked]) -> tuple[Any, models.Asked]:
-    """Read targets, and what is asked for, from JSON or a form."""
+async def _read_request(request: Request, model: type[models.Asked]) -> tuple[Any, models.Asked]:
+    """Read targets and options from JSON or a form."""
     portal = portal_of(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -81,16 +81,16 @@ async def _asked(request: Request, model: type[models.Asked]) -> tuple[Any, mode
         ) as form:
             file = form.get("targets")
             if not isinstance(file, UploadFile):
-                raise TargetsError("targets: expected a file")
-            given: dict[str, Any] = {
+                raise TargetsError("targets: expected a file, found none")
+            fields: dict[str, Any] = {
                 name: value for name, value in form.items() if isinstance(value, str)
             }
-            if "options" in given:
-                given["options"] = read_json(given["options"], "options", LARGEST_FIELD_BYTES)
+            if "options" in fields:
+                fields["options"] = read_json(fields["options"], "options", LARGEST_FIELD_BYTES)
             table: Any = await while_there(
                 request, portal.uploads.table(file.file, file.filename or "")
             )
-        return table, _valid(model, {**given, "targets": {}})
+        return table, _valid(model, {**fields, "targets": {}})
     if kind != "application/json":
         raise TargetsError(
             f"expected application/json or multipart/form-data, found {kind[:100] or 'nothing'!r}"
@@ -114,10 +114,10 @@ def _options(asked: models.Asked) -> Options:
 
 @router.post("/estimate", response_model=models.Estimate, openapi_extra=_body(models.Asked))
 async def estimate(request: Request, _user: Reader) -> Any:
-    """Tell what a job would be and cost. No pixel is read."""
-    table, asked = await _asked(request, models.Asked)
+    """Return the size and predicted cost of a job. No pixel is read."""
+    table, content = await _read_request(request, models.Asked)
     jobs = portal_of(request).jobs
-    return await run_in_threadpool(jobs.estimate, table, _options(asked))
+    return await run_in_threadpool(jobs.estimate, table, _options(content))
 
 
 @router.post(
@@ -125,13 +125,13 @@ async def estimate(request: Request, _user: Reader) -> Any:
 )
 async def submit(request: Request, response: Response, user: Submitter) -> Any:
     """Submit a job: `targets` as columns, rows, lines of text, or a file of a form."""
-    table, asked = await _asked(request, models.NewJob)
-    assert isinstance(asked, models.NewJob)
+    table, content = await _read_request(request, models.NewJob)
+    assert isinstance(content, models.NewJob)
     portal = portal_of(request)
 
     def run() -> Job:
-        options = _options(asked)
-        return portal.jobs.submit(table, options, user.name, name=asked.name, start=asked.start)
+        options = _options(content)
+        return portal.jobs.submit(table, options, user.name, name=content.name, start=content.start)
 
     job = await run_in_threadpool(run)
     response.headers["Location"] = url_of(portal, request, job.id)
@@ -139,7 +139,7 @@ async def submit(request: Request, response: Response, user: Submitter) -> Any:
 
 
 def url_of(portal: Portal, request: Request, job_id: str) -> str:
-    """Give the URL of a job."""
+    """Return the URL of a job."""
     return f"{portal.url(request)}/api/jobs/{job_id}"
 
 
@@ -151,7 +151,7 @@ def list_jobs(
     after: AwareDatetime | None = None,
     last: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
 ) -> Any:
-    """List your jobs, the newest first; those of all for whoever is `admin`."""
+    """List your jobs, newest first. An `admin` sees the jobs of all users."""
     jobs = portal_of(request).jobs
     return {"jobs": jobs.list(user.sees, phases=phase, after=after, last=last)}
 
@@ -163,7 +163,10 @@ async def job(
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S)] = 0,
     phase: models.Phase | None = None,
 ) -> Any:
-    """Give a job; with `wait`, as soon as its phase is not `phase`, or after so many seconds."""
+    """Return a job.
+
+    With `wait`, respond when its phase is no longer `phase`, or after `wait` seconds.
+    """
     if wait == 0 or (phase is not None and found.phase != phase):
         return found
     portal, streams = portal_of(request), streams_of(request)
@@ -175,31 +178,31 @@ async def job(
 
 @router.delete("/jobs/{job_id}", status_code=204)
 def delete(request: Request, found: ChangeJob) -> None:
-    """Stop a job, and remove all of it."""
+    """Stop a job, and delete it with its results."""
     portal_of(request).jobs.delete(found.id)
 
 
 @router.post("/jobs/{job_id}/start", response_model=models.Job)
 def start(request: Request, found: ChangeJob) -> Any:
-    """Start a job that was submitted not to be."""
+    """Start a job that was submitted with `start` false."""
     return portal_of(request).jobs.start(found.id)
 
 
 @router.post("/jobs/{job_id}/cancel", response_model=models.Job)
 def cancel(request: Request, found: ChangeJob) -> Any:
-    """Stop a job; what is done stays."""
+    """Stop a job. Finished results are kept."""
     return portal_of(request).jobs.cancel(found.id)
 
 
 @router.post("/jobs/{job_id}/resume", response_model=models.Job)
 def resume(request: Request, found: ChangeJob) -> Any:
-    """Have failed rows of a job that has ended done again."""
+    """Retry the failed and unfinished rows of an ended job."""
     return portal_of(request).jobs.resume(found.id)
 
 
 @router.patch("/jobs/{job_id}", response_model=models.Job)
 def change(request: Request, found: ChangeJob, asked: models.JobChange) -> Any:
-    """Change the name of a job, or when it expires (brought within what is allowed)."""
+    """Change the name of a job, or its time of expiry (reduced to the allowed maximum)."""
     jobs = portal_of(request).jobs
     if asked.name is not None:
         found = jobs.set_name(found.id, asked.name)

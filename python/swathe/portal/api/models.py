@@ -1,4 +1,4 @@
-"""What the REST interface takes and gives, as OpenAPI shows it."""
+"""Requests and responses of the REST interface, as in its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "n
 
 
 class Given(BaseModel):
-    """Made of what the package gives."""
+    """Base of models that are made from objects of the package."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
 class Fault(BaseModel):
-    """What went wrong: in words, and as a class of `swathe.errors`."""
+    """An error: a message, and the name of its class in `swathe.errors`."""
 
     error: str
     kind: str
 
 
 class Options(Given):
-    """What is made of the targets; see `swathe.jobs.Options`."""
+    """Options of a job; see `swathe.jobs.Options`."""
 
     model_config = ConfigDict(from_attributes=True, extra="forbid")
     operation: Literal["cut", "stack"] = "cut"
@@ -40,7 +40,7 @@ class Options(Given):
 
 
 class Asked(BaseModel):
-    """Targets, by column or by row, and what to make of them."""
+    """Targets, by column, by row or as lines of text, with the options."""
 
     model_config = ConfigDict(extra="forbid")
     targets: dict[str, list[Cell]] | list[dict[str, Cell]] | list[str]
@@ -48,14 +48,14 @@ class Asked(BaseModel):
 
 
 class NewJob(Asked):
-    """A job to be: started at once, or when told to."""
+    """A new job. It starts at once, or later if `start` is false."""
 
     name: Annotated[str, Field(max_length=200)] = ""
     start: bool = True
 
 
 class JobChange(BaseModel):
-    """What may be changed of a job."""
+    """Changes of a job."""
 
     model_config = ConfigDict(extra="forbid")
     name: Annotated[str | None, Field(max_length=200)] = None
@@ -85,13 +85,13 @@ class Job(Given):
 
 
 class JobList(BaseModel):
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
 
     jobs: list[Job]
 
 
 class Row(Given):
-    """A row of a job, and what became of it."""
+    """A row of a job, with its outcome."""
 
     number: int
     id: str
@@ -106,14 +106,14 @@ class Row(Given):
 
 
 class RowList(BaseModel):
-    """Rows in the user's order; `next` is where to go on, if there may be more."""
+    """Rows in the user's order. `next` is the row to continue with, if there may be more."""
 
     rows: list[Row]
     next: int | None
 
 
 class Cost(Given):
-    """What a job is expected to cost."""
+    """Predicted cost of a job."""
 
     seconds: float
     interval_s: tuple[float, float]
@@ -122,7 +122,7 @@ class Cost(Given):
 
 
 class Estimate(Given):
-    """What a job would be."""
+    """Size and predicted cost of a job that is not submitted yet."""
 
     targets: int
     rows: int
@@ -134,7 +134,7 @@ class Estimate(Given):
 
 
 class Limits(BaseModel):
-    """What one user, one job, one request may take."""
+    """Limits of one user, one job and one request."""
 
     rows_per_job: int
     rows_waiting: int
@@ -146,7 +146,7 @@ class Limits(BaseModel):
 
 
 class About(BaseModel):
-    """What a portal is, and who asks."""
+    """Version and limits of a portal, and the user of the request."""
 
     title: str
     version: str
@@ -180,7 +180,7 @@ class DatasetList(BaseModel):
 
 
 class Outline(BaseModel):
-    """Where an image lies: a circle that holds it, and the polygon it is, if it is one."""
+    """Footprint of an image: its bounding circle, and its polygon if there is one."""
 
     file: str
     hdu: int
@@ -194,7 +194,7 @@ class Outline(BaseModel):
 
 
 class Footprints(BaseModel):
-    """Images of a dataset; `truncated` if there are more."""
+    """Images of a dataset. `truncated` is true if there are more."""
 
     dataset: str
     truncated: bool
@@ -202,7 +202,7 @@ class Footprints(BaseModel):
 
 
 class Profile(Given):
-    """What was measured of a store."""
+    """Measured costs of a store."""
 
     host: str
     costs: dict[str, Any]
@@ -221,7 +221,7 @@ class Store(Given):
 
 
 class StoreDetail(Store):
-    """A store with its profile as seen from the portal's machine."""
+    """A store with its profile measured from the portal's machine."""
 
     profile: Profile | None
 
@@ -233,10 +233,10 @@ class StoreList(BaseModel):
 
 
 class PoolWorker(Given):
-    """A worker: what it does, what it may keep and keeps, why it is given nothing.
+    """A worker: its load, its cache, and the reason if it gets no work.
 
-    `worth_s`: predicted seconds of reading again from stores what only it holds. `parted`: it is
-    leaving, and has nothing more to do or to hand over.
+    `worth_s` is the predicted time of reading again from stores the objects that only this worker
+    has cached, seconds. `parted` is true if the worker is leaving and has finished draining.
     """
 
     name: str
@@ -252,7 +252,7 @@ class PoolWorker(Given):
 
 
 class HeldObject(Given):
-    """So many bytes of an object that a worker keeps, as it told last."""
+    """Bytes of an object in the cache of a worker, as last reported."""
 
     worker: str
     object: str
@@ -260,10 +260,10 @@ class HeldObject(Given):
 
 
 class PoolMoved(Given):
-    """Where what batches read came from, since the portal was started.
+    """Bytes and requests by origin (stores, other workers, caches), since the portal started.
 
-    `near` are the batches that were given to a worker that held something of their objects.
-    Besides, workers were given copies of hot objects, and what others handed over that left.
+    `near` counts the batches sent to a worker that had some of their objects cached. `copies` and
+    `copied_bytes` count replicas of hot objects, `handed_bytes` the caches of drained workers.
     """
 
     batches: int
@@ -280,10 +280,11 @@ class PoolMoved(Given):
 
 
 class HandOver(Given):
-    """What a worker that leaves gave to others; `summary` tells it in a sentence.
+    """Cached data that a leaving worker copied to others; `summary` is a sentence on it.
 
-    `heirs` are the workers that got it, `refused` says what was not handed over and why.
-    `alone_bytes` is what nobody else held; it may take `limit_s` at most.
+    `heirs` are the workers that received the data. `refused` is the reason why some was not copied.
+    `alone_bytes` is the size of data that no other worker had. `limit_s` is the time limit,
+    seconds.
     """
 
     worker: str
@@ -300,7 +301,7 @@ class HandOver(Given):
 
 
 class Reservation(Given):
-    """Workers that are to be there for some time."""
+    """Workers reserved for a period."""
 
     number: int
     starts_at: AwareDatetime
@@ -309,7 +310,7 @@ class Reservation(Given):
 
 
 class PoolGrowth(Given):
-    """How a pool grows: workers that are wanted, and why they cannot be started."""
+    """Autoscaling of a pool: requested workers, and the last error when starting them."""
 
     by: str
     target: int
@@ -321,10 +322,11 @@ class PoolGrowth(Given):
 
 
 class Pool(Given):
-    """Who does the work of jobs; `truncated` if more is held; `grown`: how it grows, if it does.
+    """State of the worker pool. `grown` is its autoscaling, if it has any.
 
-    `hand_overs` are of workers that leave, or left last. Requests to workers take `peer_s`, and
-    bring `peer_bytes_per_s`, as measured.
+    `truncated` is true if there are more cached objects than `held` lists. `hand_overs` are of
+    workers that leave, or left last. `peer_s` is the measured latency of requests between workers,
+    seconds; `peer_bytes_per_s` is their bandwidth.
     """
 
     kind: Literal["local", "dask"]
@@ -342,14 +344,14 @@ class Pool(Given):
 
 
 class Found(BaseModel):
-    """Images that a search found, with the columns of `swathe.find`; `truncated` if more."""
+    """Images that match a search, with the columns of `swathe.find`; `truncated` if more."""
 
     truncated: bool
     images: list[dict[str, Any]]
 
 
 class Outcome(Given):
-    """A prediction, and what became of it."""
+    """Predicted and actual cost of a piece of work."""
 
     at: AwareDatetime
     host: str
@@ -367,6 +369,6 @@ class Outcome(Given):
 
 
 class Outcomes(BaseModel):
-    """Predictions, the latest first."""
+    """Predictions, latest first."""
 
     predictions: list[Outcome]

@@ -1,4 +1,4 @@
-"""What came of a job: rows, manifest, events, archives, files, previews."""
+"""Endpoints on results of a job: rows, manifest, events, archives, files, previews."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ reader = needs("read")
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 MOST_ROWS = 10_000
 HEARTBEAT_S = 10.0
-"""An event stream says something at least this often, so that nobody takes it for dead."""
+"""Longest silence of an event stream, so that clients do not take it for dead."""
 BUSY_S = 1.0
-"""An event stream asks a database that is busy or away again after so long."""
+"""Pause before an event stream queries a busy or absent database again."""
 ARCHIVES: dict[ArchiveKind, str] = {
     "zip": "application/zip",
     "tar": "application/x-tar",
     "fits": "application/fits",
 }
 BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-# Of whoever may read it, for an hour: a row that is done stays as it is, but for a resume.
+# Private to the reader, for an hour: a finished row changes only by a resume.
 KEPT = "private, max-age=3600"
 UNCHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "It is what you have.", "content": {}}
+    304: {"description": "Unchanged: the client has this version.", "content": {}}
 }
 
 
@@ -53,11 +53,11 @@ def rows(
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1000,
     status: models.RowStatus | None = None,
 ) -> Any:
-    """Give rows from number `start` on: of all, or those of one status."""
+    """Return rows from number `start` on: all, or those of one status."""
     jobs = portal_of(request).jobs
-    given = jobs.rows(found.id, start=start, limit=limit, status=status)
-    more = len(given) == limit
-    return {"rows": given, "next": given[-1].number + 1 if more else None}
+    page = jobs.rows(found.id, start=start, limit=limit, status=status)
+    more = len(page) == limit
+    return {"rows": page, "next": page[-1].number + 1 if more else None}
 
 
 @router.get(
@@ -66,7 +66,7 @@ def rows(
     responses={200: {"description": "ECSV.", "content": {"text/plain": {}}}},
 )
 def manifest(request: Request, found: ReadJob) -> Response:
-    """Give what became of every row as ECSV, as `manifest.ecsv` of `cut_many`."""
+    """Return the manifest, with the outcome of every row, as ECSV."""
     portal = portal_of(request)
     return MadeAnswer(
         streams_of(request),
@@ -82,9 +82,9 @@ def manifest(request: Request, found: ReadJob) -> Response:
     responses={200: {"description": "CSV.", "content": {"text/csv": {}}}},
 )
 def manifest_for_people(request: Request, found: ReadJob) -> Response:
-    """Give the manifest as CSV for spreadsheets: what would be a formula begins with `'`.
+    """Return the manifest as CSV for spreadsheets, with formulas escaped by a leading `'`.
 
-    Programs read the ECSV, which holds every text as it is.
+    Programs should read the ECSV, which has every text unchanged.
     """
     portal = portal_of(request)
     return MadeAnswer(
@@ -101,7 +101,7 @@ def manifest_for_people(request: Request, found: ReadJob) -> Response:
     responses={200: {"description": "Events named `job`.", "content": {"text/event-stream": {}}}},
 )
 async def events(request: Request, found: ReadJob) -> Response:
-    """Tell of changes of a job as they happen, until it has ended.
+    """Stream the changes of a job as they happen, until it has ended.
 
     The stream also ends when the token is revoked, and after `limits.stream_s`: connect again.
     """
@@ -114,15 +114,15 @@ async def events(request: Request, found: ReadJob) -> Response:
 
 
 async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
-    """Tell all of a job whenever it changes, so that a client that comes back misses nothing."""
+    """Yield the whole job whenever it changes, so that a reconnecting client misses nothing."""
     portal, streams = portal_of(request), streams_of(request)
-    seen, told = 0, ""
+    last_change, last_text = 0, ""
     end = time.monotonic() + portal.config.limits.stream_s
     yield b"retry: 2000\n\n"
     while True:
         text = models.Job.model_validate(job).model_dump_json()
-        yield f"event: job\ndata: {text}\n\n".encode() if text != told else b": waiting\n\n"
-        told = text
+        yield f"event: job\ndata: {text}\n\n".encode() if text != last_text else b": waiting\n\n"
+        last_text = text
         if job.phase in ENDED:
             return
 
@@ -130,14 +130,20 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
         if wait_s <= 0:
             return
         try:
-            seen, job = await streams.wait_for(partial(_changed, portal, job.id, seen, wait_s))
+            last_change, job = await streams.wait_for(
+                partial(_changed, portal, job.id, last_change, wait_s)
+            )
             await reader(request)
-        except (NoSuchJobError, TokenError, AccessError):  # Deleted, or revoked in the meantime.
+        except (
+            NoSuchJobError,
+            TokenError,
+            AccessError,
+        ):  # the job was deleted, or the token revoked
             return
         except CatalogError as error:
             if not may_pass(error):
                 raise
-            await asyncio.sleep(BUSY_S)  # another process writes: the client need not know
+            await asyncio.sleep(BUSY_S)  # another process writes; the stream goes on
 
 
 def _changed(
@@ -155,7 +161,10 @@ def _changed(
     },
 )
 def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
-    """Give all results as one archive, made as it is sent; of a job that runs, as it runs."""
+    """Return all results as one archive, made as it is sent.
+
+    If the job is running, the archive follows it to its end.
+    """
     portal = portal_of(request)
     make = partial(portal.jobs.archive, found.id, kind)
     return MadeAnswer(
@@ -169,15 +178,15 @@ def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
     response_class=Response,
     responses={
         200: {"description": "The file.", "content": {"*/*": BYTES}},
-        206: {"description": "Ranges of it.", "content": {"*/*": BYTES}},
+        206: {"description": "Ranges of the file.", "content": {"*/*": BYTES}},
         416: {"description": "No such range.", "content": {}},
         **UNCHANGED,
     },
 )
 async def file(request: Request, found: ReadJob, name: str) -> Response:
-    """Give a result, or ranges of it."""
+    """Return a result, or ranges of it."""
     portal = portal_of(request)
-    # A bucket may be slow to say whether it is there.
+    # A bucket may be slow to report whether the file exists.
     downloads = downloads_of(request)
     result = await downloads.wait_for(lambda _gone: portal.jobs.result(found.id, name))
     return answer_with(request, downloads, result, {"Cache-Control": KEPT})
@@ -197,9 +206,9 @@ def picture(
     high: Annotated[float | None, Query(ge=0, le=100)] = None,
     size: Annotated[int, Query(ge=16, le=2048)] = 256,
 ) -> Response:
-    """Give a picture of a result, `name` with its suffix.
+    """Return a picture of a result. `name` includes its suffix.
 
-    Black and white are the percentiles `low` and `high` of its pixels, else found by zscale.
+    Black and white are the percentiles `low` and `high` of its pixels, else set by zscale.
     """
     result = portal_of(request).jobs.result(found.id, name)
     etag = f'"{result.sha256[:32]}-{stretch}-{low}-{high}-{size}"'

@@ -1,1 +1,1 @@
-"""Connections, shares and answers of a portal, whatever they are about."""
+"""Connections, limits and responses of a portal, for any content."""

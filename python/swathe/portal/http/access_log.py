@@ -1,7 +1,7 @@
-"""What is noted of answers: how many of each class, and a line of each if that is wanted.
+"""Counts of responses by class, and an optional access log with one line per response.
 
-A line tells the client, what was asked for without the query (it may hold secrets), the status,
-bytes and time. No token and no cookie is in it.
+A line has the client, the method, the path without its query (which may contain secrets), the
+status, bytes and time. It contains no token and no cookie.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("swathe.portal.access")
 LONGEST = 500
-"""Characters of a path."""
+"""Maximum number of characters of a logged path."""
 
 
 def start_log() -> None:
-    """Write lines of answers to standard error from now on."""
+    """Start writing the access log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log.addHandler(handler)
@@ -32,7 +32,7 @@ def start_log() -> None:
 
 
 def counting(send: Send, answers: Answers) -> Send:
-    """Return what sends an answer and counts it."""
+    """Return a `send` that counts the response."""
 
     async def send_counted(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -43,8 +43,8 @@ def counting(send: Send, answers: Answers) -> Send:
 
 
 def logging_answer(send: Send, scope: Scope) -> Send:
-    """Return what sends an answer and writes a line when it is sent."""
-    begun = time.monotonic()
+    """Return a `send` that writes a line to the access log when the response is sent."""
+    started_s = time.monotonic()
     client = scope["client"][0] if scope.get("client") else "-"
     path = quote(scope["path"][:LONGEST], safe="/:,;@!$&()*+='")
     status = size = 0
@@ -55,7 +55,7 @@ def logging_answer(send: Send, scope: Scope) -> Send:
         status = message.get("status", status)
         size += len(message.get("body", b""))
         if message["type"] == "http.response.body" and not message.get("more_body", False):
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - started_s
             what = f"{scope['method']} {path}"
             log.info("%s %s %d %d bytes %.3f s", client, what, status, size, seconds)
 

@@ -1,8 +1,8 @@
-"""Connections: how many there may be, and how long one may say nothing.
+"""Limits of connections: their number, and timeouts.
 
-uvicorn waits without end for a first header, for the rest of a body and for a client that reads
-nothing. `watched` gives its protocols, of httptools and of h11, time limits for all three, and
-limits of connections, in all and of one address.
+uvicorn waits without end for a first header, for the rest of a body and for a client that does not
+read. `watched` adds timeouts for all three to its protocols (httptools and h11), and limits of
+connections, in total and per address.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ else:
     Protocol = object
 
 BODY_S = 10.0
-"""A body is looked at so often."""
+"""Interval between checks of an arriving body."""
 BODY_BYTES_PER_S = 1000
-"""A slower one ends its connection."""
+"""Minimum rate of an arriving body; a slower one ends its connection."""
 SEND_S = 60.0
-"""A client that takes less than about 48 kB of an answer in so long is left."""
+"""Timeout of sending: a client that reads less than about 48 kB in this time is dropped."""
 PHRASES = {
     400: "Bad Request",
     408: "Request Timeout",
@@ -40,7 +40,7 @@ PHRASES = {
 
 
 def network_of(address: str) -> str:
-    """Return what limits count an address by: itself, or its /64 network of IP version 6."""
+    """Return the key of an address for limits: the address itself, or its /64 network for IPv6."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -53,19 +53,19 @@ def network_of(address: str) -> str:
 
 
 class Doorkeeper:
-    """Counts connections, but those of trusted proxies by address."""
+    """Limits of connections. Trusted proxies have no limit per address."""
 
     def __init__(self, config: Config) -> None:
-        """Take the settings of the portal."""
+        """Set the limits from the portal's settings."""
         limits = config.limits
         self.header_s = limits.header_s
-        self._shares = Shares(limits.connections, limits.share, "connections are open")
+        self._shares = Shares(limits.connections, limits.share, "open connections")
         self._proxies = networks(config.server.proxies)
 
     def place(self, address: str) -> AbstractContextManager[None]:
-        """Return the place of a connection from an address, to be taken by entering it.
+        """Return a context that holds a slot for a connection from an address.
 
-        Entering raises LimitError where none is free.
+        Entering raises LimitError if no slot is free.
         """
         return self._shares.place(None if self._is_proxy(address) else network_of(address))
 
@@ -81,13 +81,13 @@ def networks(addresses: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress
     """Parse addresses and networks of proxies.
 
     Raises:
-        ValueError: If one is neither.
+        ValueError: If a text is neither.
     """
     return [ipaddress.ip_network(address) for address in addresses]
 
 
 def refusal(status: int, text: str) -> bytes:
-    """Return a whole answer that ends its connection, for what reaches no application."""
+    """Return a complete response that ends its connection, sent without the application."""
     lines = [
         f"HTTP/1.1 {status} {PHRASES[status]}",
         *(f"{name}: {value}" for name, value in SECURITY.items()),
@@ -99,7 +99,7 @@ def refusal(status: int, text: str) -> bytes:
 
 
 class Watched(Protocol):
-    """What one of uvicorn's protocols lacks; it comes before it among the bases."""
+    """Timeouts and limits for one of uvicorn's protocols, as a mixin before it in the bases."""
 
     keeper: ClassVar[Doorkeeper]
     _place: AbstractContextManager[None] | None = None
@@ -109,7 +109,7 @@ class Watched(Protocol):
     _body_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let a connection in, or answer that there are too many."""
+        """Accept a connection, or respond that there are too many."""
         super().connection_made(transport)
         place = self.keeper.place(self.client[0] if self.client else "")
         try:
@@ -121,7 +121,7 @@ class Watched(Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on, and watch what is still to come."""
+        """Pass data on, and set the timeout for the next part."""
         super().data_received(data)
         if self.transport.is_closing():
             return
@@ -135,7 +135,7 @@ class Watched(Protocol):
             self._await_body()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Release the slot of the connection."""
         for timer in ("_head", "_body", "_sending"):
             self._cancel(timer)
         if self._place is not None:
@@ -144,18 +144,18 @@ class Watched(Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Wait until the client has read more, but not for ever."""
+        """Wait until the client has read more, with a timeout."""
         super().pause_writing()
         if self._sending is None:
             self._sending = self.loop.call_later(SEND_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on: the client reads."""
+        """Continue sending, as the client reads."""
         self._cancel("_sending")
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP."""
+        """Respond to data that are not HTTP."""
         self._refuse(400, msg)
 
     def _await_head(self) -> None:
@@ -164,14 +164,14 @@ class Watched(Protocol):
 
     def _end_without_head(self) -> None:
         seconds = f"{self.keeper.header_s:g} s"
-        self._refuse(408, f"the header of a request did not come within {seconds}")
+        self._refuse(408, f"the header of the request did not arrive within {seconds}")
 
     def _await_body(self) -> None:
         self._body_bytes = 0
         self._body = self.loop.call_later(BODY_S, self._check_body)
 
     def _check_body(self) -> None:
-        """End a request whose body comes too slowly, unless it is the portal that waits."""
+        """End a request whose body arrives too slowly, unless the portal itself pauses it."""
         self._body = None
         cycle: Any = self.cycle
         if cycle.response_complete or not cycle.more_body:
@@ -180,8 +180,8 @@ class Watched(Protocol):
         if waits or self._body_bytes >= BODY_S * BODY_BYTES_PER_S:
             self._await_body()
         else:
-            rate = f"{BODY_BYTES_PER_S} bytes a second"
-            self._refuse(408, f"the body of a request came more slowly than {rate}")
+            rate = f"{BODY_BYTES_PER_S} bytes per second"
+            self._refuse(408, f"the body of the request arrived more slowly than {rate}")
 
     def _refuse(self, status: int, text: str) -> None:
         if self.transport.is_closing():
@@ -199,6 +199,6 @@ class Watched(Protocol):
 
 
 def watched(protocol: type[Any], config: Config) -> type[Any]:
-    """Return a protocol of uvicorn with the limits of a portal's settings."""
+    """Return a protocol class of uvicorn with the limits of a portal's settings."""
     members = {"keeper": Doorkeeper(config)}
     return type(f"Watched{protocol.__name__}", (Watched, protocol), members)

@@ -1,4 +1,4 @@
-"""Headers of security, which every answer has unless its own are stricter or fit it better."""
+"""Security headers, added to every response unless it sets its own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SECURITY = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Of answers that are no pages: nothing in them is to be run, framed or sniffed."""
+"""Headers of responses other than pages: browsers must not run, frame or sniff the content."""
 
 
 def securing(send: Send, *, shared: bool) -> Send:
-    """Return what sends an answer with these headers.
+    """Return a `send` that adds these headers.
 
     Args:
-        send: What sends it.
+        send: `send` of the server.
         shared: Whether pages of other origins may use this portal.
     """
     site = {"cross-origin-resource-policy": "cross-origin"} if shared else {}

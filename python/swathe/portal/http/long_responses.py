@@ -1,4 +1,4 @@
-"""Answers that go on for long: each holds a thread now and then, and one of a few places."""
+"""Long responses: each uses a thread from time to time, and one of a limited number of slots."""
 
 from __future__ import annotations
 
@@ -22,82 +22,82 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK_S = 0.5
-"""How often to look whether a client is still there."""
+"""Interval between checks whether a client is still connected."""
 RETRY_S = 5
-"""When to try again what a client went away from."""
+"""Delay suggested to a client before it tries again, seconds."""
 
 
 async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what work gives; it is cancelled when the client is gone."""
+    """Return the result of work, which is cancelled if the client disconnects."""
     task = asyncio.ensure_future(work)
     try:
         while True:
-            done, _ = await asyncio.wait({task}, timeout=LOOK_S)
-            if done:
+            finished_tasks, _ = await asyncio.wait({task}, timeout=LOOK_S)
+            if finished_tasks:
                 return task.result()
             if await request.is_disconnected():
-                raise LimitError("the client is gone", RETRY_S)
+                raise LimitError("the client has disconnected", RETRY_S)
     finally:
         task.cancel()
 
 
 class Streams:
-    """Places for such answers. Their threads are their own: short requests need not wait."""
+    """Slots for long responses, with their own threads, so that short requests need not wait."""
 
     def __init__(self, places: int, part: float = 1.0) -> None:
-        """Take how many there may be at a time, and the part of them that one visitor may have."""
+        """Set the number of slots, and the part of them that one visitor may use."""
         self._shares = Shares(places, part)
         self._threads = ThreadPoolExecutor(places, "swathe-streams")
 
     @property
     def taken(self) -> int:
-        """How many places are taken."""
+        """Number of slots in use."""
         return self._shares.taken
 
     def of(self, visitor: str) -> Seats:
-        """Return the places as one visitor has them."""
+        """Return the slots of one visitor."""
         return Seats(self, visitor)
 
     def place(self, visitor: str) -> AbstractContextManager[None]:
-        """Return a place, which is taken for as long as the context lasts.
+        """Return a context that holds a slot.
 
-        Entering raises LimitError where none is free, or the visitor has as many as one may have.
+        Entering raises LimitError if no slot is free, or the visitor has reached the limit.
         """
         return self._shares.place(visitor)
 
     async def wait_for(self, work: Callable[[Callable[[], bool]], T]) -> T:
-        """Run what waits in a thread. A client that goes away does not wait for its end.
+        """Run waiting work in a thread. If the client disconnects, do not wait for its end.
 
-        There are never more threads than places: work is called with what tells that the client
-        is gone, and is to end soon then.
+        There are never more threads than slots. `work` gets a function that returns whether the
+        client has disconnected; it must end soon after that.
         """
         gone = threading.Event()
-        begun = self._threads.submit(copy_context().run, work, gone.is_set)
+        future = self._threads.submit(copy_context().run, work, gone.is_set)
         try:
-            return await asyncio.wrap_future(begun)
+            return await asyncio.wrap_future(future)
         finally:
             gone.set()
 
 
 class Seats:
-    """The places of a portal as one visitor has them."""
+    """The slots of one visitor."""
 
     def __init__(self, streams: Streams, visitor: str) -> None:
-        """Take the places, and who asks for them."""
+        """Set all slots, and the visitor who uses them."""
         self._streams = streams
         self._visitor = visitor
 
     def place(self) -> AbstractContextManager[None]:
-        """Return a place, as `Streams.place`."""
+        """Return a context that holds a slot, as `Streams.place`."""
         return self._streams.place(self._visitor)
 
     async def wait_for(self, work: Callable[[Callable[[], bool]], T]) -> T:
-        """Run what waits in a thread, as `Streams.wait_for`."""
+        """Run waiting work in a thread, as `Streams.wait_for`."""
         return await self._streams.wait_for(work)
 
 
 class LongAnswer(StreamingResponse):
-    """An answer that holds a place while it goes on."""
+    """A response that holds a slot while it is sent."""
 
     def __init__(
         self,
@@ -110,16 +110,16 @@ class LongAnswer(StreamingResponse):
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         with self._streams.place():
             await super().__call__(scope, receive, send)
 
 
 class MadeAnswer(StreamingResponse):
-    """An answer made in threads, each part when the one before was taken.
+    """A response made in threads, each part when the one before was sent.
 
-    An error before the first part is told as any other. However the answer ends, what it is made by
-    is told so, and its generator is closed, by whichever thread has it then.
+    An error before the first part gives an ordinary error response. At the end of the response its
+    generator is told to stop and closed, by the thread that runs it then.
     """
 
     def __init__(
@@ -130,14 +130,14 @@ class MadeAnswer(StreamingResponse):
         headers: Mapping[str, str] | None = None,
         status: int = 200,
     ) -> None:
-        """Make it by what gives the parts when called with what tells that the client is gone."""
+        """Set the generator of parts: `make(gone)`, with `gone()` true after a disconnect."""
         self._streams = streams
         self._gone = threading.Event()
         self._turn = _Turn(make(self._gone.is_set))
         super().__init__(self._parts(), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         with self._streams.place():
             try:
                 self._first = await self._next()
@@ -157,7 +157,7 @@ class MadeAnswer(StreamingResponse):
 
 
 class _Turn:
-    """A generator that may be ended while a thread is still in it."""
+    """A generator that may be ended while a thread still runs it."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
@@ -176,7 +176,7 @@ class _Turn:
         self._close()
 
     def _close(self) -> None:
-        # Who is busy with it closes it afterwards.
+        # If a thread is running it, that thread closes it afterwards.
         if self._busy.acquire(blocking=False):
             try:
                 if (close := getattr(self._parts, "close", None)) is not None:

@@ -1,4 +1,4 @@
-"""A result as an answer: all of it or ranges, unless the client has it (RFC 9110, 13 and 14)."""
+"""A result as a response: whole or in ranges, or 304 if the client has it (RFC 9110, 13 and 14)."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
     from swathe.portal.http.long_responses import Seats
 
 PART = 1 << 20
-"""Bytes read and handed on at once."""
+"""Bytes read and sent at a time."""
 MOST_RANGES = 50
 ONE = r"\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})\s*"
 RANGES = re.compile(rf"bytes=({ONE}(?:,{ONE})*)", re.I | re.A)
 
 
 def unchanged(request: Request, etag: str) -> bool:
-    """Tell whether the client has this already (RFC 9110, 13.1.2)."""
-    given = request.headers.get("if-none-match")
-    if given is None:
+    """Return whether the client already has this version (RFC 9110, 13.1.2)."""
+    etags = request.headers.get("if-none-match")
+    if etags is None:
         return False
-    tags = re.findall(r'(?:W/)?("[^"]*")', given)
-    return given.strip() == "*" or etag.removeprefix("W/") in tags
+    tags = re.findall(r'(?:W/)?("[^"]*")', etags)
+    return etags.strip() == "*" or etag.removeprefix("W/") in tags
 
 
 def answer_with(
     request: Request, streams: Seats, result: Result, headers: Mapping[str, str]
 ) -> Response:
-    """Answer with a result, or what is asked for of it.
+    """Return a response with a result, or the requested ranges of it.
 
-    Several ranges come as multipart/byteranges. What is no list of ranges is as if it were not
-    there, and so is one that asks for more than the whole.
+    Several ranges are sent as multipart/byteranges. An invalid Range header is ignored, and so is
+    one that requests more than the whole file.
     """
     size = result.size
-    told = {
+    all_headers = {
         **headers,
         "ETag": result.etag,
         "Accept-Ranges": "bytes",
         "Content-Disposition": f'attachment; filename="{result.name}"',
     }
     if unchanged(request, result.etag):
-        return Response(None, 304, told)
+        return Response(None, 304, all_headers)
     status, kind = 200, result.media_type
     pieces = [(b"", 0, size)]
     ranges = _ranges(request, result.etag, size)
@@ -61,22 +61,24 @@ def answer_with(
         if len(ranges) == 1:
             start, stop = ranges[0]
             pieces = [(b"", start, stop)]
-            told["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
+            all_headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
         else:
             pieces, kind = _multipart(ranges, kind, size)
-    told["Content-Length"] = str(sum(len(head) + stop - start for head, start, stop in pieces))
+    all_headers["Content-Length"] = str(
+        sum(len(head) + stop - start for head, start, stop in pieces)
+    )
     if request.method == "HEAD":
-        return Response(None, status, told, kind)
-    return MadeAnswer(streams, lambda _gone: _parts(result, pieces), kind, told, status)
+        return Response(None, status, all_headers, kind)
+    return MadeAnswer(streams, lambda _gone: _parts(result, pieces), kind, all_headers, status)
 
 
 def _ranges(request: Request, etag: str, size: int) -> list[tuple[int, int]] | None:
-    """Give what is asked for, ends excluded; nothing of it is there: none; all: `None`."""
-    asked = RANGES.fullmatch(request.headers.get("range", "").strip())
-    if asked is None or request.headers.get("if-range", etag) != etag:
+    """Return the requested ranges, ends excluded; empty if none exists, `None` for all bytes."""
+    match = RANGES.fullmatch(request.headers.get("range", "").strip())
+    if match is None or request.headers.get("if-range", etag) != etag:
         return None
     ranges = []
-    for each in asked[1].split(","):
+    for each in match[1].split(","):
         first, last = each.strip().split("-")
         if first:
             start, stop = int(first), min(int(last or size) + 1, size)
@@ -109,7 +111,7 @@ def _multipart(
 
 
 def _parts(result: Result, pieces: Sequence[tuple[bytes, int, int]]) -> Iterator[bytes]:
-    """Give pieces: some bytes, and a range of the result behind them."""
+    """Yield pieces: some bytes, followed by a range of the result."""
     with result.open() as file:
         for head, start, stop in pieces:
             if head:
@@ -118,6 +120,8 @@ def _parts(result: Result, pieces: Sequence[tuple[bytes, int, int]]) -> Iterator
             while start < stop:
                 part = file.read(min(PART, stop - start))
                 if not part:
-                    raise OSError(f"{result.name}: it ends at byte {start}, before {stop}")
+                    raise OSError(
+                        f"{result.name}: expected bytes up to {stop}, found its end at {start}"
+                    )
                 start += len(part)
                 yield part

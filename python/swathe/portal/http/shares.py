@@ -1,4 +1,4 @@
-"""Places of which nobody takes more than a share: for streams, uploads, connections, threads."""
+"""Slots with a limit per visitor: for streams, uploads, connections, threads."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
 RETRY_S = 5
-"""When to try again where all places are taken."""
+"""Delay suggested to a client if no slot is free, seconds."""
 
 
 def share_of(places: int, part: float) -> int:
-    """Return how many places are a part of all, at least one."""
+    """Return the number of slots that a part of all is, at least one."""
     return max(1, math.floor(places * part))
 
 
 class Shares:
-    """Places, and how many of them each visitor has."""
+    """Slots, and the number that each visitor uses."""
 
-    def __init__(self, places: int, part: float = 1.0, what: str = "long answers are under way"):
-        """Take how many there are, the part that one visitor may have, and what they are."""
+    def __init__(self, places: int, part: float = 1.0, what: str = "long responses in progress"):
+        """Set the number of slots, the part for one visitor, and the words for an error message."""
         self.places = places
         self.share = share_of(places, part)
         self._what = what
@@ -36,23 +36,23 @@ class Shares:
 
     @property
     def taken(self) -> int:
-        """How many places are taken."""
+        """Number of slots in use."""
         with self._lock:
             return self._of.total()
 
     @contextmanager
     def place(self, visitor: str | None = None) -> Iterator[None]:
-        """Take a place for as long as the context lasts; `None` is bound by no share.
+        """Hold a slot during the context. The visitor `None` has no limit of their own.
 
         Raises:
-            LimitError: If none is free, or the visitor has as many as one may have.
+            LimitError: If no slot is free, or the visitor has reached the limit.
         """
         with self._lock:
             if self._of.total() >= self.places:
                 raise LimitError(f"too many {self._what}; try again soon", RETRY_S)
             if visitor is not None and self._of[visitor] >= self.share:
                 raise LimitError(
-                    f"too many {self._what} of yours, {self.share}; try again soon", RETRY_S
+                    f"too many {self._what} of yours, at most {self.share}; try again soon", RETRY_S
                 )
             self._of[visitor] += 1
         try:
@@ -65,32 +65,32 @@ class Shares:
 
 
 class Answers:
-    """Answers that were begun, counted by the class of their status."""
+    """Counts of responses by the class of their status."""
 
     def __init__(self) -> None:
-        """Begin with none. Only the event loop counts."""
+        """Start at zero. Only the event loop counts."""
         self._of: Counter[int] = Counter()
 
     def add(self, status: int) -> None:
-        """Count an answer."""
+        """Count a response."""
         self._of[status // 100] += 1
 
     def by_class(self) -> dict[str, int]:
-        """Return how many there were of each class, as `2xx`."""
+        """Return the number of responses of each class, as `2xx`."""
         return {f"{number}xx": self._of[number] for number in range(1, 6)}
 
 
 class Turns:
-    """Requests of one visitor that are worked on at a time; others of theirs wait."""
+    """Limit of parallel requests per visitor; further requests wait."""
 
     def __init__(self, most: int) -> None:
-        """Take how many there may be."""
+        """Set the maximum number of parallel requests."""
         self._most = most
         self._of: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
     @asynccontextmanager
     async def turn(self, visitor: str) -> AsyncIterator[None]:
-        """Wait for a turn, and have it for as long as the context lasts."""
+        """Wait for a turn, and hold it during the context."""
         semaphore, requests = self._of.get(visitor) or (asyncio.Semaphore(self._most), 0)
         self._of[visitor] = semaphore, requests + 1
         try:

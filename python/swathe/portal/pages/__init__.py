@@ -1,4 +1,4 @@
-"""The web pages of a portal: rendered here, readable without scripts, better with them."""
+"""The web pages of a portal. They work without scripts; scripts only add comfort."""
 
 from swathe.portal.pages.render import error_page
 from swathe.portal.pages.routes import build_router

@@ -1,4 +1,4 @@
-"""Pages about what the archive holds: datasets, stores, and how predictions came out."""
+"""Pages on the archive: datasets, stores, workers and the accuracy of predictions."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ if TYPE_CHECKING:
 router = APIRouter(route_class=PageRoute)
 READ = ["GET", "HEAD"]
 ROWS = 50
-"""Of one page of a table."""
+"""Number of rows on one page of a table."""
 OUTLINES = 500
-"""On the map of a part of the sky."""
+"""Maximum number of outlines on the map of a part of the sky."""
 OUTCOMES = 500
 CLOSE, NEAR = 0.10, 0.25
-"""How far predictions may be off to be called good, and fair."""
+"""Relative errors up to which a prediction counts as good, and as fair."""
 
 Start = Annotated[int, Query(ge=0, le=10**9)]
 
 
 def holdings_of(request: Request) -> Holdings:
-    """Give what this portal knows of its archive."""
+    """Return the cached counts and maps of this portal's archive."""
     return cast("Holdings", request.app.state.holdings)
 
 
 @router.api_route("/", methods=READ)
 def front(request: Request, _user: Reader) -> Response:
-    """Show what the archive holds."""
+    """Show an overview of the archive."""
     holdings = holdings_of(request)
-    held = holdings.all()
-    times = [(each.summary.t_min, each.summary.t_max) for each in held]
+    datasets_held = holdings.all()
+    times = [(each.summary.t_min, each.summary.t_max) for each in datasets_held]
     starts = [start for start, _ in times if start is not None]
     ends = [end for _, end in times if end is not None]
     return page(
         request,
         "front.html",
-        held=held,
-        images=sum(each.dataset.granules for each in held),
-        objects=sum(each.dataset.objects for each in held),
-        bytes=sum(each.summary.bytes for each in held),
+        held=datasets_held,
+        images=sum(each.dataset.granules for each in datasets_held),
+        objects=sum(each.dataset.objects for each in datasets_held),
+        bytes=sum(each.summary.bytes for each in datasets_held),
         t_min=min(starts, default=None),
         t_max=max(ends, default=None),
-        bands=_together(each.summary.bands for each in held),
+        bands=_together(each.summary.bands for each in datasets_held),
         stores=portal_of(request).catalog.stores(),
         sky=holdings.map(),
         scale=scale_svg(),
@@ -69,7 +69,7 @@ def front(request: Request, _user: Reader) -> Response:
 
 
 def _together(bands: Any) -> dict[str, int]:
-    """Add up the images of each band, the most frequent first."""
+    """Add up the images of each band, most frequent first."""
     total: dict[str, int] = {}
     for each in bands:
         for band, number in each.items():
@@ -87,21 +87,21 @@ def datasets(request: Request, _user: Reader) -> Response:
 def dataset(
     request: Request, _user: Reader, name: str, start: Start = 0, troubles: Start = 0
 ) -> Response:
-    """Show a dataset: its images page by page, where they lie, and what cannot be read."""
+    """Show a dataset: its images page by page, their outlines, and unreadable objects."""
     catalog, holdings = portal_of(request).catalog, holdings_of(request)
-    found = catalog.dataset(name)
-    held = holdings.one(found)
+    record = catalog.dataset(name)
+    dataset_counts = holdings.one(record)
     images = catalog.granules(name, start, ROWS + 1)
     lined = [
         (each.footprint.outline, f"{each.path} [{each.hdu}]")
-        for each in (images if found.granules > OUTLINES else catalog.granules(name, 0, OUTLINES))
+        for each in (images if record.granules > OUTLINES else catalog.granules(name, 0, OUTLINES))
         if each.footprint is not None and each.footprint.outline is not None
     ]
     return page(
         request,
         "dataset.html",
-        held=held,
-        dataset=found,
+        held=dataset_counts,
+        dataset=record,
         images=images[:ROWS],
         start=start,
         more=len(images) > ROWS,
@@ -118,28 +118,28 @@ def dataset(
 
 @router.api_route("/stores", methods=READ)
 def stores(request: Request, user: Reader) -> Response:
-    """List the stores with what they cost."""
+    """List the stores with their measured costs."""
     portal, host = portal_of(request), this_host()
     catalog = portal.catalog
     profiles = {each.root: each for each in catalog.profiles() if each.host == host}
-    found = [
+    entries = [
         (store, portal.place_of(store, user), profiles.get(store.key)) for store in catalog.stores()
     ]
-    return page(request, "stores.html", stores=found, host=host)
+    return page(request, "stores.html", stores=entries, host=host)
 
 
 @router.api_route("/pool", methods=READ)
 def pool(request: Request, user: Reader) -> Response:
-    """Show who does the work of jobs, and what they hold."""
-    told = portal_of(request).told(user)
-    held = sorted(told.held, key=lambda each: -each.bytes)
-    shown = held[:ROWS]
+    """Show the worker pool, with the cached objects of its workers."""
+    status = portal_of(request).told(user)
+    cached_objects = sorted(status.held, key=lambda each: -each.bytes)
+    visible = cached_objects[:ROWS]
     return page(
         request,
         "pool.html",
-        pool=told,
-        held=shown,
-        more=len(held) - len(shown),
+        pool=status,
+        held=visible,
+        more=len(cached_objects) - len(visible),
     )
 
 
@@ -148,51 +148,51 @@ def store(request: Request, user: Reader, name: str) -> Response:
     """Show a store and its profile."""
     portal, host = portal_of(request), this_host()
     catalog = portal.catalog
-    found = catalog.store(name)
-    profile = catalog.profile(found.key, host)
-    probes = catalog.probes(found.key, host)
-    used = [
+    record = catalog.store(name)
+    profile = catalog.profile(record.key, host)
+    probes = catalog.probes(record.key, host)
+    using_datasets = [
         each
         for each in holdings_of(request).all()
-        if found.name in (each.dataset.store, *each.dataset.states)
+        if record.name in (each.dataset.store, *each.dataset.states)
     ]
     return page(
         request,
         "store.html",
         plots=True,
-        store=found,
-        place=portal.place_of(found, user),
+        store=record,
+        place=portal.place_of(record, user),
         host=host,
         profile=profile,
         costs=[] if profile is None else list(cost_rows(profile)),
         probe=probes[0] if probes else None,
-        held=used,
+        held=using_datasets,
     )
 
 
 def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str]]:
-    """Give what a store costs: what, value, kind of number, its relative spread, remark."""
+    """Return the costs of a store: name, value, kind of number, relative spread, remark."""
     costs, spread = profile.costs, profile.spread
     (size, time_s), (larger, longer_s) = costs["request"][-2:]
     stream = (larger - size) / (longer_s - time_s)
     limited = costs["requests_per_s"] < UNLIMITED
     rows = [
         ("Opening a connection", costs["connect_s"], "seconds", "connect_s", ""),
-        ("Opening an object", costs["open_s"], "seconds", "open_s", "beyond an ordinary request"),
+        ("Opening an object", costs["open_s"], "seconds", "open_s", "in addition to a request"),
         ("Smallest request", costs["request"][0][1], "seconds", "request", "latency"),
         ("Bandwidth of one stream", stream, "rate", "request", "for large requests"),
         ("Bandwidth of all streams", costs["total_bytes_per_s"], "rate", "total_bytes_per_s", ""),
         *(
-            [("Requests served", costs["requests_per_s"], "per_s", "requests_per_s", "at most")]
+            [("Request rate", costs["requests_per_s"], "per_s", "requests_per_s", "maximum")]
             if limited
             else []
         ),
         *(
-            [("Bytes served", costs["served_bytes_per_s"], "rate", "served_bytes_per_s", "beside")]
+            [("Server throughput", costs["served_bytes_per_s"], "rate", "served_bytes_per_s", "")]
             if costs.get("served_bytes_per_s")
             else []
         ),
-        ("Streams worth using", costs["streams"], "count", "streams", ""),
+        ("Useful parallel streams", costs["streams"], "count", "streams", ""),
         ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),
     ]
     return [
@@ -206,29 +206,29 @@ def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str
 def store_plots(
     request: Request, __user: Reader, name: str, scheme: plots.Scheme = "light"
 ) -> Response:
-    """Give the plots of a profile, for Bokeh."""
+    """Return the plots of a profile, for Bokeh."""
     catalog, host = portal_of(request).catalog, this_host()
-    found = catalog.store(name)
-    profile = catalog.profile(found.key, host)
+    record = catalog.store(name)
+    profile = catalog.profile(record.key, host)
     if profile is None:
-        raise NotFoundError(f"the store {name!r} was not probed from {host}")
-    samples = catalog.samples(found.key, host, kinds=("read",))
+        raise NotFoundError(f"store {name!r}: expected a profile measured from {host}, found none")
+    samples = catalog.samples(record.key, host, kinds=("read",))
     return _items(plots.profile_plots(samples, profile.costs, scheme))
 
 
 @router.api_route("/predictions", methods=READ)
 def predictions(request: Request, user: Reader) -> Response:
-    """Show what was predicted and what became of it."""
+    """Show predicted and actual costs."""
     outcomes = portal_of(request).outcomes(user, OUTCOMES)
-    judged = [each for each in outcomes if each.error is not None]
-    errors = [abs(each.error or 0.0) for each in judged]
-    within = [each.low_s <= each.actual_s <= each.high_s for each in judged]
+    with_error = [each for each in outcomes if each.error is not None]
+    errors = [abs(each.error or 0.0) for each in with_error]
+    within = [each.low_s <= each.actual_s <= each.high_s for each in with_error]
     return page(
         request,
         "predictions.html",
         plots=True,
         outcomes=outcomes,
-        short=len(outcomes) - len(judged),
+        short=len(outcomes) - len(with_error),
         noise=seconds_text(NOISE_S),
         store_of=_store_names(portal_of(request).catalog.stores()),
         median=statistics.median(errors) if errors else None,
@@ -249,7 +249,7 @@ def _store_names(stores: list[Store]) -> Mapping[str, str]:
 
 @router.api_route("/predictions/plots.json", methods=READ)
 def prediction_plots(request: Request, user: Reader, scheme: plots.Scheme = "light") -> Response:
-    """Give predicted against actual, for Bokeh."""
+    """Return the plot of predicted against actual time, for Bokeh."""
     outcomes = portal_of(request).outcomes(user, OUTCOMES)
     return _items(plots.outcome_plots(outcomes, scheme, (CLOSE, NEAR)))
 

@@ -1,4 +1,4 @@
-"""What the pages tell of an archive as a whole, counted where it changed: that reads many rows."""
+"""Cached counts and maps of the whole archive, computed again only after changes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog
 
 FRESH_S = 5.0
-"""Counts of what has changed are at least this old before they are made again."""
+"""Minimum age of outdated counts before they are computed again."""
 REST = 20
-"""And this many times the time that they took to make, so that large archives stay quick."""
+"""Minimum age in multiples of the computing time, so that large archives stay fast."""
 
 
 @dataclass(frozen=True)
 class DatasetCounts:
-    """A dataset and what its images have in common."""
+    """A dataset and the summary of its images."""
 
     dataset: Dataset
     summary: Summary
@@ -32,7 +32,7 @@ class DatasetCounts:
 
 @dataclass(frozen=True)
 class CachedValue:
-    """What was made of a state: good as long as that is so, and of another until some time."""
+    """A value computed from a state: valid for this state, and for a newer one until `until`."""
 
     made: Any
     state: Any
@@ -40,56 +40,58 @@ class CachedValue:
 
 
 class Holdings:
-    """Counts and maps, kept for a while."""
+    """Cache of counts and maps."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """Take the catalogue to read."""
+        """Set the catalogue to read."""
         self._catalog = catalog
         self._lock = threading.Lock()
         self._kept: dict[str, CachedValue] = {}
 
     def all(self) -> list[DatasetCounts]:
-        """Give all datasets, in order of their names."""
-        found: list[DatasetCounts] = self._known(
+        """Return all datasets with their counts, sorted by name."""
+        dataset_counts: list[DatasetCounts] = self._cached_value(
             "", self._catalog.changes(), self._read, rests=True
         )
-        return found
+        return dataset_counts
 
     def begin(self) -> None:
-        """Make what the front page tells, so that its first visitor need not wait for it."""
-        with suppress(SwatheError):  # who asks for the page is told
+        """Compute the values of the front page, so that its first visitor need not wait."""
+        with suppress(SwatheError):  # a request for the page reports the error
             self.map()
 
     def one(self, dataset: Dataset) -> DatasetCounts:
-        """Give what is known of a dataset, which may have been added just now."""
-        held = {each.dataset.name: each for each in self.all()}
-        return held.get(dataset.name) or DatasetCounts(dataset, Summary())
+        """Return the counts of a dataset, which may have been added just now."""
+        by_name = {each.dataset.name: each for each in self.all()}
+        return by_name.get(dataset.name) or DatasetCounts(dataset, Summary())
 
     def map(self, dataset: str | None = None) -> SkyMap:
-        """Draw where the images of a dataset, or of all, lie."""
-        held = [each for each in self.all() if dataset in (None, each.dataset.name)]
-        images = sum(each.summary.placed for each in held)
+        """Draw the map of the images of one dataset, or of all."""
+        datasets = [each for each in self.all() if dataset in (None, each.dataset.name)]
+        images = sum(each.summary.placed for each in datasets)
 
         def draw() -> SkyMap:
             return sky_map(self._catalog.coverage(FINEST, dataset), images)
 
-        found: SkyMap = self._known(f"map:{dataset or ''}", held, draw)
-        return found
+        drawing: SkyMap = self._cached_value(f"map:{dataset or ''}", datasets, draw)
+        return drawing
 
     def _read(self) -> list[DatasetCounts]:
         summaries = self._catalog.summaries()
-        found = self._catalog.datasets()
-        return [DatasetCounts(each, summaries.get(each.name, Summary())) for each in found]
+        datasets = self._catalog.datasets()
+        return [DatasetCounts(each, summaries.get(each.name, Summary())) for each in datasets]
 
-    def _known(self, name: str, state: Any, make: Callable[[], Any], *, rests: bool = False) -> Any:
-        """Give what was made of this state, perhaps of one before; one at a time makes it anew."""
+    def _cached_value(
+        self, name: str, state: Any, make: Callable[[], Any], *, rests: bool = False
+    ) -> Any:
+        """Return a cached value, or compute it again, one thread at a time."""
         with self._lock:
-            kept = self._kept.get(name)
-            if kept is None or (kept.state != state and time.monotonic() >= kept.until):
+            entry = self._kept.get(name)
+            if entry is None or (entry.state != state and time.monotonic() >= entry.until):
                 started = time.monotonic()
-                made = make()
-                taken = time.monotonic() - started
-                rest = max(FRESH_S, REST * taken) if rests else 0.0
-                kept = CachedValue(made, state, time.monotonic() + rest)
-                self._kept[name] = kept
-            return kept.made
+                value = make()
+                duration_s = time.monotonic() - started
+                rest = max(FRESH_S, REST * duration_s) if rests else 0.0
+                entry = CachedValue(value, state, time.monotonic() + rest)
+                self._kept[name] = entry
+            return entry.made

@@ -1,6 +1,6 @@
-"""Styles, scripts and pictures of the pages, sent with names of their contents.
+"""Styles, scripts and pictures of the pages, with a hash of their content in the URL.
 
-A page asks for `/static/NAME?v=HASH`, so that browsers may keep what they got for good.
+A page requests `/static/NAME?v=HASH`, so that browsers may cache files without a time limit.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from swathe.core.errors import NotFoundError
 from swathe.trace.viewer.page import STATIC, script
 
 FOLDER = Path(__file__).parent / "static"
-"""What only pages of the portal have; the style sheet and the mark lie with the viewer, below."""
+"""Files of the portal's pages only. The style sheet and the logo are in the trace viewer's
+folder."""
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
 BOKEH = "bokeh.min.js"
-"""Comes with the package of that name."""
+"""Part of the package bokeh."""
 VIEWER = "viewer.js"
-"""Of several files."""
+"""Script joined from several files."""
 FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file as it is sent."""
+    """A file, plain and compressed."""
 
     plain: bytes
     packed: bytes
@@ -42,50 +43,50 @@ class Asset:
 
 
 def path_of(name: str) -> Path | None:
-    """Give where a file is, if there is one of this name."""
+    """Return the path of a file, or None."""
     if name == BOKEH:
         import bokeh
 
         return Path(bokeh.__file__).parent / "server" / "static" / "js" / BOKEH
     files = [*FOLDER.iterdir(), *STATIC.iterdir()]
-    known = {path.name: path for path in files if path.suffix in MEDIA_TYPES}
-    return known.get(name)
+    paths = {path.name: path for path in files if path.suffix in MEDIA_TYPES}
+    return paths.get(name)
 
 
 @cache
 def asset(name: str) -> Asset:
-    """Give a file.
+    """Return a file.
 
     Raises:
-        NotFoundError: where there is none of this name.
+        NotFoundError: If there is no file of this name.
     """
     path = Path(name) if name == VIEWER else path_of(name)
     if path is None:
-        raise NotFoundError(f"there is no file {name[:100]!r} of the pages")
+        raise NotFoundError(f"no such file of the pages: {name[:100]!r}")
     plain = script() if name == VIEWER else path.read_bytes()
     tag = hashlib.sha256(plain).hexdigest()[:16]
     return Asset(plain, gzip.compress(plain, 6, mtime=0), MEDIA_TYPES[path.suffix], tag)
 
 
 def url(name: str) -> str:
-    """Give the URL of a file, which changes with its contents."""
+    """Return the URL of a file, which changes with its contents."""
     return f"/static/{name}?v={asset(name).tag}"
 
 
 def respond(request: Request, name: str) -> Response:
-    """Send a file, or say that the browser has it."""
-    found = asset(name)
+    """Return a file, or 304 if the browser has it."""
+    content = asset(name)
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    # Two forms of a file have two tags.
-    tag = f'"{found.tag}{"-gz" if packed else ""}"'
-    kept = FOR_GOOD if request.query_params.get("v") == found.tag else "no-cache"
-    headers = {"ETag": tag, "Cache-Control": kept, "Vary": "Accept-Encoding"}
+    # The plain and the compressed form have different tags.
+    tag = f'"{content.tag}{"-gz" if packed else ""}"'
+    cache_control = FOR_GOOD if request.query_params.get("v") == content.tag else "no-cache"
+    headers = {"ETag": tag, "Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     headers["X-Content-Type-Options"] = "nosniff"
-    if found.media_type == MEDIA_TYPES[".svg"]:
+    if content.media_type == MEDIA_TYPES[".svg"]:
         headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     if packed:
         headers["Content-Encoding"] = "gzip"
-    body = found.packed if packed else found.plain
-    return Response(body, headers=headers, media_type=found.media_type)
+    body = content.packed if packed else content.plain
+    return Response(body, headers=headers, media_type=content.media_type)

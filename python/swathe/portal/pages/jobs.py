@@ -1,4 +1,4 @@
-"""Pages of jobs: the list, one job as it goes on, its results, and what can be done with it."""
+"""Pages on jobs: the list, one job with its progress and results, and actions on it."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ JOBS = 50
 PICTURES = 24
 ROWS = 50
 LOOK_BACK = 1000
-"""Rows that are looked through for the page before."""
+"""Number of rows that are searched for the previous page."""
 ENDED: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
 FAILED: tuple[RowStatus, ...] = ("error", "missing", "no-overlap")
 STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
 
 Action = Literal["start", "cancel", "resume", "delete"]
-# A form sends what is empty, too.
+# A form also sends empty fields.
 Percentile = Annotated[
     float | None, Query(ge=0, le=100), BeforeValidator(lambda given: given or None)
 ]
 From = Annotated[int, Query(ge=0, le=10**9)]
 
 ASKED = {
-    "start": ("Start this job?", "Its rows are worked on in their turn.", "Start"),
+    "start": ("Start this job?", "It will run when it reaches the head of the queue.", "Start"),
     "cancel": (
         "Cancel this job?",
-        "Rows that are done stay and can be fetched. Resuming does the others.",
+        "Finished results are kept and can be fetched. Resume runs the other rows.",
         "Cancel the job",
     ),
     "resume": (
         "Resume this job?",
-        "Rows that failed and rows that were not done are worked on again; the others stay.",
+        "Failed and unfinished rows are tried again. The others are kept.",
         "Resume",
     ),
     "delete": (
         "Delete this job?",
-        "The job, its manifest and all its results are removed. That cannot be undone.",
+        "The job, its manifest and all its results are deleted. This cannot be undone.",
         "Delete for good",
     ),
 }
@@ -64,7 +64,7 @@ ASKED = {
 
 @dataclass(frozen=True)
 class Bar:
-    """A part of the meter, in thousandths."""
+    """A part of the progress bar, in thousandths of its width."""
 
     status: str
     start: float
@@ -78,13 +78,15 @@ def jobs(
     phase: Phase | None = None,
     last: Annotated[int, Query(ge=1, le=1000)] = JOBS,
 ) -> Response:
-    """List jobs, the newest first."""
-    found = portal_of(request).jobs.list(user.sees, phases=(phase,) if phase else (), last=last + 1)
+    """List jobs, newest first."""
+    visible_jobs = portal_of(request).jobs.list(
+        user.sees, phases=(phase,) if phase else (), last=last + 1
+    )
     return page(
         request,
         "jobs.html",
-        jobs=found[:last],
-        more=min(1000, last + JOBS) if len(found) > last and last < 1000 else None,
+        jobs=visible_jobs[:last],
+        more=min(1000, last + JOBS) if len(visible_jobs) > last and last < 1000 else None,
         phase=phase,
         phases=get_args(Phase),
         sees_all=user.sees is None,
@@ -104,10 +106,10 @@ def job(
     low: Percentile = None,
     high: Percentile = None,
 ) -> Response:
-    """Show a job: how far it is, what came of it, and what became of each row."""
-    known = portal_of(request).jobs
-    pictures, pictures_back, pictures_next = _pictures(known, found, picture)
-    rows = known.rows(found.id, start=row, limit=ROWS + 1, status=status)
+    """Show a job: its progress, its results, and the outcome of each row."""
+    all_jobs = portal_of(request).jobs
+    pictures, pictures_back, pictures_next = _pictures(all_jobs, found, picture)
+    rows = all_jobs.rows(found.id, start=row, limit=ROWS + 1, status=status)
     return page(
         request,
         "job.html",
@@ -124,7 +126,7 @@ def job(
         statuses=STATUSES,
         rows=rows[:ROWS],
         rows_next=rows[ROWS].number if len(rows) > ROWS else None,
-        rows_back=_before(known, found.id, row, status, ROWS),
+        rows_back=_before(all_jobs, found.id, row, status, ROWS),
         pictures=pictures,
         pictures_next=pictures_next,
         pictures_back=pictures_back,
@@ -147,18 +149,18 @@ def result(
     low: Percentile = None,
     high: Percentile = None,
 ) -> Response:
-    """Show one result of a job, made of the row of this number."""
-    known = portal_of(request).jobs
-    made = next(
-        (each for each in known.rows(found.id, start=row, limit=1) if each.name == name), None
+    """Show the result of one row of a job."""
+    all_jobs = portal_of(request).jobs
+    result_row = next(
+        (each for each in all_jobs.rows(found.id, start=row, limit=1) if each.name == name), None
     )
-    if made is None:
-        raise NoSuchResultError(f"the job has no result {name[:100]!r} of row {row}")
+    if result_row is None:
+        raise NoSuchResultError(f"row {row}: no such result: {name[:100]!r}")
     return page(
         request,
         "result.html",
         job=found,
-        row=made,
+        row=result_row,
         stretch=stretch,
         stretches=get_args(Stretch),
         low=low,
@@ -169,7 +171,7 @@ def result(
 
 @router.api_route("/jobs/{job_id}/{action}", methods=READ)
 def ask(request: Request, found: ChangeJob, action: Action) -> Response:
-    """Ask whether that is what is wanted."""
+    """Ask the user to confirm an action."""
     question, consequence, yes = ASKED[action]
     return page(
         request,
@@ -184,44 +186,44 @@ def ask(request: Request, found: ChangeJob, action: Action) -> Response:
 
 @router.post("/jobs/{job_id}/{action}")
 def act(request: Request, found: ChangeJob, action: Action) -> Response:
-    """Do it."""
+    """Perform a confirmed action."""
     getattr(portal_of(request).jobs, action)(found.id)
     return RedirectResponse("/jobs" if action == "delete" else f"/jobs/{found.id}", 303, HEADERS)
 
 
 def _shown(stretch: str, low: float | None, high: float | None) -> str:
-    """Give how pictures are to be stretched, as URLs have it."""
-    given = {"stretch": stretch, "low": low, "high": high}
-    return urlencode({name: value for name, value in given.items() if value is not None})
+    """Return the stretch of pictures as a URL query."""
+    settings = {"stretch": stretch, "low": low, "high": high}
+    return urlencode({name: value for name, value in settings.items() if value is not None})
 
 
-def _pictures(known: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int | None, int | None]:
-    """Give the results to be shown from a row on, and where the pages before and after begin."""
+def _pictures(all_jobs: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int | None, int | None]:
+    """Return the results to show from a row on, and the first rows of the pages around it."""
     limit, first = PICTURES + 1, 0
     if job.options.is_combined:
-        # Rows that are made of others are behind all these, and have no source.
+        # Combined rows come after the rows they are made of, and have no source.
         limit = LOOK_BACK
         while limit < job.rows:
-            row = known.rows(job.id, start=job.rows - limit, limit=1)
+            row = all_jobs.rows(job.id, start=job.rows - limit, limit=1)
             if not row or row[0].source:
                 break
             limit *= 4
         first = max(0, job.rows - limit)
-    rows = known.rows(job.id, start=max(first, start), limit=limit, status="ok")
-    named = [row for row in rows if row.name]
-    back = _before(known, job.id, start, "ok", PICTURES) if start > first else None
-    after = named[PICTURES].number if len(named) > PICTURES else None
-    return named[:PICTURES], back, after
+    rows = all_jobs.rows(job.id, start=max(first, start), limit=limit, status="ok")
+    with_file = [row for row in rows if row.name]
+    back = _before(all_jobs, job.id, start, "ok", PICTURES) if start > first else None
+    after = with_file[PICTURES].number if len(with_file) > PICTURES else None
+    return with_file[:PICTURES], back, after
 
 
 def _before(
-    known: Jobs, job_id: str, start: int, status: RowStatus | None, rows: int
+    all_jobs: Jobs, job_id: str, start: int, status: RowStatus | None, rows: int
 ) -> int | None:
-    """Give the row that the page before begins with."""
+    """Return the first row of the previous page."""
     if start == 0:
         return None
     first = max(0, start - LOOK_BACK)
-    near: Sequence[Row] = known.rows(job_id, start=first, limit=LOOK_BACK, status=status)
+    near: Sequence[Row] = all_jobs.rows(job_id, start=first, limit=LOOK_BACK, status=status)
     numbers = [row.number for row in near if row.number < start]
     if len(numbers) <= rows:
         return first
@@ -234,9 +236,9 @@ def done(job: Job) -> int:
 
 
 def bars(job: Job) -> list[Bar]:
-    """Give the meter of a job."""
+    """Return the progress bar of a job."""
     whole = max(1, sum(job.counts.values()))
-    made, start = [], 0.0
+    parts_drawn, start = [], 0.0
     parts: tuple[tuple[str, tuple[RowStatus, ...]], ...] = (
         ("ok", ("ok",)),
         ("no-overlap", ("no-overlap",)),
@@ -246,37 +248,37 @@ def bars(job: Job) -> list[Bar]:
         number = sum(job.counts.get(status, 0) for status in statuses)
         width = 1000 * number / whole
         if number:
-            # A single failure is seen.
-            made.append(Bar(name, start, max(width, 4.0)))
+            # Make a single failure visible.
+            parts_drawn.append(Bar(name, start, max(width, 4.0)))
         start += width
-    return made
+    return parts_drawn
 
 
 def left_s(job: Job) -> float | None:
-    """Tell how long a job that runs may go on: as it went so far, or as predicted."""
+    """Return the remaining time of a running job, from its rate so far or the prediction."""
     if job.phase != "EXECUTING" or job.actual is None:
         return None
     finished, waiting = done(job), job.counts.get("waiting", 0)
-    taken = float(job.actual["seconds"])
-    if finished and taken > 1:
-        return taken * waiting / finished
+    elapsed_s = float(job.actual["seconds"])
+    if finished and elapsed_s > 1:
+        return elapsed_s * waiting / finished
     if job.predicted is None:
         return None
-    return max(0.0, float(job.predicted["seconds"]) - taken)
+    return max(0.0, float(job.predicted["seconds"]) - elapsed_s)
 
 
 def spoken(job: Job) -> str:
-    """Say how far a job is, in steps that are worth hearing."""
+    """Return the progress of a job for screen readers, in steps of 10 percent."""
     whole = max(1, sum(job.counts.values()))
     if job.phase == "EXECUTING":
         return f"executing, {done(job) * 10 // whole * 10} percent done"
     failed = sum(job.counts.get(status, 0) for status in FAILED)
-    told = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {whole:,} rows cut"
-    return f"{told}, {failed:,} failed" if failed else told
+    summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {whole:,} rows cut"
+    return f"{summary}, {failed:,} failed" if failed else summary
 
 
 def times(job: Job) -> dict[str, float] | None:
-    """Give what the drawing of predicted against actual time needs, in thousandths of its width."""
+    """Return predicted and actual times, in thousandths of the width of their drawing."""
     if job.predicted is None:
         return None
     low, high = job.predicted["interval_s"]
@@ -287,5 +289,5 @@ def times(job: Job) -> dict[str, float] | None:
 
 
 def _ratio(actual: float | None, predicted: float | None) -> float | None:
-    """Tell how much more or less it was than predicted."""
+    """Return the relative difference of actual to predicted cost."""
     return actual / predicted - 1 if actual and predicted else None

@@ -1,4 +1,4 @@
-"""Plots for Bokeh, as JSON that its script in the browser draws."""
+"""Plots for Bokeh, as JSON that its script draws in the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Scheme = Literal["light", "dark"]
 MOST_POINTS = 2000
 HEIGHT_PX = 340
-# Of the style sheet; the series are told apart in both schemes, and by people who mix up colours.
+# Colours of the style sheet. The series differ in both schemes, and for colour-blind people.
 COLORS: dict[Scheme, dict[str, Any]] = {
     "light": {
         "text": "#56606a",
@@ -56,7 +56,7 @@ def profile_plots(
 def outcome_plots(
     outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, float]
 ) -> list[dict[str, Any]]:
-    """Draw predicted against actual seconds, with bands of so much error."""
+    """Draw predicted against actual seconds, with bands of these relative errors."""
     return [_item(_outcomes(outcomes[:MOST_POINTS], scheme, bands), "outcomes")]
 
 
@@ -70,7 +70,7 @@ def _item(made: Figure, target: str) -> dict[str, Any]:
 def _figure(scheme: Scheme, x: str, y: str, about: str, **settings: Any) -> Figure:
     from bokeh.plotting import figure
 
-    made = figure(
+    plot = figure(
         height=HEIGHT_PX,
         sizing_mode="stretch_width",
         toolbar_location=None,
@@ -83,18 +83,18 @@ def _figure(scheme: Scheme, x: str, y: str, about: str, **settings: Any) -> Figu
         **settings,
     )
     color = COLORS[scheme]
-    made.background_fill_color = made.border_fill_color = color["sheet"]
-    made.outline_line_color = None
-    for axis in (*made.xaxis, *made.yaxis):
+    plot.background_fill_color = plot.border_fill_color = color["sheet"]
+    plot.outline_line_color = None
+    for axis in (*plot.xaxis, *plot.yaxis):
         axis.axis_line_color = axis.major_tick_line_color = color["line"]
         axis.minor_tick_line_color = None
         axis.axis_label_text_color = axis.major_label_text_color = color["text"]
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font = axis.major_label_text_font = "system-ui, sans-serif"
         axis.major_label_text_font_size = axis.axis_label_text_font_size = "12px"
-    made.grid.grid_line_color = color["line"]
-    made.hover.mode = "mouse"
-    return made
+    plot.grid.grid_line_color = color["line"]
+    plot.hover.mode = "mouse"
+    return plot
 
 
 def _legend(made: Figure, scheme: Scheme) -> None:
@@ -110,7 +110,7 @@ def _legend(made: Figure, scheme: Scheme) -> None:
 
 
 def _byte_axis(made: Figure, low: float, high: float) -> None:
-    """Label sizes as people say them."""
+    """Label sizes in KiB, MiB, ..."""
     powers = range(int(np.floor(np.log2(max(low, 1)))), int(np.ceil(np.log2(high))) + 1)
     places = [2**power for power in powers if power % 2 == 0] or [1]
     places = places[:: max(1, -(-len(places) // 6))]
@@ -120,76 +120,84 @@ def _byte_axis(made: Figure, low: float, high: float) -> None:
 
 def _requests(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
     color = COLORS[scheme]
-    made = _figure(scheme, "bytes of a request", "time, ms", "Time of one request against size")
+    plot = _figure(scheme, "bytes of a request", "time, ms", "Time of one request against size")
     alone = [each for each in reads if each.streams == 1]
     size = np.array([each.bytes / each.requests for each in alone])
-    taken = np.array([1e3 * each.seconds / each.requests for each in alone])
+    times_ms = np.array([1e3 * each.seconds / each.requests for each in alone])
     largest = max(float(size.max(initial=1.0)), float(costs.request[-1][0]), 2.0)
     smallest = max(min(float(size.min(initial=largest)), largest / 2), 1.0)
     grid = np.geomspace(smallest, largest, 120)
-    dots = made.scatter(
-        size, taken, size=6, color=color["accent"], fill_alpha=0.5, line_color=None,
+    dots = plot.scatter(
+        size, times_ms, size=6, color=color["accent"], fill_alpha=0.5, line_color=None,
         legend_label="measured",
     )  # fmt: skip
-    made.line(
+    plot.line(
         grid, 1e3 * costs.request_s(grid), color=color["model"], line_width=2, legend_label="model"
     )
-    made.hover.tooltips = [("size", "@x{0,0} B"), ("time", "@y{0.000} ms")]
-    made.hover.renderers = [dots]
-    made.legend.location = "top_left"
-    _byte_axis(made, smallest, largest)
-    _legend(made, scheme)
-    return made
+    plot.hover.tooltips = [("size", "@x{0,0} B"), ("time", "@y{0.000} ms")]
+    plot.hover.renderers = [dots]
+    plot.legend.location = "top_left"
+    _byte_axis(plot, smallest, largest)
+    _legend(plot, scheme)
+    return plot
 
 
 def _streams(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
     color = COLORS[scheme]
-    made = _figure(
-        scheme, "requests in flight", "MB/s, all together", "Bandwidth against requests in flight"
+    plot = _figure(
+        scheme, "requests in flight", "MB/s, in total", "Bandwidth against requests in flight"
     )
     groups: dict[int, list[Sample]] = {}
     for each in reads:
-        # Nearly equal sizes belong together.
+        # Group nearly equal sizes.
         groups.setdefault(round(np.log2(max(each.bytes / each.requests, 1))), []).append(each)
-    shown = sorted(
+    groups_shown = sorted(
         (power, alike)
         for power, alike in groups.items()
         if len({each.streams for each in alike}) > 1
     )
     dots: list[Any] = []
-    for number, (power, alike) in enumerate(shown[-len(color["series"]) :]):
+    for number, (power, alike) in enumerate(groups_shown[-len(color["series"]) :]):
         ink = color["series"][number]
         streams = np.array([each.streams for each in alike])
         moved = np.array([each.bytes / each.seconds / 1e6 for each in alike])
-        told = size_text(2**power)
+        label = size_text(2**power)
         dots.append(
-            made.scatter(streams, moved, size=6, color=ink, fill_alpha=0.5, line_color=None)
+            plot.scatter(streams, moved, size=6, color=ink, fill_alpha=0.5, line_color=None)
         )
-        tried = np.unique(streams)
+        stream_counts = np.unique(streams)
         requests = np.array(
-            [max(each.requests for each in alike if each.streams == count) for count in tried]
+            [
+                max(each.requests for each in alike if each.streams == count)
+                for count in stream_counts
+            ]
         )
         bytes_each = float(np.median([each.bytes / each.requests for each in alike]))
-        model = bytes_each * requests / costs.read_s(bytes_each * requests, requests, tried) / 1e6
-        made.line(tried, model, color=ink, line_width=2, legend_label=told)
-    made.hover.tooltips = [("in flight", "@x"), ("moved", "@y{0.0} MB/s")]
-    made.hover.renderers = dots
-    made.xaxis.ticker = sorted({each.streams for each in reads}) or [1]
-    if shown:
-        made.legend.location = "bottom_right"
-        made.legend.title = None
-        _legend(made, scheme)
-    return made
+        model = (
+            bytes_each
+            * requests
+            / costs.read_s(bytes_each * requests, requests, stream_counts)
+            / 1e6
+        )
+        plot.line(stream_counts, model, color=ink, line_width=2, legend_label=label)
+    plot.hover.tooltips = [("in flight", "@x"), ("moved", "@y{0.0} MB/s")]
+    plot.hover.renderers = dots
+    plot.xaxis.ticker = sorted({each.streams for each in reads}) or [1]
+    if groups_shown:
+        plot.legend.location = "bottom_right"
+        plot.legend.title = None
+        _legend(plot, scheme)
+    return plot
 
 
 def _outcomes(outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, float]) -> Figure:
     color = COLORS[scheme]
-    known = [each for each in outcomes if each.actual_s > 0 and each.predicted_s > 0]
-    actual = np.array([each.actual_s for each in known])
-    predicted = np.array([each.predicted_s for each in known])
-    both = np.concatenate([actual, predicted, [1e-2, 1.0]] if not known else [actual, predicted])
+    usable = [each for each in outcomes if each.actual_s > 0 and each.predicted_s > 0]
+    actual = np.array([each.actual_s for each in usable])
+    predicted = np.array([each.predicted_s for each in usable])
+    both = np.concatenate([actual, predicted, [1e-2, 1.0]] if not usable else [actual, predicted])
     low, high = float(both.min()) / 1.6, float(both.max()) * 1.6
-    made = _figure(
+    plot = _figure(
         scheme,
         "actual, s",
         "predicted, s",
@@ -199,35 +207,35 @@ def _outcomes(outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, f
     )
     line = np.array([low, high])
     for error, alpha in zip(sorted(bands, reverse=True), (0.12, 0.22), strict=True):
-        made.varea(
+        plot.varea(
             line, line * (1 - error), line * (1 + error), color=color["accent"], alpha=alpha,
             legend_label=f"within {error:.0%}",
         )  # fmt: skip
-    made.line(line, line, color=color["accent"], line_width=1)
-    low_s = np.array([max(each.low_s, low) for each in known])
-    high_s = np.array([each.high_s for each in known])
-    made.segment(actual, low_s, actual, high_s, color=color["text"], line_alpha=0.5)
+    plot.line(line, line, color=color["accent"], line_width=1)
+    low_s = np.array([max(each.low_s, low) for each in usable])
+    high_s = np.array([each.high_s for each in usable])
+    plot.segment(actual, low_s, actual, high_s, color=color["text"], line_alpha=0.5)
     from bokeh.models import ColumnDataSource
 
     source = ColumnDataSource(
         {
             "actual": actual,
             "predicted": predicted,
-            "what": [each.summary for each in known],
-            "targets": [each.targets for each in known],
+            "what": [each.summary for each in usable],
+            "targets": [each.targets for each in usable],
         }
     )
-    dots = made.scatter(
+    dots = plot.scatter(
         "actual", "predicted", source=source, size=7, color=color["model"], fill_alpha=0.75,
         line_color=None,
     )  # fmt: skip
-    made.hover.tooltips = [
+    plot.hover.tooltips = [
         ("work", "@what"),
         ("targets", "@targets{0,0}"),
         ("predicted", "@predicted{0.00} s"),
         ("actual", "@actual{0.00} s"),
     ]
-    made.hover.renderers = [dots]
-    made.legend.location = "top_left"
-    _legend(made, scheme)
-    return made
+    plot.hover.renderers = [dots]
+    plot.legend.location = "top_left"
+    _legend(plot, scheme)
+    return plot

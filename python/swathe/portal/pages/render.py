@@ -1,4 +1,4 @@
-"""From a template to an answer: what every page has, and what errors look like."""
+"""Rendering of pages from templates, and error pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from swathe.portal.pages.words import FILTERS
 from swathe.trace import recorded_file
 
 log = logging.getLogger("swathe.portal")
-# Nothing but what this portal serves itself; no script and no style within a page.
+# Only content served by this portal; no inline script and no inline style.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'{styles}; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -39,7 +39,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-cache, private",
 }
-# Bokeh puts its styles into the page.
+# Bokeh needs inline styles.
 WITH_PLOTS = {"Content-Security-Policy": POLICY.format(styles=" 'unsafe-inline'")}
 SIGN_IN = "/sign-in"
 
@@ -63,19 +63,19 @@ def page(
     plots: bool = False,
     **context: Any,
 ) -> HTMLResponse:
-    """Give a page made of a template; `plots` for those with Bokeh on them."""
+    """Return a page rendered from a template; `plots` for pages with Bokeh plots."""
     portal = portal_of(request)
-    # Whoever may see this page was asked for just now.
+    # The access check of this request has just cached the user.
     user = portal.access.remembered(token_of(request))
     sees_all = portal.sees_all(user)
 
     def here(**changes: Any) -> str:
-        """Give the URL of this page with other parameters; `None` leaves one out."""
-        kept = {**request.query_params, **changes}
-        query = urlencode({name: value for name, value in kept.items() if value is not None})
+        """Return the URL of this page with changed parameters; `None` removes one."""
+        parameters = {**request.query_params, **changes}
+        query = urlencode({name: value for name, value in parameters.items() if value is not None})
         return f"{request.url.path}?{query}" if query else request.url.path
 
-    made = environment.get_template(template).render(
+    html = environment.get_template(template).render(
         request=request,
         path=request.url.path,
         title=portal.config.vo.title,
@@ -87,11 +87,11 @@ def page(
         here=here,
         **context,
     )
-    return HTMLResponse(made, code, {**HEADERS, **(WITH_PLOTS if plots else {})})
+    return HTMLResponse(html, code, {**HEADERS, **(WITH_PLOTS if plots else {})})
 
 
 def error_page(request: Request, status: int, message: str) -> HTMLResponse:
-    """Give a page that says what is wrong."""
+    """Return an error page."""
     return page(
         request,
         "error.html",
@@ -103,10 +103,10 @@ def error_page(request: Request, status: int, message: str) -> HTMLResponse:
 
 
 class PageRoute(APIRoute):
-    """A route whose errors are pages, and that leads to the sign-in where a token is needed."""
+    """A route with errors as pages, and a redirect to the sign-in page if a token is needed."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Give what answers."""
+        """Return the handler."""
         handle = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -115,16 +115,16 @@ class PageRoute(APIRoute):
             except TokenError as error:
                 return _sign_in_first(request, error)
             except SwatheError as error:
-                made = error_page(request, status_of(error), text_of(error))
-                made.headers.update(headers_of(error))
-                return made
+                response = error_page(request, status_of(error), text_of(error))
+                response.headers.update(headers_of(error))
+                return response
             except HTTPException as error:
                 return error_page(request, error.status_code, error.detail)
             except RequestValidationError as error:
-                return error_page(request, 422, _told(error))
+                return error_page(request, 422, _error_text(error))
             except Exception:
                 log.exception("%s %s", request.method, request.url.path)
-                return error_page(request, 500, "this is a fault of the portal; its log tells more")
+                return error_page(request, 500, "internal error of the portal; see its log")
 
         return answer
 
@@ -132,10 +132,10 @@ class PageRoute(APIRoute):
 def _sign_in_first(request: Request, error: TokenError) -> Response:
     if request.method not in ("GET", "HEAD"):
         return error_page(request, 401, str(error))
-    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': wanted})}", 303, HEADERS)
+    requested_path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': requested_path})}", 303, HEADERS)
 
 
-def _told(error: RequestValidationError) -> str:
+def _error_text(error: RequestValidationError) -> str:
     first = error.errors()[0]
     return f"{'.'.join(str(part) for part in first['loc'][1:])}: {fault_text(first)}"

@@ -14,7 +14,7 @@ from swathe.portal.pages.render import HEADERS, PageRoute
 
 
 def build_router() -> APIRouter:
-    """Give the routes of the pages, to be asked last: what nobody else has is not found here."""
+    """Return the routes of the pages. They come last, as they also answer unknown paths."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
     for part in (archive, submission, jobs, tracing, session):
         router.include_router(part.router)
@@ -25,17 +25,17 @@ def build_router() -> APIRouter:
 
 
 def static(request: Request, name: str) -> Response:
-    """Send a style, script or picture."""
+    """Return a style sheet, script or picture."""
     return assets.respond(request, name)
 
 
 def favicon(request: Request) -> Response:
-    """Send the picture that browsers ask for whatever the page says."""
+    """Return the icon that browsers request by themselves."""
     return assets.respond(request, "mark.svg")
 
 
 def missing(path: str) -> Response:
-    """Say that there is no such page, or give it without the slash at its end."""
+    """Raise a 404 error, or redirect to the path without its final slash."""
     if path.endswith("/") and (name := path.strip("/")):
         return RedirectResponse(f"/{quote(name)}", 308, HEADERS)
-    raise HTTPException(404, f"there is no page /{path[:200]}")
+    raise HTTPException(404, f"no such page: /{path[:200]}")

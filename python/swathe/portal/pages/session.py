@@ -1,4 +1,4 @@
-"""Signing in: a token, kept in a cookie that no script can read and no other site can send."""
+"""Sign-in: the token is stored in a cookie that scripts cannot read and other sites cannot send."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LONGEST_TOKEN = 1000
 
 @router.api_route(SIGN_IN, methods=["GET", "HEAD"])
 def ask(request: Request, wanted: Annotated[str, Query(alias="next")] = "/") -> Response:
-    """Ask for a token."""
+    """Show the sign-in form."""
     return _form(request, wanted)
 
 
 def _form(request: Request, wanted: str, error: str | None = None, code: int = 200) -> Response:
-    # Cookies know no ports: servers of other users of this machine would be sent it too.
+    # Cookies ignore ports, so browsers also send them to servers of other users on this machine.
     shared = is_loopback(request.url.hostname or "")
     return page(
         request, "sign_in.html", code=code, next=_within(wanted), error=error, shared=shared
@@ -39,7 +39,7 @@ def sign_in(
     token: Annotated[str, Form(max_length=LONGEST_TOKEN)] = "",
     wanted: Annotated[str, Form(alias="next", max_length=4000)] = "/",
 ) -> Response:
-    """Take a token, if it is good."""
+    """Store a valid token in a cookie."""
     portal = portal_of(request)
     try:
         portal.access.user(token.strip())
@@ -59,7 +59,7 @@ def sign_in(
 
 @router.post("/sign-out")
 def sign_out(request: Request) -> Response:
-    """Forget the token."""
+    """Delete the cookie with the token."""
     answer = RedirectResponse(SIGN_IN, 303, HEADERS)
     answer.delete_cookie(
         cookie_of(request),
@@ -71,6 +71,6 @@ def sign_out(request: Request) -> Response:
 
 
 def _within(path: str) -> str:
-    """Give a path if it leads to a page here, else that of the front page."""
+    """Return a path if it is a page of this portal, else that of the front page."""
     harmless = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if harmless else "/"

@@ -1,8 +1,8 @@
-"""Maps of the sky as SVG: all of it in cells with counts, and a part of it with outlines.
+"""Maps of the sky as SVG: the whole sky in cells with counts, and a part of it with outlines.
 
-East is left, as seen from the ground. The whole sky is in Mollweide's projection with RA 0 in the
-middle; cells across its edge, at RA 12 h, are drawn at both sides, and the ellipse cuts them off:
-the projection is linear in right ascension, so both halves are where they belong.
+East is left, as seen from the ground. The whole sky is in Mollweide projection with RA 0 in the
+middle. Cells across its edge, at RA 12 h, are drawn on both sides and clipped by the ellipse. The
+projection is linear in right ascension, so both halves are at their correct places.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     Cells = NDArray[np.int64]
 
 FINEST = 6
-"""HEALPix order of the smallest cells, 0.9 degrees wide: some two pixels of the map."""
+"""HEALPix order of the smallest cells, 0.9 degrees wide: about two pixels of the map."""
 MOST_CELLS = 1600
-"""Else cells four times as large are drawn."""
+"""Maximum number of drawn cells; else cells of four times the area are drawn."""
 WHOLE_SKY = 0.3
-"""Images of more than this part of the sky are told of, not drawn: they would hide all others."""
+"""Images of more than this part of the sky are counted, not drawn, as they would hide others."""
 STEPS = 5
-"""Colours of cells."""
+"""Number of colours of cells."""
 FEW_CELLS, FEW_GROUPS, SMALL_GROUP = 400, 40, 14
-"""Groups of cells that are hard to see have rings around them, where there are few."""
+"""Small groups of cells get rings to make them visible, if there are few cells and groups."""
 WIDTH, HEIGHT, MARGIN = 1000, 500, 16
 LARGEST_PART = math.radians(50)
-"""Radius of what is shown on a map of a part of the sky."""
+"""Maximum radius of the map of a part of the sky."""
 PART_WIDTH = 1000
 PART_HEIGHTS = (200, 560)
 FOOT = 34
-"""Below the outlines, for the bar of scale."""
+"""Height of the strip with the scale bar, below the outlines."""
 GALAXY = ((192.85948, 27.12825), 122.93192)
 """North pole of the galaxy (ICRS, degrees), and the galactic longitude of the celestial pole."""
 
 
 @dataclass(frozen=True)
 class SkyMap:
-    """A drawing and what there is to say about it.
+    """A map of the whole sky.
 
     Attributes:
-        svg: the drawing.
-        most: the largest count of a cell.
-        whole: how many images of the whole sky are not drawn.
-        cell_deg: side of a square as large as a cell, degrees.
+        svg: Drawing as SVG.
+        most: Largest count of a cell.
+        whole: Number of images of the whole sky, which are not drawn.
+        cell_deg: Side of a square with the area of a cell, degrees.
     """
 
     svg: Markup
@@ -63,13 +63,13 @@ class SkyMap:
 
 
 def counts(coverage: Cells, order: int) -> NDArray[np.int64]:
-    """Count the images of each cell; `coverage` as the catalogue gives it, of this order."""
+    """Count the images of each cell; `coverage` is that of the catalogue, in this order."""
     number = np.zeros(12 * 4**order + 1, np.int64)
     image, first, last = coverage.T
-    # An image counts once in a cell, also where two of its ranges touch it.
+    # An image counts once per cell, even if two of its ranges touch the cell.
     same = np.append(False, image[1:] == image[:-1])[: len(image)]
-    before = np.append(-1, last[:-1])[: len(image)]
-    first = np.where(same, np.maximum(first, before + 1), first)
+    previous_end = np.append(-1, last[:-1])[: len(image)]
+    first = np.where(same, np.maximum(first, previous_end + 1), first)
     some = first <= last
     np.add.at(number, first[some], 1)
     np.add.at(number, last[some] + 1, -1)
@@ -77,19 +77,19 @@ def counts(coverage: Cells, order: int) -> NDArray[np.int64]:
 
 
 def _coarser(coverage: Cells) -> Cells:
-    """Give the same in cells four times as large."""
+    """Return the coverage in cells of four times the area."""
     image, first, last = coverage.T
     first, last = first >> 2, last >> 2
-    # Ranges of an image that fell together follow each other.
+    # Ranges of an image that became equal are adjacent.
     again = (image[1:] == image[:-1]) & (first[1:] == first[:-1]) & (last[1:] == last[:-1])
-    found: Cells = np.column_stack([image, first, last])[np.append(True, ~again)[: len(image)]]
-    return found
+    coarser: Cells = np.column_stack([image, first, last])[np.append(True, ~again)[: len(image)]]
+    return coarser
 
 
-def sky_map(given: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
-    """Draw the whole sky with the coverage, of order FINEST, of so many images."""
+def sky_map(coverage_rows: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
+    """Draw the whole sky with the coverage, of order FINEST, of a number of images."""
     order = FINEST
-    coverage, whole = _without_whole(np.array(given, np.int64).reshape(-1, 3), order)
+    coverage, whole = _without_whole(np.array(coverage_rows, np.int64).reshape(-1, 3), order)
     number = counts(coverage, order)
     while np.count_nonzero(number) > MOST_CELLS:
         order -= 1
@@ -116,7 +116,7 @@ def sky_map(given: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
 
 
 def _without_whole(coverage: Cells, order: int) -> tuple[Cells, int]:
-    """Leave out images of most of the sky, and count them."""
+    """Remove images that cover most of the sky, and count them."""
     image, first, last = coverage.T
     images, of = np.unique(image, return_inverse=True)
     cells = np.bincount(of, weights=last - first + 1, minlength=len(images))
@@ -139,10 +139,10 @@ def _ellipse(kind: str) -> str:
 
 
 def mollweide(lon_deg: Array, lat_deg: Array) -> tuple[Array, Array]:
-    """Give places on the map; longitudes may go beyond 180 degrees either way."""
+    """Return positions on the map. Longitudes may exceed 180 degrees in both directions."""
     lat = np.radians(np.clip(lat_deg, -90, 90))
     theta = lat.copy()
-    for _ in range(40):  # slow only next to the poles, where it hardly matters
+    for _ in range(40):  # slow convergence only near the poles, with little effect
         slope = 2 + 2 * np.cos(2 * theta)
         off = 2 * theta + np.sin(2 * theta) - math.pi * np.sin(lat)
         theta -= np.where(slope > 1e-9, off / np.maximum(slope, 1e-9), 0)
@@ -159,7 +159,7 @@ def _cells(cells: NDArray[np.int64], number: NDArray[np.int64], order: int, most
     middles = nested.healpix_to_lonlat(cells.astype(np.uint64), order)
     ra, dec = middles[0].deg, middles[1].deg
     sides = nested.vertices(cells.astype(np.uint64), order, step=2 if order > 3 else 4)
-    # Right ascensions of corners as they lie beside the middle, that at most 180 degrees off.
+    # Right ascensions of corners, at most 180 degrees from that of the centre.
     centre = (ra + 180) % 360 - 180
     lon = centre[:, None] + (sides[0].deg - centre[:, None] + 180) % 360 - 180
     x, y = mollweide(lon, sides[1].deg)
@@ -169,17 +169,17 @@ def _cells(cells: NDArray[np.int64], number: NDArray[np.int64], order: int, most
     level = np.full(len(cells), STEPS // 2 + 1)
     if most > 1:
         level = 1 + (np.log(number) / math.log(most) * (STEPS - 1e-6)).astype(int)
-    drawn = []
+    paths = []
     for at in range(len(cells)):
         path = _path(x[at], y[at]) + (_path(other_x[at], y[at]) if twice[at] else "")
         title = f"{plural(int(number[at]), 'image')} near RA {ra[at]:.1f}°, Dec {dec[at]:+.1f}°"
-        drawn.append(
+        paths.append(
             f'<path class="cell-{level[at]}" d="{path}">'
             f"<title>{title.replace('-', MINUS)}</title></path>"
         )
     if len(cells) <= FEW_CELLS:
-        drawn += _rings(*mollweide(centre, dec))
-    return drawn
+        paths += _rings(*mollweide(centre, dec))
+    return paths
 
 
 def _path(x: Array, y: Array) -> str:
@@ -188,16 +188,18 @@ def _path(x: Array, y: Array) -> str:
 
 
 def _rings(x: Array, y: Array, gap: float = 22) -> list[str]:
-    """Draw a ring around each small group of cells that lie close together."""
-    left = set(range(len(x)))
+    """Draw a ring around each small group of adjacent cells."""
+    remaining = set(range(len(x)))
     groups = []
-    while left:
-        group, new = list[int](), {left.pop()}
+    while remaining:
+        group, new = list[int](), {remaining.pop()}
         while new:
             at = new.pop()
             group.append(at)
-            near = {other for other in left if math.hypot(x[at] - x[other], y[at] - y[other]) < gap}
-            left -= near
+            near = {
+                other for other in remaining if math.hypot(x[at] - x[other], y[at] - y[other]) < gap
+            }
+            remaining -= near
             new |= near
         groups.append(group)
     if len(groups) > FEW_GROUPS:
@@ -214,17 +216,17 @@ def _rings(x: Array, y: Array, gap: float = 22) -> list[str]:
 
 
 def _graticule() -> str:
-    drawn = []
+    lines = []
     lat = np.linspace(-90, 90, 61)
     for ra in range(-120, 180, 60):
-        drawn.append(_line("grid", *mollweide(np.full(61, float(ra)), lat)))
+        lines.append(_line("grid", *mollweide(np.full(61, float(ra)), lat)))
     for dec in (-60, -30, 0, 30, 60):
-        drawn.append(_line("grid", *mollweide(np.array([-180.0, 180.0]), np.full(2, float(dec)))))
-    return "".join(drawn) + _galaxy()
+        lines.append(_line("grid", *mollweide(np.array([-180.0, 180.0]), np.full(2, float(dec)))))
+    return "".join(lines) + _galaxy()
 
 
 def _galaxy() -> str:
-    """Draw the middle of the Milky Way, where the galactic latitude is 0."""
+    """Draw the galactic equator."""
     (pole_ra, pole_dec), _ = GALAXY
     pole = directions(np.array(pole_ra), np.array(pole_dec))
     east = np.cross([0, 0, 1], pole)
@@ -242,15 +244,15 @@ def _line(kind: str, x: Array, y: Array) -> str:
 
 
 def _labels() -> str:
-    drawn = []
+    texts = []
     for hours in (8, 4, 0, 20, 16):
         lon = (hours * 15 + 180) % 360 - 180
         (x,), (y,) = mollweide(np.array([float(lon)]), np.array([0.0]))
-        drawn.append(_text(x + 5, y - 6, f"{hours} h"))
+        texts.append(_text(x + 5, y - 6, f"{hours} h"))
     for dec in (-60, -30, 30, 60):
         (x,), (y,) = mollweide(np.array([0.0]), np.array([float(dec)]))
-        drawn.append(_text(x + 5, y - 6, f"{dec:+d}°".replace("-", MINUS)))
-    return "".join(drawn)
+        texts.append(_text(x + 5, y - 6, f"{dec:+d}°".replace("-", MINUS)))
+    return "".join(texts)
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
@@ -258,9 +260,10 @@ def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
 
 
 def part_map(outlines: Sequence[Sequence[float]], names: Sequence[str]) -> Markup | None:
-    """Draw outlines, `ra, dec, ra, dec, ...` in degrees, on the plane that touches their middle.
+    """Draw outlines, `ra, dec, ra, dec, ...` in degrees, on a plane around their centre.
 
-    There great circles are lines. `None` where they lie too far apart for such a map.
+    The projection is gnomonic: great circles are straight lines. Return `None` if the
+    outlines are too far apart.
     """
     if not outlines:
         return None
@@ -286,30 +289,30 @@ def part_map(outlines: Sequence[Sequence[float]], names: Sequence[str]) -> Marku
             room / 2 - (points[:, 1] - mid[1]) * scale,
         )
 
-    drawn = [
+    elements = [
         _opening(PART_WIDTH, height, f"Outlines of {plural(len(outlines), 'image')}"),
         f'<rect class="edge" x="0.5" y="0.5" width="{PART_WIDTH - 1}" height="{height - 1:.1f}" '
         'rx="4"/>',
     ]
     for outline, name in zip(np.split(plane, ends), names, strict=True):
         path = _path(*placed(outline))
-        drawn.append(f'<path class="outline" d="{path}"><title>{escape(name)}</title></path>')
-    drawn.append(_scale_bar(centre, scale, height))
-    return Markup("".join([*drawn, "</svg>"]))
+        elements.append(f'<path class="outline" d="{path}"><title>{escape(name)}</title></path>')
+    elements.append(_scale_bar(centre, scale, height))
+    return Markup("".join([*elements, "</svg>"]))
 
 
 def _scale_bar(centre: Array, scale: float, height: float) -> str:
-    """Draw a bar of known length, and say where the middle is."""
+    """Draw a scale bar, and label the centre of the map."""
     fitting = [step for step in LENGTHS_DEG if step * scale <= PART_WIDTH / 5]
     length = fitting[-1] if fitting else LENGTHS_DEG[0]
     ra, dec = degrees(centre)
-    told = f"{length:g}°" if length >= 1 else f"{length * 60:g}{MINUTES}"
+    length_text = f"{length:g}°" if length >= 1 else f"{length * 60:g}{MINUTES}"
     y = height - 14
     bar = f"M14 {y - 4:.1f}v8M14 {y:.1f}h{length * scale:.1f}m0 -4v8"
     where = f"middle: RA {float(ra):.3f}°, Dec {float(dec):+.3f}°".replace("-", MINUS)
     return (
         f'<path class="bar-of-scale" d="{bar}"/>'
-        + _text(14 + length * scale + 8, y + 4, told)
+        + _text(14 + length * scale + 8, y + 4, length_text)
         + _text(PART_WIDTH - 14, y + 4, where, "end")
     )
 
@@ -318,7 +321,7 @@ LENGTHS_DEG = (1 / 60, 2 / 60, 5 / 60, 10 / 60, 20 / 60, 0.5, 1.0, 2.0, 5.0, 10.
 
 
 def scale_svg() -> Markup:
-    """Draw the colours of cells, from few to many."""
+    """Draw the colours of cells, from few to many images."""
     cells = "".join(
         f'<rect class="cell-{step}" x="{20 * (step - 1)}" width="20" height="12"/>'
         for step in range(1, STEPS + 1)

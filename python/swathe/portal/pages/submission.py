@@ -1,4 +1,4 @@
-"""The form for new jobs: a list of targets, what it matches and costs, and then the job."""
+"""The form for new jobs: a list of targets, its matches and predicted cost, and submission."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ FIELDS = {
     "time_from": "",
     "time_to": "",
 }
-"""Of the form, with what they are at first."""
+"""Fields of the form, with their initial values."""
 
 
 @dataclass
 class Asked:
-    """What someone filled in."""
+    """The content of a filled-in form."""
 
     fields: dict[str, str]
     file_name: str = ""
@@ -65,25 +65,27 @@ class Asked:
 
 @router.api_route("/new", methods=["GET", "HEAD"])
 def blank(request: Request, _user: Reader) -> Response:
-    """Show the form, with what the URL asks for filled in."""
-    given = {name: value for name, value in request.query_params.items() if name in FIELDS}
-    return _form(request, Asked({**FIELDS, **given}))
+    """Show the form, with fields filled in from the URL."""
+    query_fields = {name: value for name, value in request.query_params.items() if name in FIELDS}
+    return _form(request, Asked({**FIELDS, **query_fields}))
 
 
 @router.post("/new")
 async def fill(request: Request, user: Reader) -> Response:
-    """Estimate what was filled in, or submit it."""
+    """Estimate or submit the job of a filled-in form."""
     most = round(portal_of(request).config.limits.body_mb * 1e6)
     async with request.form(max_files=2, max_fields=MOST_FIELDS, max_part_size=most) as form:
-        asked = await _asked(form, most)
+        form_content = await _asked(form, most)
         submit = form.get("do") == "submit"
     if submit:
         await may_submit(request)
     try:
-        table, pasted = await while_there(request, _targets(portal_of(request).uploads, asked))
+        table, pasted = await while_there(
+            request, _targets(portal_of(request).uploads, form_content)
+        )
     except SwatheError as error:
-        return await run_in_threadpool(_refused, request, asked, error, submit)
-    return await run_in_threadpool(_answer, request, asked, table, pasted, user.name, submit)
+        return await run_in_threadpool(_refused, request, form_content, error, submit)
+    return await run_in_threadpool(_answer, request, form_content, table, pasted, user.name, submit)
 
 
 async def _asked(form: FormData, most: int) -> Asked:
@@ -92,54 +94,62 @@ async def _asked(form: FormData, most: int) -> Asked:
     if isinstance(file, UploadFile) and file.filename:
         contents = await file.read(most + 1)
         if len(contents) > most:
-            raise TargetsError(f"{file.filename[:100]}: a list may have up to {most:,} bytes")
+            raise TargetsError(
+                f"{file.filename[:100]}: expected at most {most:,} bytes, found more"
+            )
         return Asked(fields, file.filename, contents)
     return Asked(fields)
 
 
-def _refused(request: Request, asked: Asked, error: SwatheError, submit: bool) -> Response:
-    if not submit:  # Told, as was asked for.
-        return _form(request, asked, error=text_of(error))
-    made = _form(request, asked, code=status_of(error), error=text_of(error))
-    made.headers.update(headers_of(error))
-    return made
+def _refused(request: Request, form_content: Asked, error: SwatheError, submit: bool) -> Response:
+    if not submit:  # an estimate with an error is still a valid response
+        return _form(request, form_content, error=text_of(error))
+    response = _form(request, form_content, code=status_of(error), error=text_of(error))
+    response.headers.update(headers_of(error))
+    return response
 
 
 def _answer(
-    request: Request, asked: Asked, table: Any, pasted: Pasted, owner: str, submit: bool
+    request: Request, form_content: Asked, table: Any, pasted: Pasted, owner: str, submit: bool
 ) -> Response:
     jobs = portal_of(request).jobs
     try:
-        options = Options.checked(options_of(asked.fields))
+        options = Options.checked(options_of(form_content.fields))
         if submit:
             if pasted.refused:
                 raise TargetsError(_refusal(pasted))
-            job = jobs.submit(table, options, owner, name=asked.fields["name"][:LONGEST_NAME])
+            job = jobs.submit(
+                table, options, owner, name=form_content.fields["name"][:LONGEST_NAME]
+            )
             return RedirectResponse(f"/jobs/{job.id}", 303, HEADERS)
         estimate = jobs.estimate(table, options)
     except SwatheError as error:
-        return _refused(request, asked, error, submit)
-    return _form(request, asked, estimate=estimate, pasted=pasted)
+        return _refused(request, form_content, error, submit)
+    return _form(request, form_content, estimate=estimate, pasted=pasted)
 
 
-async def _targets(uploads: Uploads, asked: Asked) -> tuple[Any, Pasted]:
-    """Give the targets, and what was found in reading them."""
-    if asked.file_name:
-        return await uploads.table(io.BytesIO(asked.contents), asked.file_name), Pasted()
-    pasted = await uploads.pasted(asked.fields["targets"])
+async def _targets(uploads: Uploads, form_content: Asked) -> tuple[Any, Pasted]:
+    """Return the targets, and the errors of a pasted list."""
+    if form_content.file_name:
+        return await uploads.table(
+            io.BytesIO(form_content.contents), form_content.file_name
+        ), Pasted()
+    pasted = await uploads.pasted(form_content.fields["targets"])
     if not len(pasted):
-        raise TargetsError(_refusal(pasted) if pasted.refused else "the list has no target")
+        raise TargetsError(
+            _refusal(pasted) if pasted.refused else "the list: expected a target, found none"
+        )
     return pasted.table, pasted
 
 
 def _refusal(pasted: Pasted) -> str:
     line, fault = pasted.faults[0]
-    more = f"; so are {pasted.refused - 1:,} more" if pasted.refused > 1 else ""
-    return f"line {line} is no target: {fault}{more}"
+    more = f"; {pasted.refused - 1:,} more lines are not targets" if pasted.refused > 1 else ""
+    return f"line {line} is not a target: {fault}{more}"
 
 
 def options_of(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Give options as the jobs take them; what is empty is left out."""
+    """Return the options of a job from the fields of the form, without empty ones."""
     names = ("operation", "mode", "format", "dataset", "planes", "bands")
     options: dict[str, Any] = {name: fields[name].strip() or None for name in names}
     if fields["operation"] == "stack":
@@ -148,9 +158,9 @@ def options_of(fields: Mapping[str, str]) -> dict[str, Any]:
         options["fill"] = _number("fill", fields["fill"])
     start, end = fields["time_from"].strip(), fields["time_to"].strip()
     if bool(start) != bool(end):
-        raise TargetsError("a time has a first and a last day: give both, or none")
+        raise TargetsError("time: expected both a first and a last day or neither, found one")
     if start:
-        # Days are given; all of the last one is meant.
+        # The form has days; the last day counts as a whole.
         options["time"] = [start, f"{end}T23:59:59.999" if DATE.fullmatch(end) else end]
     return options
 
@@ -159,24 +169,24 @@ def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise TargetsError(f"{name} must be a number, not {text[:40]!r}") from None
+        raise TargetsError(f"{name}: expected a number, found {text[:40]!r}") from None
 
 
 def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
-    """Give what is wrong with single targets, in the order of the lines."""
+    """Return the errors of single targets, in the order of the lines."""
     if not pasted.numbered:
-        told = [(f"Line {line}", fault) for line, fault in pasted.faults]
-        return told + estimate.faults
+        line_errors = [(f"Line {line}", fault) for line, fault in pasted.faults]
+        return line_errors + estimate.faults
     lines = [(str(line), fault) for line, fault in pasted.faults] + estimate.faults
-    # A line that several images show is 7, 7-2, 7-3 ...
-    lines.sort(key=lambda told: int(told[0].partition("-")[0]))
+    # A line that matches several images is 7, 7-2, 7-3 ...
+    lines.sort(key=lambda line_errors: int(line_errors[0].partition("-")[0]))
     return [(f"Line {line}", fault) for line, fault in lines]
 
 
-def _example(request: Request, held: Sequence[DatasetCounts]) -> dict[str, str]:
-    """Return a file and a place that this archive has, for the hints of the form."""
+def _example(request: Request, datasets: Sequence[DatasetCounts]) -> dict[str, str]:
+    """Return a file and a position of this archive, for the hints of the form."""
     catalog = portal_of(request).catalog
-    for each in held:
+    for each in datasets:
         images = catalog.granules(each.dataset.name, 0, 1)
         if images:
             place = images[0].footprint
@@ -187,16 +197,16 @@ def _example(request: Request, held: Sequence[DatasetCounts]) -> dict[str, str]:
 
 def _form(
     request: Request,
-    asked: Asked,
+    form_content: Asked,
     *,
     code: int = 200,
     error: str = "",
     estimate: Estimate | None = None,
     pasted: Pasted | None = None,
 ) -> Response:
-    held = holdings_of(request).all()
+    datasets = holdings_of(request).all()
     stores = portal_of(request).catalog.stores()
-    fields = asked.fields
+    fields = form_content.fields
     unrepeated = len(fields["targets"]) if len(fields["targets"]) > REPEATED else 0
     if unrepeated:
         fields = {**fields, "targets": ""}
@@ -206,15 +216,15 @@ def _form(
         code=code,
         fields=fields,
         unrepeated=unrepeated,
-        file_name=asked.file_name,
+        file_name=form_content.file_name,
         error=error,
         submitted=bool(error) and code != 200,
-        example=_example(request, held),
+        example=_example(request, datasets),
         estimate=estimate,
         pasted=pasted,
         faults=_faults(estimate, pasted) if estimate and pasted else [],
-        held=held,
-        known_bands=sorted({band for each in held for band in each.summary.bands})[:40],
+        held=datasets,
+        known_bands=sorted({band for each in datasets for band in each.summary.bands})[:40],
         stores=stores,
         name_of={each.url: each.name for each in stores},
     )

@@ -1,4 +1,4 @@
-"""The page of what this portal does just now, where its events are recorded to a file."""
+"""The live trace page, if the portal's events are recorded to a file."""
 
 from __future__ import annotations
 
@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 
 router = APIRouter(route_class=PageRoute)
 MOST = 300_000
-"""Events that are shown, the newest; the others are in the file."""
+"""Maximum number of events shown, the newest; all are in the file."""
 
 
 def shown_to(request: Request, user: User) -> Shown:
-    """Give what is recorded: it tells of the work of all users.
+    """Return the recorded events, if the user may see the work of all users.
 
     Raises:
-        AccessError: where tokens are needed, and this user is no admin.
-        NotFoundError: where nothing is recorded to a file.
+        AccessError: If tokens are required, and the user is not an admin.
+        NotFoundError: If no events are recorded to a file.
     """
     if not portal_of(request).sees_all(user):
-        raise AccessError("a trace tells of all users: a token with the scope 'admin' is needed")
+        raise AccessError(
+            "the trace of all users: expected a token with the scope 'admin', found one without it"
+        )
     path = recorded_file()
     if path is None:
-        raise NotFoundError("nothing is recorded to a file here: swathe --trace FILE serve")
+        raise NotFoundError(
+            "no events are recorded to a file; start the portal with: swathe --trace FILE serve"
+        )
     state = request.app.state
     if not hasattr(state, "trace"):
         state.trace = Shown([path], most=MOST)
@@ -43,7 +47,7 @@ def shown_to(request: Request, user: User) -> Shown:
 
 @router.api_route("/trace", methods=["GET", "HEAD"])
 def trace(request: Request, user: Reader) -> Response:
-    """Show what goes on: the page asks for the events, again and again."""
+    """Show the live trace: the page polls the events."""
     shown_to(request, user)
     return page(
         request,
@@ -56,7 +60,7 @@ def trace(request: Request, user: Reader) -> Response:
 def data(
     request: Request, user: Reader, seen: Annotated[str, Query(max_length=20)] = ""
 ) -> Response:
-    """Send the events as the viewer takes them, unless it has them."""
+    """Return the events in the viewer's format, or 204 if it has them."""
     version, parts = shown_to(request, user).data(seen)
     headers = {**HEADERS, "Cache-Control": "no-store", "X-Version": version}
     if parts is None:

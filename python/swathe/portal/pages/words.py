@@ -1,4 +1,4 @@
-"""How numbers, times and places are told to people: always with their units."""
+"""Formatting of numbers, times and positions for the pages, always with units."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MJD_EPOCH = datetime(1858, 11, 17, tzinfo=UTC)
 
 
 def count(number: float | None) -> str:
-    """Tell a number of things: `12,345`."""
+    """Format a count: `12,345`."""
     return NOTHING if number is None else f"{number:,.0f}"
 
 
 def size(size_bytes: float | None) -> str:
-    """Tell a size: `1.5 MiB`."""
+    """Format a size: `1.5 MiB`."""
     return NOTHING if size_bytes is None else size_text(size_bytes, ".3g").replace(" ", THIN)
 
 
 def seconds(time_s: float | None) -> str:
-    """Tell a time: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
+    """Format a duration: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
     if time_s is None:
         return NOTHING
     if time_s < 0.9995:
@@ -52,7 +52,7 @@ def _short(time_s: float) -> str:
 
 
 def rate(bytes_per_s: float | None) -> str:
-    """Tell a bandwidth: `117 MB/s`."""
+    """Format a bandwidth: `117 MB/s`."""
     if bytes_per_s is None:
         return NOTHING
     for unit, name in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
@@ -62,22 +62,22 @@ def rate(bytes_per_s: float | None) -> str:
 
 
 def percent(part: float | None) -> str:
-    """Tell a part of one: `12 %`."""
+    """Format a fraction: `12 %`."""
     return NOTHING if part is None else f"{part * 100:.0f}{THIN}%".replace("-", MINUS)
 
 
 def signed_percent(part: float | None) -> str:
-    """Tell how much more or less: `+12 %`."""
+    """Format a relative difference: `+12 %`."""
     return NOTHING if part is None else f"{part * 100:+,.0f}{THIN}%".replace("-", MINUS)
 
 
 def instant(at: datetime | None) -> str:
-    """Tell a moment: `2026-11-21 13:04 UTC`."""
+    """Format a time: `2026-11-21 13:04 UTC`."""
     return NOTHING if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def day(mjd: float | None) -> str:
-    """Tell the day of a modified Julian date: `2000-09-26`."""
+    """Format the day of a modified Julian date: `2000-09-26`."""
     if mjd is None or not math.isfinite(mjd):
         return NOTHING
     try:
@@ -87,13 +87,13 @@ def day(mjd: float | None) -> str:
 
 
 def days(t_min: float | None, t_max: float | None) -> str:
-    """Tell from when to when: `2000-09-26 to 2001-01-03`."""
+    """Format a range of days: `2000-09-26 to 2001-01-03`."""
     first, last = day(t_min), day(t_max)
     return first if first == last else f"{first} to {last}"
 
 
 def moment(mjd: float | None) -> str:
-    """Tell a modified Julian date to the second: `2000-09-26 03:04:05`."""
+    """Format a modified Julian date to the second: `2000-09-26 03:04:05`."""
     if mjd is None or not math.isfinite(mjd):
         return NOTHING
     try:
@@ -103,12 +103,12 @@ def moment(mjd: float | None) -> str:
 
 
 def degrees(angle: float | None, places: int = 4) -> str:
-    """Tell an angle: `12.3456°`."""
+    """Format an angle: `12.3456°`."""
     return NOTHING if angle is None else f"{angle:.{places}f}°".replace("-", MINUS)
 
 
 def angle(angle_deg: float | None) -> str:
-    """Tell the size of a field: in degrees, or minutes or seconds of arc."""
+    """Format the size of a field, in degrees, minutes or seconds of arc."""
     if angle_deg is None:
         return NOTHING
     for unit, sign in ((1, "°"), (1 / 60, MINUTES)):
@@ -118,12 +118,12 @@ def angle(angle_deg: float | None) -> str:
 
 
 def shape(axes: tuple[int, ...]) -> str:
-    """Tell a shape in the order of FITS, NAXIS1 first."""
+    """Format a shape in the order of FITS, NAXIS1 first."""
     return f" {TIMES} ".join(map(str, axes[::-1]))
 
 
 def plural(number: int, one: str, many: str = "") -> str:
-    """Tell a number of things with their name: `1 image`, `12 images`."""
+    """Format a count with its noun: `1 image`, `12 images`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -137,10 +137,8 @@ def job_title(job: Job) -> str:
 
 
 def row_status(status: str) -> str:
-    """Return what became of rows, as people say it."""
-    return {"ok": "done", "no-overlap": "no image shows it", "missing": "file missing"}.get(
-        status, status
-    )
+    """Return the status of rows in words."""
+    return {"ok": "done", "no-overlap": "no overlap", "missing": "file missing"}.get(status, status)
 
 
 FILTERS = {

@@ -1,8 +1,8 @@
-"""The interfaces of the Virtual Observatory, all below one base.
+"""The services of the Virtual Observatory, all below `/vo`.
 
 SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`), VOSI 1.1 (`capabilities`,
-`availability`), DALI examples. The handlers are plain routes: FastAPI would spend more time on the
-parameters of a cut than the cut takes, and does not know names in any case.
+`availability`), DALI examples. The handlers are plain routes: parameter parsing by FastAPI would
+take longer than a cut, and does not support names in any case.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def build_router() -> APIRouter:
-    """Give what is served below `/vo`."""
+    """Return the router of all services below `/vo`."""
     router = APIRouter()
     for path, handler, scope, methods in ROUTES:
         router.add_route(f"/vo{path}", _answering(handler, scope), methods=methods)
@@ -41,7 +41,7 @@ def build_router() -> APIRouter:
 
 
 def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awaitable[Response]]:
-    """Let those in who may (all, without a scope), and tell of what is wrong as text."""
+    """Return a handler that checks the scope (None = everyone) and reports errors as text."""
     user_of = None if scope is None else needs(scope)
 
     async def answer(request: Request) -> Response:
@@ -60,7 +60,7 @@ def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awa
 
 GET, POST, BOTH = ["GET"], ["POST"], ["GET", "POST"]
 ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
-    # Routes are tried one by one: that of the most requests is the first.
+    # Routes are tried in order, so the most frequent one is first.
     ("/sync", sync.cut, "read", BOTH),
     ("", vosi.root, None, GET),
     ("/capabilities", vosi.capabilities, None, GET),

@@ -1,4 +1,4 @@
-"""The axes of a cube: which planes show light of a band, of a time, of a polarization."""
+"""The axes of a cube: selection of planes by wavelength, time and polarization."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from swathe.portal.vo.parameters import Interval
 
 LONGEST_AXIS = 100_000
-"""Planes: the ends of each are kept in memory."""
+"""Maximum number of planes, as the ends of each are in memory."""
 Span = tuple[int, int]
 
 
 class Axis:
-    """An axis, and where each plane along it begins and ends.
+    """An axis, with the start and end of each plane along it.
 
     Attributes:
-        number: 0 is NAXIS1.
-        low: of each plane, metres or MJD in UTC.
-        high: the same; not less than `low`.
+        number: Number of the axis; 0 is NAXIS1.
+        low: Lower end of each plane, metres or MJD in UTC.
+        high: Upper end of each plane, in the same unit; not less than `low`.
     """
 
     def __init__(self, number: int, edges: NDArray[np.float64]) -> None:
-        """Take the values where planes begin, and at the end where the last one ends."""
+        """Set the values at the edges of planes: one more than there are planes."""
         self.number = number
         self.low, self.high = np.minimum(edges[:-1], edges[1:]), np.maximum(edges[:-1], edges[1:])
 
     @property
     def ends(self) -> Interval:
-        """The least and the greatest value."""
+        """The smallest and the largest value."""
         return float(self.low.min()), float(self.high.max())
 
     def planes(self, wanted: Interval) -> Span | None:
-        """Give the planes that show any of an interval, `[first, last)`; none where none do."""
+        """Return the planes that overlap an interval, `[first, last)`; None if none does."""
         low, high = wanted
-        found = (self.low < high) & (self.high > low)
+        overlaps = (self.low < high) & (self.high > low)
         if low == high:
-            found = (self.low <= high) & (self.high >= low)
-        (at,) = np.nonzero(found)
+            overlaps = (self.low <= high) & (self.high >= low)
+        (at,) = np.nonzero(overlaps)
         return (int(at[0]), int(at[-1]) + 1) if len(at) else None
 
 
@@ -54,21 +54,21 @@ class Stokes:
     """An axis of polarization.
 
     Attributes:
-        number: 0 is NAXIS1.
-        states: of its planes, by the words of ObsCore; "" where a number is no state.
+        number: Number of the axis; 0 is NAXIS1.
+        states: States of its planes, in the words of ObsCore; "" if a number is not a state.
     """
 
     def __init__(self, number: int, states: list[str]) -> None:
         self.number, self.states = number, states
 
     def planes(self, wanted: frozenset[str]) -> Span | None:
-        """Give the planes from the first to the last of these states; none where none is there."""
+        """Return the planes from the first to the last of these states; None if none exists."""
         at = [plane for plane, state in enumerate(self.states) if state in wanted]
         return (at[0], at[-1] + 1) if at else None
 
 
 def spectral_axis(wcs: WCS, lengths: tuple[int, ...]) -> Axis | None:
-    """Give the axis of wavelengths, if any; `lengths` are NAXIS1, NAXIS2, ..."""
+    """Return the axis of wavelengths, or None; `lengths` are NAXIS1, NAXIS2, ..."""
     number = wcs.wcs.spec
     if not 0 <= number < len(lengths):
         return None
@@ -79,7 +79,7 @@ def spectral_axis(wcs: WCS, lengths: tuple[int, ...]) -> Axis | None:
 
 
 def time_axis(wcs: WCS, lengths: tuple[int, ...]) -> Axis | None:
-    """Give the axis of times; none where there is none, or what it counts is not known."""
+    """Return the time axis; None if there is none, or its unit or scale is unknown."""
     import astropy.units as u
     from astropy.time import Time
 
@@ -89,8 +89,8 @@ def time_axis(wcs: WCS, lengths: tuple[int, ...]) -> Axis | None:
     )
     if number is None or number >= len(lengths):
         return None
-    told = kinds[number] if kinds[number] in SCALES else str(wcs.wcs.timesys or "UTC").upper()
-    scale = SCALES.get(told.strip())
+    scale_name = kinds[number] if kinds[number] in SCALES else str(wcs.wcs.timesys or "UTC").upper()
+    scale = SCALES.get(scale_name.strip())
     try:
         alone = wcs.sub([number + 1])
         unit = u.Unit(str(alone.wcs.cunit[0]) or str(wcs.wcs.timeunit) or "s")
@@ -99,19 +99,21 @@ def time_axis(wcs: WCS, lengths: tuple[int, ...]) -> Axis | None:
         if scale is None:
             return None
         mjd = Time(np.full(len(days), start[0]), start[1] + days, format="mjd", scale=scale).utc.mjd
-    except Exception:  # units that are none, tables that are not there: nothing is known then
+    except Exception:  # invalid units or missing tables: the axis is unknown
         return None
     return Axis(number, mjd) if np.isfinite(mjd).all() else None
 
 
 def stokes_axis(wcs: WCS, lengths: tuple[int, ...]) -> Stokes | None:
-    """Give the axis of polarization; none where there is none."""
-    found = polarizations(wcs, lengths)
-    return None if found is None else Stokes(*found)
+    """Return the axis of polarization, or None."""
+    states = polarizations(wcs, lengths)
+    return None if states is None else Stokes(*states)
 
 
 def _edges(length: int) -> NDArray[np.float64]:
     if length > LONGEST_AXIS:
-        raise usage(f"an axis of {length} planes is too long to be selected from")
+        raise usage(
+            f"an axis: expected at most {LONGEST_AXIS} planes to select from, found {length}"
+        )
     edges: NDArray[np.float64] = np.linspace(-0.5, length - 0.5, length + 1)
     return edges

@@ -1,4 +1,4 @@
-"""What one cut is to be, as its parameters say."""
+"""One cutout request, parsed from its parameters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from swathe.portal.vo.parameters import Interval, Parameters
 
 PLACES = ("POS", "CIRCLE", "POLYGON", "SUB")
-"""Each says which pixels; one of them may be given."""
+"""Parameters that select pixels, of which a request may have one."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is wanted of an image; what is not said is all of it."""
+    """The requested part of an image. A missing criterion selects everything."""
 
     region: Region | None = None
     box: Box | None = None
@@ -31,7 +31,7 @@ class Wanted:
 
 
 def read_place(name: str, value: str) -> Wanted:
-    """Read a value of one of `PLACES`."""
+    """Parse a value of one of `PLACES`."""
     match name:
         case "POS":
             return Wanted(region=parameters.position(name, value))
@@ -45,20 +45,20 @@ def read_place(name: str, value: str) -> Wanted:
 
 
 def read_wanted(given: Parameters) -> Wanted:
-    """Read what one cut is to be: one value of each parameter, but of POL.
+    """Parse the parameters of one cut. Only POL may have several values.
 
     Raises:
-        VoError: where a value makes no sense, or there are several.
+        VoError: If a value is invalid, or a parameter has several.
     """
     place = Wanted()
-    named = [name for name in PLACES if name in given]
-    if len(named) > 1:
+    region_names = [name for name in PLACES if name in given]
+    if len(region_names) > 1:
         raise VoError(
             "MultiValuedParamNotSupported",
-            f"{' and '.join(named)} are places each; one may be given here",
+            f"expected one of {', '.join(PLACES)}, found {' and '.join(region_names)}",
             400,
         )
-    for name in named:
+    for name in region_names:
         value = given.one(name)
         assert value is not None
         place = read_place(name, value)

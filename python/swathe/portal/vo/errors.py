@@ -1,6 +1,6 @@
-"""Errors as the interfaces of the Virtual Observatory tell them: a word of theirs, then why.
+"""Errors in the form of the Virtual Observatory: a standard label, then a message.
 
-The words are those of DALI and SODA: Error, AuthenticationError, AuthorizationError,
+The labels are those of DALI and SODA: Error, AuthenticationError, AuthorizationError,
 ServiceUnavailable, UsageError, MultiValuedParamNotSupported.
 """
 
@@ -29,7 +29,7 @@ Label = Literal[
 ]
 RETRY_S = 5
 LONGEST = 2000
-"""Characters of a message."""
+"""Maximum number of characters of a message."""
 
 TOLD: tuple[tuple[type[SwatheError], Label, int], ...] = (
     (errors.TokenError, "AuthenticationError", 401),
@@ -47,15 +47,15 @@ TOLD: tuple[tuple[type[SwatheError], Label, int], ...] = (
     (errors.CatalogError, "ServiceUnavailable", 503),
     (errors.SourceError, "ServiceUnavailable", 503),
 )
-"""What is told of our own errors; all others are faults of this service."""
+"""Label and status of our own errors; all others are internal errors."""
 HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(RETRY_S)}}
 
 
 class VoError(SwatheError):
-    """What a client is told: a word that it knows, and why."""
+    """An error for a client: a standard label and a message."""
 
     def __init__(self, label: Label, why: str, status: int, headers: Mapping[str, str] = {}):
-        """Take the word, the reason, the status of HTTP and headers that go with it."""
+        """Set the label, the message, the HTTP status and its headers."""
         super().__init__(" ".join(why.split())[:LONGEST])
         self.label: Label = label
         self.status = status
@@ -63,26 +63,26 @@ class VoError(SwatheError):
 
     @property
     def line(self) -> str:
-        """What a client reads."""
+        """The text that a client reads."""
         return f"{self.label}: {self}"
 
     def response(self) -> Response:
-        """Give the answer of a service whose results are no tables."""
+        """Return the error as a plain text response, for services without tables."""
         return PlainTextResponse(f"{self.line}\n", self.status, dict(self.headers))
 
 
 def usage(why: str, status: int = 400) -> VoError:
-    """Give the error for what makes no sense."""
+    """Return the error for an invalid request."""
     return VoError("UsageError", why, status)
 
 
 def busy(why: str) -> VoError:
-    """Give the error for what may work later."""
+    """Return the error for a request that may work later."""
     return VoError("ServiceUnavailable", why, 503, HEADERS[503])
 
 
 def to_vo_error(error: SwatheError) -> VoError:
-    """Give what is told of an error."""
+    """Return an error in the form of the Virtual Observatory."""
     if isinstance(error, VoError):
         return error
     if isinstance(error, errors.LimitError):

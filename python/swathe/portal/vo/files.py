@@ -1,4 +1,4 @@
-"""`/vo/file` and `/vo/preview`: a file of a dataset as it is, and a picture of an image in it."""
+"""`/vo/file` and `/vo/preview`: a whole file of a dataset, and a picture of an image in it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 PREVIEW_TYPE = "image/png"
 LARGEST_PREVIEW = 512
-"""Pixels along each side of a picture."""
+"""Maximum side of a picture, pixels."""
 MOST_PIXELS = 16_000_000
-"""That are read for one; of larger images the middle is shown."""
+"""Maximum number of pixels read for a picture; of larger images the centre is shown."""
 KEPT_S = 3600
 TYPES = {
     ".gz": "application/gzip",
@@ -38,23 +38,23 @@ TYPES = {
 
 
 def media_type_of(path: str) -> str:
-    """Give the media type of an object by its name."""
+    """Return the media type of an object, from its name."""
     return next((kind for end, kind in TYPES.items() if path.endswith(end)), "application/fits")
 
 
 def place_of(match: Match) -> str:
-    """Give the path or URL of a granule's object, without credentials."""
+    """Return the path or URL of a granule's object, without credentials."""
     stores = known_stores()
     return match.file if stores is None else stores.locate(match.file)[1]
 
 
 def is_served(match: Match) -> bool:
-    """Tell whether the whole file can be had: it lies here, or on a server of the web."""
+    """Return whether the whole file can be downloaded: it is local, or on a web server."""
     return place_of(match).startswith(("/", "http://", "https://"))
 
 
 async def file(service: Service, request: Request) -> Response:
-    """Answer with a file, or a range of it; one on a server of the web is to be fetched there."""
+    """Return a file, or a range of it. A file on a web server gives a redirect."""
     did = _did(request)
 
     def find() -> Response:
@@ -65,7 +65,9 @@ async def file(service: Service, request: Request) -> Response:
             return RedirectResponse(place, 303)
         if not is_served(match):
             raise usage(
-                "ID: this file lies where it cannot be fetched as a whole; cut from it", 404
+                "ID: expected a local file or one on a web server, found another store; only "
+                "cutouts of it are served",
+                404,
             )
         return answer_with(request, downloads_of(request), _whole(match), {})
 
@@ -73,11 +75,11 @@ async def file(service: Service, request: Request) -> Response:
 
 
 def _whole(match: Match) -> Result:
-    """Return a file as it is, opened below the root of its store.
+    """Return a whole file, opened below the root of its store.
 
     Raises:
-        NotFoundError: where there is none.
-        AccessError: where it leads out of its store.
+        NotFoundError: If there is no such file.
+        AccessError: If the file is outside its store.
     """
     stores = known_stores()
     if stores is None:
@@ -90,7 +92,7 @@ def _whole(match: Match) -> Result:
 
 
 async def preview(service: Service, request: Request) -> Response:
-    """Answer with a picture."""
+    """Return a picture of an image."""
     did = _did(request)
     content = await service.workers.run(lambda: _picture(service.images.get(did)))
     headers = {"Cache-Control": f"private, max-age={KEPT_S}"}
@@ -100,17 +102,17 @@ async def preview(service: Service, request: Request) -> Response:
 def _did(request: Request) -> str:
     did = from_query(request.scope["query_string"]).one("ID")
     if did is None:
-        raise usage("ID is missing: which image?")
+        raise usage("ID: expected an image, found none")
     return did
 
 
-def _picture(held: OpenImage) -> bytes:
+def _picture(opened: OpenImage) -> bytes:
     from swathe.files.preview import picture
 
-    if len(held.lengths) < 2:
-        raise usage(f"ID: {held.did} has no plane to be shown")
-    start, stop = [0] * len(held.lengths), [1] * len(held.lengths)
-    width, height = held.lengths[:2]
+    if len(opened.lengths) < 2:
+        raise usage(f"ID: {opened.did}: expected an image with a plane to show, found one axis")
+    start, stop = [0] * len(opened.lengths), [1] * len(opened.lengths)
+    width, height = opened.lengths[:2]
     side = int(MOST_PIXELS**0.5)
     if width * height <= MOST_PIXELS:
         stop[:2] = width, height
@@ -119,8 +121,8 @@ def _picture(held: OpenImage) -> bytes:
         high = min(height, MOST_PIXELS // wide)
         start[:2] = (width - wide) // 2, (height - high) // 2
         stop[:2] = start[0] + wide, start[1] + high
-    shown = picture(held.image.cut_all_axes(start, stop, "strict").data)
-    shown.thumbnail((LARGEST_PREVIEW, LARGEST_PREVIEW))
-    made = io.BytesIO()
-    shown.save(made, "PNG")
-    return made.getvalue()
+    thumbnail = picture(opened.image.cut_all_axes(start, stop, "strict").data)
+    thumbnail.thumbnail((LARGEST_PREVIEW, LARGEST_PREVIEW))
+    buffer = io.BytesIO()
+    thumbnail.save(buffer, "PNG")
+    return buffer.getvalue()

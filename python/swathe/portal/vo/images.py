@@ -1,7 +1,7 @@
-"""Images by their DIDs, kept open: whoever cuts again finds them resolved, read and understood.
+"""Cache of open images by DID, so that repeated cuts need no look-up and no header read.
 
-What a DID names is asked of the catalogue, every few seconds anew; a file that changed is opened
-anew. Nothing but granules of the catalogue can be read, and of their files what `Sources` allows.
+The catalogue is queried again every few seconds, and a changed file is opened again. Only granules
+of the catalogue can be read, from files that `Sources` allows.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
     from swathe.portal.vo.geometry.regions import Region
 
 FRESH_S = 5.0
-"""How long the catalogue is taken at its word."""
+"""Time for which an entry of the catalogue is cached."""
 MOST_IMAGES = 500
-"""Kept open. Each takes some tens of kilobytes, and a file descriptor where it is local."""
+"""Number of open images. Each takes some 10 kB, and a file descriptor if it is local."""
 
 FEW_CORNERS = 16
-"""Of a polygon that is followed at once."""
+"""Maximum number of corners of a polygon that is handled in the event loop."""
 ROUNDING = 1e-12
-"""Of a cosine."""
+"""Rounding error of a cosine."""
 
 State = tuple[int, int, int, int]
 
 
 class OpenImage:
-    """An image that is open, and what is known of its axes once that was asked for."""
+    """An open image, with its axes computed on first use."""
 
     def __init__(self, did: str, match: Match, image: Image, state: State | None) -> None:
-        """Take what was found; `state` changes when a local file does."""
+        """Set the image and its granule; `state` changes when a local file does."""
         self.did, self.match, self.image, self.state = did, match, image, state
         self.native = image._native
         self.shape = image.shape
@@ -62,25 +62,25 @@ class OpenImage:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether it lies on this machine as it is, not compressed."""
+        """Whether the file is local and not compressed."""
         codec = self.info(self.image.index).codec
         return self.state is not None and self.native.kind == "plain" and codec is None
 
     @cached_property
     def pixel_bytes(self) -> int:
-        """Bytes of a pixel as it is stored."""
+        """Bytes per stored pixel."""
         return self.bytes_of(self.image)
 
     def bytes_of(self, image: Image) -> int:
-        """Give the bytes of a pixel of another image of the same file."""
+        """Return the bytes per stored pixel of another image of the same file."""
         return abs(self.info(image.index).bitpix or 64) // 8
 
     def info(self, index: int) -> HduInfo:
-        """Give what is in an HDU."""
+        """Return the description of an HDU."""
         return next(info for info in self.native.hdus() if info.index == index)
 
     def is_quick(self, wanted: Wanted) -> bool:
-        """Tell whether pixels can be found at once: all it takes is known, and is a formula."""
+        """Return whether pixels can be selected fast: by a formula, with all axes known."""
         ready = self.__dict__
         if not self.plain or wanted.hdu is not None or wanted.states:
             return False
@@ -95,121 +95,121 @@ class OpenImage:
 
     @cached_property
     def places(self) -> Places:
-        """The sky on it.
+        """Mapping between the sky and the image.
 
         Raises:
-            RegionError: where it shows none.
+            RegionError: If the image has no sky coordinates.
         """
         return Places(self.image.sky)
 
     @cached_property
     def sky_axes(self) -> tuple[int, int]:
-        """The two axes of the sky, 0 is NAXIS1."""
+        """Numbers of the two sky axes; 0 is NAXIS1."""
         return self.image.sky.axes_among(len(self.lengths))
 
     @property
     def orderly(self) -> bool:
-        """Whether its outline is known: one place of the sky is one pixel all over it."""
-        covered = self.match.granule.footprint
-        return covered is not None and covered.outline is not None
+        """Whether the outline is known, so that each sky position is one pixel."""
+        footprint = self.match.granule.footprint
+        return footprint is not None and footprint.outline is not None
 
     def is_away(self, region: Region) -> bool:
-        """Tell whether a region is so far away that it cannot be on it."""
-        covered = self.match.granule.footprint
-        if covered is None:
+        """Return whether a region is too far away to be on the image."""
+        footprint = self.match.granule.footprint
+        if footprint is None:
             return False
         if self._centre is None:
-            self._centre = directions(np.array(covered.s_ra), np.array(covered.s_dec))
-        reach = math.radians(covered.s_fov / 2) + region.radius
+            self._centre = directions(np.array(footprint.s_ra), np.array(footprint.s_dec))
+        reach = math.radians(footprint.s_fov / 2) + region.radius
         return reach < math.pi and float(self._centre @ region.centre) < math.cos(reach) - ROUNDING
 
     @cached_property
     def spectral(self) -> Axis | None:
-        """Its axis of wavelengths."""
+        """The axis of wavelengths, or None."""
         return spectral_axis(self.image.wcs, self.lengths)
 
     @cached_property
     def times(self) -> Axis | None:
-        """Its axis of times."""
+        """The time axis, or None."""
         return time_axis(self.image.wcs, self.lengths)
 
     @cached_property
     def stokes(self) -> Stokes | None:
-        """Its axis of polarization."""
+        """The axis of polarization, or None."""
         return stokes_axis(self.image.wcs, self.lengths)
 
     def extension(self, hdu: HduKey | None) -> Image:
-        """Give another image of the same file."""
+        """Return another image of the same file."""
         return self.image if hdu is None else File(self.native)[hdu]
 
 
 class Images:
-    """The images of one portal."""
+    """The cache of open images of one portal."""
 
     def __init__(self, portal: Portal) -> None:
-        """Take where they are found."""
+        """Set the portal whose images are cached."""
         self._portal = portal
         self._lock = threading.Lock()
         self._held: OrderedDict[str, OpenImage] = OrderedDict()
 
     def kept(self, did: str) -> OpenImage | None:
-        """Give an image without reading anything, where that can be done."""
+        """Return a cached image without any read, or None."""
         with self._lock:
-            held = self._held.get(did)
-            if held is None or time.monotonic() - held.checked_at > FRESH_S:
+            cached = self._held.get(did)
+            if cached is None or time.monotonic() - cached.checked_at > FRESH_S:
                 return None
             self._held.move_to_end(did)
-        if held.state is not None and _state(held.native.url) != held.state:
+        if cached.state is not None and _state(cached.native.url) != cached.state:
             return None
-        return held
+        return cached
 
     def match(self, did: str) -> Match:
-        """Give the granule that a DID names.
+        """Return the granule that a DID names.
 
         Raises:
-            VoError: where it is none, or names nothing.
+            VoError: If the text is not a DID, or names no image.
         """
-        named = read_did(self._portal.config.vo.authority, did)
-        found = self._portal.catalog.granule(named.dataset, named.path, named.hdu)
-        if found is None:
-            raise usage(f"ID: there is no image {did[:500]!r} here", 404)
-        return found
+        identifier = read_did(self._portal.config.vo.authority, did)
+        granule = self._portal.catalog.granule(identifier.dataset, identifier.path, identifier.hdu)
+        if granule is None:
+            raise usage(f"ID: no such image: {did[:500]!r}", 404)
+        return granule
 
     def get(self, did: str, fresh: bool = False) -> OpenImage:
-        """Give an image; `fresh`: as it is now, whatever is known of it.
+        """Return an image. With `fresh`, open it again without the caches.
 
         Raises:
-            VoError: where a DID is none, or names nothing.
-            SwatheError: where its file cannot be read.
+            VoError: If the text is not a DID, or names no image.
+            SwatheError: If its file cannot be read.
         """
-        held = None if fresh else self.kept(did)
-        if held is not None:
-            return held
+        cached = None if fresh else self.kept(did)
+        if cached is not None:
+            return cached
         match = self.match(did)
         with self._lock:
-            before = self._held.get(did)
+            previous = self._held.get(did)
         if (
             not fresh
-            and before is not None
-            and before.match == match
-            and (before.state is None or _state(before.native.url) == before.state)
+            and previous is not None
+            and previous.match == match
+            and (previous.state is None or _state(previous.native.url) == previous.state)
         ):
-            before.checked_at = time.monotonic()
-            return before
+            previous.checked_at = time.monotonic()
+            return previous
         self._portal.sources.allowed(match.file)
         file = open_cached(match.file, fresh=fresh)
-        own = did_of(self._portal.config.vo.authority, match)
-        held = OpenImage(own, match, file[match.granule.hdu], _state(file.path))
+        canonical_did = did_of(self._portal.config.vo.authority, match)
+        cached = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.path))
         with self._lock:
-            self._held[did] = held
+            self._held[did] = cached
             self._held.move_to_end(did)
             while len(self._held) > MOST_IMAGES:
                 self._held.popitem(last=False)
-        return held
+        return cached
 
 
 def _state(path: str) -> State | None:
-    """Give what changes when a local file does; `None` for a URL, or where there is no file."""
+    """Return a value that changes when a local file does; `None` for a URL or a missing file."""
     if "://" in path:
         return None
     try:

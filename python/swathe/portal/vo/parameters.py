@@ -1,6 +1,6 @@
-"""What clients send: names in any case, values that may be repeated, in a query or a form.
+"""Request parameters: names in any case, values that may be repeated, in a query or a form.
 
-Values are written as DALI 1.1 has them. Everything is bounded before it is read.
+Values have the form of DALI 1.1. Sizes are checked before values are parsed.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 MOST_VALUES = 10_000
 LONGEST_VALUE = 100_000
 LONGEST_FORM = 4_000_000
-"""Bytes of a form without tables."""
+"""Maximum size of a form without tables, bytes."""
 MOST_VERTICES = 1000
 SHOWN = 80
-"""Characters of a value that an error repeats."""
+"""Maximum number of characters of a value that an error repeats."""
 STATES = ("I", "Q", "U", "V", "RR", "LL", "RL", "LR", "XX", "YY", "XY", "YX", "POLI", "POLA")
-"""Of polarization, by the words of ObsCore."""
+"""States of polarization, in the words of ObsCore."""
 LONGEST_NUMBER = 50
-"""Characters of a number."""
+"""Maximum number of characters of a number."""
 LONGEST_SUB = 300
-"""Characters of a SUB without the blanks around it: an extension's name and a section."""
+"""Maximum number of characters of a SUB without surrounding blanks."""
 NUMBER = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?",
     re.IGNORECASE,
@@ -52,29 +52,32 @@ Interval = tuple[float, float]
 
 
 class Parameters:
-    """The parameters of one request. Those without a value count as not given."""
+    """The parameters of one request. A parameter without a value counts as missing."""
 
     def __init__(self, given: Iterable[tuple[str, str]]) -> None:
-        """Take names and values in their order."""
+        """Set names and values in their order."""
         self.given = list(given)
         self._values: dict[str, list[str]] = {}
         for name, value in self.given:
             if len(value) > LONGEST_VALUE:
-                raise usage(f"{name[:SHOWN]} is longer than {LONGEST_VALUE} characters")
+                raise usage(
+                    f"{name[:SHOWN]}: expected at most {LONGEST_VALUE} characters, found "
+                    f"{len(value)}"
+                )
             if "\x00" in value:
-                raise usage(f"{name[:SHOWN]} holds a NUL, which no text has")
+                raise usage(f"{name[:SHOWN]}: expected text without NUL, found one")
             if value and not value.isspace():
                 self._values.setdefault(name.upper(), []).append(value)
 
     def all(self, name: str) -> Sequence[str]:
-        """Give all values of a parameter."""
+        """Return all values of a parameter."""
         return self._values.get(name, ())
 
     def one(self, name: str) -> str | None:
-        """Give the value of a parameter, or none.
+        """Return the value of a parameter, or None.
 
         Raises:
-            VoError: where it has several.
+            VoError: If the parameter has several values.
         """
         values = self._values.get(name, ())
         if len(values) > 1:
@@ -86,12 +89,14 @@ class Parameters:
 
 
 def multi_valued(name: str) -> VoError:
-    """Give the error for a parameter that was given more than once where one value is allowed."""
-    return VoError("MultiValuedParamNotSupported", f"{name} may be given once here", 400)
+    """Return the error for a parameter with several values, if one is allowed."""
+    return VoError(
+        "MultiValuedParamNotSupported", f"{name}: expected one value, found several", 400
+    )
 
 
 def from_query(query: bytes) -> Parameters:
-    """Read the parameters of a query string."""
+    """Parse the parameters of a query string."""
     return Parameters(_pairs(query))
 
 
@@ -99,11 +104,11 @@ def _pairs(text: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(text.decode("latin-1"), True, max_num_fields=MOST_VALUES)
     except ValueError:
-        raise usage(f"more than {MOST_VALUES} parameters were given") from None
+        raise usage(f"expected at most {MOST_VALUES} parameters, found more") from None
 
 
 async def read_parameters(request: Request) -> Parameters:
-    """Read what was sent with GET, or with POST as a form; files are taken for no values."""
+    """Read the parameters of a GET, or of a POST with a form. Files are not parameters."""
     query = request.scope["query_string"]
     if request.method != "POST":
         return from_query(query)
@@ -113,7 +118,7 @@ async def read_parameters(request: Request) -> Parameters:
 
 @dataclass(frozen=True)
 class Part:
-    """A field of a form: what it says, or what a file holds."""
+    """A field of a form: its text, or the content of a file."""
 
     name: str
     text: str
@@ -121,10 +126,10 @@ class Part:
 
 
 async def read_form(request: Request, longest: int = LONGEST_FORM) -> list[Part]:
-    """Give the fields of a form, in order.
+    """Return the fields of a form, in order.
 
     Raises:
-        VoError: where it is too large, or no form.
+        VoError: If the body is too large, or not a form.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await _body(request, longest)
@@ -144,7 +149,7 @@ async def read_form(request: Request, longest: int = LONGEST_FORM) -> list[Part]
         return parts
     if kind not in ("application/x-www-form-urlencoded", ""):
         raise usage(
-            "a form is application/x-www-form-urlencoded or multipart/form-data, not "
+            "expected application/x-www-form-urlencoded or multipart/form-data, found "
             f"{kind[:SHOWN]}",
             415,
         )
@@ -152,47 +157,49 @@ async def read_form(request: Request, longest: int = LONGEST_FORM) -> list[Part]
 
 
 async def _body(request: Request, longest: int) -> bytes:
-    """Read a body of at most so many bytes."""
+    """Read a body of at most `longest` bytes."""
     parts, length = [], 0
     async for part in request.stream():
         length += len(part)
         if length > longest:
-            raise VoError("UsageError", f"a form has at most {longest} bytes here", 413)
+            raise VoError(
+                "UsageError", f"the form: expected at most {longest} bytes, found more", 413
+            )
         parts.append(part)
     body = b"".join(parts)
-    request._body = body  # where starlette looks for it
+    request._body = body  # starlette reads it from here
     return body
 
 
 def shown(value: str) -> str:
-    """Give a value as an error may repeat it."""
+    """Return a value shortened and quoted, for an error message."""
     return repr(value[:SHOWN])
 
 
 def numbers(name: str, value: str) -> list[float]:
-    """Read numbers with blanks between; `+Inf` and `-Inf` are some."""
+    """Parse numbers separated by blanks; `+Inf` and `-Inf` are allowed."""
     words = value.split(maxsplit=2 * MOST_VERTICES)
     if len(words) > 2 * MOST_VERTICES:
-        raise usage(f"{name} has more than {2 * MOST_VERTICES} numbers")
+        raise usage(f"{name}: expected at most {2 * MOST_VERTICES} numbers, found more")
     for word in words:
         if len(word) > LONGEST_NUMBER or not NUMBER.fullmatch(word):
-            raise usage(f"{name}: expected numbers with blanks between, found {shown(word)}")
+            raise usage(f"{name}: expected numbers separated by blanks, found {shown(word)}")
     return [float(word) for word in words]
 
 
 def _finite(name: str, value: str) -> list[float]:
-    found = numbers(name, value)
-    if not all(map(math.isfinite, found)):
+    values = numbers(name, value)
+    if not all(map(math.isfinite, values)):
         raise usage(f"{name}: expected finite numbers, found {shown(value)}")
-    return found
+    return values
 
 
 def circle(name: str, value: str) -> Circle:
-    """Read `ra dec radius`, degrees."""
-    found = _finite(name, value)
-    if len(found) != 3:
+    """Parse `ra dec radius`, degrees."""
+    values = _finite(name, value)
+    if len(values) != 3:
         raise usage(f"{name}: expected ra, dec and radius in degrees, found {shown(value)}")
-    ra, dec, radius = found
+    ra, dec, radius = values
     _place(name, ra, dec)
     if not 0 <= radius <= 180:
         raise usage(f"{name}: expected a radius from 0 to 180 degrees, found {radius:g}")
@@ -200,24 +207,24 @@ def circle(name: str, value: str) -> Circle:
 
 
 def polygon(name: str, value: str) -> Polygon:
-    """Read `ra dec ra dec ra dec ...`, degrees."""
-    found = _finite(name, value)
-    if len(found) < 6 or len(found) % 2:
-        raise usage(f"{name}: expected ra, dec of 3 or more corners, found {len(found)} numbers")
-    for ra, dec in zip(found[::2], found[1::2], strict=True):
+    """Parse `ra dec ra dec ra dec ...`, degrees."""
+    values = _finite(name, value)
+    if len(values) < 6 or len(values) % 2:
+        raise usage(f"{name}: expected ra, dec of 3 or more corners, found {len(values)} numbers")
+    for ra, dec in zip(values[::2], values[1::2], strict=True):
         _place(name, ra, dec)
     try:
-        return Polygon(found)
+        return Polygon(values)
     except RegionError as error:
         raise usage(f"{name}: {error}") from None
 
 
 def sky_range(name: str, value: str) -> Range:
-    """Read `ra1 ra2 dec1 dec2`, degrees; from ra1 eastwards to ra2, ends may be infinite."""
-    found = numbers(name, value)
-    if len(found) != 4:
+    """Parse `ra1 ra2 dec1 dec2`, degrees: from ra1 eastwards to ra2; ends may be infinite."""
+    values = numbers(name, value)
+    if len(values) != 4:
         raise usage(f"{name}: expected ra1 ra2 dec1 dec2 in degrees, found {shown(value)}")
-    ra1, ra2, dec1, dec2 = found
+    ra1, ra2, dec1, dec2 = values
     if ra1 == -math.inf:
         ra1 = 0.0
     if ra2 == math.inf:
@@ -247,7 +254,7 @@ SHAPES: dict[str, Callable[[str, str], Region]] = {
 
 
 def position(name: str, value: str) -> Region:
-    """Read `CIRCLE ...`, `RANGE ...` or `POLYGON ...`."""
+    """Parse `CIRCLE ...`, `RANGE ...` or `POLYGON ...`."""
     word, _, rest = value.strip().partition(" ")
     shape = SHAPES.get(word.upper())
     if shape is None:
@@ -256,18 +263,18 @@ def position(name: str, value: str) -> Region:
 
 
 def interval(name: str, value: str) -> Interval:
-    """Read two numbers, or one that is both ends; ends may be infinite."""
-    found = numbers(name, value)
-    if len(found) not in (1, 2):
+    """Parse two numbers, or one for both ends; ends may be infinite."""
+    values = numbers(name, value)
+    if len(values) not in (1, 2):
         raise usage(f"{name}: expected two numbers, from and to, found {shown(value)}")
-    low, high = found[0], found[-1]
+    low, high = values[0], values[-1]
     if not low <= high or low == math.inf or high == -math.inf:
         raise usage(f"{name}: expected the smaller number first, found {shown(value)}")
     return low, high
 
 
 def wavelengths(name: str, value: str) -> Interval:
-    """Read an interval of metres."""
+    """Parse an interval of wavelengths, metres."""
     low, high = interval(name, value)
     if high < 0:
         raise usage(f"{name}: expected wavelengths in metres, found {shown(value)}")
@@ -275,7 +282,7 @@ def wavelengths(name: str, value: str) -> Interval:
 
 
 def state(name: str, value: str) -> str:
-    """Read a state of polarization."""
+    """Parse a state of polarization."""
     word = value.strip().upper()
     if word not in STATES:
         raise usage(f"{name}: expected one of {', '.join(STATES)}, found {shown(value)}")
@@ -283,13 +290,13 @@ def state(name: str, value: str) -> str:
 
 
 def sub(name: str, value: str) -> tuple[HduKey | None, Box | None]:
-    """Read `[ext][x1:x2,y1:y2]`, pixels from 1, the last ones included; either may be left out."""
+    """Parse `[ext][x1:x2,y1:y2]`, one-based pixels, ends included. Either part may be missing."""
     value = value.strip()
-    found = SUB.fullmatch(value) if len(value) <= LONGEST_SUB else None
-    if found is None or found[1] is found[2] is None:
+    match = SUB.fullmatch(value) if len(value) <= LONGEST_SUB else None
+    if match is None or match[1] is match[2] is None:
         raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {shown(value)}")
     try:
-        hdu = parse_hdu(found[1]) if found[1] and found[1].strip() else None
-        return hdu, box_from_section(found[2]) if found[2] else None
+        hdu = parse_hdu(match[1]) if match[1] and match[1].strip() else None
+        return hdu, box_from_section(match[2]) if match[2] else None
     except RegionError as error:
         raise usage(f"{name}: {error}") from None

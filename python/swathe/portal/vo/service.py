@@ -1,4 +1,4 @@
-"""What the handlers share: images kept open, threads, and where they are called from."""
+"""The objects that the handlers share: open images, threads, memory budget and URLs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Service:
-    """The interfaces of one portal."""
+    """The Virtual Observatory services of one portal."""
 
     def __init__(self, portal: Portal) -> None:
-        """Take the portal."""
+        """Set the portal."""
         self.portal = portal
         self.images = Images(portal)
         self.workers = Workers()
@@ -27,17 +27,17 @@ class Service:
 
     @property
     def authority(self) -> str:
-        """Of the DIDs."""
+        """Authority of the DIDs."""
         return self.portal.config.vo.authority
 
     def url(self, request: Request, path: str, did: str | None = None) -> str:
-        """Give the URL of one of the interfaces as the client knows it, perhaps for an image."""
+        """Return the URL of a service as the client uses it, optionally for an image."""
         query = "" if did is None else f"?ID={quote(did, safe='')}"
         return f"{self.portal.url(request)}/vo/{path}{query}"
 
 
 def service_of(request: Request) -> Service:
-    """Give what there is for the portal that a request came to; made at the first one."""
+    """Return the services of the portal of a request, made on the first one."""
     state = request.app.state
     if not hasattr(state, "vo"):
         state.vo = Service(portal_of(request))

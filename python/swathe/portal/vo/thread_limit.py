@@ -1,4 +1,4 @@
-"""Threads for what takes long, so that one request does not hold up the others."""
+"""Threads for long work, so that one request does not delay the others."""
 
 from __future__ import annotations
 
@@ -20,58 +20,58 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MOST_WAITING = 200
-"""Requests that wait for a thread or have one; more are told to come again."""
+"""Maximum number of requests that wait for a thread or have one; more are refused for now."""
 
 MOST_BYTES = 1_000_000_000
-"""Of large answers that are made or sent; some clients are slow to take them."""
+"""Memory for large responses that are made or sent, bytes; some clients read slowly."""
 PIECE_BYTES = 1 << 20
 
 T = TypeVar("T")
 
 
 class Memory:
-    """Bytes that large answers may take together."""
+    """Memory budget of large responses."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        """Take how many."""
+        """Set the budget, bytes."""
         self._lock = threading.Lock()
         self._free = most
 
     def take(self, size: int) -> Share:
-        """Give a share, to be released when the answer is sent.
+        """Reserve a share, to be released when the response is sent.
 
         Raises:
-            VoError: where so much is not free.
+            VoError: If too little is free.
         """
         with self._lock:
             if size > self._free:
-                raise busy("other large cuts are being made or sent")
+                raise busy("too many large cuts are being made or sent; try again soon")
             self._free -= size
         return Share(self, size)
 
     def give_back(self, size: int) -> None:
-        """Take back what a share had."""
+        """Return the memory of a share to the budget."""
         with self._lock:
             self._free += size
 
 
 class Share:
-    """A part of the memory; it comes back when nobody has it any more, or before."""
+    """A reserved part of the memory, released on deletion or before."""
 
     def __init__(self, memory: Memory, size: int) -> None:
         self._memory, self._size = memory, size
 
     def release(self) -> None:
-        """Give it back, once."""
+        """Release the memory, once."""
         size, self._size = self._size, 0
         self._memory.give_back(size)
 
     def __enter__(self) -> Share:
-        """Hold it."""
+        """Return the share itself."""
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Give it back."""
+        """Release the memory."""
         self.release()
 
     def __del__(self) -> None:
@@ -79,22 +79,22 @@ class Share:
 
 
 class LargeAnswer(Response):
-    """An answer that holds its share of the memory until it is sent.
+    """A response that holds its share of the memory until it is sent.
 
-    It is sent as it is in memory, a piece at a time: nobody else is answered while it is copied.
+    It is sent from where it lies in memory, one piece at a time, so that others are served meanwhile.
     """
 
     def __init__(
         self, share: Share, parts: Sequence[Buffer], headers: Mapping[str, str], media_type: str
     ) -> None:
-        """Take the share, and what to send."""
+        """Set the share, and the parts to send."""
         self._share = share
         self._parts = [memoryview(part).cast("B") for part in parts]
         length = str(sum(map(len, self._parts)))
         super().__init__(b"", 200, {**headers, "Content-Length": length}, media_type)
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         begin = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         try:
             await send(begin)
@@ -109,26 +109,26 @@ class LargeAnswer(Response):
 
 
 class Workers:
-    """A few threads for what takes long, and few who wait for them."""
+    """A limited number of threads for long work, with a limited queue."""
 
     def __init__(self) -> None:
-        """Make them when they are needed."""
+        """Set up the pool, whose threads start on first use."""
         self._pool = ThreadPoolExecutor(max(4, 2 * cores()), "vo")
         self._room = threading.BoundedSemaphore(MOST_WAITING)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Let a thread do the work.
+        """Run work in a thread.
 
         Raises:
-            VoError: where too many wait already.
+            VoError: If too many requests wait already.
         """
         if not self._room.acquire(blocking=False):
-            raise busy(f"{MOST_WAITING} requests are waiting already")
+            raise busy(f"too many requests are waiting, {MOST_WAITING}; try again soon")
         try:
-            done = self._pool.submit(copy_context().run, work)
+            future = self._pool.submit(copy_context().run, work)
         except BaseException:
             self._room.release()
             raise
-        # Also of work that is given up before it begins.
-        done.add_done_callback(lambda _: self._room.release())
-        return await asyncio.wrap_future(done)
+        # This also runs for work that is cancelled before it begins.
+        future.add_done_callback(lambda _: self._room.release())
+        return await asyncio.wrap_future(future)

@@ -1,4 +1,4 @@
-// Asks before something is done, in a dialog; without it, a page of its own asks.
+// Confirms actions in a dialog. Without scripts, a separate page does.
 
 async function ask(link) {
   const answer = await fetch(link.href);

@@ -1,5 +1,5 @@
-// Estimates while one types: sends the form as its own button would, and shows that part of the
-// answer.
+// Updates the estimate while the user types: sends the form as its button would, and shows that
+// part of the response.
 
 const WAIT_MS = 600;
 const form = document.getElementById("form");
@@ -31,7 +31,7 @@ async function estimate() {
     told.textContent = summary();
   } catch (error) {
     if (error.name === "AbortError") return;
-    fault("the server does not answer");
+    fault("the server does not respond");
   }
   if (asked === mine) shown.removeAttribute("aria-busy");
 }
@@ -82,5 +82,5 @@ form.addEventListener("drop", (event) => {
   estimate();
 });
 
-// A browser may have kept what was typed before.
+// The browser may have restored earlier input.
 if (!shown.querySelector(".figures, .notice")) estimate();

@@ -1,4 +1,4 @@
-// Stretches pictures as the controls say, without loading the page again.
+// Applies the stretch controls to the pictures, without loading the page again.
 
 const WAIT_MS = 250;
 const form = document.getElementById("stretching");
@@ -26,12 +26,12 @@ function apply() {
   history.replaceState(null, "", stretched(location.href, settings));
 }
 
-/** The darkest is below the brightest. */
+/** Check that the black percentile is below the white one. */
 function check() {
   const { low, high } = form.elements;
   const both = low.value !== "" && high.value !== "";
   const wrong = both && Number(low.value) >= Number(high.value);
-  high.setCustomValidity(wrong ? "must be above the percentile that is black" : "");
+  high.setCustomValidity(wrong ? "must be above the black percentile" : "");
 }
 
 form.addEventListener("input", () => {

@@ -1,5 +1,5 @@
-// Keeps what is marked data-live as the server has it now. The server renders it, so that there is
-// one place where a job is told of: this module only asks for the page again, when events say so.
+// Keeps elements marked data-live up to date. The server renders them, so that there is one place
+// that describes a job: this module only requests the page again after events.
 
 const SOONEST_MS = 1000;
 const POLL_MS = 3000;
@@ -11,14 +11,14 @@ let waiting = null;
 
 const regions = () => [...document.querySelectorAll("[data-live][id]")];
 
-/** Put what is new in the place of what is there; pictures that stay are not loaded again. */
+/** Replace changed elements by new ones; unchanged pictures are not loaded again. */
 function swap(fresh) {
   waiting = null;
   for (const old of regions()) {
     const made = fresh.getElementById(old.id);
     if (!made || shown.get(old.id) === made.innerHTML) continue;
     if (old.contains(document.activeElement)) {
-      // Whoever is at it is not thrown off; it is done when they leave.
+      // Do not disturb the element in use; it is replaced when it loses the focus.
       waiting = fresh;
       continue;
     }
@@ -45,13 +45,13 @@ async function refresh() {
       swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
     }
   } catch {
-    // The server is away; the next event or turn asks again.
+    // The server is not reachable; the next event or poll tries again.
   } finally {
     asking = false;
   }
 }
 
-/** Ask again, at most once a second however many events there are. */
+/** Request the page again, at most once a second for any number of events. */
 function soon() {
   if (timer) return;
   const wait = Math.max(0, askedAt + SOONEST_MS - performance.now());

@@ -1,4 +1,4 @@
-// Draws plots with Bokeh, whose script comes from this portal, in the colours that are preferred.
+// Draws plots with Bokeh, whose script comes from this portal, in the preferred colour scheme.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const script = document.querySelector("script[data-bokeh]");
@@ -33,7 +33,7 @@ async function draw() {
 
 await load(script.dataset.bokeh);
 await draw();
-// One after the other, however often the scheme changes.
+// Run one at a time, however often the scheme changes.
 let turn = Promise.resolve();
 dark.addEventListener("change", () => {
   turn = turn.then(draw);

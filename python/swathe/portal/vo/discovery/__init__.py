@@ -1,1 +1,1 @@
-"""SIA2, DataLink and VOSI: which images there are."""
+"""SIA2, DataLink and VOSI: discovery of images and services."""

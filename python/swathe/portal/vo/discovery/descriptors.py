@@ -1,4 +1,4 @@
-"""Descriptions of the services, for clients that read them from a table (DataLink 1.1)."""
+"""Service descriptors, which clients read from a table (DataLink 1.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SODA_ASYNC = "ivo://ivoa.net/std/SODA#async-1.0"
 DATALINK = "ivo://ivoa.net/std/DataLink#links-1.1"
 DATALINK_TYPE = "application/x-votable+xml;content=datalink"
 MOST_CORNERS = 64
-"""Of an outline that is told as a polygon; of one with more, the circle is."""
+"""Maximum number of corners of an outline given as a polygon; else only the circle is given."""
 
 ID = Field("ID", ucd="meta.id;meta.main", about="publisher DID of the image")
 POS = Field("POS", ucd="pos.outline;obs", about="CIRCLE, RANGE or POLYGON, degrees, ICRS")
@@ -28,7 +28,7 @@ CIRCLE = Field(
     "deg",
     "pos.outline;obs",
     xtype="circle",
-    about="ra, dec, radius (ICRS) of what the cut is to hold",
+    about="ra, dec, radius (ICRS) of the region to cut",
 )
 POLYGON = replace(
     CIRCLE, name="POLYGON", size="*", xtype="polygon", about="ra, dec of corners (ICRS)"
@@ -48,21 +48,21 @@ TIME = Field(
 POL = Field(
     "POL", ucd="meta.code;phys.polarization", about="states of polarization; may be repeated"
 )
-SUB = Field("SUB", about="[ext][x1:x2,y1:y2], pixels from 1, the last ones included")
-RESPONSEFORMAT = Field("RESPONSEFORMAT", ucd="meta.code.mime", about="kind of the result")
+SUB = Field("SUB", about="[ext][x1:x2,y1:y2], one-based pixels, both ends included")
+RESPONSEFORMAT = Field("RESPONSEFORMAT", ucd="meta.code.mime", about="media type of the result")
 
 
 def soda(
     identifier: str, url: str, column: str, match: Match | None = None, states: Sequence[str] = ()
 ) -> str:
-    """Describe cuts: of any image, or of one, with what it covers.
+    """Describe the cutout service: for any image, or for one, with its coverage.
 
     Args:
         identifier: XML ID of the description.
-        url: of the service.
-        column: where the DIDs stand in the table.
-        match: the image.
-        states: its states of polarization.
+        url: URL of the service.
+        column: Column of the table with the DIDs.
+        match: The image, or None for any image.
+        states: States of polarization of the image.
     """
     inputs = [param(ID, ref=column), param(POS)]
     bounds = _bounds(match)
@@ -81,33 +81,33 @@ def soda(
 
 
 def links(identifier: str, url: str, column: str) -> str:
-    """Describe where the links of an image are found."""
-    about = "all there is of an image: the file, a preview, cuts"
+    """Describe the service that lists the links of an image."""
+    about = "links of an image: its file, a preview, cutouts"
     content = param(Field("contentType"), DATALINK_TYPE)
     return service(identifier, url, DATALINK, [param(ID, ref=column)], about, content)
 
 
 def _bounds(match: Match | None) -> dict[str, tuple[str | None, str | None]]:
-    """Give what an image covers, as MIN and MAX of the parameters that may be given for it."""
+    """Return the coverage of an image, as MIN and MAX of each parameter."""
     if match is None:
         return {}
     granule = match.granule
-    found: dict[str, tuple[str | None, str | None]] = {}
-    place = granule.footprint
-    if place is not None:
-        around = f"{place.s_ra:.8f} {place.s_dec:.8f} {place.s_fov / 2:.8f}"
-        found["CIRCLE"] = None, around
-        outline = place.outline or []
+    bounds: dict[str, tuple[str | None, str | None]] = {}
+    footprint = granule.footprint
+    if footprint is not None:
+        around = f"{footprint.s_ra:.8f} {footprint.s_dec:.8f} {footprint.s_fov / 2:.8f}"
+        bounds["CIRCLE"] = None, around
+        outline = footprint.outline or []
         few = 0 < len(outline) <= 2 * MOST_CORNERS
-        found["POLYGON"] = None, " ".join(f"{at:.8f}" for at in outline) if few else None
+        bounds["POLYGON"] = None, " ".join(f"{at:.8f}" for at in outline) if few else None
     for name, ends in (
         ("BAND", (granule.em_min, granule.em_max)),
         ("TIME", (granule.t_min, granule.t_max)),
     ):
         if ends != (None, None):
             low, high = ends
-            found[name] = (
+            bounds[name] = (
                 None if low is None else repr(low),
                 None if high is None else repr(high),
             )
-    return found
+    return bounds

@@ -1,4 +1,4 @@
-"""`/vo/links`: DataLink 1.1, what there is of images."""
+"""`/vo/links`: DataLink 1.1, the files and services of images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from swathe.portal.vo.service import Service
 
 MOST_IDS = 100
-"""In one answer; clients ask again for the rest."""
+"""Maximum number of IDs in one response; clients request the rest again."""
 FORMATS = ("application/x-votable+xml", DATALINK_TYPE, "text/xml", "votable", "datalink")
 FIELDS = (
     Field("ID", ucd="meta.id;meta.main"),
@@ -41,13 +41,13 @@ FIELDS = (
 
 
 async def links(service: Service, request: Request) -> Response:
-    """Answer with the links of images; of an ID that names none, with what is wrong."""
-    given = await read_parameters(request)
-    wanted = given.one("RESPONSEFORMAT")
-    if wanted is not None and wanted.strip().lower() not in FORMATS:
-        raise usage(f"RESPONSEFORMAT: expected {DATALINK_TYPE}, found {wanted[:80]!r}")
-    # Rows of one ID follow each other, however often it was given.
-    ids = list(dict.fromkeys(given.all("ID")))
+    """Return the links of images, and an error for each ID that names none."""
+    query_parameters = await read_parameters(request)
+    response_format = query_parameters.one("RESPONSEFORMAT")
+    if response_format is not None and response_format.strip().lower() not in FORMATS:
+        raise usage(f"RESPONSEFORMAT: expected {DATALINK_TYPE}, found {response_format[:80]!r}")
+    # Rows of one ID follow each other, even if the ID was given twice.
+    ids = list(dict.fromkeys(query_parameters.all("ID")))
     content = await service.workers.run(lambda: _document(service, request, ids))
     return Response(content, 200, media_type=DATALINK_TYPE)
 
@@ -142,7 +142,7 @@ def _row(
 
 
 def _states(service: Service, did: str, match: Match) -> Sequence[str]:
-    """Give the states of polarization that a cube has; where it cannot be read, none are told."""
+    """Return the states of polarization of a cube; empty if it cannot be read."""
     if len(match.granule.shape) < 3:
         return ()
     try:

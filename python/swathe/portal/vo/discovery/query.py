@@ -1,7 +1,7 @@
-"""`/vo/query`: SIA 2.0, images by where, when, in what light and of what kind they are.
+"""`/vo/query`: SIA 2.0, search for images by position, time, band and other properties.
 
-Of each parameter any of its values may hold, of all parameters each must. What the catalogue does
-not know of an image it is not found by.
+An image matches a parameter if it matches any of its values, and must match all parameters. Images
+whose header lacks a value never match a search on it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_ROWS = 50_000
 MOST_REGIONS = 100
 MOST_IDS = 1000
 LONGEST_S = 60.0
-"""Of a search."""
+"""Time limit of a search."""
 DAY_S = 86_400
 FORMATS = (MEDIA_TYPE, "text/xml", "votable", "application/x-votable+xml;serialization=tabledata")
 _AXIS = "obscore:Char."
@@ -174,10 +174,10 @@ Test = Callable[["Match"], bool]
 
 
 async def query(service: Service, request: Request) -> Response:
-    """Answer with a table of images; also with what is wrong."""
+    """Return a table of images. Errors are reported in the table too."""
     try:
-        given = await parameters.read_parameters(request)
-        content = await service.workers.run(lambda: _document(service, request, given))
+        query_parameters = await parameters.read_parameters(request)
+        content = await service.workers.run(lambda: _document(service, request, query_parameters))
     except SwatheError as error:
         wrong = to_vo_error(error)
         refusal = document(results(info("QUERY_STATUS", "ERROR", wrong.line)))
@@ -185,25 +185,25 @@ async def query(service: Service, request: Request) -> Response:
     return Response(content, 200, media_type=MEDIA_TYPE)
 
 
-def _document(service: Service, request: Request, given: Parameters) -> bytes:
-    form = given.one("RESPONSEFORMAT")
+def _document(service: Service, request: Request, query_parameters: Parameters) -> bytes:
+    form = query_parameters.one("RESPONSEFORMAT")
     if form is not None and form.strip().lower() not in FORMATS:
         raise usage(f"RESPONSEFORMAT: expected {MEDIA_TYPE}, found {parameters.shown(form)}")
-    most = _most(given)
-    # One more tells whether there are more.
-    found = list(islice(_found(service, given), most + 1))
-    status = "OVERFLOW" if len(found) > most or most == 0 else "OK"
-    rows = [_row(service, request, match) for match in found[:most]]
+    most = _most(query_parameters)
+    # One more row shows whether there are more.
+    matches = list(islice(_found(service, query_parameters), most + 1))
+    status = "OVERFLOW" if len(matches) > most or most == 0 else "OK"
+    rows = [_row(service, request, match) for match in matches[:most]]
     column = "obs_publisher_did"
     blocks = [descriptors.links("links", service.url(request, "links"), column)]
-    if all(_is_cuttable(match) for match in found[:most]):
+    if all(_is_cuttable(match) for match in matches[:most]):
         blocks.append(descriptors.soda("soda", service.url(request, "sync"), column))
     notes = [info("QUERY_STATUS", status), info("standardID", "ivo://ivoa.net/std/SIA#query-2.0")]
     return document(results(*notes, table(FIELDS, rows)), *blocks)
 
 
-def _most(given: Parameters) -> int:
-    text = given.one("MAXREC")
+def _most(query_parameters: Parameters) -> int:
+    text = query_parameters.one("MAXREC")
     if text is None:
         return DEFAULT_ROWS
     if not text.strip().isascii() or not text.strip().isdecimal():
@@ -211,12 +211,12 @@ def _most(given: Parameters) -> int:
     return min(int(text[:20]), MOST_ROWS)
 
 
-def _found(service: Service, given: Parameters) -> Iterator[Match]:
-    """Give the images that are as wanted."""
-    tests = _tests(given)
-    regions = [parameters.position("POS", value) for value in given.all("POS")]
+def _found(service: Service, query_parameters: Parameters) -> Iterator[Match]:
+    """Yield the images that match the parameters."""
+    tests = _tests(query_parameters)
+    regions = [parameters.position("POS", value) for value in query_parameters.all("POS")]
     if len(regions) > MOST_REGIONS:
-        raise usage(f"POS: at most {MOST_REGIONS} places are taken at once")
+        raise usage(f"POS: expected at most {MOST_REGIONS} regions, found {len(regions)}")
     if regions:
         tests.append(lambda match: any(shows(match, region) for region in regions))
     ranges = None
@@ -226,31 +226,31 @@ def _found(service: Service, given: Parameters) -> Iterator[Match]:
             for region in regions
             for each in ranges_around(region.centre, min(region.radius + NEAR, math.pi))
         )
-    bands = [parameters.wavelengths("BAND", value) for value in given.all("BAND")]
-    times = [parameters.interval("TIME", value) for value in given.all("TIME")]
+    bands = [parameters.wavelengths("BAND", value) for value in query_parameters.all("BAND")]
+    times = [parameters.interval("TIME", value) for value in query_parameters.all("TIME")]
     tests += [
         _within(intervals, low, high)
         for intervals, low, high in ((bands, "em_min", "em_max"), (times, "t_min", "t_max"))
         if intervals
     ]
-    collections = given.all("COLLECTION")
+    collections = query_parameters.all("COLLECTION")
     if collections:
         tests.append(lambda match: match.dataset in collections)
-    if "ID" in given:
-        candidates = _named(service, given.all("ID"))
+    if "ID" in query_parameters:
+        candidates = _named(service, query_parameters.all("ID"))
     else:
-        wanted = Wanted(
+        criteria = Wanted(
             ranges,
             collections[0] if len(collections) == 1 else None,
             _hull(times),
             _hull(bands),
         )
-        candidates = service.portal.catalog.each_granule(wanted)
+        candidates = service.portal.catalog.each_granule(criteria)
     until = time.monotonic() + LONGEST_S
     try:
         for match in candidates:
             if time.monotonic() > until:
-                raise busy(f"the search took more than {LONGEST_S:.0f} s; ask for less")
+                raise busy(f"the search took more than {LONGEST_S:.0f} s; narrow it")
             if all(test(match) for test in tests):
                 yield match
     except NoSuchDatasetError:
@@ -259,23 +259,23 @@ def _found(service: Service, given: Parameters) -> Iterator[Match]:
 
 def _named(service: Service, ids: Sequence[str]) -> Iterator[Match]:
     if len(ids) > MOST_IDS:
-        raise usage(f"ID: at most {MOST_IDS} are taken at once")
+        raise usage(f"ID: expected at most {MOST_IDS}, found {len(ids)}")
     for did in dict.fromkeys(ids):
         try:
             yield service.images.match(did)
         except VoError:
-            continue  # of another archive, or none: no row is about it
+            continue  # an ID of another archive, or an invalid one, has no row
 
 
 def _hull(intervals: Sequence[Interval]) -> Interval | None:
-    """Give one interval that holds all; the database asks by that."""
+    """Return the interval that covers all, for the query of the database."""
     if not intervals:
         return None
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
 def _within(intervals: Sequence[Interval], low: str, high: str) -> Test:
-    """Tell whether an image's own interval overlaps one of these."""
+    """Return a test whether an image's own interval overlaps one of these."""
 
     def test(match: Match) -> bool:
         first, last = getattr(match.granule, low), getattr(match.granule, high)
@@ -286,21 +286,21 @@ def _within(intervals: Sequence[Interval], low: str, high: str) -> Test:
     return test
 
 
-def _tests(given: Parameters) -> list[Test]:
-    """Give what else is asked."""
+def _tests(query_parameters: Parameters) -> list[Test]:
+    """Return tests for the other parameters."""
     tests: list[Test] = []
     for name, value_of in NUMBERS.items():
-        intervals = [parameters.interval(name, value) for value in given.all(name)]
+        intervals = [parameters.interval(name, value) for value in query_parameters.all(name)]
         if intervals:
             tests.append(_number(value_of, intervals))
     for name, words_of in WORDS.items():
-        words = {value.strip().lower() for value in given.all(name)}
+        words = {value.strip().lower() for value in query_parameters.all(name)}
         if words:
             tests.append(_word(words_of, words))
-    states = {parameters.state("POL", value) for value in given.all("POL")}
+    states = {parameters.state("POL", value) for value in query_parameters.all("POL")}
     if states:
         tests.append(lambda match: not states.isdisjoint(match.granule.pol))
-    for value in given.all("CALIB"):
+    for value in query_parameters.all("CALIB"):
         if value.strip() not in ("0", "1", "2", "3", "4"):
             raise usage(f"CALIB: expected 0, 1, 2, 3 or 4, found {parameters.shown(value)}")
     return tests
@@ -323,7 +323,7 @@ def _word(words_of: Callable[[Match], str | None], words: set[str]) -> Test:
 
 
 def _unknown(_: Match) -> None:
-    """Stand for what the catalogue does not know of any image."""
+    """Return None, for a property that the catalogue does not have."""
 
 
 def _field(match: Match) -> float | None:

@@ -1,4 +1,4 @@
-"""What the services say of themselves: VOSI capabilities and availability, DALI examples."""
+"""Self-description of the services: VOSI capabilities and availability, DALI examples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STANDARDS = (
 
 
 async def capabilities(service: Service, request: Request) -> Response:
-    """Answer with the services there are."""
+    """Return the capabilities of the services."""
     parts = [CAPABILITIES]
     for standard, path in STANDARDS:
         use = "full" if path in ("capabilities", "availability", "examples") else "base"
@@ -52,7 +52,7 @@ async def capabilities(service: Service, request: Request) -> Response:
 
 
 async def availability(service: Service, _request: Request) -> Response:
-    """Answer whether it works: the catalogue is asked, and whether jobs are worked on."""
+    """Return the availability: whether the catalogue responds and jobs are running."""
     trouble = await service.workers.run(lambda: _trouble(service))
     note = f"<vosi:note>{plain(trouble)}</vosi:note>\n" if trouble else ""
     return Response(
@@ -66,7 +66,7 @@ async def availability(service: Service, _request: Request) -> Response:
 
 
 async def examples(service: Service, request: Request) -> Response:
-    """Answer with requests that can be tried, of an image that there is."""
+    """Return example requests on an image of the catalogue."""
     match = await service.workers.run(lambda: _some(service))
     url = service.url
     parts = []
@@ -77,8 +77,8 @@ async def examples(service: Service, request: Request) -> Response:
         circle = f"{place.s_ra:.6f} {place.s_dec:.6f} {place.s_fov / 8:.6f}"
         for number, (title, text) in enumerate(
             (
-                ("Images of a place", f"{url(request, 'query')}?POS=CIRCLE {circle}"),
-                ("What there is of an image", url(request, "links", did)),
+                ("Images at a position", f"{url(request, 'query')}?POS=CIRCLE {circle}"),
+                ("Links of an image", url(request, "links", did)),
                 ("A cut", f"{url(request, 'sync', did)}&CIRCLE={circle}"),
                 ("A cut in pixels", f"{url(request, 'sync', did)}&SUB=[1:100,1:100]"),
             )
@@ -93,16 +93,16 @@ async def examples(service: Service, request: Request) -> Response:
 
 
 async def root(service: Service, request: Request) -> Response:
-    """Answer with a list of the services."""
+    """Return a list of the services."""
     lines = "".join(
         f"<li><a href={quoteattr(service.url(request, path))}>{path}</a>: {plain(standard)}</li>\n"
         for standard, path in STANDARDS
     )
-    return _page(service, "Services of the Virtual Observatory", f"<ul>\n{lines}</ul>\n")
+    return _page(service, "Virtual Observatory services", f"<ul>\n{lines}</ul>\n")
 
 
 def _trouble(service: Service) -> str:
-    """Say why jobs are not worked on, in words for everybody; empty where they are."""
+    """Return the last error that keeps jobs from running, without private details; else empty."""
     portal = service.portal
     portal.catalog.stores()
     return with_store_names(portal.told(None).trouble)

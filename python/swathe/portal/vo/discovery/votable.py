@@ -1,7 +1,7 @@
 """VOTables as text, as far as services need them.
 
-Astropy can write no parameter without a value that is an array, and no bounds of such: and these
-are what descriptions of services are made of.
+Service descriptors need array parameters without a value, and bounds of these. Astropy cannot write
+them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NO_XML = re.compile(r"[^\t\n\r\x20-\x7e]")
 
 @dataclass(frozen=True)
 class Field:
-    """A column, or a parameter of a service; texts are of any length.
+    """A column, or a parameter of a service. Texts may have any length.
 
     Attributes:
-        name: it is also its XML ID.
+        name: Name, which is also its XML ID.
         kind: `char`, `int`, `long`, `double` or `boolean`.
-        size: how many numbers, as "3" or "*"; none for one.
+        size: Number of values, as "3" or "*"; None for one.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Field:
 
     @property
     def attributes(self) -> str:
-        """As attributes of XML, without an ID."""
-        given = {
+        """XML attributes of the field, without an ID."""
+        values = {
             "name": self.name,
             "datatype": self.kind,
             "arraysize": "*" if self.kind == "char" else self.size,
@@ -53,26 +53,26 @@ class Field:
             "utype": self.utype,
             "xtype": self.xtype,
         }
-        return _attributes(given)
+        return _attributes(values)
 
 
 def document(*parts: str) -> bytes:
-    """Give a document of these resources."""
+    """Return a VOTable document with these resources."""
     return (HEAD + "".join(parts) + "</VOTABLE>\n").encode("ascii", "xmlcharrefreplace")
 
 
 def results(*parts: str) -> str:
-    """Give the resource that the answer to a query is."""
+    """Return the resource with the results of a query."""
     return f'<RESOURCE type="results">\n{"".join(parts)}</RESOURCE>\n'
 
 
 def info(name: str, value: str, text: str = "") -> str:
-    """Give a note."""
+    """Return an INFO element."""
     return f"<INFO{_attributes({'name': name, 'value': value})}>{plain(text)}</INFO>\n"
 
 
 def table(fields: Sequence[Field], rows: Iterable[Sequence[Any]]) -> str:
-    """Give a table; `None` and NaN are empty."""
+    """Return a table, with empty cells for `None` and NaN."""
     parts = ["<TABLE>\n"]
     for field in fields:
         identifier = _attributes({"ID": field.name})
@@ -94,8 +94,8 @@ def param(
     most: str | None = None,
     options: Sequence[str] = (),
 ) -> str:
-    """Give a parameter: `ref` is the column that its values come from."""
-    given = f"{field.attributes}{_attributes({'value': value, 'ref': ref})}"
+    """Return a parameter; `ref` is the column of its values."""
+    attributes = f"{field.attributes}{_attributes({'value': value, 'ref': ref})}"
     about = f"<DESCRIPTION>{plain(field.about)}</DESCRIPTION>" if field.about else ""
     bounds = "".join(
         f"<{word}{_attributes({'value': bound})}/>"
@@ -104,13 +104,13 @@ def param(
     )
     bounds += "".join(f"<OPTION{_attributes({'value': option})}/>" for option in options)
     values = f"<VALUES>{bounds}</VALUES>" if bounds else ""
-    return f"<PARAM{given}>{about}{values}</PARAM>\n"
+    return f"<PARAM{attributes}>{about}{values}</PARAM>\n"
 
 
 def service(
     identifier: str, url: str, standard: str, inputs: Iterable[str], about: str, *more: str
 ) -> str:
-    """Give the description of a service that takes these parameters (DataLink 1.1, section 4)."""
+    """Return the descriptor of a service with these parameters (DataLink 1.1, section 4)."""
     return (
         f'<RESOURCE type="meta" utype="adhoc:service"{_attributes({"ID": identifier})}>\n'
         f"<DESCRIPTION>{plain(about)}</DESCRIPTION>\n"
@@ -123,7 +123,7 @@ def service(
 
 
 def plain(text: str) -> str:
-    """Give text for XML; what is not plain is marked."""
+    """Return text escaped for XML, with `?` for characters other than printable ASCII."""
     return escape(NO_XML.sub("?", text))
 
 

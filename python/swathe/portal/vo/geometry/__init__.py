@@ -1,1 +1,1 @@
-"""Regions of the sky on images."""
+"""Regions of the sky, and the pixels of images that show them."""

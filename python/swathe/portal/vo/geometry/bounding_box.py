@@ -1,9 +1,9 @@
-"""The smallest pixel box that holds what an image shows of a region of the sky.
+"""The smallest pixel box that contains the part of a sky region shown by an image.
 
-The outline of the region is followed on the image. Where the image shows it wholly that is all.
-Else it is cut off at the image's border, whose corners may lie in the region; so a region that only
-comes near an image has no box. Images of all the sky, or of places that are no sky, have no such
-order: of them pixels are looked at.
+The outline of the region is mapped to pixels. If all of it is on the image, its extremes give the
+box. Else it is clipped at the image's border, and corners of the image inside the region are added;
+so a region that only comes near an image has no box. Images of the whole sky, or with pixels
+outside the sky, have no simple outline: their pixels are tested.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from swathe.portal.vo.geometry.regions import Curve, Region
 
 STEP_PIXELS = 128
-"""Between places of an outline whose extremes are found by parabolas: a millionth of its radius."""
+"""Step along an outline whose extremes are found by parabolas: error a millionth of its radius."""
 CUT_STEP_PIXELS = 1
-"""Between places of an outline that is cut off somewhere."""
+"""Step along an outline that is clipped somewhere."""
 ROUNDING = 1e-6
-"""Of a pixel: what an outline may reach into one without needing it."""
+"""Part of a pixel that an outline may cover without including the pixel."""
 GRID = 512
-"""Pixels along each axis that are looked at first, where an image has no order."""
+"""Number of pixels along each axis that are tested first, if an image has no simple outline."""
 STRIP = 1 << 20
-"""Pixels looked at together."""
+"""Number of pixels tested together."""
 
 Span = tuple[float, float, float, float]
 
@@ -39,14 +39,14 @@ Span = tuple[float, float, float, float]
 def smallest_box(
     region: Region, places: Places, width: int, height: int, orderly: bool
 ) -> Box | None:
-    """Give the box, or none where no pixel shows any of the region.
+    """Return the box, or None if no pixel shows any of the region.
 
     Args:
-        region: what is to be in it.
-        places: the image's.
-        width: pixels along its first axis.
-        height: along its second.
-        orderly: whether one place of the sky is one pixel all over the image, near its border too.
+        region: Region of the sky.
+        places: Mapping between the sky and the image.
+        width: Number of pixels along the first axis.
+        height: Number of pixels along the second axis.
+        orderly: Whether each sky position is one pixel all over the image, near its border too.
     """
     if not orderly:
         return _from_pixels(region, places, width, height)
@@ -69,20 +69,20 @@ def _box(span: Span | None, width: int, height: int) -> Box | None:
 
 
 def _ends(low: float, high: float, length: int) -> tuple[int, int]:
-    """Give `[first, last)` of the pixels between two positions; a pixel reaches half around it."""
+    """Return `[first, last)` of the pixels between two positions; a pixel is 0.5 each way."""
     first = math.floor(low + 0.5 + ROUNDING)
     last = max(math.ceil(high + 0.5 - ROUNDING), first + 1)
     return max(first, 0), min(last, length)
 
 
 def _whole(curves: list[Curve], places: Places) -> Span | None:
-    """Give the extremes of curves, or none where part of one has no place on the image."""
+    """Return the extremes of curves, or None if part of one has no pixel position."""
     spans = []
     for curve in curves:
         x, y = places.pixels(curve.places)
         spans.append((*_extremes(x, curve.corners), *_extremes(y, curve.corners)))
-    found = _around(spans)
-    return found if all(map(math.isfinite, found)) else None
+    span = _around(spans)
+    return span if all(map(math.isfinite, span)) else None
 
 
 def _around(spans: list[Span]) -> Span:
@@ -93,7 +93,7 @@ def _around(spans: list[Span]) -> Span:
 
 
 def _extremes(values: NDArray[np.float64], corners: frozenset[int]) -> tuple[float, float]:
-    """Give the least and the greatest value of a closed curve."""
+    """Return the smallest and the largest value of a closed curve."""
     return (
         _extreme(values, int(values.argmin()), corners),
         _extreme(values, int(values.argmax()), corners),
@@ -101,17 +101,17 @@ def _extremes(values: NDArray[np.float64], corners: frozenset[int]) -> tuple[flo
 
 
 def _extreme(values: NDArray[np.float64], at: int, corners: frozenset[int]) -> float:
-    """Give the extreme near a place, by the parabola through it and those beside it."""
+    """Return the extreme near an index, by a parabola through the value and its neighbours."""
     here = float(values[at])
     if at in corners:
         return here
-    before, after = float(values[at - 1]), float(values[(at + 1) % len(values)])
-    bend = before - 2 * here + after
-    return here if bend == 0 else here - (after - before) ** 2 / (8 * bend)
+    previous, following = float(values[at - 1]), float(values[(at + 1) % len(values)])
+    bend = previous - 2 * here + following
+    return here if bend == 0 else here - (following - previous) ** 2 / (8 * bend)
 
 
 def _cut_off(region: Region, places: Places, width: int, height: int) -> Span | None:
-    """Give the extremes of what of a region is on the image."""
+    """Return the extremes of the part of a region that is on the image."""
     right, high = width - 0.5, height - 0.5
     spans = []
     for curve in region.curves(CUT_STEP_PIXELS * places.scale):
@@ -119,18 +119,18 @@ def _cut_off(region: Region, places: Places, width: int, height: int) -> Span | 
         if span is not None:
             spans.append(span)
     x, y = np.array([-0.5, right, right, -0.5]), np.array([-0.5, -0.5, high, high])
-    held = region.holds(places.directions(x, y))
-    if held.any():
-        x, y = x[held], y[held]
+    inside = region.holds(places.directions(x, y))
+    if inside.any():
+        x, y = x[inside], y[inside]
         spans.append((float(x.min()), float(x.max()), float(y.min()), float(y.max())))
     return _around(spans) if spans else None
 
 
 def _inside(curve: Curve, places: Places, right: float, high: float) -> Span | None:
-    """Give the extremes of the parts of a curve that are on the image."""
+    """Return the extremes of the parts of a curve that are on the image."""
     x, y = places.pixels(curve.places)
     dx, dy = np.roll(x, -1) - x, np.roll(y, -1) - y
-    # Of each line the part between two fractions of it, side of the image by side.
+    # Clip each line at the sides of the image, as fractions of its length.
     start, end = np.zeros(len(x)), np.ones(len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
         for at, step, most in ((x, dx, right), (y, dy, high)):
@@ -140,11 +140,11 @@ def _inside(curve: Curve, places: Places, right: float, high: float) -> Span | N
             first = np.where(still, np.where(within, 0.0, 2.0), np.minimum(low, far))
             last = np.where(still, 1.0, np.maximum(low, far))
             start, end = np.maximum(start, first), np.minimum(end, last)
-        shown = np.isfinite(dx) & np.isfinite(dy) & (start <= end)
-    if not shown.any():
+        visible = np.isfinite(dx) & np.isfinite(dy) & (start <= end)
+    if not visible.any():
         return None
-    x, y, dx, dy, start, end = (each[shown] for each in (x, y, dx, dy, start, end))
-    real = _is_real(curve, shown, places, x + dx * (start + end) / 2, y + dy * (start + end) / 2)
+    x, y, dx, dy, start, end = (each[visible] for each in (x, y, dx, dy, start, end))
+    real = _is_real(curve, visible, places, x + dx * (start + end) / 2, y + dy * (start + end) / 2)
     x, y, dx, dy, start, end = (each[real] for each in (x, y, dx, dy, start, end))
     if not len(x):
         return None
@@ -154,22 +154,22 @@ def _inside(curve: Curve, places: Places, right: float, high: float) -> Span | N
 
 def _is_real(
     curve: Curve,
-    shown: NDArray[np.bool_],
+    visible: NDArray[np.bool_],
     places: Places,
     x: NDArray[np.float64],
     y: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    """Tell which lines are the curve: where a map begins anew, lines go across all of it."""
+    """Return which lines belong to the curve; at the edge of a map, lines jump across all of it."""
     ends = np.roll(curve.places, -1, axis=0)
-    before, after = curve.places[shown], ends[shown]
-    long = angle(before, after) + places.scale
-    apart = angle(places.directions(x, y), before)
-    found: NDArray[np.bool_] = apart <= 2 * long
-    return found
+    starts, stops = curve.places[visible], ends[visible]
+    long = angle(starts, stops) + places.scale
+    apart = angle(places.directions(x, y), starts)
+    result: NDArray[np.bool_] = apart <= 2 * long
+    return result
 
 
 def _from_pixels(region: Region, places: Places, width: int, height: int) -> Box | None:
-    """Look which pixels show the region: at a grid first, then at all beside those found."""
+    """Test which pixels show the region: on a grid first, then all pixels near the matches."""
     step_x, step_y = -(-width // GRID), -(-height // GRID)
     columns = np.unique(np.append(np.arange(0, width, step_x), width - 1))
     rows = np.unique(np.append(np.arange(0, height, step_y), height - 1))
@@ -183,10 +183,10 @@ def _from_pixels(region: Region, places: Places, width: int, height: int) -> Box
         if back.any():
             x, y = x[back], y[back]
             spans.append((float(x.min()), float(x.max()), float(y.min()), float(y.max())))
-    known = [span for span in spans if span is not None]
-    if not known:
+    found_spans = [span for span in spans if span is not None]
+    if not found_spans:
         return None
-    low_x, high_x, low_y, high_y = map(int, _around(known))
+    low_x, high_x, low_y, high_y = map(int, _around(found_spans))
     near_x = np.arange(max(0, low_x - step_x), min(width, high_x + step_x + 1))
     near_y = np.arange(max(0, low_y - step_y), min(height, high_y + step_y + 1))
     for strip_x, strip_y in (
@@ -197,15 +197,15 @@ def _from_pixels(region: Region, places: Places, width: int, height: int) -> Box
     ):
         span = _seen(region, places, strip_x, strip_y)
         if span is not None:
-            known.append(span)
-    low_x, high_x, low_y, high_y = map(int, _around(known))
+            found_spans.append(span)
+    low_x, high_x, low_y, high_y = map(int, _around(found_spans))
     return low_x, low_y, high_x - low_x + 1, high_y - low_y + 1
 
 
 def _seen(
     region: Region, places: Places, columns: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> Span | None:
-    """Give the extremes of those pixels that show the region."""
+    """Return the extremes of the pixels that show the region."""
     if not len(columns) or not len(rows):
         return None
     spans: list[Span] = []
@@ -213,8 +213,8 @@ def _seen(
     for first in range(0, len(rows), at_once):
         across, up = np.meshgrid(columns, rows[first : first + at_once])
         x, y = across.ravel().astype(float), up.ravel().astype(float)
-        held = region.holds(places.directions(x, y))
-        if held.any():
-            x, y = x[held], y[held]
+        inside = region.holds(places.directions(x, y))
+        if inside.any():
+            x, y = x[inside], y[inside]
             spans.append((float(x.min()), float(x.max()), float(y.min()), float(y.max())))
     return _around(spans) if spans else None

@@ -1,7 +1,7 @@
-"""From places in the sky to pixels of one image and back, fast.
+"""Fast mapping from sky positions to pixels of one image and back.
 
-What `SkyMapping` does by way of astropy's coordinates takes milliseconds, whatever the number of
-places. Most frames are ICRS turned: then one matrix does the same. All distortions count.
+`SkyMapping` uses astropy's coordinates, which takes milliseconds for any number of positions. Most
+frames are rotated ICRS, so that one matrix is enough. Distortions are included.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Pixels = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 
 
 class Places:
-    """The sky on one image; places are ICRS unit vectors, pixels count from 0."""
+    """The sky on one image. Positions are ICRS unit vectors, pixels are zero-based."""
 
     def __init__(self, sky: SkyMapping) -> None:
-        """Take what does it slowly."""
+        """Set the general, slower mapping."""
         self._sky = sky
         self._wcs = sky.wcs
         self._turn = _turn(sky)
-        # Whether a formula gives pixels, with no search.
+        # Whether a formula gives the pixels, without an iteration.
         self.quick = self._turn is not None and not self._wcs.has_distortion
         self._lng, self._lat = self._wcs.wcs.lng, self._wcs.wcs.lat
-        # Radians a pixel.
+        # Radians per pixel.
         self.scale = float(np.radians(min(sky.scales)))
 
     def pixels(self, places: NDArray[np.float64]) -> Pixels:
-        """Give where places are on the image, perhaps beside it; NaN where there is no such."""
+        """Return the pixels of positions, perhaps outside the image; NaN if there is none."""
         if not self.quick or self._turn is None:
             from astropy.coordinates import SkyCoord
 
@@ -45,23 +45,23 @@ class Places:
         world = np.empty((len(places), 2))
         np.degrees(np.arctan2(y, x), world[:, self._lng])
         np.degrees(np.arctan2(z, np.hypot(x, y)), world[:, self._lat])
-        found: NDArray[np.float64] = self._wcs.wcs.s2p(world, 0)["pixcrd"]
-        return found[:, 0], found[:, 1]
+        result: NDArray[np.float64] = self._wcs.wcs.s2p(world, 0)["pixcrd"]
+        return result[:, 0], result[:, 1]
 
     def directions(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give where pixels are in the sky; NaN where nowhere."""
+        """Return the sky positions of pixels; NaN outside the sky."""
         if self._turn is None:
             return self._sky.directions(x, y)
         world = self._wcs.all_pix2world(np.column_stack([x, y]), 0)
         lat = world[:, self._lat]
-        # Some projections give numbers for what is no place.
+        # Some projections return numbers for pixels outside the sky.
         lat[~(np.abs(lat) <= 90)] = np.nan
         there = directions(world[:, self._lng], lat)
         return there @ self._turn if self._turn.size else there
 
 
 def _turn(sky: SkyMapping) -> NDArray[np.float64] | None:
-    """Give the matrix from ICRS to the image's frame: empty if it is ICRS, `None` if none does."""
+    """Return the matrix from ICRS to the image's frame: empty for ICRS, `None` if there is none."""
     from astropy.coordinates import FK5, ICRS, Galactic, SkyCoord
     from astropy.wcs.utils import wcs_to_celestial_frame
 

@@ -1,4 +1,4 @@
-"""Which granules show any of a region of the sky."""
+"""Test whether a granule overlaps a region of the sky."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ if TYPE_CHECKING:
     from swathe.portal.vo.geometry.regions import Region
 
 STEPS = 64
-"""Places along the radius of a region that lie on its outline."""
+"""Number of points of an outline per radius of the region."""
 
 
 def shows(match: Match, region: Region) -> bool:
-    """Tell whether an image shows any of a region."""
-    covered = match.granule.footprint
-    if covered is None:
+    """Return whether an image shows any part of a region."""
+    footprint = match.granule.footprint
+    if footprint is None:
         return False
-    centre = directions(np.array([covered.s_ra]), np.array([covered.s_dec]))
+    centre = directions(np.array([footprint.s_ra]), np.array([footprint.s_dec]))
     apart = float(angle(centre, region.centre)[0])
-    if apart > math.radians(covered.s_fov / 2) + region.radius + NEAR:
+    if apart > math.radians(footprint.s_fov / 2) + region.radius + NEAR:
         return False
-    if covered.outline is None:
-        assert covered.wcs is not None
+    if footprint.outline is None:
+        assert footprint.wcs is not None
         height, width = match.granule.shape[-2:]
-        return smallest_box(region, _places(covered.wcs), width, height, orderly=False) is not None
-    given = np.array(covered.outline)
-    corners = directions(given[::2], given[1::2])
+        return (
+            smallest_box(region, _places(footprint.wcs), width, height, orderly=False) is not None
+        )
+    outline = np.array(footprint.outline)
+    corners = directions(outline[::2], outline[1::2])
     if isinstance(region, Circle):
         off = float(distances(corners[None], region.centre[None])[0])
         return off <= region.radius + NEAR

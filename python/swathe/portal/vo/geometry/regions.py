@@ -1,6 +1,7 @@
 """Regions of the sky: circles, ranges and polygons, in ICRS.
 
-Each tells its outline as curves, and which places it holds. Places are unit vectors `(n, 3)`.
+Each has an outline as curves, and a test for positions inside. Positions are unit vectors of shape
+`(n, 3)`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ON_EDGE = 1e-12
-"""Radians: what rounding may put between a place and an outline it is on."""
+"""Tolerance for rounding of a position on an outline, radians."""
 LARGEST_POLYGON = math.radians(85)
-"""Radius of the circle that must hold a polygon: two great circles would bound all beyond."""
+"""Maximum radius of the bounding circle of a polygon, as great circles do not bound larger ones."""
 MOST_PLACES = 16_384
-"""Of all curves of a region."""
+"""Maximum number of points on all curves of a region."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Curve:
     """A closed curve.
 
     Attributes:
-        places: along it; from the last it goes to the first.
-        corners: numbers of the places where it is not smooth.
+        places: Points along the curve, closed from the last to the first.
+        corners: Indices of the points where the curve is not smooth.
     """
 
     places: NDArray[np.float64]
@@ -46,28 +47,28 @@ class Region(Protocol):
 
     @property
     def centre(self) -> NDArray[np.float64]:
-        """A unit vector."""
+        """Unit vector of the centre."""
 
     @property
     def radius(self) -> float:
-        """With the centre a circle that holds it, radians."""
+        """Radius of the bounding circle around the centre, radians."""
 
     @property
     def text(self) -> str:
-        """As a client would write it."""
+        """The region as text, as a client writes it."""
 
     def curves(self, step: float) -> list[Curve]:
-        """Give its outline, with places about `step` radians apart."""
+        """Return the outline, with points about `step` radians apart."""
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which places lie in it; of those that are none (NaN), none does."""
+        """Return which positions are inside; NaN is outside."""
 
 
 class Circle:
-    """All within a radius around a place."""
+    """A circle: all positions within a radius."""
 
     def __init__(self, ra_deg: float, dec_deg: float, radius_deg: float) -> None:
-        """Take degrees."""
+        """Set centre and radius, degrees."""
         self.ra_deg, self.dec_deg, self.radius_deg = ra_deg, dec_deg, radius_deg
         self.radius = math.radians(radius_deg)
         ra, dec = math.radians(ra_deg), math.radians(dec_deg)
@@ -79,11 +80,11 @@ class Circle:
 
     @property
     def text(self) -> str:
-        """As a client would write it."""
+        """The region as text, as a client writes it."""
         return f"CIRCLE {self.ra_deg:.10g} {self.dec_deg:.10g} {self.radius_deg:.10g}"
 
     def curves(self, step: float) -> list[Curve]:
-        """Give it as one curve."""
+        """Return the outline as one curve."""
         count = 64
         while count < MOST_PLACES and 2 * math.pi * self.radius > count * step:
             count *= 2
@@ -92,13 +93,13 @@ class Circle:
         return [Curve(_turn(count) @ frame + math.cos(self.radius) * self.centre, frozenset())]
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which places lie in it."""
+        """Return which positions are inside."""
         return angle(places, self.centre) <= self.radius + ON_EDGE
 
 
 @lru_cache(maxsize=16)
 def _turn(count: int) -> NDArray[np.float64]:
-    """Give cosine and sine all around, `(count, 2)`."""
+    """Return cosine and sine around a full circle, shape `(count, 2)`."""
     around = np.linspace(0, 2 * math.pi, count, endpoint=False)
     return np.column_stack([np.cos(around), np.sin(around)])
 
@@ -107,30 +108,32 @@ class Polygon:
     """The smaller of the two sides of a polygon of great circles."""
 
     def __init__(self, degrees: Sequence[float]) -> None:
-        """Take `ra, dec, ra, dec, ...`.
+        """Set the corners, `ra, dec, ra, dec, ...`, degrees.
 
         Raises:
-            RegionError: where it is larger than a polygon may be, or has less than three corners.
+            RegionError: If the polygon is too large, or has less than three corners.
         """
-        given = np.array(degrees, float)
-        corners = directions(given[::2], given[1::2])
-        # A corner given twice, as the first often is again at the end, makes no side.
+        angles = np.array(degrees, float)
+        corners = directions(angles[::2], angles[1::2])
+        # Drop repeated corners, as the first is often repeated at the end.
         corners = corners[angle(corners, np.roll(corners, 1, axis=0)) > ON_EDGE]
         if len(corners) < 3:
-            raise RegionError("a polygon has at least three corners in different places")
+            raise RegionError("a polygon: expected at least three different corners, found less")
         self.corners = corners
         self.degrees = list(degrees)
         self.centre, self.radius = middle(corners)
         if self.radius > LARGEST_POLYGON:
-            raise RegionError("a polygon must fit into a circle of 85 degrees")
+            raise RegionError(
+                "a polygon: expected a size within a circle of radius 85 degrees, found more"
+            )
 
     @property
     def text(self) -> str:
-        """As a client would write it."""
+        """The region as text, as a client writes it."""
         return "POLYGON " + " ".join(f"{value:.10g}" for value in self.degrees)
 
     def curves(self, step: float) -> list[Curve]:
-        """Give it as one curve."""
+        """Return the outline as one curve."""
         ends = np.roll(self.corners, -1, axis=0)
         lengths = angle(self.corners, ends)
         most = max(4, MOST_PLACES // len(lengths))
@@ -145,7 +148,7 @@ class Polygon:
         return [Curve(places, frozenset(first.tolist()))]
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which places lie in it: on a flat map, a ray to the right crosses it oddly."""
+        """Return which positions are inside: a ray from them crosses the outline an odd time."""
         corners = flat(self.corners, self.centre)
         x, y = flat(places, self.centre).T
         odd = np.zeros(len(places), bool)
@@ -158,36 +161,36 @@ class Polygon:
 
 
 class Range:
-    """Between two right ascensions, from the first eastwards to the second, and declinations."""
+    """A range of right ascension, from the first eastwards to the second, and of declination."""
 
     def __init__(self, ra1_deg: float, ra2_deg: float, dec1_deg: float, dec2_deg: float) -> None:
-        """Take degrees; `dec1_deg` is not above `dec2_deg`."""
+        """Set the limits, degrees; `dec1_deg` is at most `dec2_deg`."""
         self.degrees = ra1_deg, ra2_deg, dec1_deg, dec2_deg
         self.width_deg = ra2_deg - ra1_deg if ra1_deg <= ra2_deg else ra2_deg + 360 - ra1_deg
         ra = np.array([ra1_deg, ra1_deg + self.width_deg / 2, ra1_deg + self.width_deg])
         dec = np.array([dec1_deg, (dec1_deg + dec2_deg) / 2, dec2_deg])
         across, up = np.meshgrid(ra, dec)
         if self.width_deg >= 180:
-            # Around a pole; the circle around it that reaches the farther of its edges.
+            # Use the circle around the pole that contains the farther edge.
             north = dec1_deg + dec2_deg >= 0
             self.centre = np.array([0.0, 0.0, 1.0 if north else -1.0])
             self.radius = math.radians(90 - dec1_deg if north else 90 + dec2_deg)
             return
-        # Along an edge the farthest place is an end or its middle.
+        # The farthest position of an edge is one of its ends or its middle.
         self.centre = directions(ra[1:2], dec[1:2])[0]
-        seen = directions(across.ravel(), up.ravel())
+        points = directions(across.ravel(), up.ravel())
         equator = dec1_deg <= 0 <= dec2_deg
         if equator:
-            seen = np.concatenate([seen, directions(ra, np.zeros(3))])
-        self.radius = float(angle(seen, self.centre).max())
+            points = np.concatenate([points, directions(ra, np.zeros(3))])
+        self.radius = float(angle(points, self.centre).max())
 
     @property
     def text(self) -> str:
-        """As a client would write it."""
+        """The region as text, as a client writes it."""
         return "RANGE " + " ".join(f"{value:.10g}" for value in self.degrees)
 
     def curves(self, step: float) -> list[Curve]:
-        """Give one curve, or where it goes all around, one for each declination."""
+        """Return one curve, or two circles of declination if the range covers all of RA."""
         ra1, _, dec1, dec2 = self.degrees
         ra2 = ra1 + self.width_deg
         if self.width_deg == 360:
@@ -208,23 +211,23 @@ class Range:
         return [Curve(np.concatenate(sides), frozenset(first.tolist()))]
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which places lie in it."""
+        """Return which positions are inside."""
         ra1, _, dec1, dec2 = self.degrees
         x, y, z = places.T
         slack = math.degrees(ON_EDGE)
         with np.errstate(invalid="ignore"):
             dec = np.degrees(np.arctan2(z, np.hypot(x, y)))
             east = (np.degrees(np.arctan2(y, x)) - ra1 + slack) % 360.0
-            found: NDArray[np.bool_] = (
+            inside: NDArray[np.bool_] = (
                 (dec >= dec1 - slack) & (dec <= dec2 + slack) & (east <= self.width_deg + 2 * slack)
             )
-        return found
+        return inside
 
 
 def _line(
     start: tuple[float, float], end: tuple[float, float], step: float, most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give right ascensions and declinations along an edge, without its end."""
+    """Return right ascensions and declinations along an edge, without its end."""
     apart = math.hypot(end[0] - start[0], end[1] - start[1])
     count = int(min(max(8, math.ceil(math.radians(apart) / step)), most))
     along = np.linspace(0, 1, count, endpoint=False)

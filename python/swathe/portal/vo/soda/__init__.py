@@ -1,1 +1,1 @@
-"""SODA: cutouts at once and by jobs (UWS)."""
+"""SODA: synchronous cutouts, and asynchronous ones as UWS jobs."""

@@ -1,4 +1,4 @@
-"""From what a client asks of an image to pixels: one box, and planes of a cube."""
+"""Selection of pixels for a cutout request: one box, and planes of a cube."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Pixels:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of pixels."""
         return math.prod(last - first for first, last in zip(self.start, self.stop, strict=True))
 
 
 def select(held: OpenImage, wanted: Wanted) -> Pixels | None:
-    """Give the pixels that are wanted of an image; none where there are no such.
+    """Return the requested pixels of an image, or None if there are none.
 
     Raises:
-        VoError: where the image tells nothing of what it is to be selected by.
-        RegionError: where it shows no sky.
+        VoError: If the header has no information for a requested selection.
+        RegionError: If the image has no sky coordinates.
     """
     image = held.image if wanted.hdu is None else held.extension(wanted.hdu)
     lengths = held.lengths if image is held.image else image.shape[::-1]
@@ -56,7 +56,9 @@ def select(held: OpenImage, wanted: Wanted) -> Pixels | None:
         stop[first], stop[second] = box[0] + box[2], box[1] + box[3]
     elif wanted.box is not None:
         if len(lengths) < 2:
-            raise RegionError(f"{image.path}, HDU {image.index}: it has no plane to cut from")
+            raise RegionError(
+                f"{image.path}, HDU {image.index}: expected two axes or more, found {len(lengths)}"
+            )
         x0, y0, width, height = wanted.box
         start[:2] = x0, y0
         stop[:2] = min(stop[0], x0 + width), min(stop[1], y0 + height)
@@ -66,31 +68,31 @@ def select(held: OpenImage, wanted: Wanted) -> Pixels | None:
 
 
 def _narrow_planes(held: OpenImage, wanted: Wanted, start: list[int], stop: list[int]) -> bool:
-    """Take no more planes than needed; tells whether there are any."""
+    """Reduce the planes to those requested. Return whether there are any."""
     if wanted.band is None and wanted.time is None and not wanted.states:
         return True
     if wanted.hdu is not None and held.extension(wanted.hdu).index != held.image.index:
-        raise usage("SUB of another extension goes with no BAND, TIME or POL")
+        raise usage("SUB: expected the image's own extension with BAND, TIME or POL, found another")
     granule = held.match.granule
-    for name, interval, axis, known in (
+    for name, interval, axis, header_range in (
         ("BAND", wanted.band, "spectral", (granule.em_min, granule.em_max)),
         ("TIME", wanted.time, "times", (granule.t_min, granule.t_max)),
     ):
         if interval is None:
             continue
-        found = getattr(held, axis)
-        if found is None:
-            if not _overlaps(name, interval, known):
+        plane_axis = getattr(held, axis)
+        if plane_axis is None:
+            if not _overlaps(name, interval, header_range):
                 return False
             continue
-        span = found.planes(interval)
+        span = plane_axis.planes(interval)
         if span is None:
             return False
-        start[found.number], stop[found.number] = span
+        start[plane_axis.number], stop[plane_axis.number] = span
     if wanted.states:
         stokes = held.stokes
         if stokes is None:
-            raise usage("POL: this image tells nothing of polarization")
+            raise usage("POL: expected an image with a polarization axis, found none")
         span = stokes.planes(wanted.states)
         if span is None:
             return False
@@ -99,10 +101,10 @@ def _narrow_planes(held: OpenImage, wanted: Wanted, start: list[int], stop: list
 
 
 def _overlaps(name: str, wanted: Interval, known: Sequence[float | None]) -> bool:
-    """Tell whether an image as a whole is within an interval."""
+    """Return whether the range of a whole image overlaps an interval."""
     low, high = known
     if low is None and high is None:
-        raise usage(f"{name}: this image tells nothing to be selected by it")
+        raise usage(f"{name}: expected an image with {name} in its header, found none")
     first = high if low is None else low
     last = low if high is None else high
     assert first is not None and last is not None

@@ -1,4 +1,4 @@
-"""What a job is asked for: every combination of the values of SODA's parameters, or a table."""
+"""Targets of a SODA job: every combination of its parameter values, or a table."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from swathe.portal.vo.parameters import Parameters, Part
 
 MOST_COMBINATIONS = 1000
-"""Of one job: each is looked for when the job is made. A table may have more rows."""
+"""Maximum number of combinations, as each is resolved on submission. A table may have more rows."""
 DID_COLUMNS = ("obs_publisher_did", "did")
 MOST_DIDS = 5000
-"""Of a table: each is looked up."""
+"""Maximum number of DIDs in a table, as each is looked up."""
 OUTSIDE = (-2, -2, 1, 1)
-"""A box beside every image: what a combination gets that shows nothing."""
+"""A box outside every image, for a combination without pixels."""
 SNIFFED = ((b"PAR1", ".parquet"), (b"# %ECSV", ".ecsv"), (b"<", ".xml"))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a job is to do.
+    """The targets of a job.
 
     Attributes:
-        targets: as jobs take them.
-        faults: status and reason of rows that cannot be, whatever their targets say.
+        targets: Targets in the form of jobs.
+        faults: Status and reason of invalid rows, by row number.
     """
 
     targets: dict[str, list[Any]] | Table
@@ -46,16 +46,17 @@ class Asked:
 
 
 def rows_of(images: Images, given: Parameters) -> Asked:
-    """Give a row for each combination of ID, place, BAND and TIME.
+    """Return a row for each combination of ID, region, BAND and TIME.
 
-    What cannot be is a row with its reason, as SODA wants a result of every combination.
+    An invalid combination is a row with its reason, as SODA requires a result for every
+    combination.
 
     Raises:
-        VoError: where none can be, or there are too many.
+        VoError: If all combinations are invalid, or there are too many.
     """
     ids = given.all("ID")
     if not ids:
-        raise usage("ID is missing: which images? (Or TARGETS, a table)")
+        raise usage("ID: expected images, found none; or send a table as TARGETS")
     places: list[tuple[str, str] | None] = [
         (name, value) for name in PLACES for value in given.all(name)
     ] or [None]
@@ -65,8 +66,8 @@ def rows_of(images: Images, given: Parameters) -> Asked:
     count = len(ids) * len(places) * len(bands) * len(times)
     if count > MOST_COMBINATIONS:
         raise usage(
-            f"the values make {count} combinations; at most {MOST_COMBINATIONS} are taken, more as "
-            "a table: TARGETS",
+            f"expected at most {MOST_COMBINATIONS} combinations of values, found {count}; "
+            "for more, send a table as TARGETS",
             413,
         )
     columns: dict[str, list[Any]] = {
@@ -83,7 +84,7 @@ def rows_of(images: Images, given: Parameters) -> Asked:
             )
             values = _row(images.get(did), wanted)
         except CatalogError:
-            raise  # of one it is of all
+            raise  # it affects all rows
         except SwatheError as error:
             faults[row] = error
             values = "", "", *OUTSIDE, ""
@@ -91,14 +92,14 @@ def rows_of(images: Images, given: Parameters) -> Asked:
             columns[name].append(value)
     if not any(columns["planes"]):
         del columns["planes"]
-    return Asked(columns, _told(faults, count))
+    return Asked(columns, _fault_rows(faults, count))
 
 
-def _told(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowStatus, str]]:
-    """Give what is told of rows that cannot be.
+def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowStatus, str]]:
+    """Return status and reason of invalid rows.
 
     Raises:
-        SwatheError: where those are all rows there are.
+        SwatheError: If all rows are invalid.
     """
     if len(faults) == count > 0:
         raise faults[0]
@@ -108,14 +109,16 @@ def _told(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowS
     }
 
 
-def _row(held: OpenImage, wanted: Wanted) -> tuple[Any, ...]:
-    pixels = select(held, wanted)
-    file = held.match.file
+def _row(opened: OpenImage, wanted: Wanted) -> tuple[Any, ...]:
+    pixels = select(opened, wanted)
+    file = opened.match.file
     if pixels is None:
-        return file, str(held.image.index), *OUTSIDE, ""
+        return file, str(opened.image.index), *OUTSIDE, ""
     lengths = list(pixels.image.shape[::-1])
     if len(lengths) < 2:
-        raise usage(f"ID: {held.did}: it has no plane for a job to cut from; ask sync for it")
+        raise usage(
+            f"ID: {opened.did}: expected two axes or more for a job, found {len(lengths)}; use sync"
+        )
     (x0, x1), (y0, y1), *behind = zip(pixels.start, pixels.stop, strict=True)
     while behind and behind[-1] == (0, lengths.pop()):
         behind.pop()
@@ -124,38 +127,38 @@ def _row(held: OpenImage, wanted: Wanted) -> tuple[Any, ...]:
 
 
 def table_part(parts: Sequence[Part]) -> tuple[bytes, str] | None:
-    """Return the table that was sent, if one was: as TARGETS, or by UPLOAD as one named `targets`.
+    """Return the table of a request: sent as TARGETS, or by UPLOAD with the name `targets`.
 
     Returns:
-        Its content, and a name with the suffix of its kind.
+        The content, and a name with the suffix of its format; None if there is no table.
 
     Raises:
-        VoError: where there are several, or it is to be fetched elsewhere.
+        VoError: If there are several tables, or one must be fetched from a URL.
     """
-    found = [part for part in parts if part.name.upper() == "TARGETS"]
+    tables = [part for part in parts if part.name.upper() == "TARGETS"]
     for upload in (part.text for part in parts if part.name.upper() == "UPLOAD" and part.text):
         for each in upload.split(";"):
             name, _, place = each.partition(",")
             if name.strip().lower() != "targets" or not place.strip().startswith("param:"):
-                raise usage("UPLOAD: expected targets,param:NAME, the table being sent as NAME")
+                raise usage("UPLOAD: expected targets,param:NAME with the table sent as NAME")
             source = place.strip().removeprefix("param:")
-            named = [part for part in parts if part.name == source]
-            if not named:
-                raise usage(f"UPLOAD: nothing was sent as {source[:80]!r}")
-            found += named
-    if not found:
+            matching = [part for part in parts if part.name == source]
+            if not matching:
+                raise usage(f"UPLOAD: expected a part {source[:80]!r}, found none")
+            tables += matching
+    if not tables:
         return None
-    if len(found) > 1:
+    if len(tables) > 1:
         raise parameters.multi_valued("TARGETS")
-    content = found[0].content if found[0].content is not None else found[0].text.encode()
+    content = tables[0].content if tables[0].content is not None else tables[0].text.encode()
     suffix = next((end for start, end in SNIFFED if content.lstrip().startswith(start)), ".csv")
     return content, f"TARGETS{suffix}"
 
 
 def asked_by_table(images: Images, table: Table) -> Asked:
-    """Return what a table asks for.
+    """Return the targets of a table.
 
-    A column of DIDs stands for `file` and `hdu`; those that name nothing are rows with a fault.
+    A column of DIDs replaces `file` and `hdu`. DIDs that name no image are rows with an error.
     """
     columns = {name.lower(): name for name in table.colnames}
     column = next((columns[name] for name in DID_COLUMNS if name in columns), None)
@@ -166,15 +169,17 @@ def asked_by_table(images: Images, table: Table) -> Asked:
     for did in dids:
         if did not in matches:
             if len(matches) == MOST_DIDS:
-                raise usage(f"TARGETS: at most {MOST_DIDS} DIDs are taken at once", 413)
+                raise usage(
+                    f"TARGETS: expected at most {MOST_DIDS} different DIDs, found more", 413
+                )
             try:
                 matches[did] = images.match(did)
             except VoError as error:
                 matches[did] = error
-    found = [matches[did] for did in dids]
-    faults = {row: each for row, each in enumerate(found) if isinstance(each, VoError)}
+    resolved = [matches[did] for did in dids]
+    faults = {row: each for row, each in enumerate(resolved) if isinstance(each, VoError)}
     table.remove_column(column)
-    table["file"] = ["" if isinstance(each, VoError) else each.file for each in found]
+    table["file"] = ["" if isinstance(each, VoError) else each.file for each in resolved]
     if "hdu" not in columns:
-        table["hdu"] = [0 if isinstance(each, VoError) else each.granule.hdu for each in found]
-    return Asked(table, _told(faults, len(table)))
+        table["hdu"] = [0 if isinstance(each, VoError) else each.granule.hdu for each in resolved]
+    return Asked(table, _fault_rows(faults, len(table)))

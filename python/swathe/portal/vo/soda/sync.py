@@ -1,7 +1,8 @@
-"""`/vo/sync`: SODA 1.0, one cut at once.
+"""`/vo/sync`: SODA 1.0, one synchronous cut.
 
-Most cuts take less than going to another thread and back. So what is known, local, uncompressed and
-small is cut where the request came in; all else by threads, of which there are few, and few wait.
+Most cuts take less time than a switch to another thread. So small cuts from cached, local and
+uncompressed images run in the event loop. All others run in a limited number of threads, with a
+limited queue.
 """
 
 from __future__ import annotations
@@ -38,52 +39,53 @@ FITS = "application/fits"
 PNG = "image/png"
 FORMATS = {FITS: FITS, "image/fits": FITS, "fits": FITS, PNG: PNG, "png": PNG}
 LARGEST = 256_000_000
-"""Bytes of pixels in one answer: it is made in memory."""
+"""Maximum size of the pixels of one response, which is made in memory, bytes."""
 PICTURE_BYTES = 24
-"""Memory that a picture takes for each pixel while it is made."""
+"""Memory per pixel while a picture is made."""
 MOST_PIXELS = 1 << 25
-"""Of a picture."""
+"""Maximum number of pixels of a picture."""
 CORNER_BYTES = 400_000
-"""Of a polygon: with 1000 corners two are looked for at once, for they take seconds."""
+"""Memory share per corner of a polygon, so that two with 1000 corners run at once: each takes
+seconds."""
 BLOCK = 2880
-"""Bytes of a block of a FITS file."""
+"""Size of a FITS block, bytes."""
 SMALL = 1_000_000
-"""Bytes of pixels that are cut without a thread of their own: from a page cache in 0.3 ms."""
+"""Maximum size of pixels that are cut in the event loop: 0.3 ms from the page cache, bytes."""
 UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 async def cut(service: Service, request: Request) -> Response:
-    """Answer a request with a cut, with 204 where no pixel is in it, or with what is wrong."""
+    """Return a cut, 204 if it has no pixel, or an error."""
     if request.method == "GET":
-        given = from_query(request.scope["query_string"])
+        query_parameters = from_query(request.scope["query_string"])
     else:
-        given = await read_parameters(request)
-    did = given.one("ID")
+        query_parameters = await read_parameters(request)
+    did = query_parameters.one("ID")
     if did is None:
-        raise usage("ID is missing: which image?")
-    media_type = response_format(given)
-    wanted = read_wanted(given)
+        raise usage("ID: expected an image, found none")
+    media_type = response_format(query_parameters)
+    wanted = read_wanted(query_parameters)
     images = service.images
-    held = images.kept(did)
-    if held is not None and media_type == FITS and held.is_quick(wanted):
-        pixels = select(held, wanted)
+    cached = images.kept(did)
+    if cached is not None and media_type == FITS and cached.is_quick(wanted):
+        pixels = select(cached, wanted)
         if pixels is None:
             return Response(status_code=204)
-        if pixels.count * held.pixel_bytes <= SMALL:
-            with suppress(ChangedError):  # else it is opened anew, below
-                return _fits(held, pixels)
+        if pixels.count * cached.pixel_bytes <= SMALL:
+            with suppress(ChangedError):  # a changed file is opened again below
+                return _fits(cached, pixels)
     return await service.workers.run(lambda: _cut(service, did, wanted, media_type))
 
 
 def response_format(given: Parameters) -> str:
-    """Give the media type asked for, by default that of FITS."""
+    """Return the requested media type, by default that of FITS."""
     value = given.one("RESPONSEFORMAT")
     if value is None:
         return FITS
-    found = FORMATS.get(value.strip().lower())
-    if found is None:
+    media_type = FORMATS.get(value.strip().lower())
+    if media_type is None:
         raise usage(f"RESPONSEFORMAT: expected {FITS} or {PNG}, found {value[:80]!r}")
-    return found
+    return media_type
 
 
 def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Response:
@@ -91,40 +93,40 @@ def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Respons
     try:
         return _cut_from(service, images.get(did), wanted, media_type)
     except ChangedError:
-        # What the index keeps of an object on a server may be behind.
+        # The index may have an old version of an object on a server.
         return _cut_from(service, images.get(did, fresh=True), wanted, media_type)
 
 
-def _cut_from(service: Service, held: OpenImage, wanted: Wanted, media_type: str) -> Response:
+def _cut_from(service: Service, opened: OpenImage, wanted: Wanted, media_type: str) -> Response:
     with service.memory.take(_outline_bytes(wanted)):
-        pixels = select(held, wanted)
+        pixels = select(opened, wanted)
     if pixels is None:
         return Response(status_code=204)
-    size = pixels.count * held.bytes_of(pixels.image)
+    size = pixels.count * opened.bytes_of(pixels.image)
     if size > LARGEST:
         raise usage(
-            f"this would be {size / 1e6:.0f} MB; at most {LARGEST / 1e6:.0f} MB are cut at once, "
-            "more by a job: async",
+            f"the cut: expected at most {LARGEST / 1e6:.0f} MB, found {size / 1e6:.0f} MB; for "
+            "larger ones, submit a job: async",
             413,
         )
     if media_type == FITS:
         if size <= SMALL:
-            return _fits(held, pixels)
+            return _fits(opened, pixels)
         share = service.memory.take(size)
-        return LargeAnswer(share, _parts(pixels), _attached(held, pixels, "fits"), FITS)
+        return LargeAnswer(share, _parts(pixels), _attached(opened, pixels, "fits"), FITS)
     start, stop = list(pixels.start), list(pixels.stop)
     for axis in range(2, len(start)):
         stop[axis] = start[axis] + 1
     count = math.prod(last - first for first, last in zip(start, stop, strict=True))
     if count > MOST_PIXELS:
-        raise usage(f"a picture has at most {MOST_PIXELS:,} pixels, this would have {count:,}", 413)
+        raise usage(f"the picture: expected at most {MOST_PIXELS:,} pixels, found {count:,}", 413)
     with service.memory.take(count * PICTURE_BYTES):
         content = _picture(pixels.image, start, stop)
-    return Response(content, 200, _attached(held, pixels, "png"), PNG)
+    return Response(content, 200, _attached(opened, pixels, "png"), PNG)
 
 
 def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
-    """Return a plane as PNG."""
+    """Return a plane as a PNG picture."""
     from swathe.files.preview import picture
 
     file = io.BytesIO()
@@ -133,13 +135,13 @@ def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
 
 
 def _outline_bytes(wanted: Wanted) -> int:
-    """Return the memory that following an outline may take, with what it does for each corner."""
+    """Return the memory that the outline of a region may need, which grows with its corners."""
     region = wanted.region
     return len(region.corners) * CORNER_BYTES if isinstance(region, Polygon) else 0
 
 
-def _fits(held: OpenImage, pixels: Pixels) -> Response:
-    return Response(_cutout(pixels).fits(), 200, _attached(held, pixels, "fits"), FITS)
+def _fits(opened: OpenImage, pixels: Pixels) -> Response:
+    return Response(_cutout(pixels).fits(), 200, _attached(opened, pixels, "fits"), FITS)
 
 
 def _cutout(pixels: Pixels) -> Cutout:
@@ -154,9 +156,9 @@ def _parts(pixels: Pixels) -> list[Buffer]:
     return [cutout.header, cutout.stored, bytes(-size % BLOCK)]
 
 
-def _attached(held: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
-    """Say what the file is to be called: that of the image, HDU, first pixel."""
-    stem = UNSAFE.sub("_", held.match.granule.path.rpartition("/")[2].partition(".")[0])[:60]
+def _attached(opened: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
+    """Return the header with the file name, made of image, HDU and first pixel."""
+    stem = UNSAFE.sub("_", opened.match.granule.path.rpartition("/")[2].partition(".")[0])[:60]
     first = "-".join(str(at + 1) for at in pixels.start[:2])
     name = f"{stem or 'cut'}-{pixels.image.index}-{first}.{suffix}"
     return {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,6 +1,6 @@
-"""`/vo/async`: SODA by jobs that go on for long, watched by UWS 1.1.
+"""`/vo/async`: SODA by asynchronous jobs, followed by UWS 1.1.
 
-A job of one cut has that as its `result`; of several, an archive of all, and each by itself.
+The `result` of a job is its cut, or an archive if there are several; each cut is a result too.
 """
 
 from __future__ import annotations
@@ -39,33 +39,37 @@ if TYPE_CHECKING:
 
 ACTIVE = ("PENDING", "QUEUED", "EXECUTING")
 LONGEST_WAIT_S = 60.0
-"""Of one request; clients ask again."""
+"""Longest wait of one request; clients request again."""
 MOST_LISTED = 1000
-"""Jobs of a list, results of a job; the archive has all."""
+"""Maximum number of jobs in a list, and of listed results of a job; the archive has all."""
 LONGEST_KEPT = 10_000
-"""Characters of a parameter that is shown again."""
+"""Maximum number of characters of a stored parameter."""
 LONGEST_NAME = 200
 ARCHIVE = "application/zip"
 LABELS = {"no-overlap": "UsageError", "missing": "Error", "error": "Error"}
 WORDS = {
-    "no-overlap": "no pixel of the image shows it",
-    "missing": "the file is not there",
-    "error": "it failed",
+    "no-overlap": "no pixel of the image is in the region",
+    "missing": "the file is missing",
+    "error": "the cut failed",
 }
 
 
 async def create(service: Service, request: Request) -> Response:
-    """Make a job; it waits for PHASE=RUN, unless that was sent with it."""
+    """Create a job. It starts on PHASE=RUN, which may be sent with it."""
     largest = round(service.portal.config.limits.body_mb * 1e6)
     parts = await read_form(request, largest)
     query = from_query(request.scope["query_string"]).given
-    given = Parameters([*query, *((part.name, part.text) for part in parts if _is_short(part))])
+    query_parameters = Parameters(
+        [*query, *((part.name, part.text) for part in parts if _is_short(part))]
+    )
     table = None
-    if (sent := table_part(parts)) is not None:
-        content, name = sent
+    if (table_file := table_part(parts)) is not None:
+        content, name = table_file
         reading = service.portal.uploads.table(io.BytesIO(content), name)
         table = await while_there(request, reading)
-    job = await service.workers.run(lambda: _made(service, _user(request), given, table))
+    job = await service.workers.run(
+        lambda: _submit(service, _user(request), query_parameters, table)
+    )
     return _see(_url(service, request, job))
 
 
@@ -73,104 +77,108 @@ def _is_short(part: Part) -> bool:
     return part.content is None and part.name.upper() != "TARGETS"
 
 
-def _made(service: Service, user: User, given: Parameters, table: Table | None) -> Job:
+def _submit(service: Service, user: User, query_parameters: Parameters, table: Table | None) -> Job:
     portal = service.portal
-    phase = given.one("PHASE")
+    phase = query_parameters.one("PHASE")
     if phase is not None and phase.strip().upper() != "RUN":
         raise usage(f"PHASE: expected RUN, found {shown(phase)}")
-    options = Options(format="png" if response_format(given) == PNG else "fits")
+    options = Options(format="png" if response_format(query_parameters) == PNG else "fits")
     if table is None:
-        asked = rows_of(service.images, given)
+        job_targets = rows_of(service.images, query_parameters)
     else:
-        asked = asked_by_table(service.images, table)
-    sent = [(name, value[:LONGEST_KEPT]) for name, value in given.given if name.upper() != "PHASE"]
+        job_targets = asked_by_table(service.images, table)
+    stored_parameters = [
+        (name, value[:LONGEST_KEPT])
+        for name, value in query_parameters.given
+        if name.upper() != "PHASE"
+    ]
     if table is not None:
-        sent.append(("TARGETS", f"a table of {len(table)} rows"))
+        stored_parameters.append(("TARGETS", f"a table of {len(table)} rows"))
     return portal.jobs.submit(
-        asked.targets,
+        job_targets.targets,
         options,
         user.name,
-        faults=asked.faults,
-        name=(given.one("RUNID") or "").strip()[:LONGEST_NAME],
+        faults=job_targets.faults,
+        name=(query_parameters.one("RUNID") or "").strip()[:LONGEST_NAME],
         start=phase is not None,
-        parameters=sent,
+        parameters=stored_parameters,
     )
 
 
 async def jobs(service: Service, request: Request) -> Response:
-    """List the jobs of whoever asks."""
-    given = from_query(request.scope["query_string"])
+    """List the jobs of the user."""
+    query_parameters = from_query(request.scope["query_string"])
     phases = []
-    for value in given.all("PHASE"):
+    for value in query_parameters.all("PHASE"):
         if value not in get_args(Phase):
             raise usage(
                 f"PHASE: expected one of {', '.join(get_args(Phase))}, found {shown(value)}"
             )
         phases.append(cast("Phase", value))
-    after, last = given.one("AFTER"), given.one("LAST")
+    after, last = query_parameters.one("AFTER"), query_parameters.one("LAST")
     moment = None if after is None else _moment("AFTER", after)
     most = MOST_LISTED if last is None else min(_whole("LAST", last), MOST_LISTED)
     sees = _user(request).sees
 
     def listed() -> bytes:
-        found = service.portal.jobs.list(sees, phases=phases, after=moment, last=most)
-        return uws_documents.list_document(found, service.url(request, "async"))
+        job_list = service.portal.jobs.list(sees, phases=phases, after=moment, last=most)
+        return uws_documents.list_document(job_list, service.url(request, "async"))
 
     return Response(await service.workers.run(listed), 200, media_type=XML)
 
 
 async def job(service: Service, request: Request) -> Response:
-    """Tell all of a job; with WAIT once its phase is another one."""
-    given = from_query(request.scope["query_string"])
-    found = await service.workers.run(lambda: _own(request))
-    wait, phase = given.one("WAIT"), given.one("PHASE")
-    if wait is not None and found.phase in ACTIVE and phase in (None, found.phase):
+    """Return a job. With WAIT, respond when its phase has changed."""
+    query_parameters = from_query(request.scope["query_string"])
+    current = await service.workers.run(lambda: _own(request))
+    wait, phase = query_parameters.one("WAIT"), query_parameters.one("PHASE")
+    if wait is not None and current.phase in ACTIVE and phase in (None, current.phase):
         seconds = _whole("WAIT", wait, least=-1)
-        long = LONGEST_WAIT_S if seconds < 0 else min(float(seconds), LONGEST_WAIT_S)
-        portal, before = service.portal, found
+        wait_s = LONGEST_WAIT_S if seconds < 0 else min(float(seconds), LONGEST_WAIT_S)
+        portal, waiting_job = service.portal, current
         streams = streams_of(request)
         with streams.place():
-            found = await streams.wait_for(
-                lambda gone: portal.jobs.wait(before.id, before.phase, long, gone)
+            current = await streams.wait_for(
+                lambda gone: portal.jobs.wait(waiting_job.id, waiting_job.phase, wait_s, gone)
             )
     content = await service.workers.run(
-        lambda: uws_documents.job_document(found, _results(service, request, found))
+        lambda: uws_documents.job_document(current, _results(service, request, current))
     )
     return Response(content, 200, media_type=XML)
 
 
 async def change(service: Service, request: Request) -> Response:
-    """Do what is asked by POST to a job: ACTION=DELETE."""
-    given = await _form(request)
-    action = given.one("ACTION")
+    """Handle a POST to a job: ACTION=DELETE."""
+    query_parameters = await _form(request)
+    action = query_parameters.one("ACTION")
     if action is None or action.strip().upper() != "DELETE":
-        raise usage("ACTION: expected DELETE")
+        raise usage("ACTION: expected DELETE, found another action or none")
     return await delete(service, request)
 
 
 async def delete(service: Service, request: Request) -> Response:
-    """Stop a job and remove all of it."""
+    """Stop a job, and delete it with its results."""
     await service.workers.run(lambda: service.portal.jobs.delete(_own(request).id))
     return _see(service.url(request, "async"))
 
 
 async def child(service: Service, request: Request) -> Response:
-    """Tell one thing of a job."""
+    """Return one property of a job."""
     name = str(request.path_params["child"])
-    found = await service.workers.run(lambda: _own(request))
+    current = await service.workers.run(lambda: _own(request))
     tell = CHILDREN.get(name)
     if tell is not None:
-        return PlainTextResponse(tell(found))
+        return PlainTextResponse(tell(current))
     match name:
         case "parameters":
-            return Response(uws_documents.parameters_document(found), 200, media_type=XML)
+            return Response(uws_documents.parameters_document(current), 200, media_type=XML)
         case "results":
             content = await service.workers.run(
-                lambda: uws_documents.results_document(_results(service, request, found))
+                lambda: uws_documents.results_document(_results(service, request, current))
             )
             return Response(content, 200, media_type=XML)
         case _:
-            raise usage(f"a job has no {name[:80]!r}", 404)
+            raise usage(f"expected a property of a job, found {name[:80]!r}", 404)
 
 
 CHILDREN: dict[str, Callable[[Job], str]] = {
@@ -184,76 +192,80 @@ CHILDREN: dict[str, Callable[[Job], str]] = {
 
 
 async def change_child(service: Service, request: Request) -> Response:
-    """Change one thing of a job by POST."""
+    """Change one property of a job by POST."""
     name = str(request.path_params["child"])
-    given = await _form(request)
+    query_parameters = await _form(request)
     jobs = service.portal.jobs
 
     def changed() -> Job:
-        found = _own(request)
+        current = _own(request)
         match name:
             case "phase":
-                wanted = _needed(given, "PHASE").strip().upper()
-                if wanted == "RUN":
-                    return jobs.start(found.id)
-                if wanted == "ABORT":
-                    return jobs.cancel(found.id)
-                raise usage(f"PHASE: expected RUN or ABORT, found {shown(wanted)}")
+                value = _needed(query_parameters, "PHASE").strip().upper()
+                if value == "RUN":
+                    return jobs.start(current.id)
+                if value == "ABORT":
+                    return jobs.cancel(current.id)
+                raise usage(f"PHASE: expected RUN or ABORT, found {shown(value)}")
             case "destruction":
-                wanted = _needed(given, "DESTRUCTION")
-                return jobs.set_expiry(found.id, _moment("DESTRUCTION", wanted))
+                value = _needed(query_parameters, "DESTRUCTION")
+                return jobs.set_expiry(current.id, _moment("DESTRUCTION", value))
             case "executionduration":
-                # How long a job takes is bounded by its rows; UWS lets services say so.
-                _whole("EXECUTIONDURATION", _needed(given, "EXECUTIONDURATION"))
-                return found
+                # The rows bound the duration of a job; UWS allows services to ignore this value.
+                _whole("EXECUTIONDURATION", _needed(query_parameters, "EXECUTIONDURATION"))
+                return current
             case "parameters":
-                raise VoError("AuthorizationError", "parameters stay as a job was made", 403)
+                raise VoError(
+                    "AuthorizationError", "the parameters of a job cannot be changed", 403
+                )
             case _:
-                raise usage(f"a job has no {name[:80]!r} that could be changed", 404)
+                raise usage(
+                    f"expected a property of a job that can be changed, found {name[:80]!r}", 404
+                )
 
-    found = await service.workers.run(changed)
-    return _see(_url(service, request, found))
+    current = await service.workers.run(changed)
+    return _see(_url(service, request, current))
 
 
 async def result(service: Service, request: Request) -> Response:
-    """Give a result: a file, the archive, the manifest, or why there is none."""
+    """Return a result: a file, the archive, the manifest, or the reason why there is none."""
     name = str(request.path_params["name"])
-    found = await service.workers.run(lambda: _own(request))
+    current = await service.workers.run(lambda: _own(request))
     portal = service.portal
     if name == "manifest":
         return MadeAnswer(
-            streams_of(request), lambda _gone: portal.jobs.manifest(found.id), "text/plain"
+            streams_of(request), lambda _gone: portal.jobs.manifest(current.id), "text/plain"
         )
-    if name == "result" and found.rows != 1:
-        make = partial(portal.jobs.archive, found.id, "zip")
-        attached = {"Content-Disposition": f'attachment; filename="{found.id}.zip"'}
+    if name == "result" and current.rows != 1:
+        make = partial(portal.jobs.archive, current.id, "zip")
+        attached = {"Content-Disposition": f'attachment; filename="{current.id}.zip"'}
         return MadeAnswer(downloads_of(request), make, ARCHIVE, attached)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)
-        rows = portal.jobs.rows(found.id, start=number, limit=1)
+        rows = portal.jobs.rows(current.id, start=number, limit=1)
         if not rows or rows[0].number != number:
-            raise NoSuchResultError(f"job {found.id}: it has no result {name[:80]!r}")
+            raise NoSuchResultError(f"job {current.id}: no such result: {name[:80]!r}")
         row = rows[0]
         if row.status == "waiting":
-            raise NoSuchResultError(f"job {found.id}: {name[:80]!r} is not done")
+            raise NoSuchResultError(f"job {current.id}: {name[:80]!r} is not finished")
         if row.status != "ok":
             return PlainTextResponse(_why(row))
-        made = portal.jobs.result(found.id, row.name)
-        return answer_with(request, downloads_of(request), made, {})
+        stored_result = portal.jobs.result(current.id, row.name)
+        return answer_with(request, downloads_of(request), stored_result, {})
 
     return await service.workers.run(single)
 
 
 def _results(service: Service, request: Request, job: Job) -> list[ResultReference]:
-    """Give what there is of a job that has ended."""
+    """Return the results of an ended job; empty before that."""
     if job.phase in ACTIVE or job.rows == 0:
         return []
     base = f"{_url(service, request, job)}/results"
 
     def reference(name: str, kind: str, size: int | None = None) -> ResultReference:
-        known: dict[str, Any] = {} if size is None else {"size": size}
-        return ResultReference(id=name, href=f"{base}/{name}", mime_type=kind, **known)
+        size_field: dict[str, Any] = {} if size is None else {"size": size}
+        return ResultReference(id=name, href=f"{base}/{name}", mime_type=kind, **size_field)
 
     rows = service.portal.jobs.rows(job.id, limit=MOST_LISTED)
     manifest = reference("manifest", "text/plain")
@@ -286,19 +298,19 @@ def _name(row: Row) -> str:
 def _number(name: str) -> int:
     digits = name.removeprefix("cutout-")
     if digits == name or not digits.isascii() or not digits.isdecimal() or len(digits) > 9:
-        raise NoSuchResultError(f"a job has no result {name[:80]!r}")
+        raise NoSuchResultError(f"no such result: {name[:80]!r}")
     return int(digits) - 1
 
 
 def _why(row: Row) -> str:
-    """Tell why a row has no result; what could not be asked for begins with its label already."""
+    """Return the reason why a row has no result. An invalid row already begins with its label."""
     if row.reason.partition(":")[0] in get_args(Label):
         return f"{row.reason}\n"
     return f"{LABELS[row.status]}: {row.reason or WORDS[row.status]}\n"
 
 
 def _own(request: Request) -> Job:
-    """Give the job of a path, if whoever asks may see it."""
+    """Return the job of a path, if the user may see it."""
     return own_job(request, str(request.path_params["job"]), _user(request))
 
 
@@ -323,12 +335,12 @@ async def _form(request: Request) -> Parameters:
 def _needed(given: Parameters, name: str) -> str:
     value = given.one(name)
     if value is None:
-        raise usage(f"{name} is missing")
+        raise usage(f"{name}: expected a value, found none")
     return value
 
 
 def _whole(name: str, value: str, least: int = 0) -> int:
-    """Read a whole number."""
+    """Parse a whole number."""
     try:
         number = int(value[:20]) if value.isascii() else least - 1
     except ValueError:
@@ -339,7 +351,7 @@ def _whole(name: str, value: str, least: int = 0) -> int:
 
 
 def _moment(name: str, value: str) -> datetime:
-    """Read a time as ISO 8601; without a zone it is UTC."""
+    """Parse a time in ISO 8601. Without a zone it is UTC."""
     try:
         moment = datetime.fromisoformat(value.strip()[:50])
         if moment.tzinfo is None:

@@ -1,4 +1,4 @@
-"""Jobs as UWS 1.1 writes them."""
+"""Jobs as XML documents of UWS 1.1."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 class Parameters(BaseXmlModel, tag="parameters", ns="uws", nsmap=NSMAP):
-    """Parameters of any names; those of the library have to be known beforehand."""
+    """Parameters with any names, unlike those of vo-models, whose names are fixed."""
 
     parameter: list[Parameter] = element(tag="parameter", ns="uws", default=[])
 
 
 def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
-    """Give all that is known of a job."""
+    """Return the document of a job."""
     more = _name(job)
     if job.error is not None:
         more["error_summary"] = ErrorSummary(
@@ -63,8 +63,8 @@ def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
 
 
 def list_document(jobs: Iterable[Job], base: str) -> bytes:
-    """Give a list of jobs; `base` is its own URL."""
-    found = [
+    """Return a list of jobs; `base` is the URL of the list."""
+    references = [
         ShortJobDescription(
             job_id=job.id,
             href=f"{base}/{job.id}",
@@ -75,28 +75,28 @@ def list_document(jobs: Iterable[Job], base: str) -> bytes:
         )
         for job in jobs
     ]
-    return _written(Jobs(version=UWSVersion.V1_1, jobref=found))
+    return _written(Jobs(version=UWSVersion.V1_1, jobref=references))
 
 
 def results_document(results: Sequence[ResultReference]) -> bytes:
-    """Give the results of a job."""
+    """Return the results of a job."""
     return _written(Results(results=list(results)))
 
 
 def parameters_document(job: Job) -> bytes:
-    """Give what a client sent."""
+    """Return the parameters that the client sent."""
     return _written(_parameters(job))
 
 
 def quote(job: Job) -> datetime | None:
-    """Give when a job is likely to be done, if that was predicted."""
+    """Return the predicted end of a job, or None."""
     if job.predicted is None:
         return None
     return (job.started_at or job.created_at) + timedelta(seconds=float(job.predicted["seconds"]))
 
 
 def iso(moment: datetime) -> str:
-    """Give a moment as UWS writes it."""
+    """Return a time in the format of UWS."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
@@ -105,7 +105,7 @@ def _moment(moment: datetime | None) -> UTCTimestamp | None:
 
 
 def clean(text: str) -> str:
-    """Give text as XML can have it."""
+    """Return text with `?` for characters that XML does not allow."""
     return NO_XML.sub("?", text)
 
 
@@ -120,5 +120,5 @@ def _parameters(job: Job) -> Parameters:
 
 
 def _written(model: Any) -> bytes:
-    """Write what was set: what is nothing is said to be so, where the schema wants it."""
+    """Write the fields that were set, with nil elements where the schema requires them."""
     return HEAD + bytes(model.to_xml(exclude_unset=True))
