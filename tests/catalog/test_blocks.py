@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from swathe.catalog.jobs.encoding import BLOCK_ROWS, packed_asked, packed_became
 from swathe.catalog.jobs.row_table import DictColumn, RowTable
 from swathe.catalog.records.jobs import STATUSES, Chunk, ChunkResult, JobRecord, RowRecord
 from swathe.catalog.tables import JobBlockTable, JobChunkTable
-from tests.support.postgres_server import at_version, new_database
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 WHOLE = st.integers(-(1 << 53), 1 << 53)
@@ -284,90 +281,3 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
         catalog.finish_chunk(chunk, ChunkResult(catalog.chunk_rows(chunk).ended("ok")))
     counts = catalog.job(job.id).counts
     assert (counts["waiting"], counts["ok"]) == (0, 300)
-
-
-# ---- What was kept before
-
-
-def before(engine: sqlalchemy.Engine, number: int, phase: str, rows: list[RowRecord]) -> None:
-    """Keep a job as version 0008 did."""
-    now = datetime(2026, 11, 1, tzinfo=UTC)
-    waiting = sum(row.status == "waiting" for row in rows)
-    job: dict[str, Any] = {
-        "number": number, "id": f"{number:022}", "owner": "me", "name": "", "phase": phase,
-        "options": {}, "parameters": [], "created_at": now, "expires_at": now, "rows": len(rows),
-        "inputs": len(rows) - 1, "cursor": len(rows) - waiting, "waiting": waiting,
-        **{name: sum(row.status == name.replace("_", "-") for row in rows)
-           for name in ("ok", "no_overlap", "missing", "error")},
-        "bytes": 0, "busy_s": 0.0, "bytes_moved": 0, "requests": 0, "notes": [], "changes": 1,
-    }  # fmt: skip
-    names = ("number", "position", "result", "id", "name", "source", "hdu", "x0", "y0", "width",
-             "height", "planes", "ra", "dec", "size_deg", "status", "reason", "bytes", "version",
-             "sha256")  # fmt: skip
-    values = [
-        dict(zip(names, (*row[:7], *(row.box or [None] * 4),
-                         row.planes and f"{row.planes[0]}:{row.planes[1]}",
-                         *(row.sky or [None] * 3), *row[10:]), strict=True))
-        for row in rows
-    ]  # fmt: skip
-    tables = sqlalchemy.MetaData()
-    tables.reflect(engine, only=["jobs", "job_rows"])
-    with engine.begin() as connection:
-        connection.execute(tables.tables["jobs"].insert(), job)
-        if values:
-            made = [{"job": number, **each} for each in values]
-            connection.execute(tables.tables["job_rows"].insert(), made)
-
-
-def test_jobs_of_before_are_packed_with_what_became_of_them(url: str) -> None:
-    some = ended(shuffled())
-    # Those from 1,500 on still wait; of the others some are places in the sky, found or not.
-    long = [*some[:1500], *shuffled()[1500:]]
-    long[3] = long[3]._replace(box=None, planes=(3, 7), hdu="SCI,2", id="ü\n", source="s:ü")
-    long[4] = long[4]._replace(box=None, sky=(10.5, -20.0, 0.01), status="waiting")
-    long[5] = long[5]._replace(box=(-(1 << 52), 1 << 52, 1, 1), sky=(1.0, 2.0, 3.0))
-    short = [row._replace(number=at, result=5 if at < 5 else None)
-             for at, row in enumerate(shuffled(6))]  # fmt: skip
-    engine = at_version(url, "0008")
-    for number, phase, rows in ((1, "ABORTED", long), (2, "PENDING", short), (5, "ERROR", [])):
-        before(engine, number, phase, rows)
-    engine.dispose()
-    with Catalog.open(url) as catalog:
-        assert list(catalog.job_rows(1, limit=COUNT)) == sorted(long)
-        assert list(catalog.job_rows(2)) == short
-        assert list(catalog.rows_into(2, [5])) == short[:5]
-        assert len(catalog.job_rows(5)) == 0
-        for row in (*long[::101], long[3]):
-            assert catalog.row_named(1, row.name) == row
-        failed = [row for row in sorted(long) if row.status == "error"]
-        assert list(catalog.job_rows(1, limit=COUNT, status="error")) == failed
-        assert "job_rows" not in sqlalchemy.inspect(catalog._engine).get_table_names()
-        # They go on as any other.
-        catalog.resume_job(f"{1:022}", lambda _held: None)
-        chunk = taken(catalog, 10)
-        again = replace(catalog.chunk_rows(chunk)).ended("ok")
-        job = catalog.finish_chunk(chunk, ChunkResult(again))
-        assert job is not None
-        assert job.counts["ok"] == sum(row.status == "ok" for row in long) + len(again)
-
-
-def test_what_an_older_process_marks_meanwhile_is_packed(postgres: sqlalchemy.URL) -> None:
-    with new_database(postgres) as url:
-        engine = at_version(url, "0008")
-        before(engine, 1, "PENDING", shuffled(6))
-        opened: list[Catalog] = []
-        opening = threading.Thread(target=lambda: opened.append(Catalog.open(url)))
-        with engine.begin() as older:
-            older.execute(sqlalchemy.text("UPDATE job_rows SET status = 'ok' WHERE position = 2"))
-            opening.start()
-            waits = sqlalchemy.text(
-                "SELECT count(*) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            )
-            with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as looking:
-                while not looking.scalar(waits):
-                    assert opening.is_alive()
-        opening.join()
-        engine.dispose()
-        with opened[0] as catalog:
-            assert [row.position for row in catalog.job_rows(1, status="ok")] == [2]

@@ -40,7 +40,7 @@ from swathe.catalog.database_errors import may_pass, remedy
 from swathe.catalog.store_settings import checked_options
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
 from swathe.core import errors
-from tests.support.postgres_server import PASSWORD, at_version, new_database
+from tests.support.postgres_server import PASSWORD, new_database
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 ROOT, HOST = "https://archive.example/dr17", "telescope"
@@ -154,7 +154,12 @@ def test_migrations_give_the_tables_of_the_code(catalog: Catalog) -> None:
         return not (kind == "table" and name == VERSION_TABLE)
 
     with catalog._engine.connect() as connection:
-        options = {"version_table": VERSION_TABLE, "compare_type": True, "include_name": ours}
+        options = {
+            "version_table": VERSION_TABLE,
+            "compare_type": True,
+            "compare_server_default": True,
+            "include_name": ours,
+        }
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, Base.metadata) == []
         names = {
@@ -170,6 +175,30 @@ def test_migrations_give_the_tables_of_the_code(catalog: Catalog) -> None:
     assert names == {each.name for each in named}
 
 
+def test_migrations_give_sqlite_what_the_code_would_create(tmp_path: Path) -> None:
+    migrated, created = (f"sqlite:///{tmp_path / name}" for name in ("migrated", "created"))
+    Catalog.open(migrated).close()
+    engine = sqlalchemy.create_engine(created)
+    Base.metadata.create_all(engine)
+    engine.dispose()
+    assert _definitions(migrated) == _definitions(created)
+    assert len(_definitions(created)) > len(Base.metadata.tables)
+
+
+def _definitions(url: str) -> dict[str, list[str]]:
+    """Return the lines of the SQL that made each table and index, in no order."""
+    engine = sqlalchemy.create_engine(url)
+    with engine.connect() as connection:
+        made = connection.execute(
+            sqlalchemy.text("SELECT name, sql FROM sqlite_master WHERE tbl_name != :other"),
+            {"other": VERSION_TABLE},
+        ).all()
+    engine.dispose()
+    return {
+        name: sorted(line.strip(" \t,") for line in (sql or "").splitlines()) for name, sql in made
+    }
+
+
 def _constraint_names(inspector: sqlalchemy.Inspector, table: str) -> list[str]:
     found: list[Any] = [
         inspector.get_pk_constraint(table),
@@ -181,66 +210,28 @@ def _constraint_names(inspector: sqlalchemy.Inspector, table: str) -> list[str]:
     return [str(each["name"]) for each in found]
 
 
-FILED = [
-    ("s3://one", {"endpoint": "http://[::1]:9000"}, "s3://[::1]:9000/one"),
-    ("gs://one/dr1", {"endpoint": "https://gcs.example/x"}, "gs://gcs.example:443/x/one/dr1"),
-    (
-        "az://frames",
-        {"account": "survey", "anonymous": "true"},
-        "az://survey.blob.core.windows.net:443/frames",
-    ),
-    ("root://door//archive", {"door": "http://Door:8443"}, "root://door:8443//archive"),
-    ("s3://three", {"anonymous": "true"}, "s3://three"),
-    ("https://archive.example/dr1", {}, "https://archive.example/dr1"),
-    ("file:///data", {}, "file:///data"),
-]
-"""URLs and options of stores, and their keys."""
-MIXED = [({"endpoint": "http://127.0.0.1:1"},), ({"endpoint": "http://127.0.0.1:2"},), ({},)]
-
-
-def test_what_was_measured_before_is_filed_by_server(
-    url: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("url", "options", "key"),
+    [
+        ("s3://one", {"endpoint": "http://[::1]:9000"}, "s3://[::1]:9000/one"),
+        ("gs://one/dr1", {"endpoint": "https://gcs.example/x"}, "gs://gcs.example:443/x/one/dr1"),
+        (
+            "az://frames",
+            {"account": "survey", "anonymous": "true"},
+            "az://survey.blob.core.windows.net:443/frames",
+        ),
+        ("root://door//archive", {"door": "http://Door:8443"}, "root://door:8443//archive"),
+        ("s3://three", {"anonymous": "true"}, "s3://three"),
+        ("https://archive.example/dr1", {}, "https://archive.example/dr1"),
+        ("file:///data", {}, "file:///data"),
+    ],
+)
+def test_key_of_a_store_names_its_server(
+    url: str, options: dict[str, str], key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
         monkeypatch.delenv(name)
-    engine = at_version(url, "0009")
-    tables = sqlalchemy.MetaData()
-    tables.reflect(engine)
-    stores = [(root, options) for root, options, _ in FILED]
-    stores += [("s3://two", options) for [options] in MIXED]
-    roots = list(dict.fromkeys(root for root, _ in stores))
-    costs = {"costs": {}, "spread": {}, "fitted_at": NOON, "notes": []}
-    outcome = {"at": NOON, "host": HOST, "summary": "", "targets": 1}
-    numbers = ("predicted_s", "low_s", "high_s", "actual_s", "predicted_bytes", "actual_bytes",
-               "predicted_requests", "actual_requests")  # fmt: skip
-    kept = {
-        "stores": [
-            {"id": at, "name": f"s{at}", "url": root, "tier": "lan", "options": options,
-             "added_at": NOON}
-            for at, (root, options) in enumerate(stores)
-        ],
-        "links": [{"id": at, "root": root, "host": HOST} for at, root in enumerate(roots)],
-        "profiles": [{"link_id": at, **costs} for at in range(len(roots))],
-        "probes": [
-            {"link_id": at, "at": NOON, "parameters": {}, "seconds": 1.0, "bytes_moved": 1}
-            for at in range(len(roots))
-        ],
-        "samples": [{**vars(sample()), "link_id": at} for at in range(len(roots))],
-        "outcomes": [{**outcome, "root": root, **dict.fromkeys(numbers, 1)} for root in roots],
-    }  # fmt: skip
-    with engine.begin() as connection:
-        for name, rows in kept.items():
-            connection.execute(tables.tables[name].insert(), rows)
-    engine.dispose()
-    keys = [key for _, _, key in FILED]
-    with Catalog.open(url) as catalog:
-        assert [store.key for store in catalog.stores()][: len(keys)] == keys
-        assert {profile.root for profile in catalog.profiles()} == set(keys)
-        for key in keys:
-            assert [probe.root for probe in catalog.probes(key, HOST)] == [key]
-            assert len(catalog.samples(key, HOST)) == 1
-        assert len(catalog.probes()) == len(keys), "of two servers under one root nothing is known"
-        assert {each.root for each in catalog.outcomes()} == {*keys, "s3://two"}
+    assert Store("survey", url, "lan", options).key == key
 
 
 def test_every_migration_is_known() -> None:
@@ -286,6 +277,34 @@ def test_newer_database_is_refused(url: str) -> None:
         Catalog.open(url)
 
 
+@pytest.mark.parametrize("revision", ["0001", "0002", "0013"])
+def test_catalogue_of_a_development_version_is_refused(revision: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    with Catalog.open(f"sqlite:///{path}") as catalog:
+        catalog.add_store("survey", ROOT)
+    execute(f"sqlite:///{path}", f"UPDATE {VERSION_TABLE} SET version_num = '{revision}'")
+    before = path.read_bytes()
+    assert refused(f"sqlite:///{path}") == (
+        f"sqlite:///{path}: catalogue of a development version of Swathe: expected tables of "
+        f"version v0001, found {revision}; remove or rename the file to begin a new catalogue; the "
+        "stores, probes, datasets, jobs and tokens of the old one are lost"
+    )
+    assert path.read_bytes() == before
+    path.rename(tmp_path / "old.sqlite")
+    with Catalog.open(f"sqlite:///{path}") as catalog:
+        assert catalog.stores() == []
+
+
+def test_tables_of_a_development_version_are_refused(postgres: sqlalchemy.URL) -> None:
+    with new_database(postgres) as url:
+        Catalog.open(url).close()
+        execute(url, f"UPDATE {VERSION_TABLE} SET version_num = '0007'")
+        assert "found 0007; drop its tables and swathe_schema to begin" in refused(url)
+        tables = ", ".join([*Base.metadata.tables, VERSION_TABLE])
+        execute(url, f"DROP TABLE {tables}")
+        Catalog.open(url).close()
+
+
 def test_database_of_another_program_is_refused_and_left_alone(url: str) -> None:
     execute(url, "CREATE TABLE stores (bread TEXT)")
     with pytest.raises(errors.CatalogError, match="not a Swathe catalogue: it has a table 'stores"):
@@ -301,7 +320,7 @@ def test_schema_that_never_got_its_tables_is_mended(url: str) -> None:
         assert catalog.stores() == []
 
 
-def test_what_was_measured_before_requests_were_counted_is_of_one(url: str) -> None:
+def test_requests_of_samples_and_notes_of_profiles_are_kept(url: str) -> None:
     with Catalog.open(url) as catalog:
         catalog.add_samples(ROOT, HOST, [sample(requests=7)])
         catalog.put_profile(ROOT, HOST, {"a": 1}, {}, NOON, ["told\0 by a probe"])
@@ -312,36 +331,6 @@ def test_what_was_measured_before_requests_were_counted_is_of_one(url: str) -> N
     with Catalog.open(url) as catalog:
         profile = catalog.profile(ROOT, HOST)
     assert profile is not None and profile.notes == ()
-
-
-def test_the_first_tables_get_what_they_lack(url: str) -> None:
-    Catalog.open(url).close()
-    execute(url, "ALTER TABLE samples DROP COLUMN requests")
-    execute(url, "ALTER TABLE profiles DROP COLUMN notes")
-    later = (
-        "worker_replicas",
-        "pools",
-        "reservations",
-        "deleted_jobs",
-        "job_chunks",
-        "job_blocks",
-        "jobs",
-        "tokens",
-    )
-    for table in (*later, "hosts", "footprints", "granules", "replicas", "datasets"):
-        execute(url, f"DROP TABLE {table}")
-    execute(
-        url,
-        "INSERT INTO links (id, root, host) VALUES (1, 'https://a.example', 'h')",
-    )
-    execute(
-        url,
-        "INSERT INTO samples (id, link_id, source, kind, bytes, streams, seconds, at) "
-        "VALUES (1, 1, 'read', 'read', 5, 1, 1.0, '2026-03-20 12:00:00')",
-    )
-    execute(url, f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
-    with Catalog.open(url) as catalog:
-        assert [each.requests for each in catalog.samples("https://a.example", "h")] == [1]
 
 
 def test_computing_is_kept_for_each_host(catalog: Catalog) -> None:
@@ -359,10 +348,10 @@ def test_migration_that_fails_leaves_nothing(url: str, monkeypatch: pytest.Monke
 
     create = op.create_table
 
-    def fail_at_the_last(name: str, *columns: Any) -> None:
-        if name == "outcomes":
+    def fail_at_the_last(name: str, *columns: Any, **options: Any) -> None:
+        if name == "tokens":
             raise KeyboardInterrupt
-        create(name, *columns)
+        create(name, *columns, **options)
 
     monkeypatch.setattr(op, "create_table", fail_at_the_last)
     with pytest.raises(KeyboardInterrupt):

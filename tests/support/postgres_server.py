@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from swathe.catalog import migrations
 from tests.support.servers import free_port
 
 PASSWORD = "open-Sesame-of-the-tests"
@@ -100,17 +99,3 @@ def _execute(server: sqlalchemy.URL, statement: str) -> None:
             connection.exec_driver_sql(statement)
     finally:
         engine.dispose()
-
-
-def at_version(url: str, revision: str) -> sqlalchemy.Engine:
-    """Make the tables of a catalogue, also in SQLite, as they were."""
-    from alembic import command
-    from alembic.config import Config
-
-    engine = sqlalchemy.create_engine(url)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    return engine

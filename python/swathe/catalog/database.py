@@ -21,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyE
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database_errors import remedy
-from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
+from swathe.catalog.tables import DEVELOPMENT_REVISIONS, REVISIONS, VERSION_TABLE, Base
 from swathe.core.errors import CatalogError, CatalogSetupError
 from swathe.core.paths import default_url
 
@@ -66,7 +66,7 @@ class Database:
 
         Raises:
             CatalogError: If it cannot be opened, is not a Swathe database, or was made by a newer
-                Swathe.
+                Swathe, or by one before the first version.
         """
         parsed = _parse_url(url or default_url())
         if parsed.get_backend_name() == "sqlite":
@@ -177,6 +177,19 @@ class Database:
             version = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).one()
         except NoResultFound:
             return False
+        if version in DEVELOPMENT_REVISIONS:
+            todo = (
+                "remove or rename the file"
+                if self._on_sqlite
+                else f"drop its tables and {VERSION_TABLE}"
+            )
+            raise CatalogError(
+                self._message_of(
+                    "catalogue of a development version of Swathe: expected tables of version "
+                    f"{REVISIONS[-1]}, found {version}; {todo} to begin a new catalogue; the "
+                    "stores, probes, datasets, jobs and tokens of the old one are lost"
+                )
+            )
         if version not in REVISIONS:
             raise CatalogError(
                 self._message_of(

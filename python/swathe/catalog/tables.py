@@ -27,8 +27,10 @@ from swathe.catalog.records.datasets import State
 from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 14))
+REVISIONS = ("v0001",)
 """All revisions of the schema, oldest first. This code works with the last."""
+DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
+"""Revisions of the schema before the first version. Catalogues that have one are refused."""
 VERSION_TABLE = "swathe_schema"
 
 
