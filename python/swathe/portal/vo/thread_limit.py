@@ -81,7 +81,7 @@ class Share:
 class LargeAnswer(Response):
     """A response that holds its share of the memory until it is sent.
 
-    It is sent from where it lies in memory, one piece at a time, so that others are served meanwhile.
+    It is sent uncopied, one piece at a time, so that other requests are served meanwhile.
     """
 
     def __init__(
