@@ -19,7 +19,7 @@ from astropy.io import fits
 from astropy.nddata import Cutout2D
 from astropy.table import Table
 from astropy.wcs import WCS
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import swathe
@@ -155,6 +155,7 @@ def test_what_is_no_target(text: str, said: str, monkeypatch: pytest.MonkeyPatch
         parse_lines([text])
 
 
+@example("1,2\r3")
 @given(st.text(max_size=300))
 def test_any_text_is_a_target_or_an_error(text: str) -> None:
     for parse in (parse_line, lambda text: parse_lines([text]), parse_size, is_angle, position):

@@ -57,7 +57,7 @@ class ProbeTarget:
     def file(self, name: str) -> Path | None:
         """Return the path of an object if it is a file of this machine."""
         stores = self.stores or _swathe.Stores("[]")
-        return stores.local_path(name)
+        return stores.local_path(name) if self.is_local else None
 
 
 def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:

@@ -107,7 +107,7 @@ def words_of(text: str) -> list[str]:
     """Split a line into words; a number and its unit are one word.
 
     Raises:
-        RegionError: if the line is too long.
+        RegionError: if the line is too long, or is more than one line.
     """
     if len(text) > LONGEST_LINE:
         raise RegionError(f"{text[:40]!r}...: expected up to {LONGEST_LINE} characters")
@@ -115,7 +115,10 @@ def words_of(text: str) -> list[str]:
     if mark is None:
         parts = text.split()
     else:
-        parts = next(csv.reader([text], delimiter=mark, skipinitialspace=True), [])
+        try:
+            parts = next(csv.reader([text], delimiter=mark, skipinitialspace=True), [])
+        except csv.Error as error:  # a line end in the middle
+            raise RegionError(f"{text[:40]!r}: expected one line: {error}") from error
         # One of the cells may be a position.
         parts = [word for part in parts for word in _cell_words(part.strip())]
     words: list[str] = []
