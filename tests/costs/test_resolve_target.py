@@ -55,7 +55,7 @@ def test_urls_outside_of_stores_belong_to_their_server() -> None:
     assert find_place("s3://bucket/a.fits").root == "s3://bucket"
     with pytest.raises(NotFoundError, match="name an object"):
         find_place("http://host.example/x/")
-    with pytest.raises(StoreSettingsError, match="ftp:// is not known"):
+    with pytest.raises(StoreSettingsError, match="ftp:// is not a known scheme"):
         find_place("ftp://host.example/x")
     with pytest.raises(NotFoundError, match="is neither a file nor a store; see: swathe"):
         find_place("none")

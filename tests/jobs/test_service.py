@@ -241,7 +241,7 @@ def test_cancel_keeps_what_is_done_and_resume_does_the_rest(
     assert jobs.cancel(job.id).phase == "ABORTED"
     with running(jobs):
         job = jobs.resume(job.id)
-        with pytest.raises(JobError, match="has not ended"):
+        with pytest.raises(JobError, match="expected a job that has ended"):
             jobs.resume(job.id)
         job = ended(jobs, job)
     assert job.phase == "COMPLETED"
@@ -422,7 +422,7 @@ def test_lists_that_make_no_sense(jobs: Jobs, table: Any, error: type[Exception]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"colour": 1}, "no option 'colour'"),
+        ({"colour": 1}, "unknown option 'colour'"),
         ({"operation": "mow"}, "option operation: one of cut, stack, not 'mow'"),
         ({"mode": ["trim"]}, "option mode"),
         ({"mode": "partial", "fill": "x"}, "option fill: a number, not 'x'"),

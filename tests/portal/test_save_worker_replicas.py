@@ -115,6 +115,6 @@ def test_status_without_a_portal_is_of_the_catalogue(
     assert "dask://host:1 at 2026-11-20T12:00:00Z: 2 workers" in shown
     assert "web:b" in shown
     assert "and 1 more" in shown
-    assert "as the catalogue has it" in said
+    assert "last recorded in the catalogue" in said
     [found] = run.json(*asked)["kept"]
     assert found["replicas"] == [["w1", "web:b", 20], ["w0", "web:a", 10]]

@@ -540,13 +540,13 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     packed_run = tmp_path / "run.ulm.gz"
     packed_run.write_bytes(gzip.compress(run.read_bytes()))
     for wrong, said in (
-        ((run, "--kind", "tile"), "must be target, object"),
+        ((run, "--kind", "tile"), "expected target, object"),
         ((run, "--png", tmp_path / "a.gif"), "expected *.png or *.svg"),
         ((run, "--output", tmp_path / "no" / "a.html"), "does not exist"),
-        ((run, "--png", tmp_path / "b.png", "--loads", "x"), "there is no 'x'"),
-        ((run, "--png", tmp_path / "b.png", "--events", "CUT_END,x"), "there is no 'x'"),
-        ((run, "--output", tmp_path / "b.html", "--events", "x"), "there is no 'x'"),
-        ((run, "--output", tmp_path / "b.html", "--loads", "x"), "there is no 'x'"),
+        ((run, "--png", tmp_path / "b.png", "--loads", "x"), "found 'x'"),
+        ((run, "--png", tmp_path / "b.png", "--events", "CUT_END,x"), "found 'x'"),
+        ((run, "--output", tmp_path / "b.html", "--events", "x"), "found 'x'"),
+        ((run, "--output", tmp_path / "b.html", "--loads", "x"), "found 'x'"),
         ((tmp_path / "nothing.ulm",), "nothing.ulm"),
         ((packed_run,), "decompress it first"),
         ((run, "--follow", "--png", tmp_path / "b.png"), "expected neither --output nor --png"),
@@ -622,5 +622,5 @@ def test_portal_that_records_nothing_says_so(tmp_path: Path) -> None:
     with served(tmp_path) as running:
         answer = httpx.get(running.url + "/trace")
         assert answer.status_code == 404
-        assert "nothing is recorded" in answer.text
+        assert "no events are recorded" in answer.text
         assert 'href="/trace"' not in httpx.get(running.url).text

@@ -210,7 +210,7 @@ def test_a_scheduler_that_falls_silent_and_comes_back(
         members(pool, ready(1))
         scheduler.process.send_signal(signal.SIGSTOP)
         try:
-            wait_until(lambda: "says nothing" in pool.told().trouble)
+            wait_until(lambda: "did not answer" in pool.told().trouble)
         finally:
             scheduler.process.send_signal(signal.SIGCONT)
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -222,7 +222,7 @@ def test_a_scheduler_that_falls_silent_and_comes_back(
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a scheduler"),
         (b"", "closes the connection; it may want certificates"),
-        (None, "says nothing"),
+        (None, "did not answer"),
     ],
 )
 def test_what_is_no_scheduler(

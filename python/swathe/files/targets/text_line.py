@@ -115,12 +115,8 @@ def words_of(text: str) -> list[str]:
     if mark is None:
         parts = text.split()
     else:
-        try:
-            parts = next(csv.reader([text], delimiter=mark, skipinitialspace=True), [])
-        except csv.Error as error:  # a line end in the middle
-            raise RegionError(f"{text[:40]!r}: expected one line: {error}") from error
         # One of the cells may be a position.
-        parts = [word for part in parts for word in _cell_words(part.strip())]
+        parts = [word for part in cells_of(text, mark) for word in _cell_words(part.strip())]
     words: list[str] = []
     for part in parts:
         if part.lower() in _UNITS and words and is_angle(words[-1]):
@@ -133,6 +129,18 @@ def words_of(text: str) -> list[str]:
 def delimiter_of(text: str) -> str | None:
     """Return the separator of a line: a tab, semicolon or comma; `None` for blanks."""
     return next((mark for mark in "\t;," if mark in text), None)
+
+
+def cells_of(line: str, mark: str) -> list[str]:
+    """Split a line at a separator; cells may be in double quotes.
+
+    Raises:
+        RegionError: if it is more than one line.
+    """
+    try:
+        return next(csv.reader([line], delimiter=mark, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise RegionError(f"{line[:40]!r}: expected one line: {error}") from error
 
 
 def _cell_words(cell: str) -> list[str]:

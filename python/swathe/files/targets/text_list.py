@@ -9,13 +9,12 @@ An error in one line does not stop the others.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from swathe.core.errors import RegionError, TargetsError
 from swathe.files.targets.columns import CENTER, PIXEL_COLUMNS, POSITION_NAMES, SIZE_COLUMNS
-from swathe.files.targets.text_line import FORMS, Line, delimiter_of, parse_line
+from swathe.files.targets.text_line import FORMS, Line, cells_of, delimiter_of, parse_line
 
 NAMES = {
     *("file", "id", "hdu", "dataset", "band", "planes", "group", "frame"),
@@ -95,7 +94,12 @@ def _table(names: list[str], lines: list[tuple[int, str]], mark: str | None) -> 
     lines = _without_units(result, names, lines, mark)
     rows: list[list[str]] = []
     for number, line in lines:
-        values = [value.strip() for value in _split(line, mark)] if len(line) <= LONGEST_ROW else []
+        try:
+            cells = _split(line, mark) if len(line) <= LONGEST_ROW else []
+        except RegionError as error:
+            result.faults.append((number, str(error)))
+            continue
+        values = [value.strip() for value in cells]
         if len(values) != len(names):
             listed = ", ".join(names)[:200]
             fault = f"expected {len(names)} values ({listed}), found {len(values)}"
@@ -133,7 +137,7 @@ def _number(result: TextList) -> None:
 def _split(line: str, mark: str | None) -> list[str]:
     if mark is None:
         return line.split()
-    return next(csv.reader([line], delimiter=mark, skipinitialspace=True), [])
+    return cells_of(line, mark)
 
 
 def _numbers(name: str, column: list[str]) -> list[Cell]:
