@@ -70,42 +70,47 @@ settings.load_profile("swathe")
 
 MORE = frozenset(
     {
-        "test_buckets",
-        "test_cache",
-        "test_collect",
-        "test_experiments",
-        "test_hostmonitor",
-        "test_jobs_buckets",
-        "test_jobs_kill",
-        "test_listing",
-        "test_mirror",
-        "test_pages",
-        "test_places",
-        "test_portal_openapi",
-        "test_portal_process",
-        "test_portal_results",
-        "test_probe",
-        "test_remote",
-        "test_replicas",
-        "test_servers",
-        "test_soak",
-        "test_standing",
-        "test_stores",
-        "test_trace_export",
-        "test_viewer",
-        "test_vo_fuzz",
-        "test_workers_batch",
-        "test_workers_dask",
-        "test_workers_grow",
-        "test_workers_kill",
-        "test_workers_nodes",
-        "test_workers_parting",
-        "test_workers_peers",
-        "test_workers_slurm",
-        "test_writing",
+        "attack/test_soak",
+        "attack/test_standing",
+        "costs/test_resolve_target",
+        "costs/test_store_probe",
+        "datasets/test_mirroring",
+        "experiments/test_experiments",
+        "jobs/test_kill",
+        "portal/test_openapi",
+        "portal/test_pages",
+        "portal/test_results",
+        "portal/test_save_worker_replicas",
+        "portal/test_serve",
+        "portal/test_vo_fuzz",
+        "stores/test_bucket_results",
+        "stores/test_buckets",
+        "stores/test_cache",
+        "stores/test_listing",
+        "stores/test_remote",
+        "stores/test_stores",
+        "stores/test_writing",
+        "support/test_servers",
+        "trace/test_collect",
+        "trace/test_export",
+        "trace/test_host_monitor",
+        "trace/test_viewer",
+        "workers/test_autoscale",
+        "workers/test_batch_systems",
+        "workers/test_dask",
+        "workers/test_drain",
+        "workers/test_kill",
+        "workers/test_nodes",
+        "workers/test_peers",
+        "workers/test_slurm",
     }
 )
 """Files of tests that need real servers, browsers, other hosts or kills."""
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a test file below `tests/`, without its suffix."""
+    return path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -113,7 +118,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         values = getattr(getattr(item, "callspec", None), "params", {}).values()
         on_postgres = any(isinstance(value, str) and value == "postgres" for value in values)
-        if on_postgres or item.path.stem in MORE:
+        if on_postgres or name_of(item.path) in MORE:
             item.add_marker("more")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import swathe
+from tests.conftest import MORE
 
 PACKAGES = (
     "core",
@@ -155,6 +156,7 @@ def test_tests_mirror_the_packages() -> None:
     assert folders - {"attack", "support"} == set(PACKAGES)
     alone = {"docs", "extras", "imports", "imports_rust"}
     assert {path.stem for path in here.glob("test_*.py")} == {f"test_{name}" for name in alone}
+    assert all((here / f"{name}.py").is_file() for name in MORE)
 
 
 def test_import_loads_no_numpy_and_no_astropy() -> None:

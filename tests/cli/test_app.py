@@ -515,9 +515,9 @@ def interrupt(
 def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     content = contents(noise(5, (900, 1000)), "fit.bz2")
     lines = "file,x0,y0,width,height\n"
-    for number in range(48):
+    for number in range(96):
         (tmp_path / f"{number}.fit.bz2").write_bytes(content)
-        lines += f"{number}.fit.bz2,5,{15 * number},7,8\n"
+        lines += f"{number}.fit.bz2,5,{9 * number},7,8\n"
     (tmp_path / "t.csv").write_text(lines)
     out = tmp_path / "out"
     command = [str(SWATHE), "cut", "-q", "--targets", str(tmp_path / "t.csv"), "-o", str(out)]
@@ -526,12 +526,12 @@ def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     found = Table.read(out / "manifest.ecsv")
     assert set(found["status"]) == {"ok", "error"}
     done = sum(found["status"] == "ok")
-    told = f"{out}: {done} of 48 targets are done; --resume continues with the others\n"
+    told = f"{out}: {done} of 96 targets are done; --resume continues with the others\n"
     assert (code, said) == (130, f"{told}swathe: interrupted\n")
     assert subprocess.run([*command, "--resume"], check=False, env=env).returncode == 0
     again = subprocess.run(
         [*command, "--resume"], check=True, env=env, capture_output=True, text=True
     )
-    assert f"{out}: 48 ok (48 already done), in " in again.stdout
+    assert f"{out}: 96 ok (96 already done), in " in again.stdout
     assert "predicted" not in again.stdout
     assert set(Table.read(out / "manifest.ecsv")["status"]) == {"ok"}

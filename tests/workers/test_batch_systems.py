@@ -68,6 +68,12 @@ def provider_of(
     return made
 
 
+def with_state(command: Command) -> Command:
+    """Return a command that knows where certificates are; HTCondor passes few variables on."""
+    state = f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}"
+    return lambda name: ["env", state, *command(name)]
+
+
 def sleeping(_: str) -> Sequence[str]:
     """What does nothing, and does not end."""
     return ["/bin/sleep", "1000"]
@@ -78,10 +84,8 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 ) -> None:
     table = many_targets(survey, ROWS)
     hold = Hold(tmp_path / "hold")
-    slow = slow_command(scheduler.address, 0.3, 600.0, hold.path)
-    # HTCondor passes on few variables; this tells where the certificates are.
-    state = f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}"
-    provider = Watched(provider_of(system, lambda *name: ["env", state, *slow(*name)]))
+    command = with_state(slow_command(scheduler.address, 0.3, 600.0, hold.path))
+    provider = Watched(provider_of(system, command))
     limits = Limits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=2.0, hand_over_s=0.0)
     assert system.numbers() == []
     job = jobs.submit(table, Options(), "me")
@@ -106,7 +110,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 
 
 def test_one_that_is_cancelled_is_replaced(system: System, jobs: Jobs, scheduler: Process) -> None:
-    provider = Watched(provider_of(system, slow_command(scheduler.address, 0.0, 600.0)))
+    provider = Watched(provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0))))
     limits = Limits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         workers_of(pool, lambda there, _: len(there) == 1)
@@ -149,7 +153,9 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 ) -> None:
     table = many_targets(survey, ROWS)
     # Each takes work for half of it.
-    provider = Watched(provider_of(system, slow_command(scheduler.address, 0.8, 24.0), 24.0))
+    provider = Watched(
+        provider_of(system, with_state(slow_command(scheduler.address, 0.8, 24.0)), 24.0)
+    )
     limits = Limits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
     with growing(jobs, scheduler.address, provider, limits, system.kind):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -177,7 +183,7 @@ def test_jobs_that_are_refused_are_told_and_tried_again(
     system: System, jobs: Jobs, scheduler: Process
 ) -> None:
     system.set("refuse", "would exceed the limit of jobs per user")
-    provider = provider_of(system, slow_command(scheduler.address, 0.0, 600.0))
+    provider = provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0)))
     limits = Limits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         told = f"{SUBMITS[system.kind]}: would exceed the limit of jobs per user"
@@ -191,7 +197,7 @@ def test_jobs_that_are_held_are_told(system: System, jobs: Jobs, scheduler: Proc
     # Longer than what is told in one line.
     why = "Error from slot1: no such user, " + "on this machine, or on any other, " * 3 + "at all"
     system.set("hold", why)
-    provider = provider_of(system, slow_command(scheduler.address, 0.0, 600.0))
+    provider = provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0)))
     limits = Limits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         held = {"pbs": "PBS: H", "htcondor": "HTCondor: held"}[system.kind]
