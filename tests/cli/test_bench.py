@@ -100,7 +100,9 @@ def test_compare_does_not_pass_what_it_cannot_tell(tmp_path: Path) -> None:
     keep_samples(tmp_path / "b", few_samples(2.0, 3))
     words = ["compare", tmp_path / "a", tmp_path / "b"]
     assert invoke(*words)[0] == 0
-    with pytest.raises(SettingsError, match=r"1 of 1 cases have too few samples.*: 4 of each"):
+    with pytest.raises(
+        SettingsError, match=r"1 of 1 cases have too few samples.*: expected 4 of each"
+    ):
         invoke(*words, "--fail-on-regression")
 
 

@@ -54,7 +54,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_job_is_predicted_and_done(built: tuple[Path, str]) -> None:
     said = built[1]
     assert re.search(rf"^job of {TARGETS} targets: predicted [\d.]+ s \([\d.]+ to ", said, re.M)
-    assert re.search(rf"^job \S{{22}}: COMPLETED, {TARGETS} ok, in [\d.]+ s of work$", said, re.M)
+    assert re.search(rf"^job \S{{22}}: COMPLETED, {TARGETS} ok, [\d.]+ s of work$", said, re.M)
     assert len(re.findall(r"^portal: http://127\.0\.0\.1:\d+/$", said, re.M)) == 1
 
 

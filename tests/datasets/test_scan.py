@@ -339,7 +339,7 @@ def test_a_killed_scan_goes_on(run: Runner, store: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(scanning, "granules_of", dying)
     run("dataset", "add", "sdss", "disk:", "--pattern", "*.fits", code=130)
-    assert "the first scan is not done" in run("dataset", "list")
+    assert "first scan not finished" in run("dataset", "list")
     assert len(swathe.find(dataset="sdss")) == 2
     assert "another place" in run("dataset", "add", "sdss", "disk:run1", code=2)
     monkeypatch.setattr(scanning, "granules_of", real)

@@ -720,7 +720,7 @@ def test_no_other_results_are_given(jobs: Jobs, done: Job) -> None:
         with pytest.raises(NoSuchResultError):
             jobs.result(done.id, other)
     Path(found.file).unlink()
-    with pytest.raises(NoSuchResultError, match="is gone"):
+    with pytest.raises(NoSuchResultError, match="no longer exists"):
         jobs.result(done.id, name)
 
 
