@@ -87,7 +87,7 @@ def test_a_folder_is_mirrored_once(run: Runner, disk: Path, tmp_path: Path) -> N
     assert counts(report) == (3, 0, 0) and report["bytes"] == size
     assert contents_of(tmp_path / "copy") == contents_of(disk)
     assert counts(mirrored(run)) == (0, 3, 0)
-    assert "3 there already" in run("dataset", "mirror", "sdss", "copy")
+    assert "3 already there" in run("dataset", "mirror", "sdss", "copy")
     states = run.json("dataset", "show", "sdss")["states"]
     assert states == {"copy": {"ok": 3}, "disk": {"ok": 3}}
     assert run.json("dataset", "list")["datasets"][0]["objects"] == 3

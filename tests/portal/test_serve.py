@@ -208,7 +208,7 @@ def test_port_that_is_taken_is_told(folder: Path) -> None:
         command = command_for(folder, "", port)
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 2
-    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in ran.stderr
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in ran.stderr
 
 
 def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:

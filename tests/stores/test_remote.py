@@ -205,7 +205,7 @@ def test_password_and_token_open_but_are_not_shown(
     for url in secret_urls(server):
         cut = swathe.cut(url, box=BOX)
         np.testing.assert_array_equal(cut.data, wanted(frame))
-        cut.write(tmp_path / "cut.fits")
+        cut.write(tmp_path / "cut.fits", overwrite=True)
         file = swathe.open(url)
         shown = [cut.source, cut.source_version, repr(cut), repr(file), repr(file.image())]
         shown += [file.version, file.path, repr(cut.header)]

@@ -592,7 +592,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         Collector(tmp_path / "no" / "run.ulm")
     with Collector(tmp_path / "run.ulm") as collector:
         port = int(collector.address.rpartition(":")[2])
-        with pytest.raises(SettingsError, match=f"cannot listen at 127.0.0.1:{port}"):
+        with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1:{port}"):
             Collector(tmp_path / "other.ulm", port=port)
     with pytest.raises(SettingsError, match="cannot listen"):
         Collector(tmp_path / "run.ulm", host="no.such.host.invalid", token=TOKEN)

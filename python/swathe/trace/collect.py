@@ -455,5 +455,5 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        raise SettingsError(f"cannot listen at {host}:{port}: {error.strerror}") from error
+        raise SettingsError(f"cannot listen on {host}:{port}: {error.strerror}") from error
     return listener
