@@ -260,6 +260,13 @@ def peer_costs() -> tuple[float, float] | None:
 def rename_each(moves: list[tuple[str, str]]) -> int:
     """Rename files in order, up to the first failure; return the number of renamed files."""
 
+def remove_folder(path: str) -> None:
+    """Remove a folder and all files in it; links are not followed.
+
+    Raises:
+        OSError: if something cannot be removed.
+    """
+
 def shown(url: str) -> str:
     """Return a path or URL that is safe to show: no password, and "..." for secrets."""
 

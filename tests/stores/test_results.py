@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from swathe import _swathe
 from swathe.core.errors import OutputError
 from swathe.stores.results import Folder
 
@@ -21,22 +20,34 @@ def test_what_cannot_be_removed_is_told_and_tried_again(
         (tmp_path / job / "a.fits").touch()
         folder.put_away(job)
     stuck = min(tmp_path.iterdir())
-    rmtree = shutil.rmtree
+    remove = _swathe.remove_folder
 
-    def refuse(path: Path, *given: Any, **options: Any) -> None:
-        if path == stuck and not options.get("ignore_errors"):
-            raise PermissionError(13, "Permission denied", str(path))
-        if path != stuck:
-            rmtree(path, *given, **options)
+    def refuse(path: str) -> None:
+        if path == str(stuck):
+            raise PermissionError(13, "Permission denied")
+        remove(path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(shutil, "rmtree", refuse)
+        patched.setattr(_swathe, "remove_folder", refuse)
         with pytest.raises(OutputError, match=f"{stuck.name}: cannot remove it: .*denied"):
             folder.remove("one", lambda: False)
     # The other one is gone nevertheless.
     assert list(tmp_path.iterdir()) == [stuck]
     assert folder.remove("one", lambda: False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_removing_stops_when_asked_and_follows_no_link(tmp_path: Path) -> None:
+    image = tmp_path / "image.fits"
+    image.touch()
+    folder = Folder(tmp_path / "results")
+    (tmp_path / "results" / "job").mkdir()
+    (tmp_path / "results" / "job" / "link").symlink_to(tmp_path)
+    assert not folder.remove("job", lambda: True)
+    assert len(list((tmp_path / "results").iterdir())) == 1
+    assert folder.remove("job", lambda: False)
+    assert list((tmp_path / "results").iterdir()) == []
+    assert image.exists()
 
 
 def test_only_what_was_put_away_is_removed(tmp_path: Path) -> None:

@@ -15,6 +15,12 @@ pub(crate) fn rename_each(py: Python<'_>, moves: Vec<(String, String)>) -> usize
     py.detach(|| swathe_store::rename_each(&moves))
 }
 
+/// Remove a folder and all in it. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn remove_folder(py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+    Ok(py.detach(|| std::fs::remove_dir_all(path))?)
+}
+
 /// Objects that are being copied. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Copies {

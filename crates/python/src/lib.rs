@@ -20,7 +20,7 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Output, Rows, zip_members};
     #[pymodule_export]
-    use crate::copies::{Copied, Copies, rename_each};
+    use crate::copies::{Copied, Copies, remove_folder, rename_each};
     #[pymodule_export]
     use crate::disk_cache::{Kept, SimulatedShelf, clear_kept, kept};
     #[pymodule_export]

@@ -155,19 +155,23 @@ class Folder:
         except OSError as error:
             raise OutputError(f"{self._root / job}: cannot remove it: {error}") from error
 
-    def remove(self, job: str, stopped: Callable[[], bool]) -> bool:  # noqa: ARG002 - takes little time
+    def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
         """Remove the folder of a job, and folders renamed by `put_away`."""
         self.put_away(job)
-        fault: OSError | None = None
+        fault: OutputError | None = None
         for path in list(self._root.glob(GONE + "[0-9a-f]" * (2 * GONE_BYTES))):
+            if stopped():
+                return False
             try:
-                shutil.rmtree(path)
+                # Not by shutil: of a busy portal it waits for the interpreter at each file, so that
+                # jobs that are made and deleted all the time would fill the disk.
+                _swathe.remove_folder(str(path))
             except FileNotFoundError:
                 continue  # another process removes it, too
             except OSError as error:
-                fault = fault or error
+                fault = fault or OutputError(f"{path}: cannot remove it: {error}")
         if fault is not None:
-            raise OutputError(f"{fault.filename}: cannot remove it: {fault}") from fault
+            raise fault
         return True
 
 
