@@ -46,10 +46,9 @@ pub(crate) fn remote_requests(
     (plan.requests, plan.streams, Some(plan.seconds))
 }
 
-/// The plan for segments of an object of a server, each byte of which then takes `decode_byte_s`.
-/// Decoding goes on beside reading, but that of a request begins when all of it is there: the last
-/// to come delays the end by what decoding the largest takes. None is made as small as a piece of a
-/// file for that.
+/// Plan the requests for segments of a remote object. Decoding a byte takes `decode_byte_s`.
+/// Decoding runs beside reading, but starts only when its request is complete. So the last request
+/// delays the end by the time to decode the largest one. Requests are not made smaller for that.
 pub(crate) fn remote_plan(
     segments: &[Range<u64>],
     costs: &Costs,

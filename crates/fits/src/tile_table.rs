@@ -86,7 +86,7 @@ impl ChunkTable for TileTable {
     }
 }
 
-/// Of things of so many bytes one after the other, that of a number.
+/// The bytes of item `number` of an array that begins at `start`, with items of `bytes` bytes.
 fn range(start: u64, bytes: u64, number: u64) -> Range<u64> {
     let start = start.saturating_add(number.saturating_mul(bytes));
     start..start.saturating_add(bytes)

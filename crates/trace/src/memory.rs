@@ -20,7 +20,7 @@ impl Memory {
         Ok(Memory { file, kept: VecDeque::new(), bytes: 0, limit })
     }
 
-    /// Forget the oldest, until so many bytes more can be kept.
+    /// Drop the oldest lines until `more` bytes fit below the limit.
     fn make_room(&mut self, more: usize) {
         while self.bytes + more as u64 > self.limit
             && let Some(oldest) = self.kept.pop_front()

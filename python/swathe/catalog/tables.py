@@ -348,7 +348,7 @@ class JobChunkTable(Base):
 
 
 class DeletedJobTable(Base):
-    """A deleted job of which some results may be left."""
+    """A deleted job whose results may not all be removed yet."""
 
     __tablename__ = "deleted_jobs"
     id: Mapped[str] = mapped_column(String(22), primary_key=True)

@@ -12,7 +12,7 @@ from swathe.catalog.database import Database
 from swathe.catalog.tables import PoolTable, WorkerReplicaTable
 
 Place = tuple[str, str]
-"""A worker, and an object of which it has cached something."""
+"""A worker, and an object that it has cached in whole or in part."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Plan:
         there: number of copies that are up to date.
         vanished: copies of objects that no longer exist.
         gone: copies that, like their objects, no longer exist.
-        untold: copies of such objects of which the store cannot tell whether they exist.
+        untold: copies of vanished objects, in a store that cannot tell whether the copies exist.
         skipped: objects that are damaged, or were unreadable when they were catalogued.
         faults: objects that cannot be copied, with the reason.
         bytes: total size of the missing and stale objects.

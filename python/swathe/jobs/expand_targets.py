@@ -1,4 +1,4 @@
-"""Expansion of a user's request into job rows: which region of which image.
+"""Turn a list of targets into job rows. A row is one region of one image.
 
 Targets that name a file are read as in `cut_many`. Sky positions without a file are searched in the
 datasets. Each image that covers a position becomes one row.

@@ -31,7 +31,7 @@ pub(super) struct Try {
     pub(super) in_flight: u32,
 }
 
-/// An attempt of which events tell.
+/// An attempt that is recorded as events.
 pub(super) struct Traced<'a, A> {
     pub(super) about: &'a Ids,
     pub(super) scope: &'a Scope,

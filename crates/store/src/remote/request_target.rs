@@ -176,7 +176,7 @@ impl RequestTarget {
         Failure { error, retry }
     }
 
-    /// How long the server may send nothing in a try after so many that failed.
+    /// How long the server may be silent in an attempt, after `failed` failed attempts.
     pub(super) fn allowed(&self, failed: u32) -> Duration {
         self.limiter.silence.allowed(self.stall, failed)
     }

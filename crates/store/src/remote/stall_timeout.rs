@@ -29,9 +29,9 @@ pub(crate) struct StallLimits {
 /// How long a server whose costs were never measured may send nothing.
 const STALL: StallLimits =
     StallLimits { first: Duration::from_secs(5), most: Duration::from_secs(30) };
-/// One whose costs were: so many times as long as a request of 1 MB takes,
+/// The limit of a store that was probed, in multiples of the time of a 1 MB request.
 const STALL_REQUESTS: f64 = 30.0;
-/// but at least and at most this.
+/// Lowest and highest limit of a store that was probed, seconds.
 const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
 
 impl StallLimits {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from swathe.portal.vo.parameters import Interval, Parameters
 
 PLACES = ("POS", "CIRCLE", "POLYGON", "SUB")
-"""Parameters that select pixels, of which a request may have one."""
+"""Parameters that select pixels. A request may have one of them."""
 
 
 @dataclass(frozen=True)
