@@ -59,12 +59,15 @@ BLOCK = 2880
 BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 
 # `new_path` serves a whole session, so examples need not reset it; CI machines vary in speed.
-settings.register_profile(
-    "swathe",
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+# Everybody's run tries the same examples; `--hypothesis-profile=explore` tries new ones.
+for profile, same_examples in (("swathe", True), ("explore", False)):
+    settings.register_profile(
+        profile,
+        derandomize=same_examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
 settings.load_profile("swathe")
 
 
