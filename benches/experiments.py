@@ -38,8 +38,14 @@ from swathe.experiments.load_experiment import load
 from swathe.experiments.ramp_experiment import ramp
 from swathe.experiments.region_experiment import region
 from swathe.experiments.results.report import keep
-from swathe.experiments.results.result import Study, kept
-from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
+from swathe.experiments.results.result import Study, read_result
+from swathe.experiments.settings import (
+    BufferSettings,
+    LoadSettings,
+    RampSettings,
+    RegionSettings,
+    SingleSettings,
+)
 from swathe.experiments.single_experiment import single
 from swathe.experiments.statistics import edges_of
 from tests.support import servers
@@ -96,16 +102,16 @@ class Places:
 
 def one_client(at: Places) -> list[Study]:
     """Stages of a crop: everybody on local files and on servers."""
-    here = Single(
+    here = SingleSettings(
         stores=(LOCAL,),
         images=at.choose(10, 1),
         repeats=at.choose(2, 1),
         budget_s=at.choose(1.5, 0.1),
         **at.common,
     )
-    there = Single(
+    there = SingleSettings(
         stores=tuple(at.remote),
-        methods=at.choose(Single.methods, ("GZ", "FIT", "fz")),
+        methods=at.choose(SingleSettings.methods, ("GZ", "FIT", "fz")),
         images=at.choose(6, 1),
         repeats=1,
         budget_s=at.choose(1.0, 0.1),
@@ -116,7 +122,7 @@ def one_client(at: Places) -> list[Study]:
 
 def region_sizes(at: Places) -> list[Study]:
     """Regions of 10, 100, 1000 pixels from every store."""
-    settings = Region(
+    settings = RegionSettings(
         stores=at.stores,
         regions=at.choose(40, 3),
         repeats=at.choose(2, 1),
@@ -141,19 +147,21 @@ def joining(at: Places) -> dict[str, Any]:
 def clients_join(at: Places) -> list[Study]:
     """1 to 100 clients: closed against every store and a portal, open against the local one."""
     steps = joining(at)
-    closed = ramp(Ramp(stores=at.stores, **steps), links.FOLDER, say)
-    portal = ramp(Ramp(portal=at.portal, kind="thread", **steps), links.FOLDER, say)
+    closed = ramp(RampSettings(stores=at.stores, **steps), links.FOLDER, say)
+    portal = ramp(RampSettings(portal=at.portal, kind="thread", **steps), links.FOLDER, say)
     # As many as two thirds of what clients that wait for their answers got.
     rate = 0.67 * float(closed.table["peak"][0]) / steps["clients"]
-    opened = ramp(Ramp(stores=(LOCAL,), model="open", rate=rate, **steps), links.FOLDER, say)
+    opened = ramp(
+        RampSettings(stores=(LOCAL,), model="open", rate=rate, **steps), links.FOLDER, say
+    )
     return [closed, portal, opened]
 
 
 def several_hosts(at: Places) -> list[Study]:
     """Clients on two hosts: at a rate on local files, closed over the LAN."""
     steps = joining(at)
-    opened = Ramp(stores=(LOCAL,), model="open", rate=5.0, **steps)
-    closed = Ramp(stores=("nginx-lan",), **steps)
+    opened = RampSettings(stores=(LOCAL,), model="open", rate=5.0, **steps)
+    closed = RampSettings(stores=("nginx-lan",), **steps)
     studies = [on_two_hosts(settings) for settings in (opened, closed)]
     length = (opened.clients - 1) * opened.join_s + opened.stay_s
     schedule = Schedule(0.0, opened.join_s, length, opened.rate)
@@ -166,7 +174,7 @@ def several_hosts(at: Places) -> list[Study]:
     return studies
 
 
-def on_two_hosts(settings: Ramp) -> Study:
+def on_two_hosts(settings: RampSettings) -> Study:
     """Run a ramp on two processes that join it, of which one is far and has a wrong clock."""
     address = f"127.0.0.1:{servers.free_port()}"
     wrong = wrong_by(AHEAD_S)
@@ -198,7 +206,7 @@ def on_two_hosts(settings: Ramp) -> Study:
 
 def reductions(at: Places) -> list[Study]:
     """Light and heavy mixes on local files and over the LAN."""
-    settings = Load(
+    settings = LoadSettings(
         stores=(LOCAL, "nginx-lan"),
         workers=at.choose((1, 2, 4, 8), (1, 2)),
         level_s=at.choose(4.0, 0.5),
@@ -213,7 +221,7 @@ def buffers(at: Places) -> list[Study]:
     """The read-buffer study of every store."""
     frame = "frame-000001.fit"
     stores = tuple(f"{store}:{frame}" for store in at.stores)
-    settings = Buffer(stores=stores, repeats=at.choose(5, 1), budget_s=at.choose(6.0, 0.5))
+    settings = BufferSettings(stores=stores, repeats=at.choose(5, 1), budget_s=at.choose(6.0, 0.5))
     return [buffer(settings, None, say)]
 
 
@@ -301,7 +309,7 @@ def make_page(results: Path, output: Path) -> None:
 
 def read_back(folder: Path) -> Study:
     """Read what the page is made of."""
-    table, _ = kept(folder)
+    table, _ = read_result(folder)
     meta = table.meta
     study = Study(meta["experiment"], "", meta["settings"], meta["circumstances"], table, [])
     study.sentences, study.notes = meta["sentences"], meta["notes"]

@@ -56,9 +56,9 @@ from swathe.workers.dask.certificates import make_certificates
 from swathe.workers.dask.pool import DaskPool
 from swathe.workers.dask.tls import read_address
 from swathe.workers.pool import TrafficCounts
-from swathe.workers.simulate.network import Store
-from swathe.workers.simulate.simulator import Pool, Simulation
-from swathe.workers.simulate.workload import Batch as Simulated
+from swathe.workers.simulate.network import SimulatedStore
+from swathe.workers.simulate.simulator import SimulatedPool, Simulation
+from swathe.workers.simulate.workload import SimulatedBatch as Simulated
 from workers import (
     MEMORY_DISK,
     PARTS,
@@ -198,9 +198,9 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
         pool.start(take)
         try:
             until = time.monotonic() + PATIENCE_S
-            while sum(each.cache_bytes > 0 for each in pool.told().workers) < workers:
+            while sum(each.cache_bytes > 0 for each in pool.status().workers) < workers:
                 if time.monotonic() > until:
-                    raise RuntimeError(f"not all workers came: {pool.told()}")
+                    raise RuntimeError(f"not all workers came: {pool.status()}")
                 time.sleep(0.1)
             yield pool, came
         finally:
@@ -214,7 +214,7 @@ def really(case: Case, workers: int, server: str, folder: Path, row_s: float) ->
             through(pool, came, numbered(names, turn, row_s))
             for turn, names in enumerate(case.rounds)
         ]
-        moved: TrafficCounts = pool.told().moved
+        moved: TrafficCounts = pool.status().moved
     return Came(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
 
 
@@ -250,8 +250,8 @@ class Turns:
 def simulated(case: Case, workers: int, frame_bytes: int, of: Measured) -> list[Came]:
     """Say how it would run, several times; the median run is in the middle."""
     blocks = -(-frame_bytes // BLOCK_BYTES)
-    store = Store(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
-    pool = Pool(
+    store = SimulatedStore(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
+    pool = SimulatedPool(
         workers,
         cores=cores(),
         core_s=of.core_s / of.seconds,

@@ -26,9 +26,9 @@ from report import machine
 from swathe.trace import read
 from swathe.trace.analysis.align_clocks import on_one_clock
 from swathe.trace.viewer import live
-from swathe.trace.viewer.encode import packed
-from swathe.trace.viewer.lifelines import Traced
-from swathe.trace.viewer.live import Shown
+from swathe.trace.viewer.encode import encode_view
+from swathe.trace.viewer.lifelines import TracedEvents
+from swathe.trace.viewer.live import LiveView
 from swathe.trace.viewer.page import page
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -109,7 +109,7 @@ def drawn(browser: Browser, url: str, seconds: float) -> None:
 def followed(run: Path, later: list[str]) -> None:
     """Time the looks of a page that follows a file to which these lines come."""
     live.REST = 0
-    shown = Shown([run])
+    shown = LiveView([run])
     seen, _ = timed("followed: the first look", lambda: shown.data(""))
     for half in (later[: NEW // 2], later[NEW // 2 :]):
         with run.open("a") as file:
@@ -135,10 +135,10 @@ def main() -> None:
         followed(run, later)
         print(f"{run.stat().st_size / 1e6:.0f} MB of ULM")
         events = timed("read", lambda: read(run))
-        traced = timed("pairs and lanes", lambda: Traced(on_one_clock(events)))
+        traced = timed("pairs and lanes", lambda: TracedEvents(on_one_clock(events)))
         lines = timed("lifelines of targets", lambda: traced.lines("target"))
         print(f"{'':44} {len(lines):8,} lines through {len(lines.points):,} points")
-        parts = timed("pack (with lifelines of all kinds)", lambda: packed(traced).whole())
+        parts = timed("pack (with lifelines of all kinds)", lambda: encode_view(traced).whole())
         made = timed("page", lambda: page("run.ulm", parts))
         print(f"{'':44} {len(made) / 1e6:8.1f} MB")
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]

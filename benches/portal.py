@@ -40,7 +40,7 @@ from astropy.table import Table
 
 import swathe
 from report import machine
-from swathe.catalog import Catalog, Wanted
+from swathe.catalog import Catalog, GranuleQuery
 from swathe.core.sample_survey import make_sample
 from swathe.datasets.scan import scan
 from swathe.portal.vo.identifiers import did_of
@@ -125,7 +125,7 @@ def register(folder: Path, sample: Path) -> Path:
 def paths(folder: Path) -> tuple[list[str], list[str]]:
     """Give the same requests for ours and for the plain server."""
     with Catalog.open(f"sqlite:///{folder}/catalog.sqlite") as catalog:
-        matches = catalog.find_granules(Wanted(dataset="survey"))
+        matches = catalog.find_granules(GranuleQuery(dataset="survey"))
     chosen = random.Random(1)
     ours, plain = [], []
     for _ in range(PATHS):

@@ -23,9 +23,9 @@ import resource
 import time
 from dataclasses import replace
 
-from swathe.workers.placement.decide import Placement, Work
+from swathe.workers.placement.decide import BatchWork, Placement
 from swathe.workers.simulate.network import TIERS
-from swathe.workers.simulate.simulator import Pool, Simulation
+from swathe.workers.simulate.simulator import SimulatedPool, Simulation
 from swathe.workers.simulate.workload import Crops
 
 SIZE = 6_000_000
@@ -83,7 +83,7 @@ def time_placing(workers: int, held: int, decisions: int) -> None:
                 f"hot{rng.randrange(HOT)}" if rng.random() < 0.3 else f"o{rng.randrange(held)}"
                 for _ in range(objects)
             ]
-            work = Work(dict.fromkeys(names, SIZE), 1.0)
+            work = BatchWork(dict.fromkeys(names, SIZE), 1.0)
             at, cpu = time.perf_counter(), time.thread_time()
             placed = placement.place((objects, number), work, now)
             taken.append(time.thread_time() - cpu)
@@ -112,7 +112,7 @@ def simulate_clients(pools: list[int], frames: int, batches: int) -> None:
         for workers in pools:
             for clients in (1, 10, 100):
                 work = Crops("random", frames, batches, 1, CUT_S, 1)
-                pool = Pool(workers, dispatch_s=0.0)
+                pool = SimulatedPool(workers, dispatch_s=0.0)
                 run = Simulation(pool, store, work, clients, rounds=2, seed=1).run()
                 first, again = (
                     f"{each.cuts_per_s:,.0f} | {1e3 * each.p50_s:.3g}, {1e3 * each.p95_s:.3g} ms"
@@ -130,7 +130,7 @@ def simulate_clients(pools: list[int], frames: int, batches: int) -> None:
     for tier, store in TIERS.items():
         for workers in pools:
             job = Crops("job", 20 * frames, batches, CUTS, CUTS * CUT_S, 1)
-            found = Simulation(Pool(workers, dispatch_s=DASK_S), store, job, 0, 2, 1).run()
+            found = Simulation(SimulatedPool(workers, dispatch_s=DASK_S), store, job, 0, 2, 1).run()
             first_s, again_s = (each.seconds for each in found.rounds)
             print(
                 f"| {tier} | {workers:,} | {first_s:.1f} s | {again_s:.1f} s "

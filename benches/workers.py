@@ -102,8 +102,8 @@ def through(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]
     """Do batches; gives the seconds."""
     begun = time.perf_counter()
     for number, batch in enumerate(given):
-        assert pool.wanted(PATIENCE_S)
-        pool.give(number, batch, lambda: False)
+        assert pool.wait_for_room(PATIENCE_S)
+        pool.submit(number, batch, lambda: False)
     done = [came.get(timeout=PATIENCE_S) for _ in given]
     seconds = time.perf_counter() - begun
     assert all(each.complete and each.failure is None for each in done)
@@ -218,13 +218,13 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
         pool.start(lambda _number, done: came.put(done))
         try:
             until = time.monotonic() + PATIENCE_S
-            while sum(each.cache_bytes > 0 for each in pool.told().workers) < workers:
-                assert time.monotonic() < until, pool.told()
+            while sum(each.cache_bytes > 0 for each in pool.status().workers) < workers:
+                assert time.monotonic() < until, pool.status()
                 time.sleep(0.1)
             seconds, moved = [], []
             for number in range(rounds):
                 seconds.append(through(pool, came, frames_of(names, number, row_s)))
-                moved.append(asdict(pool.told().moved))
+                moved.append(asdict(pool.status().moved))
                 shutil.rmtree(folder / "results")
                 (folder / "results").mkdir()
         finally:

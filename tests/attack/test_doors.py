@@ -34,7 +34,7 @@ from swathe.files.manifest import FORMULA
 from swathe.files.targets.target_list import unique_names
 from swathe.portal.config import config_of
 from swathe.portal.http import connections
-from swathe.portal.http.connections import watched
+from swathe.portal.http.connections import with_limits
 from swathe.portal.http_errors import text_of
 from tests.support.attacked_portal import Attacked, attacked
 from tests.support.portals import (
@@ -208,7 +208,11 @@ def watching(protocol: type[Any], **limits: float) -> Iterator[int]:
     config = config_of({"limits": limits})
     server = uvicorn.Server(
         uvicorn.Config(
-            read_all, http=watched(protocol, config), ws="none", lifespan="off", log_level="error"
+            read_all,
+            http=with_limits(protocol, config),
+            ws="none",
+            lifespan="off",
+            log_level="error",
         )
     )
     with socket.create_server(("127.0.0.1", 0)) as listener:

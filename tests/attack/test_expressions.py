@@ -26,7 +26,7 @@ from swathe.core.box import SECTION, box_from_section
 from swathe.core.errors import DatasetError, RegionError
 from swathe.files.manifest import BLANKS, LINE_ENDS, _before_comment
 from swathe.portal.vo.parameters import NUMBER, SUB
-from swathe.stores.listing import _links, checked_pattern
+from swathe.stores.listing import _links, validate_pattern
 
 PACKAGE = Path(swathe.__file__).parent
 LENGTH = 100_000
@@ -263,7 +263,7 @@ def test_cells_are_written_as_before(text: str) -> None:
 def test_patterns_are_those_of_before(text: str) -> None:
     is_old = bool(text) and "[" not in OLD_SET.sub("", text)
     try:
-        is_new = checked_pattern(text) is not None
+        is_new = validate_pattern(text) is not None
     except DatasetError:
         is_new = False
     assert is_new == is_old

@@ -29,13 +29,13 @@ from swathe.core.errors import AccessError, NotFoundError
 from swathe.costs.prediction import sky_of
 from swathe.files.targets.target_list import read_targets
 from swathe.jobs import Options, estimate
-from swathe.jobs.expand_targets import Work
+from swathe.jobs.expand_targets import ExpandedJob
 from swathe.portal.config import Config
 from swathe.portal.sources import Sources
 from swathe.portal.vo.errors import VoError
 from swathe.portal.vo.geometry.regions import Polygon
 from swathe.portal.vo.soda import sync
-from swathe.portal.vo.thread_limit import Memory
+from swathe.portal.vo.thread_limit import ResponseMemory
 from swathe.stores.folders import is_within
 from tests.support.portals import Served, add_survey, served
 
@@ -280,7 +280,7 @@ def test_estimates_try_few_of_many_missing_files(monkeypatch: pytest.MonkeyPatch
     files = [f"missing-{number}.fits" for number in range(10_000)]
     table = {"file": files, **{name: [5] * len(files) for name in ("x0", "y0", "width", "height")}}
     read = read_targets(table, sky_of)
-    work = Work(len(files), read, [None] * len(files), None)
+    work = ExpandedJob(len(files), read, [None] * len(files), None)
     assert estimate.bytes_out(work, Options()) == 0
     assert len(tried) <= 100
 
@@ -467,7 +467,7 @@ def environment() -> dict[str, str]:
 class Pictured:
     """An image, all zeros, that notes how much memory was free when it was read."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: ResponseMemory) -> None:
         self.memory, self.free = memory, -1
 
     def cut_all_axes(self, start: list[int], stop: list[int], _mode: str) -> Any:
@@ -478,7 +478,7 @@ class Pictured:
 
 
 def test_l1_pictures_take_their_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = Memory(1_000_000)
+    memory = ResponseMemory(1_000_000)
     service, wanted = SimpleNamespace(memory=memory), SimpleNamespace(region=None)
     image = Pictured(memory)
     held = SimpleNamespace(
@@ -508,7 +508,7 @@ def test_l1_few_large_polygons_are_looked_for_at_once() -> None:
         for number in (150 + math.cos(angle / 160), 2 + math.sin(angle / 160))
     ]
     wanted = SimpleNamespace(region=Polygon(corners))
-    memory = Memory()
+    memory = ResponseMemory()
     shares = []
     with pytest.raises(VoError) as refused:
         for _ in range(8):

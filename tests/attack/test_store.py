@@ -17,7 +17,7 @@ from astropy.io import fits
 import swathe
 from swathe.catalog import Catalog
 from swathe.core.errors import AccessError, ChangedError, StoreSettingsError, SwatheError
-from swathe.stores.listing import Listed, Unlisted, list_objects
+from swathe.stores.listing import ListedObject, UnlistedObject, list_objects
 from tests.support.attacked_portal import Attacked, attacked
 from tests.support.portals import finished, submitted
 from tests.support.scripted_servers import Handler, serving
@@ -139,8 +139,11 @@ def test_links_that_lead_out_are_not_listed(store: Path) -> None:
     with Catalog.open() as catalog:
         survey = catalog.store("survey")
     found = list(list_objects(survey, "", None))
-    assert {each.path for each in found if isinstance(each, Listed)} == {"a.fits", "near.fits"}
-    reasons = {each.path: each.reason for each in found if isinstance(each, Unlisted)}
+    assert {each.path for each in found if isinstance(each, ListedObject)} == {
+        "a.fits",
+        "near.fits",
+    }
+    reasons = {each.path: each.reason for each in found if isinstance(each, UnlistedObject)}
     assert reasons == dict.fromkeys(("out.fits", "folder"), "a link that leads out of its store")
     with pytest.raises(AccessError, match="leads out of its store"):
         list(list_objects(survey, "folder", None))

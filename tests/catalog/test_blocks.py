@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from swathe.catalog import Catalog
 from swathe.catalog.jobs.blocks import rows_at, rows_between
-from swathe.catalog.jobs.encoding import BLOCK_ROWS, packed_asked, packed_became, unpacked_rows
+from swathe.catalog.jobs.encoding import BLOCK_ROWS, pack_outcomes, pack_requests, unpack_rows
 from swathe.catalog.jobs.row_table import DictColumn, RowTable
 from swathe.catalog.records.jobs import STATUSES, Chunk, ChunkResult, JobRecord, RowRecord
 from swathe.catalog.tables import JobBlockTable, JobChunkTable
@@ -72,7 +72,7 @@ def test_what_is_packed_comes_back(kept: list[RowRecord], block: int) -> None:
     # Of what waits, nothing is known yet.
     kept = [row if row.status != "waiting" else _new(row) for row in kept]
     rows = RowTable.of(kept)
-    assert list(unpacked_rows(block, packed_asked(rows), packed_became(rows))) == kept
+    assert list(unpack_rows(block, pack_requests(rows), pack_outcomes(rows))) == kept
 
 
 def _new(row: RowRecord) -> RowRecord:

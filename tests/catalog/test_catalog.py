@@ -27,8 +27,8 @@ from swathe.catalog import (
     SCHEMES,
     Catalog,
     Outcome,
-    Profile,
-    Sample,
+    ProfileRecord,
+    SampleRecord,
     Store,
     default_url,
     outcomes,
@@ -37,7 +37,7 @@ from swathe.catalog import (
     this_host,
 )
 from swathe.catalog.database_errors import may_pass, remedy
-from swathe.catalog.store_settings import checked_options
+from swathe.catalog.store_settings import validate_options
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
 from swathe.core import errors
 from tests.support.postgres_server import PASSWORD, new_database
@@ -52,7 +52,7 @@ def catalog(url: str) -> Iterator[Catalog]:
         yield catalog
 
 
-def sample(**given: Any) -> Sample:
+def sample(**given: Any) -> SampleRecord:
     usual: dict[str, Any] = {
         "kind": "read",
         "bytes": 4096,
@@ -62,7 +62,7 @@ def sample(**given: Any) -> Sample:
         "at": NOON,
         "source": "probe",
     }
-    return Sample(**(usual | given))
+    return SampleRecord(**(usual | given))
 
 
 def outcome(**given: Any) -> Outcome:
@@ -849,11 +849,11 @@ def test_profiles(catalog: Catalog) -> None:
     catalog.put_profile(ROOT, HOST, {"latency_s": 9}, {}, NOON - timedelta(1))
     catalog.put_profile("/data", HOST, {}, {}, NOON)
     catalog.put_profile(ROOT, "elsewhere", {}, {}, NOON)
-    latest = Profile(ROOT, HOST, costs, {"latency_s": 0.001}, NOON)
+    latest = ProfileRecord(ROOT, HOST, costs, {"latency_s": 0.001}, NOON)
     assert catalog.profile(ROOT + "/", HOST) == latest
     assert catalog.profiles() == [
-        Profile("file:///data", HOST, {}, {}, NOON),
-        Profile(ROOT, "elsewhere", {}, {}, NOON),
+        ProfileRecord("file:///data", HOST, {}, {}, NOON),
+        ProfileRecord(ROOT, "elsewhere", {}, {}, NOON),
         latest,
     ]
 
@@ -997,7 +997,7 @@ def test_killed_amid_an_insert_leaves_a_sound_database(wait_s: float, url: str) 
 def test_secret_words_are_those_of_the_issue() -> None:
     for word in ("key", "secret", "token", "password", "AWS_SESSION_TOKEN", "auth"):
         with pytest.raises(errors.StoreSettingsError, match="credential"):
-            checked_options({word: "x"})
+            validate_options({word: "x"})
 
 
 def test_the_number_of_a_reservation_is_not_given_again(catalog: Catalog) -> None:

@@ -13,12 +13,12 @@ import pytest
 import sqlalchemy
 from fastapi import FastAPI
 
-from swathe.catalog import Catalog, Footprint, Granule, Replica, Summary, Trouble
+from swathe.catalog import Catalog, DatasetProblem, DatasetSummary, Footprint, Granule, Replica
 from swathe.catalog.records.datasets import ALL_CELLS, ORDER
 from swathe.core.errors import NoSuchDatasetError
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import read_config
-from swathe.portal.pages.archive_counts import Holdings
+from swathe.portal.pages.archive_counts import ArchiveCounts
 
 CELL = 4 ** (ORDER - 6)
 """Cells of the finest order in one of order 6."""
@@ -66,10 +66,10 @@ def catalog(url: str) -> Iterator[Catalog]:
 
 def test_summaries(catalog: Catalog) -> None:
     found = catalog.summaries()
-    assert found["one"] == Summary(150, 2.5, 6.0, {"r": 2, "g": 1}, 2)  # d has vanished
+    assert found["one"] == DatasetSummary(150, 2.5, 6.0, {"r": 2, "g": 1}, 2)  # d has vanished
     assert list(found["one"].bands) == ["r", "g"]  # the most frequent first
-    assert found["two"] == Summary(100, None, None, {}, 1)
-    assert found["none"] == Summary()
+    assert found["two"] == DatasetSummary(100, None, None, {}, 1)
+    assert found["none"] == DatasetSummary()
 
 
 def test_granules_page_by_page(catalog: Catalog) -> None:
@@ -86,8 +86,8 @@ def test_granules_page_by_page(catalog: Catalog) -> None:
 
 
 def test_troubles_page_by_page(catalog: Catalog) -> None:
-    damaged = Trouble("disk:c", "damaged", "c is damaged")
-    vanished = Trouble("disk:d", "vanished", None)
+    damaged = DatasetProblem("disk:c", "damaged", "c is damaged")
+    vanished = DatasetProblem("disk:d", "vanished", None)
     assert catalog.troubles("one", 0, 10) == [damaged, vanished]
     assert catalog.troubles("one", 1, 10) == [vanished]
     assert catalog.troubles("two", 0, 10) == []
@@ -143,7 +143,7 @@ def test_what_is_counted_holds_until_something_changes(
     now = 1000.0
     clock = SimpleNamespace(monotonic=lambda: now)
     monkeypatch.setattr("swathe.portal.pages.archive_counts.time", clock)
-    holdings = Holdings(catalog)
+    holdings = ArchiveCounts(catalog)
     holdings.begin()
     for _ in range(3):
         now += 1e6

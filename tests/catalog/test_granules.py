@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy
 from astropy.wcs import WCS
 
-from swathe.catalog import Catalog, Footprint, Granule, Replica, Wanted
+from swathe.catalog import Catalog, Footprint, Granule, GranuleQuery, Replica
 from swathe.catalog.datasets.granule_table import GranuleCopy
 from swathe.catalog.records.datasets import ALL_CELLS, LEVELS, ORDER
 from swathe.core import errors
@@ -47,7 +47,7 @@ def put(catalog: Catalog, dataset: str, *images: Granule, **of: Any) -> None:
 
 def found(catalog: Catalog, **wanted: Any) -> list[tuple[str, int]]:
     """What both ways to ask give."""
-    asked = Wanted(**wanted)
+    asked = GranuleQuery(**wanted)
     matches = catalog.find_granules(asked)
     if asked.limit is None:
         copies = {(copy.id, copy.hdu, copy.dataset) for copy in catalog.granule_copies(asked)}
@@ -103,7 +103,7 @@ def test_a_dataset_has_a_calibration_level(catalog: Catalog) -> None:
     put(catalog, "raw", granule("a"))
     catalog.set_calib_level("dr17", 3)
     assert [each.calib_level for each in catalog.datasets()] == [3, 0]
-    assert [each.calib_level for each in catalog.find_granules(Wanted())] == [0]
+    assert [each.calib_level for each in catalog.find_granules(GranuleQuery())] == [0]
     for level in (-1, 5):
         with pytest.raises(errors.DatasetError, match="level is 0, 1, 2, 3 or 4, not"):
             catalog.add_dataset("dr18", "survey", "", None, level)
@@ -120,7 +120,7 @@ def test_what_is_not_there_is_told(catalog: Catalog) -> None:
         with pytest.raises(errors.NoSuchDatasetError, match="no dataset 'dr18'"):
             ask("dr18")
     with pytest.raises(errors.NoSuchDatasetError):
-        catalog.find_granules(Wanted(dataset="dr18"))
+        catalog.find_granules(GranuleQuery(dataset="dr18"))
     with pytest.raises(errors.NoSuchDatasetError):
         put(catalog, "dr18", granule("a"))
 
@@ -149,12 +149,12 @@ def test_one_granule_by_its_name(catalog: Catalog) -> None:
 def test_granules_one_by_one(catalog: Catalog) -> None:
     catalog.add_dataset("dr17", "survey", "", None)
     put(catalog, "dr17", *(granule(f"a{number:04}", (number, number)) for number in range(1100)))
-    given = catalog.each_granule(Wanted())
+    given = catalog.each_granule(GranuleQuery())
     assert [next(given).file for _ in range(2)] == ["survey:a0000", "survey:a0001"]
     given.close()  # type: ignore[attr-defined]
-    assert len(list(catalog.each_granule(Wanted()))) == 1100
-    assert len(list(catalog.each_granule(Wanted(limit=700)))) == 700
-    assert len(list(catalog.each_granule(Wanted(ranges=[(0, 899)])))) == 900
+    assert len(list(catalog.each_granule(GranuleQuery()))) == 1100
+    assert len(list(catalog.each_granule(GranuleQuery(limit=700)))) == 700
+    assert len(list(catalog.each_granule(GranuleQuery(ranges=[(0, 899)])))) == 900
 
 
 def test_what_is_put_in_comes_out(catalog: Catalog) -> None:
@@ -165,7 +165,7 @@ def test_what_is_put_in_comes_out(catalog: Catalog) -> None:
     )  # fmt: skip
     bare = Granule("b", 0, None, (7,), 1 << 40, "w")
     put(catalog, "dr17", full, bare)
-    one, other = catalog.find_granules(Wanted())
+    one, other = catalog.find_granules(GranuleQuery())
     assert (one.dataset, one.file, other.file) == ("dr17", "survey:a", "survey:b")
     assert other.granule == bare
     assert full.footprint is not None and one.granule.footprint is not None
@@ -185,7 +185,7 @@ def test_copies_are_rows_of_what_was_put_in(catalog: Catalog) -> None:
     place = image.footprint
     assert place is not None
     catalog.put_objects("dr17", "mirror", [(replica("a", modified="2"), None)])
-    one, other = sorted(catalog.granule_copies(Wanted([(0, 5)])), key=lambda copy: copy.store)
+    one, other = sorted(catalog.granule_copies(GranuleQuery([(0, 5)])), key=lambda copy: copy.store)
     assert (one.store, one.file, bool(one.is_first)) == ("mirror", "mirror:a", False)
     assert (other.store, other.file, bool(other.is_first)) == ("survey", "survey:a", True)
     assert one[4:] == other[4:]
@@ -198,7 +198,7 @@ def test_copies_are_rows_of_what_was_put_in(catalog: Catalog) -> None:
     assert (one.wcs, one.size, one.version) == (None, 9, "v")
     # When the object is another, its copies are stale.
     put(catalog, "dr17", image, version="w")
-    assert [copy.store for copy in catalog.granule_copies(Wanted())] == ["survey"]
+    assert [copy.store for copy in catalog.granule_copies(GranuleQuery())] == ["survey"]
     assert [copy.state for copy in catalog.replicas("dr17", "mirror")] == ["stale"]
     catalog.put_objects("dr17", "survey", [(replica("a", version="w"), None)])
     assert [copy.state for copy in catalog.replicas("dr17", "survey")] == ["ok"]
@@ -300,7 +300,7 @@ def test_many_objects_in_one_batch(catalog: Catalog) -> None:
 def test_text_that_no_database_takes(catalog: Catalog) -> None:
     catalog.add_dataset("dr17", "survey", "", None)
     put(catalog, "dr17", granule("a", band="r\0" + "x" * 500, note="\ud800"), reason="n\0o")
-    (match,) = catalog.find_granules(Wanted())
+    (match,) = catalog.find_granules(GranuleQuery())
     assert match.granule.band == ("r" + "x" * 500)[:100]
     assert match.granule.note == "\\ud800"
 

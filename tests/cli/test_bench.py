@@ -12,7 +12,13 @@ from swathe.cli.app import app
 from swathe.cli.commands.bench import SINGULAR
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.sample_survey import make_sample
-from swathe.experiments.settings import KINDS, Ramp, Region, Single, settings_of
+from swathe.experiments.settings import (
+    KINDS,
+    RampSettings,
+    RegionSettings,
+    SingleSettings,
+    settings_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +143,7 @@ def test_mistakes_in_a_file_are_told(text: str, told: str, tmp_path: Path) -> No
     file = tmp_path / "bench.toml"
     file.write_text(text)
     with pytest.raises(SettingsError) as caught:
-        settings_of(Single, file, {})
+        settings_of(SingleSettings, file, {})
     assert told in str(caught.value) and str(caught.value).startswith(str(file))
 
 
@@ -147,7 +153,7 @@ def test_mistakes_in_flags_are_told(tmp_path: Path) -> None:
     code, said = invoke("region", "--regions", "x", "-o", tmp_path)
     assert code == 2 and "--regions" in said
     with pytest.raises(SettingsError, match="cannot be read"):
-        settings_of(Region, tmp_path / "absent.toml", {})
+        settings_of(RegionSettings, tmp_path / "absent.toml", {})
 
 
 @pytest.mark.parametrize(
@@ -165,11 +171,11 @@ def test_mistakes_in_flags_are_told(tmp_path: Path) -> None:
 )
 def test_settings_of_a_ramp_must_go_together(flags: dict[str, object], told: str) -> None:
     with pytest.raises(SettingsError, match=told):
-        settings_of(Ramp, None, flags)
+        settings_of(RampSettings, None, flags)
 
 
 def test_flags_and_file_mean_the_same(tmp_path: Path) -> None:
     file = tmp_path / "bench.toml"
     file.write_text("[ramp]\nclients = 7\nmodel = 'open'\nrate = 2\nstores = ['x', 'y']\n")
     flags = {"clients": 7, "model": "open", "rate": 2.0, "stores": ["x", "y"]}
-    assert settings_of(Ramp, file, {}) == settings_of(Ramp, None, flags)
+    assert settings_of(RampSettings, file, {}) == settings_of(RampSettings, None, flags)

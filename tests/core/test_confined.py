@@ -13,63 +13,77 @@ from typing import Any
 
 import pytest
 
-from swathe.core.confined import Bounds, Confined
+from swathe.core.confined import ConfinedProcess, ProcessLimits
 from swathe.core.errors import LimitError, SwatheError, TargetsError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux keeps them")
 
 
 @pytest.fixture(scope="module")
-def confined() -> Iterator[Confined]:
-    confined = Confined()
+def confined() -> Iterator[ConfinedProcess]:
+    confined = ConfinedProcess()
     yield confined
     confined.close()
 
 
-def run(confined: Confined, name: str, bounds: Bounds | None = None, **argument: Any) -> bytes:
+def run(
+    confined: ConfinedProcess, name: str, bounds: ProcessLimits | None = None, **argument: Any
+) -> bytes:
     return confined.run(
-        "the table", f"tests.support.confined_calls:{name}", argument, bounds or Bounds()
+        "the table", f"tests.support.confined_calls:{name}", argument, bounds or ProcessLimits()
     )
 
 
-def test_a_call_gives_bytes(confined: Confined) -> None:
+def test_a_call_gives_bytes(confined: ConfinedProcess) -> None:
     assert run(confined, "repeat", text="ab", times=2_000_000) == b"ab" * 2_000_000
 
 
 @pytest.mark.parametrize(
     ("name", "argument", "bounds", "told"),
     [
-        ("repeat", {"text": "a", "times": 10**12}, Bounds(), "needs more than 512 MB to read"),
-        ("repeat", {"text": "a", "times": 3 << 20}, Bounds(answer_mb=1), "more than 1 MB of valu"),
-        ("spin", {}, Bounds(cpu_s=1), "was killed; its limits are 512 MB of memory and 1 s"),
-        ("spin", {}, Bounds(wall_s=0.5), "needs more than 0.5 s to read"),
-        ("die", {}, Bounds(), "was killed"),
+        (
+            "repeat",
+            {"text": "a", "times": 10**12},
+            ProcessLimits(),
+            "needs more than 512 MB to read",
+        ),
+        (
+            "repeat",
+            {"text": "a", "times": 3 << 20},
+            ProcessLimits(answer_mb=1),
+            "more than 1 MB of valu",
+        ),
+        ("spin", {}, ProcessLimits(cpu_s=1), "was killed; its limits are 512 MB of memory and 1 s"),
+        ("spin", {}, ProcessLimits(wall_s=0.5), "needs more than 0.5 s to read"),
+        ("die", {}, ProcessLimits(), "was killed"),
     ],
 )
 def test_what_takes_more_is_told(
-    confined: Confined, name: str, argument: dict[str, Any], bounds: Bounds, told: str
+    confined: ConfinedProcess, name: str, argument: dict[str, Any], bounds: ProcessLimits, told: str
 ) -> None:
     with pytest.raises(LimitError, match=f"^the table.*{told}"):
         run(confined, name, bounds, **argument)
 
 
-def test_errors_come_back_by_their_class(confined: Confined) -> None:
+def test_errors_come_back_by_their_class(confined: ConfinedProcess) -> None:
     with pytest.raises(TargetsError, match=r"^row 3: no table$"):
         run(confined, "refuse")
     with pytest.raises(SwatheError, match=r"^the table: ZeroDivisionError: of ours$"):
         run(confined, "blunder")
 
 
-def test_files_are_bounded(confined: Confined, tmp_path: Path) -> None:
+def test_files_are_bounded(confined: ConfinedProcess, tmp_path: Path) -> None:
     path = tmp_path / "large"
     with pytest.raises(SwatheError, match=r"OSError.*File too large"):
-        run(confined, "write", Bounds(answer_mb=1), path=str(path), length=5 << 20)
+        run(confined, "write", ProcessLimits(answer_mb=1), path=str(path), length=5 << 20)
     assert path.stat().st_size <= 1 << 20
 
 
-def test_a_child_knows_nothing_of_ours(confined: Confined, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_knows_nothing_of_ours(
+    confined: ConfinedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SWATHE_TOKEN", "secret")
-    fresh = Confined()
+    fresh = ConfinedProcess()
     try:
         with Path(__file__).open():
             opened, *variables = run(fresh, "look").decode().split()
@@ -102,7 +116,7 @@ async def written(note: Path) -> list[int]:
 
 
 def test_a_call_that_is_cancelled_ends_with_all_it_began(
-    confined: Confined, tmp_path: Path
+    confined: ConfinedProcess, tmp_path: Path
 ) -> None:
     note = tmp_path / "note"
 
@@ -110,7 +124,10 @@ def test_a_call_that_is_cancelled_ends_with_all_it_began(
         argument = {"note": str(note)}
         call = asyncio.ensure_future(
             confined.call(
-                "the table", "tests.support.confined_calls:sleep", argument, Bounds(wall_s=600)
+                "the table",
+                "tests.support.confined_calls:sleep",
+                argument,
+                ProcessLimits(wall_s=600),
             )
         )
         processes = await written(note)
@@ -140,7 +157,7 @@ def test_children_end_with_the_process_that_asked(tmp_path: Path) -> None:
 
 
 def test_few_calls_run_and_few_wait() -> None:
-    confined = Confined(places=1, most_waiting=1)
+    confined = ConfinedProcess(places=1, most_waiting=1)
 
     async def several() -> list[Any]:
         calls = [
@@ -148,7 +165,7 @@ def test_few_calls_run_and_few_wait() -> None:
                 "the table",
                 "tests.support.confined_calls:repeat",
                 {"text": "a", "times": 3},
-                Bounds(),
+                ProcessLimits(),
             )
             for _ in range(4)
         ]

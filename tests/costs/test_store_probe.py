@@ -21,7 +21,7 @@ from swathe.core.format import MIB
 from swathe.costs.cost_model import Costs
 from swathe.costs.plots import probe_figure, save
 from swathe.costs.prediction import predict
-from swathe.costs.probing.probe_writes import Writing
+from swathe.costs.probing.probe_writes import WriteProbe
 from swathe.costs.probing.read_buffer import BufferStudy, study_buffer
 from swathe.costs.probing.resolve_target import ProbeTarget, find_place
 from swathe.costs.probing.save import keep_probe
@@ -216,7 +216,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"no folder")
     there = ProbeTarget("file:///", "file", (), writable=f"{tmp_path}/file/")
     with (
-        Writing(there) as writing,
+        WriteProbe(there) as writing,
         pytest.raises(OutputError, match=r"file/\.swathe-probe-.*cannot"),
     ):
         writing.put(1024)

@@ -21,7 +21,7 @@ from swathe.core import errors
 from swathe.core.sky import SkyMapping, read_wcs
 from swathe.datasets import healpix
 from swathe.datasets.footprint import footprint, on_image
-from swathe.datasets.search import NEAR, _Place, _that_show
+from swathe.datasets.search import NEAR, _SearchArea, _that_show
 from swathe.datasets.spherical import angle, degrees, directions, distances
 from tests.conftest import DATA, real_files
 from tests.files.test_wcs import images, quiet
@@ -59,7 +59,7 @@ def pixels(sky: SkyMapping, vectors: NDArray[np.float64]) -> NDArray[np.float64]
     again = np.full((len(found), 3), np.nan)
     finite = np.isfinite(found).all(axis=1)
     if finite.any():
-        again[finite] = sky.directions(found[finite, 0], found[finite, 1])
+        again[finite] = sky.pixel_to_vector(found[finite, 0], found[finite, 1])
     with np.errstate(invalid="ignore"):
         found[~(angle(again, vectors) < math.radians(0.01 * min(sky.scales)))] = np.nan
     return found
@@ -81,7 +81,7 @@ def some_places(sky: SkyMapping, shape: Any, place: Footprint) -> NDArray[np.flo
     off = rng.normal(0, 0.5, POINTS)
     rim[np.arange(POINTS), axis] = end * size[axis] - 0.5 + off
     with quiet():
-        of_pixels = sky.directions(*np.concatenate([all_over, rim]).T)
+        of_pixels = sky.pixel_to_vector(*np.concatenate([all_over, rim]).T)
     centre = directions(np.array(place.s_ra), np.array(place.s_dec))
     around = centre + rng.normal(0, 1, (POINTS, 3)) * math.radians(place.s_fov)
     anywhere = rng.normal(0, 1, (POINTS, 3))
@@ -111,7 +111,7 @@ def finds(place: Footprint, shape: Any, vector: NDArray[np.float64], radius_deg:
     unknown: dict[str, Any] = dict.fromkeys(GranuleCopy._fields)
     copy = GranuleCopy(**unknown)._replace(outline=outline, wcs=place.wcs, shape=json.dumps(shape))
     ra, dec = degrees(vector)
-    circle = _Place(float(ra), float(dec), radius_deg)
+    circle = _SearchArea(float(ra), float(dec), radius_deg)
     asked = healpix.ranges_around(circle.direction, circle.radius)
     overlaps = any(a <= d and c <= b for a, b in asked for c, d in place.ranges)
     return overlaps and bool(_that_show(circle, [(copy, place.outline)]))
@@ -240,7 +240,7 @@ def test_circles_are_found_by_their_distance() -> None:
 
 
 def _pair(sky: SkyMapping, *at: tuple[float, float]) -> NDArray[np.float64]:
-    return sky.directions(*np.array(at).T)
+    return sky.pixel_to_vector(*np.array(at).T)
 
 
 @pytest.mark.parametrize("radius_deg", [0.5, 5.0, 60.0])

@@ -20,7 +20,7 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.datasets import mirroring
 from swathe.datasets.scan import scan
-from swathe.stores.listing import Listed
+from swathe.stores.listing import ListedObject
 from tests.support import cloud_servers, servers
 from tests.support.fits_frames import Runner, frame
 from tests.support.servers import NGINX, FileServer, nginx
@@ -310,7 +310,7 @@ def test_paths_that_lead_elsewhere(run: Runner, disk: Path, tmp_path: Path) -> N
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(frame(70.0))
     with Catalog.open() as catalog:
-        listed = scan(catalog, "sdss", [Listed(name) for name in (*names, *NAMES)])
+        listed = scan(catalog, "sdss", [ListedObject(name) for name in (*names, *NAMES)])
     # What leads out of its store is not even read for the dataset.
     assert "leads out of the store" in str(listed) and names[0] in str(listed)
     report = mirrored(run, code=1)
@@ -451,7 +451,7 @@ def test_a_mirror_in_azure_is_read_back(
 
 
 def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
-    from swathe.catalog import Sample as KeptSample
+    from swathe.catalog import SampleRecord as KeptSample
     from swathe.catalog import this_host
 
     run("store", "add", "lake", "s3://frames")

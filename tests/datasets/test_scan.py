@@ -19,12 +19,12 @@ from astropy.time import Time
 from sqlalchemy import text
 
 import swathe
-from swathe.catalog import Catalog, Wanted
+from swathe.catalog import Catalog, GranuleQuery
 from swathe.core import errors
 from swathe.datasets import scan as scanning
 from swathe.datasets.read_granules import granules_of, read_headers
 from swathe.datasets.store_prefix import split_place
-from swathe.stores.listing import Listed, Unlisted, _html_entries, matches
+from swathe.stores.listing import ListedObject, UnlistedObject, _html_entries, matches
 from swathe.stores.webdav import WebdavEntry
 from tests.support.fits_frames import Runner, fits_bytes, frame, noise, sky_header
 from tests.support.servers import NGINX, FileServer, nginx
@@ -371,11 +371,14 @@ def test_what_cannot_be_reached_is_tried_again(
 def test_folders_that_cannot_be_listed_do_not_vanish(run: Runner, store: Path) -> None:
     add(run)
     with Catalog.open() as catalog:
-        objects: list[Listed | Unlisted] = [Unlisted("run1", "busy"), Listed("run2/f2.fits")]
+        objects: list[ListedObject | UnlistedObject] = [
+            UnlistedObject("run1", "busy"),
+            ListedObject("run2/f2.fits"),
+        ]
         report = scanning.scan(catalog, "sdss", objects)
-        assert report.vanished == 0 and len(catalog.find_granules(Wanted())) == 3
+        assert report.vanished == 0 and len(catalog.find_granules(GranuleQuery())) == 3
         report = scanning.scan(catalog, "sdss", objects[1:])
-        assert report.vanished == 2 and len(catalog.find_granules(Wanted())) == 1
+        assert report.vanished == 2 and len(catalog.find_granules(GranuleQuery())) == 1
 
 
 # ---- Servers

@@ -35,8 +35,8 @@ from swathe.experiments.clients.ramp_schedule import (
     FAILED,
     OK,
     UNSENT,
-    Clock,
     Schedule,
+    SteadyClock,
     as_records,
     each_client,
     lags,
@@ -48,12 +48,12 @@ from swathe.experiments.clients.region_client import read_bytes
 from swathe.experiments.clients.remote_hosts import (
     PINGS,
     Clients,
-    Joined,
-    Line,
-    Offset,
+    HostClockOffset,
+    LineConnection,
+    RemoteHost,
     as_array,
     between,
-    corrected,
+    correct_records,
     estimate,
     read_address,
 )
@@ -64,8 +64,14 @@ from swathe.experiments.region_experiment import region
 from swathe.experiments.results.compare import compare, samples_needed
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.report import keep, markdown_table
-from swathe.experiments.results.result import Study, kept, samples_table
-from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
+from swathe.experiments.results.result import Study, read_result, samples_table
+from swathe.experiments.settings import (
+    BufferSettings,
+    LoadSettings,
+    RampSettings,
+    RegionSettings,
+    SingleSettings,
+)
 from swathe.experiments.single_experiment import single
 from swathe.trace.host_monitor import Point
 from tests.support.browser import visiting
@@ -88,7 +94,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_single_times_every_stage_of_every_case(survey: Path, tmp_path: Path) -> None:
-    settings = Single(
+    settings = SingleSettings(
         stores=(str(survey),), frames=FRAMES, images=2, repeats=1, crops=(2,),
         methods=("GZ", "GUNZIP", "fz"), budget_s=60,
     )  # fmt: skip
@@ -117,7 +123,7 @@ def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) ->
     part.mkdir()
     for path in survey.glob("*.fit"):
         os.link(path, part / path.name)
-    settings = Single(
+    settings = SingleSettings(
         stores=(str(part),), frames=FRAMES, images=1, repeats=1, crops=(1,),
         methods=("FIT", "GZ", "GUNZIP"), clients=("swathe",),
     )  # fmt: skip
@@ -134,7 +140,7 @@ def test_clients_that_know_no_stores_read_the_files_of_one(
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as catalog:
         catalog.add_store("frames", str(survey))
-    settings = Single(
+    settings = SingleSettings(
         stores=("frames:",), frames=FRAMES, images=1, repeats=1, crops=(1,),
         methods=("FIT", "GUNZIP"), clients=("swathe", "astropy"), budget_s=60,
     )  # fmt: skip
@@ -158,7 +164,7 @@ def test_peers_cut_from_a_server_copied_or_by_fsspec(
             shutil.copy(path, server.folder)
         with Catalog.open(url) as catalog:
             catalog.add_store("far", server.url)
-        settings = Single(
+        settings = SingleSettings(
             stores=("far:",), frames=FRAMES, images=1, repeats=1, crops=(2,),
             methods=("FIT", "GZ", "fz"), clients=("fitsio", "astropy", "astropy-fsspec"),
             budget_s=60,
@@ -182,7 +188,7 @@ def test_peers_cut_from_a_server_copied_or_by_fsspec(
 
 
 def test_a_client_that_can_do_nothing_here_is_an_error(survey: Path, tmp_path: Path) -> None:
-    settings = Single(stores=(str(survey),), frames=FRAMES, clients=("astropy-fsspec",))
+    settings = SingleSettings(stores=(str(survey),), frames=FRAMES, clients=("astropy-fsspec",))
     with pytest.raises(SettingsError, match="none of them can run any case"):
         single(settings, tmp_path)
 
@@ -199,7 +205,7 @@ def test_a_peer_that_crashes_is_left_out(
         return [{"rows": [[0, 0.1, 0.1, 0.1, 0.1]]} for _ in order["cases"]]
 
     monkeypatch.setattr("swathe.experiments.single_experiment.child", run)
-    settings = Single(
+    settings = SingleSettings(
         stores=(str(survey),), frames=FRAMES, images=1, repeats=3, crops=(1,),
         methods=("FIT", "GZ"), clients=("swathe", "astropy"),
     )  # fmt: skip
@@ -231,7 +237,7 @@ def test_only_images_that_are_known_are_timed_as_indexed(
         return [{"rows": [[number, 0.1, 0.1, 0.1, 0.1] for number in range(count)]}]
 
     monkeypatch.setattr("swathe.experiments.single_experiment.child", run)
-    settings = Single(
+    settings = SingleSettings(
         stores=(str(survey),), frames=FRAMES, images=3, repeats=1, crops=(1,), methods=("GZ",),
         clients=("swathe-indexed",),
     )  # fmt: skip
@@ -250,11 +256,13 @@ def test_an_image_that_is_learned_is_cut_from_to_the_end(survey: Path, tmp_path:
 
 def test_a_store_without_frames_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"frame-000001\.fit"):
-        single(Single(stores=(str(tmp_path),)))
+        single(SingleSettings(stores=(str(tmp_path),)))
 
 
 def test_region_counts_what_was_read(survey: Path, tmp_path: Path) -> None:
-    settings = Region(stores=(str(survey),), frames=FRAMES, regions=3, repeats=1, sizes=(100, 5000))
+    settings = RegionSettings(
+        stores=(str(survey),), frames=FRAMES, regions=3, repeats=1, sizes=(100, 5000)
+    )
     table = region(settings, tmp_path).table
     small, whole = (table[(table["region"] == size) & (table["way"] == "one")][0]
                     for size in (100, 5000))  # fmt: skip
@@ -268,7 +276,7 @@ def test_region_counts_what_was_read(survey: Path, tmp_path: Path) -> None:
 
 
 def test_region_takes_the_word_of_a_counter(survey: Path, tmp_path: Path) -> None:
-    settings = Region(
+    settings = RegionSettings(
         stores=(str(survey),), frames=FRAMES, regions=2, repeats=1, sizes=(10,), ways=("one",)
     )
     sent = iter(range(0, 10**9, 1_000_000))
@@ -293,7 +301,7 @@ def test_lists_are_cut_to_what_fits_the_budget(
         return {"done": done, "pixels": 100, "moved": 5, "read": 5, "wall_s": took, "cpu_s": 0.1}
 
     monkeypatch.setattr("swathe.experiments.region_experiment.child", run)
-    settings = Region(
+    settings = RegionSettings(
         stores=(str(survey),), frames=FRAMES, regions=60, repeats=2, sizes=(10,), ways=("many",),
         budget_s=5.0,
     )  # fmt: skip
@@ -317,7 +325,7 @@ def test_what_the_kernel_does_not_tell_is_not_shown_as_nothing(
         return {"done": 1, "pixels": 9, "moved": 0, "read": None, "wall_s": 0.1, "cpu_s": 0.1}
 
     monkeypatch.setattr("swathe.experiments.region_experiment.child", run)
-    settings = Region(
+    settings = RegionSettings(
         stores=(str(survey),), frames=FRAMES, regions=1, repeats=1, sizes=(100,), ways=("one",)
     )
     study = region(settings, tmp_path)
@@ -399,7 +407,7 @@ def test_what_was_not_sent_or_is_of_the_machine_is_said() -> None:
 def test_a_hundred_clients_send_what_was_due(
     kind: Literal["thread", "process"], survey: Path, tmp_path: Path
 ) -> None:
-    settings = Ramp(
+    settings = RampSettings(
         stores=(str(survey),), frames=FRAMES, clients=100, join_s=0.005, stay_s=1.6, window_s=0.4,
         model="open", rate=2.0, kind=kind,
     )  # fmt: skip
@@ -532,7 +540,7 @@ def test_the_peak_is_no_less_than_what_all_clients_get(last: float) -> None:
 
 
 def test_a_ramp_of_less_than_three_windows_raises(survey: Path) -> None:
-    settings = Ramp(stores=(str(survey),), clients=1, stay_s=0.5, window_s=1.0)
+    settings = RampSettings(stores=(str(survey),), clients=1, stay_s=0.5, window_s=1.0)
     with pytest.raises(SettingsError, match=r"ramp\.stay_s: expected at least 3 windows of 1 s"):
         ramp(settings)
 
@@ -574,7 +582,7 @@ def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str, tmp_path: P
 
 
 def test_ramp_cuts_from_a_store(survey: Path, tmp_path: Path) -> None:
-    settings = Ramp(
+    settings = RampSettings(
         stores=(str(survey),), frames=FRAMES, clients=3, join_s=0.2, stay_s=1.2, window_s=0.2,
         model="open", rate=10.0,
     )  # fmt: skip
@@ -590,7 +598,7 @@ def test_ramp_cuts_from_a_store(survey: Path, tmp_path: Path) -> None:
 def test_why_requests_fail_is_said(survey: Path, tmp_path: Path) -> None:
     shutil.copy(survey / "frame-000001.fit", tmp_path)
     (tmp_path / "frame-000002.fit").write_text("nothing of the kind")
-    settings = Ramp(
+    settings = RampSettings(
         stores=(str(tmp_path),), frames=2, clients=2, join_s=0.0, stay_s=0.4, window_s=0.1,
         model="open", rate=20.0,
     )  # fmt: skip
@@ -602,7 +610,9 @@ def test_why_requests_fail_is_said(survey: Path, tmp_path: Path) -> None:
 
 def test_ramp_asks_a_portal(tmp_path: Path) -> None:
     add_survey(tmp_path, 1)
-    settings = Ramp(portal="", clients=2, join_s=0.1, stay_s=0.8, window_s=0.2, kind="thread")
+    settings = RampSettings(
+        portal="", clients=2, join_s=0.1, stay_s=0.8, window_s=0.2, kind="thread"
+    )
     with served(tmp_path, '[vo]\nauthority = "bench.swathe"\n') as portal:
         asked = replace(settings, portal=portal.url)
         study = ramp(asked, tmp_path)
@@ -639,7 +649,7 @@ def votable(**columns: Any) -> bytes:
 def test_a_portal_that_answers_no_images_is_an_error(answering: str, content: bytes) -> None:
     Answering.content = content
     with pytest.raises(SourceError, match="expected a table of images"):
-        portal_paths(Ramp(portal=f"http://{answering}"))
+        portal_paths(RampSettings(portal=f"http://{answering}"))
 
 
 def test_images_whose_shape_is_not_told_are_not_asked_for(answering: str) -> None:
@@ -647,14 +657,14 @@ def test_images_whose_shape_is_not_told_are_not_asked_for(answering: str) -> Non
     heights = np.ma.array([500, 500, 500, 500], mask=[False, False, False, True])
     dids = ["ivo://a", "ivo://b", "ivo://c", "ivo://d"]
     Answering.content = votable(obs_publisher_did=dids, s_xel1=sides, s_xel2=heights)
-    paths = portal_paths(Ramp(portal=f"http://{answering}"))
+    paths = portal_paths(RampSettings(portal=f"http://{answering}"))
     assert {path.partition("&")[0] for path in paths} == {"/vo/sync?ID=ivo%3A%2F%2Fb"}
 
 
 def test_the_password_of_a_portal_is_told_nowhere(answering: str, tmp_path: Path) -> None:
     Answering.content = votable(obs_publisher_did=["ivo://a"], s_xel1=[500], s_xel2=[500])
     url = f"http://user:sesame@{answering}"
-    settings = Ramp(
+    settings = RampSettings(
         portal=url, clients=1, join_s=0.0, stay_s=0.3, window_s=0.1, kind="thread", size=100
     )
     study = ramp(settings, tmp_path)
@@ -664,10 +674,10 @@ def test_the_password_of_a_portal_is_told_nowhere(answering: str, tmp_path: Path
     Answering.content = b""
     for wrong in (url, f"{url}:x", "http://user:sesame@127.0.0.1:1", "http://user:ses/ame@x"):
         with pytest.raises(SourceError) as caught:
-            portal_paths(Ramp(portal=wrong))
+            portal_paths(RampSettings(portal=wrong))
         assert "ses" not in str(caught.value)
     with pytest.raises(SettingsError) as refused:
-        ramp(Ramp(portal=url, stores=("a",)))
+        ramp(RampSettings(portal=url, stores=("a",)))
     assert "sesame" not in str(refused.value)
 
 
@@ -733,14 +743,14 @@ def test_an_offset_is_within_half_the_shortest_exchange() -> None:
 
 
 def test_clocks_that_drift_widen_the_spread() -> None:
-    found = between(Offset(1.0, 0.01), Offset(1.4, 0.02))
+    found = between(HostClockOffset(1.0, 0.01), HostClockOffset(1.4, 0.02))
     assert found.seconds == pytest.approx(1.2)
     assert found.spread_s == pytest.approx(0.22)
 
 
 def test_records_are_put_to_our_clock() -> None:
     records = as_records([(0, 0, 10.0, 11.0, 12.0, 5, OK)])
-    found = corrected(records, 2.0)
+    found = correct_records(records, 2.0)
     assert [found[0][name] for name in ("due", "sent", "done")] == [8, 9, 10]
     assert records[0]["due"] == 10
 
@@ -754,7 +764,7 @@ def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> 
         theirs, _ = server.accept()
 
     def host() -> None:
-        line = Line(theirs)
+        line = LineConnection(theirs)
         for _ in range(2 * PINGS + 2):
             match line.hear()["ask"]:
                 case "clock":
@@ -769,7 +779,7 @@ def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> 
         ours.settimeout(remote_hosts.JOIN_S)
         thread = threading.Thread(target=host)
         thread.start()
-        joined = Joined(Line(ours), "node", Clock())
+        joined = RemoteHost(LineConnection(ours), "node", SteadyClock())
         joined.prepare({"length_s": 1.5})
         joined.ready()
         joined.go(0.0)
@@ -779,9 +789,9 @@ def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_each_host_that_joins_has_a_name_of_its_own() -> None:
-    joined = list[Joined]()
+    joined = list[RemoteHost]()
     for name in ("node", "node-3", "node", "node", "other"):
-        joined.append(cast(Joined, SimpleNamespace(host=remote_hosts._free(name, joined))))
+        joined.append(cast(RemoteHost, SimpleNamespace(host=remote_hosts._free(name, joined))))
     assert [each.host for each in joined] == ["node", "node-3", "node-4", "node-5", "other"]
 
 
@@ -793,7 +803,7 @@ def test_who_says_nothing_keeps_no_host_away(monkeypatch: pytest.MonkeyPatch) ->
     come: list[socket.socket] = []
 
     def joins(token: str) -> None:
-        line = Line(socket.create_connection(read_address(address)))
+        line = LineConnection(socket.create_connection(read_address(address)))
         come.append(line.connection)
         line.say(token=token, host="node")
         with suppress(SourceError):
@@ -812,7 +822,7 @@ def test_who_says_nothing_keeps_no_host_away(monkeypatch: pytest.MonkeyPatch) ->
             come.append(socket.create_connection(read_address(address)))
             thread.start()
 
-    with remote_hosts.gathered(address, 1, tell) as joined:
+    with remote_hosts.gather_hosts(address, 1, tell) as joined:
         assert [each.host for each in joined] == ["node"]
         joined[0].end()
     thread.join()
@@ -861,7 +871,7 @@ def test_hosts_that_join_do_the_work_whatever_their_clocks(
                 shifted = {**variables, "SHIFT_S": str(shift_s)}
                 joined.append(subprocess.Popen(command, env=shifted, stderr=subprocess.DEVNULL))
 
-    settings = Ramp(
+    settings = RampSettings(
         stores=("frames",), frames=FRAMES, clients=4, join_s=0.1, stay_s=1.0, window_s=0.2,
         model="open", rate=5.0, listen=address, hosts=2,
     )  # fmt: skip
@@ -927,9 +937,9 @@ def test_load_and_responses_of_hosts_whose_clocks_differ_are_of_one_time() -> No
             variables = {**os.environ, remote_hosts.VARIABLE: "", **more}
             lent.append(subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL))
 
-    settings = Ramp(clients=4, join_s=0.1, stay_s=2.5, model="open", rate=20.0, hosts=2)
+    settings = RampSettings(clients=4, join_s=0.1, stay_s=2.5, model="open", rate=20.0, hosts=2)
     try:
-        with serving(Pausing) as url, remote_hosts.gathered(address, 2, come) as joined:
+        with serving(Pausing) as url, remote_hosts.gather_hosts(address, 2, come) as joined:
             work = {"kind": "portal", "url": url, "what": ["/a", "/b"]}
             schedule, records, hosts = _one(settings, work, joined, {})
             for each in joined:
@@ -971,7 +981,7 @@ def test_the_response_of_load_is_of_all_that_was_begun() -> None:
     rows = [(0, 0, start, start, start + 1.0, 5, OK)]
     rows += [(at, 0, start, start, start + 9.0, 5, OK) for at in (1, 2)]
     level = {"workers": 3, "start": start, "end": start + 5, "records": as_records(rows)}
-    study = load_study(Load(), {}, {("store", "heavy"): ([level], host_over_time([]))})
+    study = load_study(LoadSettings(), {}, {("store", "heavy"): ([level], host_over_time([]))})
     (row,) = study.table
     assert row["response"] == pytest.approx(9000)
     assert (row["rate"], row["late"]) == (pytest.approx(0.2), 2)
@@ -1002,7 +1012,7 @@ def test_the_first_resource_to_run_out_is_named() -> None:
 
 
 def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
-    settings = Load(
+    settings = LoadSettings(
         stores=(str(survey),), frames=FRAMES, workers=(1, 2), level_s=0.6, interval_s=0.1,
         large=200, depth=2,
     )  # fmt: skip
@@ -1016,12 +1026,12 @@ def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
 
 
 def test_buffer_is_the_study_in_this_form(survey: Path) -> None:
-    settings = Buffer(stores=(str(survey),), repeats=1, budget_s=0.5)
+    settings = BufferSettings(stores=(str(survey),), repeats=1, budget_s=0.5)
     study = buffer(settings)
     assert set(study.table["store"]) == {str(survey)}
     assert "buffer-1" in study.figures
     with pytest.raises(SettingsError, match=r"buffer\.stores"):
-        buffer(Buffer())
+        buffer(BufferSettings())
 
 
 # The page of benches
@@ -1078,7 +1088,7 @@ def a_study(rows: list[tuple[str, int, float, str, str]], **meta: Any) -> Study:
 def test_results_and_settings_are_kept_and_read_back(tmp_path: Path) -> None:
     rows = [("case one", 0, 1.25, "s", "lower"), ("case one", 1, 1.5, "s", "lower")]
     keep(a_study(rows, seed=7), tmp_path / "a")
-    results, samples = kept(tmp_path / "a")
+    results, samples = read_result(tmp_path / "a")
     assert results.meta["settings"] == {"stores": ["a&b"], "seed": 7}
     assert results.meta["circumstances"]["host"] == "here"
     assert [tuple(row) for row in samples] == rows
@@ -1089,10 +1099,10 @@ def test_results_and_settings_are_kept_and_read_back(tmp_path: Path) -> None:
 
 def test_folders_without_results_raise(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"results\.ecsv: cannot be read"):
-        kept(tmp_path)
+        read_result(tmp_path)
     (tmp_path / "results.ecsv").write_text("no table")
     with pytest.raises(SettingsError, match=r"results\.ecsv"):
-        kept(tmp_path)
+        read_result(tmp_path)
 
 
 def test_circumstances_name_code_and_machine() -> None:
@@ -1129,11 +1139,11 @@ def test_the_widest_table_of_a_report_fits_a_screen(browser: Browser, tmp_path: 
 
 def test_legends_hide_nothing_and_numbers_are_plain() -> None:
     from swathe.experiments.results import figures
-    from swathe.experiments.single_experiment import Case
+    from swathe.experiments.single_experiment import SingleCase
 
     rng = np.random.default_rng(1)
     times = {
-        Case("/data/survey", method, 1, client): 1e-3 * scale * rng.lognormal(0, 0.3, (20, 4))
+        SingleCase("/data/survey", method, 1, client): 1e-3 * scale * rng.lognormal(0, 0.3, (20, 4))
         for method, scale in (("GZ", 2000), ("FIT", 1))
         for client in ("swathe", "cfitsio", "astropy")
     }
@@ -1268,13 +1278,13 @@ def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
 
 def test_a_sample_made_for_the_run_has_the_same_name_in_each(tmp_path: Path) -> None:
     for _ in range(2):
-        with shelves(Single(frames=1), tmp_path) as (place,):
+        with shelves(SingleSettings(frames=1), tmp_path) as (place,):
             assert place.shown == "sample"
             assert Path(place.frame(1)).exists()
 
 
 def test_a_shelf_knows_its_images(survey: Path) -> None:
-    place = shelf(str(survey), Single(frames=FRAMES))
+    place = shelf(str(survey), SingleSettings(frames=FRAMES))
     assert place.shape == (1489, 2048) and place.pixel_bytes == 2
     assert place.frame(2, "fz").endswith("/frame-000002.fit.fz")
     rng = np.random.default_rng(1)

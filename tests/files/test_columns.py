@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from swathe.core.angles import Size
 from swathe.core.errors import TargetsError
-from swathe.files.targets.columns import Bad, Choices, standard_columns
+from swathe.files.targets.columns import InvalidCell, ListOptions, standard_columns
 from swathe.files.targets.target_list import read_list
 
 RA, DEC = np.array([150.119166, 10.25, 359.9]), np.array([2.205833, -41.5, -0.001])
@@ -30,7 +30,7 @@ ARCSEC = 1 / 3600
 
 
 def standard(given: Any, **choices: Any) -> dict[str, Any]:
-    return standard_columns(read_list(given, Choices(**choices)).table, Choices(**choices))
+    return standard_columns(read_list(given, ListOptions(**choices)).table, ListOptions(**choices))
 
 
 def assert_places(columns: dict[str, Any], expected: SkyCoord = PLACES) -> None:
@@ -181,7 +181,7 @@ def test_rows_of_several_frames_and_one_of_none() -> None:
         }
     )
     assert columns["ra"][:2].tolist() == pytest.approx(RA[:2].tolist())
-    assert isinstance(columns["ra"][2], Bad)
+    assert isinstance(columns["ra"][2], InvalidCell)
     assert "expected one of icrs, fk5" in columns["ra"][2].fault
 
 

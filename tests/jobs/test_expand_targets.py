@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import swathe
-from swathe.catalog import Catalog, Wanted
+from swathe.catalog import Catalog, GranuleQuery
 from swathe.core.errors import JobError, LimitError, NoSuchDatasetError, RegionError
 from swathe.datasets.scan import scan
 from swathe.datasets.search_many import find_each
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.operations.stack import Grid, _by_blocks, _clipped_mean, _Images, _picture, aligned
+from swathe.operations.stack import Grid, _by_blocks, _clipped_mean, _Images, _picture, align_pixels
 from swathe.stores.listing import list_objects
 from swathe.workers import Runner
 from tests.support.fits_frames import contents, sky_header
@@ -153,7 +153,7 @@ def test_filters(
 ) -> None:
     table = {name: values[:1] for name, values in places().items()}
     table |= {name: [value] for name, value in columns.items()}
-    job = jobs.submit(table, Options.checked(options), "me")
+    job = jobs.submit(table, Options.from_mapping(options), "me")
     names = [f"disk:{name}.fits" for name in expected] or [""]
     assert [source for _, source, _ in sources(jobs, job)] == names
 
@@ -170,7 +170,7 @@ def test_unknown_datasets(jobs: Jobs) -> None:
 def test_options_that_choose_images_go_with_no_file(jobs: Jobs, given: dict[str, Any]) -> None:
     table = {"file": ["a"], "ra": [1.0], "dec": [2.0], "size_deg": [0.1]}
     with pytest.raises(JobError, match="without a file"):
-        jobs.submit(table, Options.checked(given), "me")
+        jobs.submit(table, Options.from_mapping(given), "me")
 
 
 @pytest.mark.usefixtures("survey")
@@ -204,7 +204,7 @@ def test_many_places_at_once_are_found_as_one_by_one(catalog: Catalog) -> None:
     count = 150
     ra = np.concatenate([rng.uniform(9.96, 10.04, count), rng.uniform(0, 360, 30)])
     dec = np.concatenate([rng.uniform(-1.03, -0.97, count), rng.uniform(89.95, 90, 30)])
-    found = find_each(catalog, ra, dec, Wanted(), lambda _pairs: None)
+    found = find_each(catalog, ra, dec, GranuleQuery(), lambda _pairs: None)
     shown = 0
     for place, numbers in enumerate(found.of):
         expected = swathe.find((float(ra[place]), float(dec[place])), catalog=catalog)
@@ -412,7 +412,7 @@ def test_pixels_on_the_grid_are_left_as_they_are(tmp_path: Path) -> None:
     data[3, 4] = np.nan
     header = sky_header(33.0, 21.0, PIXEL_DEG)
     header["CRPIX1"] = header["CRPIX2"] = 21.0
-    found = aligned(image(data, header, tmp_path / "a.fits"), Grid(33.0, 21.0, 41, PIXEL_DEG))
+    found = align_pixels(image(data, header, tmp_path / "a.fits"), Grid(33.0, 21.0, 41, PIXEL_DEG))
     around = np.zeros(data.shape, bool)
     around[1:6, 2:7] = True
     known = np.isfinite(found)
@@ -425,14 +425,14 @@ def test_flux_is_kept_where_pixels_are_larger(tmp_path: Path) -> None:
     header = sky_header(33.0, 21.0, 2 * PIXEL_DEG)
     flat = np.full((60, 60), 8.0, np.float32)
     header["CRPIX1"] = header["CRPIX2"] = 30.5
-    found = aligned(image(flat, header, tmp_path / "a.fits"), Grid(33.0, 21.0, 20, PIXEL_DEG))
+    found = align_pixels(image(flat, header, tmp_path / "a.fits"), Grid(33.0, 21.0, 20, PIXEL_DEG))
     assert found == pytest.approx(np.full((20, 20), 2.0), rel=1e-5)
 
 
 def test_cubes_cannot_be_aligned(tmp_path: Path) -> None:
     cube = image(np.zeros((4, 9, 9), np.float32), sky_header(), tmp_path / "a.fits")
     with pytest.raises(RegionError, match="more than one plane"):
-        aligned(cube, Grid(10.0, -1.0, 5, PIXEL_DEG))
+        align_pixels(cube, Grid(10.0, -1.0, 5, PIXEL_DEG))
 
 
 def naive_clip(values: list[float]) -> tuple[float, int]:

@@ -34,7 +34,7 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.jobs.estimate import ASSUMED_S, beside
+from swathe.jobs.estimate import ASSUMED_S, overhead_s
 from swathe.jobs.types import ArchiveKind
 from swathe.workers import Runner
 from swathe.workers.batch import Batch, batch_of
@@ -445,7 +445,7 @@ def test_lists_that_make_no_sense(jobs: Jobs, table: Any, error: type[Exception]
 )
 def test_options_that_make_no_sense(given: dict[str, Any], message: str) -> None:
     with pytest.raises(JobError, match=message):
-        Options.checked(given)
+        Options.from_mapping(given)
 
 
 def test_options_come_back_as_they_were() -> None:
@@ -458,11 +458,11 @@ def test_options_come_back_as_they_were() -> None:
         "time": ["2005-09-21T00:00:00", 53700],
         "dataset": None,
     }
-    options = Options.checked(given)
+    options = Options.from_mapping(given)
     assert options.planes == (2, 9)
     assert options.bands == ("i", "r", "g")
     assert options.time == (53634.0, 53700.0)
-    assert Options.checked(options.as_dict()) == options
+    assert Options.from_mapping(options.as_dict()) == options
 
 
 # ---- Looking and changing
@@ -759,16 +759,16 @@ def past(rows: int, beside_s: float, engine_s: float = 1.0) -> PastJob:
 def test_time_beside_the_engine_is_learned() -> None:
     done = [past(rows, 0.5 + 0.01 * rows) for rows in (1, 3, 10, 40, 200, 1000, 1000, 4000)]
     for rows, expected in ((1, 0.51), (100, 1.5), (10_000, 100.5)):
-        median, low, high = beside(done, "png", rows)
+        median, low, high = overhead_s(done, "png", rows)
         assert median == pytest.approx(expected, rel=0.1)
         assert low <= median <= high
 
 
 def test_odd_times_beside_the_engine_change_little() -> None:
     done = [past(rows, 0.5 + 0.01 * rows) for rows in (1, 10, 100, 1000, 1, 10, 100, 1000)]
-    plain, _, high = beside(done, "png", 100)
+    plain, _, high = overhead_s(done, "png", 100)
     # The first of a process; one whose prediction was far too long.
-    median, low, higher = beside([past(1, 30.0), past(100, -500.0), *done], "png", 100)
+    median, low, higher = overhead_s([past(1, 30.0), past(100, -500.0), *done], "png", 100)
     assert median == pytest.approx(plain, rel=0.3)
     assert 0 <= low < median < higher
     assert higher > high
@@ -776,10 +776,10 @@ def test_odd_times_beside_the_engine_change_little() -> None:
 
 def test_time_beside_the_engine_is_taken_for_granted_at_first() -> None:
     for kind, (each_job, each_row) in ASSUMED_S.items():
-        median, low, high = beside([], kind, 100)
+        median, low, high = overhead_s([], kind, 100)
         assert median == pytest.approx(each_job + 100 * each_row)
         assert low < median < high
-    nothing, low, high = beside([past(0, 0.0)] * 5, "png", 0)
+    nothing, low, high = overhead_s([past(0, 0.0)] * 5, "png", 0)
     assert 0 <= low <= nothing <= high < 1
 
 
@@ -801,4 +801,4 @@ def test_jobs_teach_what_jobs_like_them_take(jobs: Jobs, images: list[str]) -> N
     # Of another kind nothing was learned.
     others = jobs.estimate(table, Options(format="npy")).prediction
     assert others is not None
-    assert others.beside_s == pytest.approx(beside([], "npy", 30)[0])
+    assert others.beside_s == pytest.approx(overhead_s([], "npy", 30)[0])

@@ -14,7 +14,7 @@ from PIL import Image
 from swathe.core.errors import FormatError, LimitError, RegionError
 from swathe.jobs import Result
 from swathe.portal import pictures
-from swathe.portal.pictures import MOST_PIXELS, Room, preview
+from swathe.portal.pictures import MOST_PIXELS, PixelBudget, preview
 
 
 def result(path: Path) -> Result:
@@ -53,7 +53,7 @@ def shown(tmp_path: Path, request: pytest.FixtureRequest) -> Result:
 
 def test_pixels_read_at_once_are_bounded(shown: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "WAIT_S", 0.01)
-    monkeypatch.setattr(pictures, "room", Room(1_000))
+    monkeypatch.setattr(pictures, "room", PixelBudget(1_000))
     for _ in range(2):
         with pictures.room.taken(401, "another"), pytest.raises(LimitError, match=r"a\.\w+: too"):
             preview(shown, "asinh", None, None, 16)

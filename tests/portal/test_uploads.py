@@ -16,14 +16,14 @@ from typing import IO, Any
 import pytest
 from astropy.table import Table
 
-from swathe.core.confined import Confined
+from swathe.core.confined import ConfinedProcess
 from swathe.core.errors import LimitError, TargetsError
 from swathe.files.targets import resolver
 from swathe.portal import uploads
-from swathe.portal.pasted_targets import Pasted, read_pasted
+from swathe.portal.pasted_targets import PastedTargets, read_pasted
 from swathe.portal.uploads import IMPORTS, SMALL, Uploads, columns_of
 
-CONFINED = Confined(imports=IMPORTS)
+CONFINED = ConfinedProcess(imports=IMPORTS)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -165,7 +165,7 @@ def test_lines_of_text_are_columns() -> None:
         columns_of([lines[0], "M31 is nice"], 2)
 
 
-def pasted_list(text: str) -> Pasted:
+def pasted_list(text: str) -> PastedTargets:
     return asyncio.run(Uploads(CONFINED, 100_000, 512).pasted(text))
 
 

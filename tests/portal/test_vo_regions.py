@@ -19,8 +19,8 @@ from swathe.core.sky import SkyMapping
 from swathe.datasets.footprint import footprint
 from swathe.datasets.spherical import angle, directions
 from swathe.portal.vo.geometry.bounding_box import smallest_box
-from swathe.portal.vo.geometry.fast_wcs import Places
-from swathe.portal.vo.geometry.regions import Circle, Polygon, Range, Region
+from swathe.portal.vo.geometry.fast_wcs import FastWcs
+from swathe.portal.vo.geometry.regions import Circle, Polygon, Range, SkyRegion
 from tests.conftest import DATA
 from tests.support.fits_frames import sky_header
 
@@ -28,13 +28,13 @@ FINE = 4
 """Places along each side of a pixel that are asked whether they lie in a region."""
 
 
-def places_of(header: fits.Header) -> Places:
-    return Places(SkyMapping(lambda: WCS(header), "here"))
+def places_of(header: fits.Header) -> FastWcs:
+    return FastWcs(SkyMapping(lambda: WCS(header), "here"))
 
 
 def seen(
-    region: Region,
-    places: Places,
+    region: SkyRegion,
+    places: FastWcs,
     width: int,
     height: int,
     fine: int = FINE,
@@ -45,7 +45,7 @@ def seen(
     x = (np.arange(width)[:, None] + offsets).ravel()
     y = (np.arange(height)[:, None] + offsets).ravel()
     across, up = np.meshgrid(x, y)
-    held = region.holds(places.directions(across.ravel(), up.ravel())).reshape(across.shape)
+    held = region.holds(places.pixel_to_vector(across.ravel(), up.ravel())).reshape(across.shape)
     if not held.any():
         return None
     columns, rows = (np.flatnonzero(held.any(axis=axis)) // len(offsets) for axis in (0, 1))
@@ -105,9 +105,9 @@ def test_box_holds_all_and_no_more(
     header["CTYPE1"], header["CTYPE2"] = f"RA---{kind}", f"DEC--{kind}"
     header["CRPIX1"], header["CRPIX2"] = 25.0, 18.0
     places = places_of(header)
-    there = places.directions(np.array([x]), np.array([y]))[0]
+    there = places.pixel_to_vector(np.array([x]), np.array([y]))[0]
     lon, lat = math.degrees(math.atan2(there[1], there[0])), math.degrees(math.asin(there[2]))
-    region: Region
+    region: SkyRegion
     if shape == "circle":
         region = Circle(lon, lat, radius * 1e-3)
     else:
@@ -157,7 +157,7 @@ def test_ranges(ra1: float, width: float, dec1: float, height: float) -> None:
         (Polygon([0, 89.997, 120, 89.997, 240, 89.997]), False),
     ],
 )
-def test_around_a_pole(region: Region, whole: bool) -> None:
+def test_around_a_pole(region: SkyRegion, whole: bool) -> None:
     header = sky_header(45.0, 90.0, 4e-4)
     header["CRPIX1"], header["CRPIX2"] = 50.0, 37.5
     places = places_of(header)
@@ -175,7 +175,7 @@ def test_circle_in_an_image_is_exact() -> None:
         circle = Circle(10 + rng.uniform(-0.005, 0.005), -1 + rng.uniform(-0.004, 0.004), 0.006)
         curve = circle.curves(0)[0]
         assert len(curve.places) > 10_000
-        x, y = places.pixels(curve.places)
+        x, y = places.world_to_pixel(curve.places)
         expected = [math.floor(x.min() + 0.5), math.floor(y.min() + 0.5)]
         ends = [math.ceil(x.max() + 0.5), math.ceil(y.max() + 0.5)]
         found = smallest_box(circle, places, 400, 300, orderly=True)
@@ -188,7 +188,7 @@ def test_region_beside_a_corner_has_no_box() -> None:
     """Its own box reaches into the image, it does not."""
     header = sky_header(10.0, -1.0)
     places = places_of(header)
-    there = places.directions(np.array([-20.0]), np.array([-20.0]))[0]
+    there = places.pixel_to_vector(np.array([-20.0]), np.array([-20.0]))[0]
     lon, lat = math.degrees(math.atan2(there[1], there[0])), math.degrees(math.asin(there[2]))
     assert smallest_box(Circle(lon, lat, 24e-4), places, 400, 300, orderly=True) is None
     touching = smallest_box(Circle(lon, lat, 28.5e-4), places, 400, 300, orderly=True)
@@ -206,12 +206,12 @@ def test_other_frames_are_turned(frame: str) -> None:
         if " " in frame:
             header["EQUINOX"] = 1975.0
     sky = SkyMapping(lambda: WCS(header), "here")
-    places = Places(sky)
+    places = FastWcs(sky)
     assert places.quick is (frame != "FK4")
     x, y = np.array([0.0, 100.0, 350.0]), np.array([0.0, 250.0, 20.0])
-    there = places.directions(x, y)
-    assert angle(there, sky.directions(x, y)).max() < 1e-12
-    back = places.pixels(there)
+    there = places.pixel_to_vector(x, y)
+    assert angle(there, sky.pixel_to_vector(x, y)).max() < 1e-12
+    back = places.world_to_pixel(there)
     assert np.allclose(back[0], x, atol=1e-6) and np.allclose(back[1], y, atol=1e-6)
 
 
@@ -233,14 +233,14 @@ def test_real_images(name: str, hdu: int) -> None:
     if not path.exists():
         pytest.skip(f"not there: {path}")
     image = swathe.open(path)[hdu]
-    places = Places(image.sky)
+    places = FastWcs(image.sky)
     height, width = image.shape[-2:]
     covered = footprint(image.sky, image.shape)
     rng = np.random.default_rng(5)
     compared = 0
     for _ in range(5):
         x, y = rng.uniform(-0.1, 1.1) * width, rng.uniform(-0.1, 1.1) * height
-        there = places.directions(np.array([x]), np.array([y]))
+        there = places.pixel_to_vector(np.array([x]), np.array([y]))
         if not np.isfinite(there).all():
             continue
         (lon,), (lat,) = (

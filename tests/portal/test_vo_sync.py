@@ -19,7 +19,7 @@ from pyvo.dal.adhoc import SodaQuery
 
 import swathe
 from swathe.portal.vo.errors import VoError
-from swathe.portal.vo.thread_limit import Memory
+from swathe.portal.vo.thread_limit import ResponseMemory
 from tests.conftest import DATA, assert_same
 from tests.support.vo_archive import BEGIN_MJD, NEAR_POLE, Visitor, did, visited
 
@@ -158,7 +158,7 @@ def test_real_files(visitor: Visitor, name: str, hdu: int) -> None:
     x, y = 0.4 * width, 0.6 * height
     centre = wcs.all_pix2world([[x, y]], 0)[0]
     frame = swathe.open(path)[hdu].sky
-    direction = frame.directions(np.array([x]), np.array([y]))[0]
+    direction = frame.pixel_to_vector(np.array([x]), np.array([y]))[0]
     lon, lat = (
         np.degrees(np.arctan2(direction[1], direction[0])),
         np.degrees(np.arcsin(direction[2])),
@@ -422,7 +422,7 @@ def test_what_lacks(visitor: Visitor) -> None:
 
 
 def test_large_answers_share_a_memory() -> None:
-    memory = Memory(100)
+    memory = ResponseMemory(100)
     first = memory.take(60)
     with pytest.raises(VoError, match="too many large cuts") as refused:
         memory.take(60)

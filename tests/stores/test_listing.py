@@ -10,9 +10,9 @@ import pytest
 
 import swathe
 from swathe.catalog import Store
-from swathe.stores.listing import Listed, list_objects
+from swathe.stores.listing import ListedObject, list_objects
 from swathe.stores.registry import to_native
-from swathe.stores.webdav import WebdavEntry, found_in
+from swathe.stores.webdav import WebdavEntry, read_folder
 from tests.support import cloud_servers, servers
 from tests.support.cloud_servers import ACCOUNT_KEY, Azurite
 from tests.support.fits_frames import Runner, frame
@@ -137,10 +137,10 @@ def test_all_pages_are_listed_and_folders_are_no_objects(run: Runner) -> None:
         [("a/x", 0), ("a/xy", 9)],
     ]
     found = listed(pages, "a")
-    paths = {each.path: each.size for each in found if isinstance(each, Listed)}
+    paths = {each.path: each.size for each in found if isinstance(each, ListedObject)}
     expected = {"a/1.fits": 7, "a/b/2.fits": 8, "a/empty.fits": 0, "a/x": 0, "a/xy": 9}
     assert paths == expected
-    assert all(each.is_told() for each in found)
+    assert all(each.shows_changes() for each in found)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -217,7 +217,7 @@ def test_what_webdav_says_of_a_folder() -> None:
         ("/a%20b/run/sub/deeper.fits", size),
         ("/elsewhere.fits", size),
     )
-    assert list(found_in(f"{FOLDER}/", answer)) == [
+    assert list(read_folder(f"{FOLDER}/", answer)) == [
         WebdavEntry("plain+x.fits", False, 7, "Sun"),
         WebdavEntry("Ä.fits", False, 7, None, "tag"),
         WebdavEntry("weak.fits", False, 7, None),
@@ -229,7 +229,7 @@ def test_names_of_xrootd_stand_as_they_are() -> None:
     size = "<D:getcontentlength>7</D:getcontentlength>"
     odd = ("a%20b", " two words ", "50%", "p?q#r")
     answer = multistatus(("/a b/run/", IS_FOLDER), *((f"/a b/run/{name}", size) for name in odd))
-    found = found_in(f"{FOLDER}/", answer, is_encoded=False)
+    found = read_folder(f"{FOLDER}/", answer, is_encoded=False)
     assert [each.name for each in found if not each.fault] == list(odd)
 
 
@@ -244,12 +244,12 @@ def test_what_xrootd_lists_is_what_can_be_read(tmp_path: Path) -> None:
         by_dav = Store("web", door.url.replace("http", "dav"), "lan", {"anonymous": "true"})
         for store in (by_root, by_dav):
             found = list(list_objects(store, "", None))
-            listed = {each.path for each in found if isinstance(each, Listed)}
+            listed = {each.path for each in found if isinstance(each, ListedObject)}
             assert listed == set(names)
             for name in listed:
                 source = to_native([store]).open(f"{store.name}:{name}")
                 assert source.read(0, source.size) == name.encode()
-            (cut,) = (each for each in found if not isinstance(each, Listed))
+            (cut,) = (each for each in found if not isinstance(each, ListedObject))
             assert cut.path == "x?1" and "would return another object" in cut.reason
 
 
@@ -265,11 +265,11 @@ UNTOLD = """<D:response><D:href>/a%20b/run{name}</D:href><D:propstat><D:prop><D:
 def test_what_webdav_does_not_tell_is_neither_object_nor_folder(response: str, said: str) -> None:
     answer = multistatus((f"{FOLDER}/", IS_FOLDER)).decode()
     answer = answer.replace("</D:multi", response.format(name="/sub") + "</D:multi")
-    (found,) = found_in(f"{FOLDER}/", answer.encode())
+    (found,) = read_folder(f"{FOLDER}/", answer.encode())
     assert found.name == "sub" and said in (found.fault or "")
     alone = f'<D:multistatus xmlns:D="DAV:">{response.format(name="/")}</D:multistatus>'
     with pytest.raises(swathe.errors.SourceError, match=said):
-        list(found_in(f"{FOLDER}/", alone.encode()))
+        list(read_folder(f"{FOLDER}/", alone.encode()))
 
 
 def test_what_is_in_a_folder_that_is_not_told_has_not_vanished(run: Runner, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_webdav_server_may_send_us_on(
         first.sent_on = status, f"{second.url}/pool"
         store = Store("web", first.url.replace("http", "dav"), "lan")
         (found,) = list_objects(store, "", None)
-        assert isinstance(found, Listed) and (found.path, found.size) == ("run/a b.fits", 7)
+        assert isinstance(found, ListedObject) and (found.path, found.size) == ("run/a b.fits", 7)
         assert {token for *_, token in first.asked} == {f"Bearer {TOKEN}"}
         assert {token for *_, token in second.asked} == {None}
         # In a circle.
@@ -321,4 +321,4 @@ def test_a_webdav_server_may_send_us_on(
 )
 def test_what_is_no_answer_about_the_folder_is_an_error(answer: bytes, said: str) -> None:
     with pytest.raises(swathe.errors.SourceError, match=said):
-        list(found_in(f"{FOLDER}/", answer))
+        list(read_folder(f"{FOLDER}/", answer))

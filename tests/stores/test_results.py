@@ -18,7 +18,7 @@ def test_what_cannot_be_removed_is_told_and_tried_again(
     for job in ("one", "other"):
         (tmp_path / job).mkdir()
         (tmp_path / job / "a.fits").touch()
-        folder.put_away(job)
+        folder.begin_removal(job)
     stuck = min(tmp_path.iterdir())
     remove = _swathe.remove_folder
 
@@ -59,7 +59,7 @@ def test_only_what_was_put_away_is_removed(tmp_path: Path) -> None:
         path.touch()
     (tmp_path / "job").mkdir()
     folder = Folder(tmp_path)
-    folder.put_away("job")
+    folder.begin_removal("job")
     assert len(list(tmp_path.iterdir())) == len(kept) + 1
     assert folder.remove("job", lambda: False)
     assert sorted(tmp_path.rglob("a.fits")) == sorted(kept)

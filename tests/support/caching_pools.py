@@ -151,7 +151,7 @@ def pool_of(work: started) -> DaskPool:
 
 def peer_bytes(work: started) -> int:
     """What workers have read from each other."""
-    return pool_of(work).told().moved.peer_bytes
+    return pool_of(work).status().moved.peer_bytes
 
 
 def notes(done: list[ChunkResult]) -> list[str]:

@@ -13,9 +13,14 @@ import pytest
 
 from swathe.jobs import Jobs
 from swathe.workers import Runner
-from swathe.workers.autoscale.policy import Limits
+from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.pool import GrowingPool
-from swathe.workers.autoscale.providers.provider import Command, Provider, Started, worker_command
+from swathe.workers.autoscale.providers.provider import (
+    Command,
+    Provider,
+    StartedWorker,
+    worker_command,
+)
 from tests.support.job_runner import PATIENCE_S
 from tests.support.pools import SLOW, connected
 
@@ -33,7 +38,7 @@ class Watched:
     def start(self, name: str) -> None:
         self._provider.start(name)
 
-    def known(self) -> Mapping[str, Started]:
+    def known(self) -> Mapping[str, StartedWorker]:
         found = self._provider.known()
         alive = {name for name, each in found.items() if each.state != "ended"}
         self.most = max(self.most, len(alive))
@@ -67,7 +72,7 @@ def slowed(made: Command, pause_s: float, hold: Path) -> Command:
 
 @contextmanager
 def growing(
-    jobs: Jobs, address: str, provider: Provider, limits: Limits, kind: str = "processes"
+    jobs: Jobs, address: str, provider: Provider, limits: GrowthLimits, kind: str = "processes"
 ) -> Iterator[GrowingPool]:
     """Jobs that are worked on by a pool that grows."""
     pool = GrowingPool(
@@ -94,7 +99,7 @@ def workers_of(pool: GrowingPool, are: Callable[[list[str], list[str]], bool]) -
     """The names of those that are busy, once something is so of all names and the busy ones."""
     until = time.monotonic() + PATIENCE_S
     while True:
-        told = pool.told()
+        told = pool.status()
         there = [each.name for each in told.workers if not each.refused]
         busy = [each.name for each in told.workers if each.busy and not each.refused]
         if are(there, busy):

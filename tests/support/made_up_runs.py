@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from swathe.trace import Coded, Events
+from swathe.trace import CodedColumn, Events
 from swathe.trace.ulm_lines import line
 from tests.support.traces import BEGAN_NS
 
@@ -84,15 +84,15 @@ class Happened:
         return path
 
 
-def column(name: str, values: Iterable[Any]) -> Coded | np.ndarray[Any, np.dtype[np.float64]]:
+def column(name: str, values: Iterable[Any]) -> CodedColumn | np.ndarray[Any, np.dtype[np.float64]]:
     if name in NUMBERS or name.endswith(("_S", "_PERCENT", "_BYTES")):
         return np.array([np.nan if value is None else float(value) for value in values])
     return coded(values)
 
 
-def coded(values: Iterable[Any]) -> Coded:
+def coded(values: Iterable[Any]) -> CodedColumn:
     texts = [None if value is None else str(value) for value in values]
     words = {word: code for code, word in enumerate(dict.fromkeys(filter(None, texts)))}
-    return Coded(
+    return CodedColumn(
         np.array([-1 if text is None else words[text] for text in texts], np.int32), tuple(words)
     )

@@ -129,8 +129,8 @@ def connected(address: str, place: ResultStore, **settings: Any) -> DaskPool:
 def members(pool: DaskPool, are: Callable[[list[Member]], bool]) -> list[Member]:
     """The workers of a pool, once something is so of them."""
     until = time.monotonic() + PATIENCE_S
-    while not are(found := list(pool.told().workers)):
-        assert time.monotonic() < until, (found, pool.told())
+    while not are(found := list(pool.status().workers)):
+        assert time.monotonic() < until, (found, pool.status())
         time.sleep(0.05)
     return found
 

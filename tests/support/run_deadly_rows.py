@@ -13,7 +13,7 @@ from swathe.catalog.jobs.row_table import RowTable
 from swathe.jobs import Folder, Jobs, Limits
 from swathe.workers import Runner, execute
 
-run = execute._Work._cut
+run = execute._BatchRun._cut
 
 
 def main() -> None:
@@ -27,12 +27,12 @@ def main() -> None:
         runner.stop()
 
 
-def cut(work: execute._Work, rows: RowTable) -> None:
+def cut(work: execute._BatchRun, rows: RowTable) -> None:
     if "deadly" in rows.id:
         os.kill(os.getpid(), signal.SIGKILL)
     run(work, rows)
 
 
 if __name__ == "__main__":
-    execute._Work._cut = cut  # type: ignore[assignment, method-assign]
+    execute._BatchRun._cut = cut  # type: ignore[assignment, method-assign]
     main()

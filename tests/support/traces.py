@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from swathe import trace
-from swathe.trace import Coded, Events, ulm_lines
+from swathe.trace import CodedColumn, Events, ulm_lines
 
 BEGAN_NS = 1_795_224_638_000_000_000
 """Of runs that are made up: 2026-11-21 01:30:38 UTC."""
@@ -97,7 +97,7 @@ def job(
 
 def _value(events: Events, row: int, key: str) -> Any:
     column = events.fields.get(key)
-    if isinstance(column, Coded):
+    if isinstance(column, CodedColumn):
         code = column.codes[row]
         return None if code < 0 else column.words[code]
     return None if column is None or np.isnan(column[row]) else column[row]

@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.host import this_host
-from swathe.trace import Coded, collect, point, read, rotating_writer, start, stop
-from swathe.trace.analysis.align_clocks import aligned
-from swathe.trace.clocks import Clock, Reply, read_reply
+from swathe.trace import CodedColumn, collect, point, read, rotating_writer, start, stop
+from swathe.trace.analysis.align_clocks import align_times
+from swathe.trace.clocks import Reply, SenderClock, read_reply
 from swathe.trace.collect import Collector, Sender
 from tests.support.fits_frames import SWATHE, Runner
 from tests.support.portals import wait_until
@@ -425,28 +425,28 @@ def test_the_offset_of_a_clock_is_found(
 
 
 def test_of_many_answers_that_of_the_least_round_trip_counts() -> None:
-    clock, ahead_ns = Clock(), 5_000_000_000
+    clock, ahead_ns = SenderClock(), 5_000_000_000
     for number, (there_ns, back_ns) in enumerate([(90, 10), (7, 5), (300, 2), (10, 400)]):
         asked_ns = 1_000_000 * number
         clock.ask(asked_ns)
         reply = Reply(asked_ns, asked_ns + there_ns + ahead_ns, asked_ns + there_ns + ahead_ns + 50)
-        found = clock.answered(reply, asked_ns + there_ns + 50 + back_ns)
+        found = clock.add_reply(reply, asked_ns + there_ns + 50 + back_ns)
     assert found is not None
     assert found.spread_s == pytest.approx(6e-9)
     assert found.offset_s == pytest.approx(5 + 1e-9)
     # Nobody asked that, or it was answered.
-    assert clock.answered(reply, 0) is None
-    assert clock.answered(Reply(77, 77, 77), 0) is None
+    assert clock.add_reply(reply, 0) is None
+    assert clock.add_reply(Reply(77, 77, 77), 0) is None
 
 
 def test_the_clock_forgets_what_is_long_ago() -> None:
-    clock = Clock()
+    clock = SenderClock()
     for number in range(30):
         clock.ask(number)
         # At first the way is short, then it is long, and the clock has drifted.
         late_ns, ahead_ns = (1, 0) if number < 5 else (50, 9)
         reply = Reply(number, number + late_ns + ahead_ns, number + late_ns + ahead_ns)
-        found = clock.answered(reply, number + 2 * late_ns)
+        found = clock.add_reply(reply, number + 2 * late_ns)
     assert found is not None
     assert found.offset_s == pytest.approx(9e-9)
 
@@ -732,13 +732,13 @@ def test_what_the_recorder_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found.damaged == ()
     steps = np.flatnonzero(found.event.codes == found.event.words.index("STEP"))
     workers, numbers = found.fields["WORKER"], found.fields["NUMBER"]
-    assert isinstance(workers, Coded)
-    assert not isinstance(numbers, Coded)
+    assert isinstance(workers, CodedColumn)
+    assert not isinstance(numbers, CodedColumn)
     for code in np.unique(workers.codes[steps]):
         mine = steps[workers.codes[steps] == code]
         assert numbers[mine].tolist() == list(range(events))
     # One machine has one clock.
-    _, [offset] = aligned(found)
+    _, [offset] = align_times(found)
     assert offset.sender == f"{this_host()}:{os.getpid()}"
     assert abs(offset.offset_s) <= offset.spread_s + 2e-6 or abs(offset.offset_s) < 0.05
 

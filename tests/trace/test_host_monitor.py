@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from swathe import _swathe
 from swathe.core.host import this_host
-from swathe.trace import VARIABLE, Coded, host_monitor, read, recording, tcp_stats
+from swathe.trace import VARIABLE, CodedColumn, host_monitor, read, recording, tcp_stats
 from swathe.trace.collect import Collector
-from swathe.trace.host_monitor import Monitor, Pinged, Point, Reading
+from swathe.trace.host_monitor import Monitor, PingTarget, Point, Reading
 from swathe.trace.ulm_lines import line
 from tests.support.fits_frames import SWATHE, Runner, swathe_command
 from tests.support.portals import wait_until
@@ -288,8 +288,8 @@ def test_no_answer_of_the_kernel_is_read_beyond_its_end(size: int) -> None:
 
 def test_stores_are_asked(tmp_path: Path) -> None:
     (tmp_path / "a.fits").write_bytes(bytes(2880))
-    here = Pinged("here", str(tmp_path / "a.fits"))
-    gone = Pinged("gone", str(tmp_path / "none.fits"))
+    here = PingTarget("here", str(tmp_path / "a.fits"))
+    gone = PingTarget("gone", str(tmp_path / "none.fits"))
     with Monitor(0.05, stores=[here, gone]) as monitor:
         wait_until(lambda: sum(point.name == "PING" for point in monitor.samples) >= 6)
     pings = [point.fields for point in monitor.samples if point.name == "PING"]
@@ -311,7 +311,7 @@ def test_a_store_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(_swathe, "measure_open", measure_open)
     monkeypatch.setattr(host_monitor, "PATIENCE_S", 0.1)
-    with Monitor(0.05, stores=[Pinged("slow", "x")]) as monitor:
+    with Monitor(0.05, stores=[PingTarget("slow", "x")]) as monitor:
         wait_until(lambda: sum(point.name == "CPU" for point in monitor.samples) >= 4)
     assert not [point for point in monitor.samples if point.name == "PING"]
     release.set()
@@ -377,7 +377,7 @@ def test_lines_as_the_command_prints_them() -> None:
 
 def test_a_recording_has_the_points_too(tmp_path: Path) -> None:
     run = tmp_path / "run.ulm"
-    gone = Pinged("gone", str(tmp_path / "none.fits"))
+    gone = PingTarget("gone", str(tmp_path / "none.fits"))
     with recording(run), Monitor(0.05, stores=[gone]) as monitor:
         wait_until(lambda: sum(point.name == "PING" for point in monitor.samples) >= 3)
     found = read(run)
@@ -386,7 +386,7 @@ def test_a_recording_has_the_points_too(tmp_path: Path) -> None:
     for name in ("CPU", "MEMORY", "TCP", "PING"):
         assert names.count(name) == sum(point.name == name for point in monitor.samples)
     user = found.fields["USER_PERCENT"]
-    assert not isinstance(user, Coded)
+    assert not isinstance(user, CodedColumn)
     assert [value for value in user.tolist() if value == value] == [
         point.fields["USER_PERCENT"] for point in monitor.samples if point.name == "CPU"
     ]
@@ -432,10 +432,10 @@ def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:
     found = read(path)
     assert found.time_ns.tolist() == [1_795_224_638_055_784_000]
     stores = found.fields["STORE"]
-    assert isinstance(stores, Coded)
+    assert isinstance(stores, CodedColumn)
     assert stores.words == (odd,)
     rtt = found.fields["RTT_S"]
-    assert not isinstance(rtt, Coded)
+    assert not isinstance(rtt, CodedColumn)
     assert rtt.tolist() == [1.5e-7]
 
 
@@ -449,7 +449,7 @@ def test_any_text_is_read_as_it_was_meant(
     assert found.damaged == ()
     for key, text in fields.items():
         column = found.fields[key]
-        if isinstance(column, Coded):
+        if isinstance(column, CodedColumn):
             assert column.words == (text,)
         else:
             assert column.tolist() == [float(text)]

@@ -23,11 +23,11 @@ from swathe.trace.analysis.align_clocks import on_one_clock
 from swathe.trace.analysis.stages import lanes, partners
 from swathe.trace.viewer import live
 from swathe.trace.viewer import tail as growing
-from swathe.trace.viewer.encode import packed
+from swathe.trace.viewer.encode import encode_view
 from swathe.trace.viewer.figure import density, figure, save, segments
-from swathe.trace.viewer.lifelines import DONE, EMPTY, FAILED, UNFINISHED, Lines, Traced
-from swathe.trace.viewer.live import Shown, Tail, joined
-from swathe.trace.viewer.loads import Load, binned, first_loads, loads, series
+from swathe.trace.viewer.lifelines import DONE, EMPTY, FAILED, UNFINISHED, Lifelines, TracedEvents
+from swathe.trace.viewer.live import EventTail, LiveView, merge_events
+from swathe.trace.viewer.loads import LoadLine, binned, first_loads, loads, series
 from tests.support import traces
 
 
@@ -48,7 +48,7 @@ def events_of(folder: Path, *rows: tuple[Any, ...]) -> Events:
     return read(folder / "run.ulm")
 
 
-def steps(traced: Traced, lines: Lines) -> dict[str, list[tuple[int, str]]]:
+def steps(traced: TracedEvents, lines: Lifelines) -> dict[str, list[tuple[int, str]]]:
     """Give what each line goes through, by its name: microseconds and event."""
     events = traced.events
     start = events.time_ns[0]
@@ -140,7 +140,7 @@ def test_line_joins_what_its_object_shares(tmp_path: Path) -> None:
         (14, "JOB_END", "JOB=j"),
         (15, "JOB_START", "JOB=later"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     shared = [(0, "JOB_START"), (1, "OPEN_START"), (3, "OPEN_END")]
     first = [(5, "FETCH_START"), (7, "FETCH_END"), (9, "CUT_START"), (10, "CUT_END")]
     second = [(6, "FETCH_START"), (11, "FETCH_END"), (12, "CUT_START"), (13, "CUT_END")]
@@ -160,7 +160,7 @@ def test_job_began_in_a_process_with_any_line(tmp_path: Path) -> None:
         (4, "CUT_START", "JOB=j PID=1 OBJECT=o TARGET=a"),
         (5, "CUT_END", "JOB=j PID=1 OBJECT=o TARGET=a"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     names = [name for _, name in steps(traced, traced.lines("target"))["a"]]
     assert names == ["FETCH_START", "FETCH_END", "CUT_START", "CUT_END"]
 
@@ -184,7 +184,7 @@ def test_line_of_a_second_job_has_nothing_of_the_first(tmp_path: Path) -> None:
         (12, "BATCH_END", "JOB=second WORKER=w"),
         (13, "JOB_END", "JOB=second PID=2"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     assert steps(traced, traced.lines("target"))["b"] == [
         *[(7, "JOB_START"), (8, "BATCH_START"), (9, "CACHE_HIT"), (10, "CUT_START")],
         *[(11, "CUT_END"), (12, "BATCH_END"), (13, "JOB_END")],
@@ -203,7 +203,7 @@ def test_fetch_that_a_read_waits_for_is_joined(tmp_path: Path) -> None:
         (11, "FETCH_START", "OBJECT=o REQUEST=2"),
         (12, "FETCH_END", "OBJECT=o REQUEST=2"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     (line,) = steps(traced, traced.lines("target")).values()
     assert [name for _, name in line] == [
         *("CUT_START", "READ_START", "FETCH_START", "FETCH_END", "READ_END", "CUT_END")
@@ -226,7 +226,7 @@ def test_tiles_that_targets_share_are_those_of_their_thread(tmp_path: Path) -> N
         (10, "CUT_END", "OBJECT=o THREAD=1 TARGET=a"),
         (11, "CUT_END", "OBJECT=o THREAD=1 TARGET=b"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     read = [(4, "CUT_START"), (4, "READ_START"), (7, "READ_END")]
     assert steps(traced, traced.lines("target")) == {
         "a": [*read, (10, "CUT_END")],
@@ -246,7 +246,7 @@ def test_a_line_with_a_stage_of_its_own_shares_none_like_it(tmp_path: Path) -> N
         (5, "HASH_END", "OBJECT=o THREAD=1 TARGET=b"),
         (6, "CUT_END", "OBJECT=o THREAD=1 TARGET=b"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     assert steps(traced, traced.lines("target")) == {
         "a": [(0, "CUT_START"), (1, "HASH_START"), (2, "HASH_END"), (3, "CUT_END")],
         "b": [(0, "CUT_START"), (4, "HASH_START"), (5, "HASH_END"), (6, "CUT_END")],
@@ -266,7 +266,7 @@ def test_line_that_stops_says_so(tmp_path: Path) -> None:
         (7, "CUT_START", "TARGET=good"),
         (8, "CUT_END", "TARGET=good RESULT=ok"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     lines = traced.lines("target")
     told = {lines.words[name]: how for name, how in zip(lines.names, lines.outcome, strict=True)}
     assert told == {"stopped": UNFINISHED, "outside": EMPTY, "broken": FAILED, "good": DONE}
@@ -281,7 +281,7 @@ def test_same_target_of_two_jobs_and_two_processes_is_four_lines(tmp_path: Path)
     ]
     # One job on two hosts is one line.
     rows.append((9, "WRITE_START", "TARGET=a JOB=x HOST=q"))
-    lines = Traced(events_of(tmp_path, *rows)).lines("target")
+    lines = TracedEvents(events_of(tmp_path, *rows)).lines("target")
     assert sorted(np.diff(lines.starts).tolist()) == [2, 2, 2, 3]
 
 
@@ -296,7 +296,7 @@ def test_kinds_of_lines(tmp_path: Path) -> None:
         (5, "JOB_END", "JOB=j"),
         (6, "TALLY"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     assert traced.kinds() == ["object", "request", "job", "stage"]
     request = steps(traced, traced.lines("request"))
     assert request == {
@@ -324,7 +324,7 @@ def test_a_line_of_a_request_to_a_portal_goes_through_all_that_was_done_for_it(
         (6, "FETCH_END", f"{one} OBJECT=o REQUEST=1"),
         (7, "PORTAL_END", one),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     assert traced.kinds() == ["object", "request", "portal", "stage"]
     names = ("PORTAL_START", "FETCH_START", "FETCH_END", "PORTAL_END")
     assert steps(traced, traced.lines("portal")) == {
@@ -368,18 +368,18 @@ def test_clock_that_drifts_is_followed(tmp_path: Path) -> None:
 def test_damaged_lines_are_left_out_and_counted(tmp_path: Path) -> None:
     good = traces.line(0, "CUT_START", TARGET="a", PID=1)
     (tmp_path / "run.ulm").write_text(f"{good}\nnonsense\nDATE=2026 NL.EVNT=X\n")
-    shown = Shown([tmp_path / "run.ulm"], grows=False)
-    header = packed(shown.traced()).header
+    shown = LiveView([tmp_path / "run.ulm"], grows=False)
+    header = encode_view(shown.traced()).header
     assert header["damaged_count"] == 2
     assert [line for line, _ in header["damaged"]] == [2, 3]
     assert header["count"] == 1
 
 
-def load_of(traced: Traced, name: str) -> Load:
+def load_of(traced: TracedEvents, name: str) -> LoadLine:
     return next(load for load in loads(traced) if load.name == name)
 
 
-def changes(traced: Traced, name: str) -> list[tuple[int, float]]:
+def changes(traced: TracedEvents, name: str) -> list[tuple[int, float]]:
     (line,) = series(traced, load_of(traced, name))
     start = traced.events.time_ns[0]
     times = ((line.time_ns - start) // 1000).tolist()
@@ -396,7 +396,7 @@ def test_load_lines(tmp_path: Path) -> None:
         (40, "FETCH_END", "REQUEST=2 BYTES=6000"),
         (50, "FETCH_START", "REQUEST=3"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     # An end without a start ends nothing; a start without an end goes on.
     assert changes(traced, "FETCH in progress") == [(0, 1), (10, 2), (20, 1), (40, 0), (50, 1)]
     flow = [(0, 200e6), (10, 400e6), (20, 200e6), (40, 0)]
@@ -418,7 +418,7 @@ def test_gauges_are_told_apart(tmp_path: Path) -> None:
         (3, "PING", "HOST=a STORE=s RESULT=error"),
         (4, "PING", "HOST=a STORE=s RTT_S=0.5"),
     )
-    traced = Traced(found)
+    traced = TracedEvents(found)
     busy = load_of(traced, "DISK busy")
     assert busy.unit == "%"
     told = {line.name: line.values.tolist() for line in series(traced, busy)}
@@ -437,8 +437,8 @@ def header_of(parts: list[bytes | memoryview]) -> dict[str, Any]:
 
 def test_trace_without_events_is_shown(tmp_path: Path) -> None:
     (tmp_path / "run.ulm").write_text("")
-    traced = Shown([tmp_path / "run.ulm"], grows=False).traced()
-    assert packed(traced).header["count"] == 0
+    traced = LiveView([tmp_path / "run.ulm"], grows=False).traced()
+    assert encode_view(traced).header["count"] == 0
     for kind in traced.kinds():
         assert len(traced.lines(kind)) == 0
     save(figure(traced, "none"), tmp_path / "none.png")
@@ -448,7 +448,7 @@ def test_tail_gives_what_reading_at_once_gives(tmp_path: Path) -> None:
     text = traces.job(6, 5, hosts=2)
     path = tmp_path / "run.ulm"
     path.write_text("")
-    tail = Tail([path])
+    tail = EventTail([path])
     assert not tail.read_on()
     # Cut in the middle of lines, and not in order of their times.
     whole = "\n".join([*text[200:], *text[:200]]) + "\n"
@@ -461,15 +461,15 @@ def test_tail_gives_what_reading_at_once_gives(tmp_path: Path) -> None:
     at_once = read(path)
     assert (tail.events.time_ns == at_once.time_ns).all()
     assert tail.events.fields.keys() == at_once.fields.keys()
-    ours, theirs = Traced(tail.events).lines("target"), Traced(at_once).lines("target")
+    ours, theirs = TracedEvents(tail.events).lines("target"), TracedEvents(at_once).lines("target")
     assert sorted(ours.words) == sorted(theirs.words)
-    assert steps(Traced(tail.events), ours) == steps(Traced(at_once), theirs)
+    assert steps(TracedEvents(tail.events), ours) == steps(TracedEvents(at_once), theirs)
 
 
 def test_rotated_file_is_read_on(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     path.write_text(traces.line(0, "A", PID=1) + "\n")
-    tail = Tail([path])
+    tail = EventTail([path])
     tail.read_on()
     path.rename(tmp_path / "run.ulm.1")
     path.write_text(traces.line(5, "B", PID=1, BYTES=7) + "\n")
@@ -502,7 +502,7 @@ def rotate(path: Path) -> None:
     path.rename(f"{path}.1")
 
 
-def names(tail: Tail) -> str:
+def names(tail: EventTail) -> str:
     """Give the one-letter names of events, in order."""
     assert tail.events is not None
     return "".join(tail.events.event.words[code] for code in tail.events.event.codes)
@@ -511,7 +511,7 @@ def names(tail: Tail) -> str:
 def test_lines_written_before_the_rotation_are_read(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     append(path, "A")
-    tail = Tail([path])
+    tail = EventTail([path])
     tail.read_on()
     append(path, "B", "C")
     rotate(path)
@@ -530,7 +530,7 @@ def test_files_rotated_since_the_last_look_are_read(tmp_path: Path) -> None:
     append(tmp_path / "run.ulm.1", "X")
     os.utime(tmp_path / "run.ulm.1", (1, 1))
     append(path, "A")
-    tail = Tail([path])
+    tail = EventTail([path])
     tail.read_on()
     for some in ("BC", "D", "EF"):
         append(path, *some)
@@ -557,7 +557,7 @@ def test_a_file_begun_anew_takes_no_old_ones(tmp_path: Path) -> None:
     append(tmp_path / "run.ulm.1", "X")
     os.utime(tmp_path / "run.ulm.1", (1, 1))
     append(path, "A")
-    tail = Tail([path])
+    tail = EventTail([path])
     tail.read_on()
     path.unlink()
     append(path, "B")
@@ -572,7 +572,7 @@ def test_both_names_of_a_rotated_file_are_it_once(
 ) -> None:
     monkeypatch.setattr(growing, "LINGER_S", 0)
     path = tmp_path / "run.ulm"
-    tail = Tail([tmp_path / name for name in order])
+    tail = EventTail([tmp_path / name for name in order])
     for some in ("A", "BC", "D", "E"):
         append(path, *some[:1])
         tail.read_on()
@@ -586,7 +586,7 @@ def test_both_names_of_a_rotated_file_are_it_once(
 def test_a_rotated_file_is_left_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.ulm"
     append(path, "A")
-    tail = Tail([path])
+    tail = EventTail([path])
     tail.read_on()
     path.write_text(path.read_text() + traces.line(next(MOMENTS), "B", PID=1)[:30])
     rotate(path)
@@ -607,7 +607,7 @@ def test_a_rotated_file_is_left_in_the_end(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_file_that_is_being_recorded_and_rotated_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
-    tail = Tail([path])
+    tail = EventTail([path])
     trace.start(f"{path}?rotate_mb=1&keep=100")
     for number in itertools.count():
         trace.point("STEP", number=number, text="x" * 100)
@@ -625,18 +625,18 @@ def test_a_file_that_is_being_recorded_and_rotated_is_followed(tmp_path: Path) -
 
 
 @pytest.fixture
-def with_news(tmp_path: Path) -> tuple[Shown, str]:
+def with_news(tmp_path: Path) -> tuple[LiveView, str]:
     """Give events that were shown once and are more now, and the version that was seen."""
     path = tmp_path / "run.ulm"
     append(path, "A")
-    shown = Shown([path])
+    shown = LiveView([path])
     seen, _ = shown.data("")
     append(path, "B")
     return shown, seen
 
 
 def test_what_cannot_be_laid_down_is_told_and_comes_again(
-    with_news: tuple[Shown, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    with_news: tuple[LiveView, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown, seen = with_news
     with monkeypatch.context() as patched:
@@ -650,7 +650,7 @@ def test_what_cannot_be_laid_down_is_told_and_comes_again(
 
 
 def test_a_look_that_fails_is_not_made_at_once_again(
-    with_news: tuple[Shown, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    with_news: tuple[LiveView, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown, seen = with_news
     monkeypatch.setattr(live, "REST", 1e9)
@@ -665,7 +665,7 @@ def test_a_look_that_fails_is_not_made_at_once_again(
 def test_names_of_others_beside_a_followed_file_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     append(path, "A")
-    tail = Tail([path])
+    tail = EventTail([path])
     tail.read_on()
     path.unlink()
     (tmp_path / "run.ulm.1").mkdir()
@@ -684,7 +684,7 @@ def test_numbers_join_words(tmp_path: Path) -> None:
         (),
         0,
     )
-    column = joined(words, mixed).fields["KEY"]
+    column = merge_events(words, mixed).fields["KEY"]
     assert not isinstance(column, np.ndarray)
     assert [column.words[code] for code in column.codes] == ["x", "12"]
 
@@ -712,7 +712,7 @@ def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
     text = traces.job(60, 10, hosts=2)
     path = tmp_path / "run.ulm"
     path.write_text("\n".join(text[:4000]) + "\n")
-    shown = Shown([path])
+    shown = LiveView([path])
     version, parts = shown.data("")
     assert parts is not None
     of_first, had, bytes_ = version, put_together(parts, b""), [sum(map(len, parts))]
@@ -724,7 +724,7 @@ def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
         assert parts is not None
         bytes_.append(sum(map(len, parts)))
         had = put_together(parts, had)
-    at_once = Shown([path], grows=False)
+    at_once = LiveView([path], grows=False)
     assert had == put_together(at_once.data("")[1] or [], b"")
     # But for the last, the end of the job, which all of its lines go through.
     assert max(bytes_[1:-1]) < bytes_[0] / 3
@@ -742,7 +742,7 @@ def test_steps_are_no_more_bytes_than_the_whole(tmp_path: Path) -> None:
     text = traces.job(60, 10, hosts=2)
     path = tmp_path / "run.ulm"
     path.write_text("\n".join(text[:3000]) + "\n")
-    shown = Shown([path])
+    shown = LiveView([path])
     versions = [shown.data("")[0]]
     # Each is far less than the whole, all together are more.
     for at in range(3000, len(text) - 100, 100):
@@ -761,7 +761,7 @@ def test_what_was_read_when_packing_failed_is_shown(
 ) -> None:
     path = tmp_path / "run.ulm"
     path.write_text(traces.line(0, "A", PID=1) + "\n")
-    shown = Shown([path])
+    shown = LiveView([path])
     seen, _ = shown.data("")
     with path.open("a") as file:
         file.write(traces.line(1, "B", PID=1) + "\n")
@@ -770,7 +770,7 @@ def test_what_was_read_when_packing_failed_is_shown(
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(live, "packed", fails)
+        patched.setattr(live, "encode_view", fails)
         with pytest.raises(MemoryError):
             shown.data(seen)
     _, parts = shown.data(seen)
@@ -784,14 +784,14 @@ def test_looks_that_take_long_are_rare(tmp_path: Path, monkeypatch: pytest.Monke
     def takes_a_second(*told: Any, **more: Any) -> Any:
         nonlocal now_s
         now_s += 1
-        return packed(*told, **more)
+        return encode_view(*told, **more)
 
     monkeypatch.setattr(live, "monotonic", lambda: now_s)
-    monkeypatch.setattr(live, "packed", takes_a_second)
+    monkeypatch.setattr(live, "encode_view", takes_a_second)
     monkeypatch.setattr(live, "REST", 3)
     path = tmp_path / "run.ulm"
     append(path, "A")
-    shown = Shown([path])
+    shown = LiveView([path])
     first, _ = shown.data("")
     append(path, "B")
     for at_s in (101.0, 103.9):
@@ -816,7 +816,7 @@ def test_looks_that_take_long_are_rare(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_oldest_are_dropped_many_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     path.write_text("")
-    shown = Shown([path], most=100)
+    shown = LiveView([path], most=100)
     counts, wholes, seen = [], 0, ""
     for at in range(60):
         with path.open("a") as file:
@@ -839,7 +839,8 @@ def test_picture_shows_points(few: int, tmp_path: Path, monkeypatch: pytest.Monk
         for number in range(50):
             trace.point("CALIBRATED", number=number)
     save(
-        figure(Shown([run], grows=False).traced(), "run", width=800, height=600), tmp_path / "p.png"
+        figure(LiveView([run], grows=False).traced(), "run", width=800, height=600),
+        tmp_path / "p.png",
     )
     with Image.open(tmp_path / "p.png") as picture:
         color = np.asarray(picture.convert("RGB")).astype(int)
@@ -850,7 +851,7 @@ def test_picture_shows_points(few: int, tmp_path: Path, monkeypatch: pytest.Monk
 def test_picture_shows_the_lines(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     path.write_text("\n".join(traces.job(10, 10)) + "\n")
-    traced = Shown([path], grows=False).traced()
+    traced = LiveView([path], grows=False).traced()
     lines = traced.lines("target")
     first, last, line = segments(traced, lines, ["CUT_START", "CUT_END"])
     assert len(line) == len(lines) == 100
@@ -884,9 +885,9 @@ def test_a_flat_piece_has_no_gaps_and_one_over_many_lanes_neither() -> None:
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"nothing\.ulm"):
-        Shown([tmp_path / "nothing.ulm"], grows=False).traced()
+        LiveView([tmp_path / "nothing.ulm"], grows=False).traced()
     # One that is followed may come.
-    shown = Shown([tmp_path / "nothing.ulm"])
+    shown = LiveView([tmp_path / "nothing.ulm"])
     version, parts = shown.data("")
     assert parts is not None
     (tmp_path / "nothing.ulm").write_text(traces.line(0, "A", PID=1) + "\n")

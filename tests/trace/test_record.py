@@ -185,7 +185,7 @@ def test_wrong_names_and_keys_are_refused_on_or_off(on: bool, run: Path) -> None
 
 def test_off_nothing_is_recorded_and_stop_can_be_called(run: Path) -> None:
     trace.point("LOST")
-    assert trace.stop() == trace.Counts(0, 0, 0)
+    assert trace.stop() == trace.RecordingCounts(0, 0, 0)
     with trace.recording(run), pytest.raises(TraceError, match="already"):
         trace.start(run)
     trace.start(run)
@@ -248,7 +248,7 @@ def test_files_are_rotated_and_read_together(run: Path) -> None:
             trace.point("FILLED", number=2_000 * number + each, text="x" * 150)
         # No more at a time than a thread has room for.
         until(lambda: holds(f" NUMBER={2_000 * number + 1_999} "))  # noqa: B023, asked at once
-    assert trace.stop() == trace.Counts(12_000, 0, 12_000)
+    assert trace.stop() == trace.RecordingCounts(12_000, 0, 12_000)
     files = sorted(run.parent.iterdir())
     assert [file.name for file in files] == ["run.ulm", "run.ulm.1", "run.ulm.2", "run.ulm.3"][
         : len(files)
@@ -314,7 +314,7 @@ def test_syslog_is_waited_for_while_it_reads(tmp_path: Path) -> None:
         reading.start()
         counts = trace.stop()
         reading.join(10 if counts.dropped else 120)
-    assert counts == trace.Counts(3_000, 0, 3_000)
+    assert counts == trace.RecordingCounts(3_000, 0, 3_000)
     assert len(told) == 3_001
 
 
@@ -342,7 +342,7 @@ def test_a_pipe_that_nobody_reads_yet_holds_up_nothing(
     until(lambda: "Broken pipe" in capfd.readouterr().err)
     reader = os.open(run, os.O_RDONLY | os.O_NONBLOCK)
     trace.point("TOLD")
-    assert trace.stop() == trace.Counts(2, 1, 1)
+    assert trace.stop() == trace.RecordingCounts(2, 1, 1)
     said = os.read(reader, 10_000).decode()
     os.close(reader)
     assert "NL.EVNT=TOLD" in said and "NL.EVNT=LOST" not in said and "RECORDED=2" in said
@@ -353,7 +353,7 @@ def test_a_full_disk_never_fails_the_work(capfd: pytest.CaptureFixture[str]) -> 
     for _ in range(3):
         trace.point("LOST")
         time.sleep(0.08)
-    assert trace.stop() == trace.Counts(3, 3, 0)
+    assert trace.stop() == trace.RecordingCounts(3, 3, 0)
     assert capfd.readouterr().err.count("events cannot be written to /dev/full") == 1
 
 

@@ -14,8 +14,8 @@ from swathe.catalog import Catalog
 from swathe.core.host import this_host
 from swathe.costs.cost_model import Costs
 from swathe.trace import Events
-from swathe.trace.analysis.align_clocks import aligned
-from swathe.trace.analysis.report import Report, Stage, make_report
+from swathe.trace.analysis.align_clocks import align_times
+from swathe.trace.analysis.report import StageTimes, TraceReport, make_report
 from swathe.trace.analysis.slow_targets import union_ns
 from swathe.trace.analysis.spans import Spans, find_spans
 from tests.support.fits_frames import Runner
@@ -31,7 +31,7 @@ COSTS = Costs(
 )
 
 
-def stage_of(report: Report, name: str) -> Stage:
+def stage_of(report: TraceReport, name: str) -> StageTimes:
     [found] = [stage for stage in report.stages if stage.name == name]
     return found
 
@@ -411,7 +411,7 @@ def test_clocks_of_other_hosts_are_set_right() -> None:
             at_s, "CLOCK", SENDER="node8:8", OFFSET_S=offset_s, SPREAD_S=0.001
         )
     events = run.events()
-    time_ns, [offset] = aligned(events)
+    time_ns, [offset] = align_times(events)
     assert (offset.sender, offset.found, offset.events) == ("node8:8", 2, 2)
     assert offset.offset_s == pytest.approx(3600.1)
     assert offset.drift_s == pytest.approx(0.2)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from swathe.catalog import Catalog
-from swathe.trace.viewer.encode import packed
-from swathe.trace.viewer.lifelines import Traced
-from swathe.trace.viewer.live import Shown
+from swathe.trace.viewer.encode import encode_view
+from swathe.trace.viewer.lifelines import TracedEvents
+from swathe.trace.viewer.live import LiveView
 from swathe.trace.viewer.loads import loads, series
 from swathe.trace.viewer.page import page as page_of
 from tests.support import portals, traces
@@ -50,15 +50,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def traced(run: Path) -> Traced:
-    return Shown([run], grows=False).traced()
+def traced(run: Path) -> TracedEvents:
+    return LiveView([run], grows=False).traced()
 
 
 @pytest.fixture(scope="module")
-def html(run: Path, traced: Traced) -> Path:
+def html(run: Path, traced: TracedEvents) -> Path:
     """The page that needs nothing else."""
     path = run.with_suffix(".html")
-    path.write_bytes(page_of(EVIL, packed(traced).whole()))
+    path.write_bytes(page_of(EVIL, encode_view(traced).whole()))
     return path
 
 
@@ -119,7 +119,7 @@ def place(page: Page, event: int) -> tuple[float, float]:
     return box["x"] + px, box["y"] + py
 
 
-def first_of(traced: Traced, word: str, target: str | None = None) -> int:
+def first_of(traced: TracedEvents, word: str, target: str | None = None) -> int:
     events = traced.events
     wanted = events.event.codes == events.event.words.index(word)
     if target is not None:
@@ -134,7 +134,7 @@ def middle(page: Page) -> tuple[float, float]:
     return box["x"] + 600, box["y"] + 200
 
 
-def test_draws_every_line(visit: Opened, html: Path, traced: Traced) -> None:
+def test_draws_every_line(visit: Opened, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     lines = traced.lines("target")
     assert number(page, "events") == len(traced.events.time_ns)
@@ -247,7 +247,7 @@ def test_plays_pauses_and_rewinds(visit: Opened, html: Path) -> None:
     eventually(page, lambda: np.array_equal(frame(page), shown))
 
 
-def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: Traced) -> None:
+def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     for _ in range(8):
         page.keyboard.press("]")
@@ -256,7 +256,7 @@ def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: Traced) -
     settle(page, "d.playing === 'false' && d.head == value", int(times[-1] - times[0]) // 1000)
 
 
-def test_hover_tells_the_event(visit: Opened, html: Path, traced: Traced) -> None:
+def test_hover_tells_the_event(visit: Opened, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     event = first_of(traced, "DECODE_END", "star-5")
     at = traced.events.time_ns[event] - traced.events.time_ns[0]
@@ -294,7 +294,7 @@ def test_hover_tells_the_event(visit: Opened, html: Path, traced: Traced) -> Non
     settle(page, "d.pinned === ''")
 
 
-def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: Traced) -> None:
+def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     event = first_of(traced, "OPEN_END")
     wide = number(page, "to") - number(page, "from")
@@ -306,7 +306,7 @@ def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: Tra
     assert "20 lines" in page.locator(".tip").inner_text()
 
 
-def test_events_are_chosen(visit: Opened, html: Path, traced: Traced) -> None:
+def test_events_are_chosen(visit: Opened, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     before = frame(page)
     page.get_by_role("button", name="None").click()
@@ -330,7 +330,7 @@ def test_events_are_chosen(visit: Opened, html: Path, traced: Traced) -> None:
     assert page.evaluate("document.activeElement.id") == names[1]
 
 
-def test_kinds_of_lines_are_chosen(visit: Opened, html: Path, traced: Traced) -> None:
+def test_kinds_of_lines_are_chosen(visit: Opened, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     for kind in ("object", "request", "job", "stage", "target"):
         page.get_by_label("A line for each").select_option(kind)
@@ -346,7 +346,7 @@ def test_lines_are_found_by_id(visit: Opened, html: Path) -> None:
     settle(page, "d.found == 1")
 
 
-def load_lines_alike(page: Page, traced: Traced) -> int:
+def load_lines_alike(page: Page, traced: TracedEvents) -> int:
     """Compare all load-lines with those of Python, at some times; gives at how many."""
     start = traced.events.time_ns[0]
     compared = 0
@@ -368,7 +368,7 @@ def load_lines_alike(page: Page, traced: Traced) -> int:
     return compared
 
 
-def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: Traced) -> None:
+def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: TracedEvents) -> None:
     assert load_lines_alike(visit(html), traced) > 1000
 
 
@@ -442,7 +442,7 @@ def test_served_page_is_the_same(visit: Opened, run: Path, serve: Callable[..., 
 
 
 def test_follows_a_growing_file(
-    visit: Opened, run: Path, traced: Traced, tmp_path: Path, serve: Callable[..., str]
+    visit: Opened, run: Path, traced: TracedEvents, tmp_path: Path, serve: Callable[..., str]
 ) -> None:
     text = run.read_text().splitlines(keepends=True)
     path = tmp_path / "live.ulm"
@@ -512,7 +512,7 @@ def test_a_body_that_breaks_off_is_asked_for_again(
     with path.open("a") as file:
         file.write("".join(text[-200:-100]))
     settle(page, "d.live === 'yes' && d.events == value", len(text) - 100)
-    traced = Shown([path], grows=False).traced()
+    traced = LiveView([path], grows=False).traced()
     through = traced.lines("target")
     assert number(page, "lines") == len(through)
     assert number(page, "pieces") == len(through.points) - len(through) + 1

@@ -24,16 +24,16 @@ from swathe.catalog import Catalog
 from swathe.core.errors import SettingsError
 from swathe.jobs import Jobs, Options
 from swathe.portal.config import config_of
-from swathe.workers.autoscale.policy import Limits
+from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.pool import GrowingPool
 from swathe.workers.autoscale.providers.batch_systems import seconds_of
-from swathe.workers.autoscale.providers.provider import Processes, Started, worker_command
+from swathe.workers.autoscale.providers.provider import Processes, StartedWorker, worker_command
 from tests.support.growing_pools import Watched, growing, slow_command, workers_of
 from tests.support.job_runner import check, ended
 from tests.support.pools import Hold, Process, command, lone_scheduler, many_targets, survey_jobs
 from tests.support.portals import SECOND_S, served, wait_until
 
-LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
+LIMITS = GrowthLimits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
 
 
 jobs, scheduler = survey_jobs, lone_scheduler
@@ -56,7 +56,7 @@ def pids(name: str) -> list[int]:
 
 
 def target_of(pool: GrowingPool) -> int | None:
-    grown = pool.told().grown
+    grown = pool.status().grown
     return grown.target if grown else None
 
 
@@ -70,7 +70,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
     # Else it might be done before all four are there.
     hold.close()
     with growing(jobs, scheduler.address, provider, LIMITS) as pool:
-        assert pool.told().workers == []
+        assert pool.status().workers == []
         busy = workers_of(pool, lambda there, busy: len(there) == len(busy) == 4)
         kill(busy[0])
         workers_of(pool, lambda there, _: busy[0] not in there)
@@ -79,7 +79,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         job = ended(jobs, job)
         # On a busy machine workers may be gone before the pool has made up its mind.
         workers_of(pool, lambda there, _: len(there) == 1 and target_of(pool) == 1)
-        grown = pool.told().grown
+        grown = pool.status().grown
     assert grown is not None
     assert (grown.by, grown.target, grown.starting, grown.trouble) == ("processes", 1, 0, "")
     assert provider.most == 4
@@ -91,13 +91,13 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 
 def test_minimum_maximum_and_reservations_hold(jobs: Jobs, scheduler: Process) -> None:
     provider = Watched(Processes(slow_command(scheduler.address, 0.0)))
-    limits = Limits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=0.5, start_s=1.0)
+    limits = GrowthLimits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=0.5, start_s=1.0)
     now = datetime.now(UTC)
     with growing(jobs, scheduler.address, provider, limits) as pool:
         workers_of(pool, lambda there, _: len(there) == 1)
         made = jobs.catalog.reserve(10, now - timedelta(hours=1), now + timedelta(hours=1))
         workers_of(pool, lambda there, _: len(there) == 2)
-        wait_until(lambda: pool.told().grown.reserved == [made])  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().grown.reserved == [made])  # type: ignore[union-attr]
         assert jobs.catalog.release(made.number)
         workers_of(pool, lambda there, _: len(there) == 1)
         time.sleep(2 * limits.idle_s)
@@ -111,10 +111,10 @@ def test_workers_that_are_refused_make_room_for_others(
 ) -> None:
     monkeypatch.setattr("swathe._swathe.__version__", "9.9.9")
     provider = Watched(Processes(slow_command(scheduler.address, 0.0)))
-    with growing(jobs, scheduler.address, provider, Limits(minimum=1, maximum=1)) as pool:
-        wait_until(lambda: any("9.9.9" in each.refused for each in pool.told().workers))
+    with growing(jobs, scheduler.address, provider, GrowthLimits(minimum=1, maximum=1)) as pool:
+        wait_until(lambda: any("9.9.9" in each.refused for each in pool.status().workers))
         monkeypatch.setattr("swathe.workers.autoscale.pool.JOIN_S", 0.0)
-        wait_until(lambda: "portal of 9.9.9" in pool.told().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "portal of 9.9.9" in pool.status().grown.trouble)  # type: ignore[union-attr]
         wait_until(lambda: len(provider.names) > 1)
     assert provider.most == 1
 
@@ -125,7 +125,7 @@ def test_workers_whose_time_is_over_finish_what_they_have(
     table = many_targets(survey)
     # Half of it is margin: each takes work for six seconds, of twelve in which two do the job.
     provider = Watched(Processes(slow_command(scheduler.address, 0.6, walltime_s=12.0)))
-    limits = Limits(minimum=0, maximum=2, spare=0, soon_s=1.0, idle_s=1.0, start_s=0.5)
+    limits = GrowthLimits(minimum=0, maximum=2, spare=0, soon_s=1.0, idle_s=1.0, start_s=0.5)
     with growing(jobs, scheduler.address, provider, limits):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
     assert len(provider.names) > 2
@@ -149,10 +149,10 @@ def test_workers_that_cannot_start_are_told_and_not_tried_all_the_time(
         tried.append(name)
         return words
 
-    limits = Limits(minimum=1, maximum=1, spare=0, idle_s=0.0)
+    limits = GrowthLimits(minimum=1, maximum=1, spare=0, idle_s=0.0)
     begun = time.monotonic()
     with growing(jobs, scheduler.address, Processes(command), limits) as pool:
-        wait_until(lambda: re.search(message, pool.told().grown.trouble))  # type: ignore[union-attr]
+        wait_until(lambda: re.search(message, pool.status().grown.trouble))  # type: ignore[union-attr]
         wait_until(lambda: len(tried) > 1)
     # At most after 1, 2, 4, ... seconds, however often it looks.
     assert len(tried) <= 2 + math.log2(1 + time.monotonic() - begun)
@@ -165,9 +165,9 @@ def test_why_one_waits_is_told_beside_why_another_ended(jobs: Jobs, scheduler: P
         def start(self, name: str) -> None:
             names.append(name)
 
-        def known(self) -> Mapping[str, Started]:
-            found = {name: Started("waiting", "no room") for name in names}
-            return found | {name: Started("ended", "its node is down") for name in names[:1]}
+        def known(self) -> Mapping[str, StartedWorker]:
+            found = {name: StartedWorker("waiting", "no room") for name in names}
+            return found | {name: StartedWorker("ended", "its node is down") for name in names[:1]}
 
         def stop(self, names: Iterable[str]) -> None:
             pass
@@ -175,25 +175,25 @@ def test_why_one_waits_is_told_beside_why_another_ended(jobs: Jobs, scheduler: P
         def close(self) -> None:
             pass
 
-    with growing(jobs, scheduler.address, Full(), Limits(minimum=1, maximum=1)) as pool:
-        wait_until(lambda: pool.told().grown.trouble.endswith("its node is down; no room"))  # type: ignore[union-attr]
+    with growing(jobs, scheduler.address, Full(), GrowthLimits(minimum=1, maximum=1)) as pool:
+        wait_until(lambda: pool.status().grown.trouble.endswith("its node is down; no room"))  # type: ignore[union-attr]
 
 
 def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) -> None:
     faults = iter([RuntimeError("what nobody thought of"), AssertionError("nor of this")])
 
     class Faulty(Watched):
-        def known(self) -> Mapping[str, Started]:
+        def known(self) -> Mapping[str, StartedWorker]:
             if (fault := next(faults, None)) is not None:
                 raise fault
             return super().known()
 
     provider = Faulty(Processes(slow_command(scheduler.address, 0.0)))
-    limits = Limits(minimum=1, maximum=1, spare=0)
+    limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits) as pool:
-        wait_until(lambda: "RuntimeError: what nobody" in pool.told().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "RuntimeError: what nobody" in pool.status().grown.trouble)  # type: ignore[union-attr]
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: not pool.told().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: not pool.status().grown.trouble)  # type: ignore[union-attr]
 
 
 def test_certificates_are_found_from_any_folder(

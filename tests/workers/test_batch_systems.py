@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from swathe.jobs import Jobs, Options
-from swathe.workers.autoscale.policy import Limits
+from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.providers.batch_systems import BatchSystem
 from swathe.workers.autoscale.providers.htcondor import HTCondor
 from swathe.workers.autoscale.providers.pbs import PBS
@@ -86,7 +86,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
     hold = Hold(tmp_path / "hold")
     command = with_state(slow_command(scheduler.address, 0.3, 600.0, hold.path))
     provider = Watched(provider_of(system, command))
-    limits = Limits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=2.0, hand_over_s=0.0)
+    limits = GrowthLimits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=2.0, hand_over_s=0.0)
     assert system.numbers() == []
     job = jobs.submit(table, Options(), "me")
     # Else it might be done before the second is there, or another comes for the one that ends.
@@ -100,7 +100,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         job = ended(jobs, job)
         workers_of(pool, lambda there, _: len(there) == 1)
         wait_until(lambda: len(system.numbers()) == 1)
-        grown = pool.told().grown
+        grown = pool.status().grown
     assert grown is not None
     assert (grown.by, grown.target, grown.starting, grown.trouble) == (system.kind, 1, 0, "")
     assert provider.most == 2
@@ -111,7 +111,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 
 def test_one_that_is_cancelled_is_replaced(system: System, jobs: Jobs, scheduler: Process) -> None:
     provider = Watched(provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0))))
-    limits = Limits(minimum=1, maximum=1, spare=0)
+    limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         workers_of(pool, lambda there, _: len(there) == 1)
         [first] = provider.names
@@ -156,7 +156,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
     provider = Watched(
         provider_of(system, with_state(slow_command(scheduler.address, 0.8, 24.0)), 24.0)
     )
-    limits = Limits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
+    limits = GrowthLimits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
     with growing(jobs, scheduler.address, provider, limits, system.kind):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
     assert len(provider.names) >= 2
@@ -184,13 +184,13 @@ def test_jobs_that_are_refused_are_told_and_tried_again(
 ) -> None:
     system.set("refuse", "would exceed the limit of jobs per user")
     provider = provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0)))
-    limits = Limits(minimum=1, maximum=1, spare=0)
+    limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         told = f"{SUBMITS[system.kind]}: would exceed the limit of jobs per user"
-        wait_until(lambda: pool.told().grown.trouble == told)  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().grown.trouble == told)  # type: ignore[union-attr]
         system.unset("refuse")
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: pool.told().grown.trouble == "")  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().grown.trouble == "")  # type: ignore[union-attr]
 
 
 def test_jobs_that_are_held_are_told(system: System, jobs: Jobs, scheduler: Process) -> None:
@@ -198,14 +198,14 @@ def test_jobs_that_are_held_are_told(system: System, jobs: Jobs, scheduler: Proc
     why = "Error from slot1: no such user, " + "on this machine, or on any other, " * 3 + "at all"
     system.set("hold", why)
     provider = provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0)))
-    limits = Limits(minimum=1, maximum=1, spare=0)
+    limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         held = {"pbs": "PBS: H", "htcondor": "HTCondor: held"}[system.kind]
         told = f"of {held} ({why})"
-        wait_until(lambda: told in pool.told().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: told in pool.status().grown.trouble)  # type: ignore[union-attr]
         system.unset("hold")
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: pool.told().grown.trouble == "")  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().grown.trouble == "")  # type: ignore[union-attr]
 
 
 def test_jobs_that_wait_tell_why_and_are_found_again(system: System) -> None:

@@ -142,7 +142,7 @@ def test_workers_and_runners_tell_what_they_do(
     assert names.count("BATCH_END") == names.count("BATCH_START") > 0
     for key, value in (("JOB", job.id), ("WORKER", "w0")):
         field = events.fields[key]
-        assert isinstance(field, trace.Coded)
+        assert isinstance(field, trace.CodedColumn)
         assert {
             field.words[field.codes[row]] for row, name in enumerate(names) if name == "CUT_END"
         } == {value}
@@ -150,7 +150,7 @@ def test_workers_and_runners_tell_what_they_do(
     names = [told.event.words[code] for code in told.event.codes]
     assert names.count("JOB_START") == names.count("JOB_END") == 1
     result = told.fields["RESULT"]
-    assert isinstance(result, trace.Coded)
+    assert isinstance(result, trace.CodedColumn)
     assert result.words == ("ok",)
 
 
@@ -167,13 +167,13 @@ def test_a_scheduler_that_is_killed_and_comes_back(
         job = jobs.submit(table, Options(), "me")
         begun(jobs, job)
         scheduler.kill()
-        wait_until(lambda: pool.told().trouble)
-        assert pool.told().workers == []
+        wait_until(lambda: pool.status().trouble)
+        assert pool.status().workers == []
         assert jobs.job(job.id).phase == "EXECUTING"
         hold.open()
         with process("scheduler", "--port", port):
             job = ended(jobs, job)
-            assert pool.told().trouble == ""
+            assert pool.status().trouble == ""
     check(jobs, job, table, tmp_path)
 
 
@@ -188,16 +188,16 @@ def test_a_pool_without_scheduler_waits_and_ends(
     refused = f"{address}: cannot connect: Connection refused"
     with running(jobs, address) as pool:
         job = jobs.submit(table, Options(), "me")
-        wait_until(lambda: pool.told().trouble == refused)
+        wait_until(lambda: pool.status().trouble == refused)
         told = set()
 
         def tried_again() -> bool:
-            told.add(pool.told().trouble)
+            told.add(pool.status().trouble)
             return caplog.text.count("next attempt in") > 1
 
         wait_until(tried_again)
         assert told == {refused}
-        assert not pool.wanted(0.01)
+        assert not pool.wait_for_room(0.01)
     assert jobs.job(job.id).counts["waiting"] == ROWS
 
 
@@ -210,7 +210,7 @@ def test_a_scheduler_that_falls_silent_and_comes_back(
         members(pool, ready(1))
         scheduler.process.send_signal(signal.SIGSTOP)
         try:
-            wait_until(lambda: "did not answer" in pool.told().trouble)
+            wait_until(lambda: "did not answer" in pool.status().trouble)
         finally:
             scheduler.process.send_signal(signal.SIGCONT)
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -281,7 +281,7 @@ def test_cancelled_work_stops_on_workers_and_can_go_on(
         job = jobs.submit(table, Options(), "me")
         begun(jobs, job)
         jobs.cancel(job.id)
-        wait_until(lambda: pool.told().batches == 0)
+        wait_until(lambda: pool.status().batches == 0)
         left = jobs.job(job.id).counts["waiting"]
         assert 0 < left < ROWS
         assert jobs.job(job.id).phase == "ABORTED"
@@ -352,8 +352,8 @@ def test_objects_on_a_server_are_kept_by_workers(
             # One that was added when the worker had joined.
             jobs.catalog.add_store("web", server.url)
             job = ended(jobs, jobs.submit(table, Options(), "me"))
-            wait_until(lambda: pool.told().batches == 0)
-            held = {each.object: each.bytes for each in pool.told().held}
+            wait_until(lambda: pool.status().batches == 0)
+            held = {each.object: each.bytes for each in pool.status().held}
             [worker] = members(pool, ready(1))
         check(jobs, job, table, tmp_path)
         assert set(held) == {f"web:{name}" for name in frames}
@@ -408,12 +408,12 @@ def test_a_folder_that_is_not_seen(
     with started(pool):
         [seen] = members(pool, asked)
         assert f"{tmp_path / 'results'}: the folder for results cannot be seen" in seen.refused
-        assert not pool.wanted(0.01)
+        assert not pool.wait_for_room(0.01)
         token.write_text("another's")
         members(pool, lambda found: "not the same folder" in found[0].refused)
         token.write_text(mine)
         members(pool, ready(1))
-        assert pool.wanted(PATIENCE_S)
+        assert pool.wait_for_room(PATIENCE_S)
 
 
 def test_a_place_that_workers_cannot_know(tmp_path: Path, jobs: Jobs) -> None:

@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from swathe.workers.placement.decide import Placed, Placement, Work
+from swathe.workers.placement.decide import BatchWork, Placement, PlacementDecision
 from swathe.workers.placement.queue import LEAST_S
 
 MB = 1_000_000
@@ -34,11 +34,11 @@ def pool(workers: int, *, threads: int = 1, ahead: int = 2, store_s: float = 1.0
     return made
 
 
-def work(*objects: str, seconds: float = 1.0, size: int = MB) -> Work:
-    return Work(dict.fromkeys(objects, size), seconds)
+def work(*objects: str, seconds: float = 1.0, size: int = MB) -> BatchWork:
+    return BatchWork(dict.fromkeys(objects, size), seconds)
 
 
-def placed(found: Placed | None) -> Placed:
+def placed(found: PlacementDecision | None) -> PlacementDecision:
     assert found is not None
     return found
 
@@ -47,7 +47,7 @@ def test_batch_goes_to_the_holder() -> None:
     placement = pool(20)
     placement.hold("w13", "a", MB)
     found = placed(placement.place(1, work("a"), 0.0))
-    assert found == Placed("w13", {}, 0.0, 0.0)
+    assert found == PlacementDecision("w13", {}, 0.0, 0.0)
 
 
 def test_batch_waits_for_the_holder_while_that_is_cheaper_than_fetching() -> None:
@@ -165,7 +165,7 @@ def test_batch_of_several_objects_goes_where_most_of_it_is() -> None:
     for object in ("b", "c"):
         placement.hold("w7", object, 50 * MB)
     sizes = {"a": MB, "b": 50 * MB, "c": 50 * MB, "d": MB}
-    found = placed(placement.place(1, Work(sizes, 1.0), 0.0))
+    found = placed(placement.place(1, BatchWork(sizes, 1.0), 0.0))
     assert found.worker == "w7"
     assert set(found.fetch) == {"a", "d"}
     assert found.fetch_s == pytest.approx(0.02)
@@ -173,7 +173,7 @@ def test_batch_of_several_objects_goes_where_most_of_it_is() -> None:
 
 def test_batch_without_objects_goes_to_whoever_is_free() -> None:
     placement = pool(3)
-    found = [placed(placement.place(batch, Work({}, 1.0), 0.0)).worker for batch in range(6)]
+    found = [placed(placement.place(batch, BatchWork({}, 1.0), 0.0)).worker for batch in range(6)]
     assert Counter(found) == {"w0": 2, "w1": 2, "w2": 2}
 
 
@@ -298,7 +298,7 @@ def test_fetching_costs_more_where_others_wait_behind() -> None:
         placement = pool(2, ahead=10)
         placement.hold("w0", "a", MB)
         for batch in range(others):
-            placed(placement.place(batch, Work({}, 1.0), 0.0))
+            placed(placement.place(batch, BatchWork({}, 1.0), 0.0))
         placed(placement.place("first", batches, 0.0))
         return placed(placement.place("second", batches, 0.0)).worker
 
@@ -313,7 +313,7 @@ def test_what_goes_for_a_copy_costs_more_where_others_wait_behind() -> None:
         placement.hold("w0", "a", MB)
         placement.hold("w1", "other", 100 * MB)
         for batch in range(others):
-            placed(placement.place(batch, Work({}, 1.0), 0.0))
+            placed(placement.place(batch, BatchWork({}, 1.0), 0.0))
         placed(placement.place("first", work("a", seconds=1.5), 0.0))
         return placed(placement.place("second", work("a", seconds=1.5), 0.0)).worker
 
@@ -559,7 +559,7 @@ def test_whatever_is_decided_counts_hold(seed: int) -> None:
                 assert flights[due] == worker
         else:
             objects = {f"o{rng.randrange(12)}": rng.randint(1, 3 * MB) for _ in range(3)}
-            found = placement.place(batch, Work(objects, rng.random()), now)
+            found = placement.place(batch, BatchWork(objects, rng.random()), now)
             counts = Counter(flights.values())
             if found is None:
                 continue

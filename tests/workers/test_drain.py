@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from swathe.catalog import Catalog
-from swathe.catalog.reservations import Reserved
+from swathe.catalog.reservations import ReservationRecord
 from swathe.jobs import Folder
-from swathe.workers.autoscale.policy import Limits
+from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.pool import GrowingPool
 from swathe.workers.autoscale.providers.provider import Processes, worker_command
 from swathe.workers.batch import Batch
@@ -41,10 +41,10 @@ def handed(pool: Pool, is_so: Callable[[HandOver], bool]) -> HandOver:
     """The last hand-over, once something is so of it."""
     until = time.monotonic() + PATIENCE_S
     while True:
-        found = pool.told().hand_overs
+        found = pool.status().hand_overs
         if found and is_so(found[-1]):
             return found[-1]
-        assert time.monotonic() < until, pool.told()
+        assert time.monotonic() < until, pool.status()
         time.sleep(0.005)
 
 
@@ -83,11 +83,11 @@ def test_one_that_is_told_to_end_hands_over(rig: Rig) -> None:
         # The other has asked for some of them itself, for its own batches.
         assert told.objects >= 1
         assert told.blocks >= 1
-        assert 0 < told.bytes == work.pool.told().moved.handed_bytes
+        assert 0 < told.bytes == work.pool.status().moved.handed_bytes
         assert told.bytes <= 1.1 * told.alone_bytes
         assert 0 < told.seconds <= told.limit_s
         members(pool_of(work), ready(1))
-        held = work.pool.told().held
+        held = work.pool.status().held
         assert {(each.worker, each.object) for each in held} == {
             ("w1", f"web:{number}.fits") for number in range(IMAGES)
         }
@@ -153,7 +153,7 @@ def test_those_that_are_not_needed_hand_over(rig: Rig) -> None:
 
 def hand_over_when_let_go(rig: Rig, provider: Watched, kind: str) -> None:
     """See that of two workers the one that goes gives what it holds to the one that stays."""
-    limits = Limits(minimum=1, maximum=2, spare=0, idle_s=2.0, start_s=1.0, hand_over_s=0.0)
+    limits = GrowthLimits(minimum=1, maximum=2, spare=0, idle_s=2.0, start_s=1.0, hand_over_s=0.0)
     wanted = [reserved(2)]
     pool = GrowingPool(
         connected(rig.scheduler.address, Folder(rig.folder / "results")),
@@ -168,7 +168,7 @@ def hand_over_when_let_go(rig: Rig, provider: Watched, kind: str) -> None:
     with caching(), started(pool) as work:
         members(pool, ready(2))  # type: ignore[arg-type]
         rig.do(work)
-        assert len({each.worker for each in pool.told().held}) == 2
+        assert len({each.worker for each in pool.status().held}) == 2
         rig.moved()
         wanted.clear()
         told = handed(pool, ended)
@@ -178,7 +178,7 @@ def hand_over_when_let_go(rig: Rig, provider: Watched, kind: str) -> None:
         assert rig.moved() == 0
         rig.do(work)
         assert rig.moved() < LITTLE
-        assert pool.told().moved.handed_bytes == told.bytes > 0
+        assert pool.status().moved.handed_bytes == told.bytes > 0
 
 
 @contextmanager
@@ -190,10 +190,10 @@ def caching() -> Iterator[None]:
         yield
 
 
-def reserved(workers: int) -> Reserved:
+def reserved(workers: int) -> ReservationRecord:
     """So many workers, now."""
     now, hour = datetime.now(UTC), timedelta(hours=1)
-    return Reserved(1, now - hour, now + hour, workers)
+    return ReservationRecord(1, now - hour, now + hour, workers)
 
 
 def test_hot_objects_are_copied_in_advance(rig: Rig) -> None:
@@ -204,13 +204,13 @@ def test_hot_objects_are_copied_in_advance(rig: Rig) -> None:
         # One at a time for each worker: the second is not made, and may be wanted again.
         pool._loop.call_soon_threadsafe(pool._spreading.copy, "web:4.fits", address)
         # That it holds it is noted before.
-        seconds_until(lambda: pool.told().moved.copies > 0, time.monotonic())
-        told = pool.told().moved
-        assert {each.object for each in pool.told().held if each.worker == "w1"} == {"web:3.fits"}
+        seconds_until(lambda: pool.status().moved.copies > 0, time.monotonic())
+        told = pool.status().moved
+        assert {each.object for each in pool.status().held if each.worker == "w1"} == {"web:3.fits"}
         assert (told.copies, told.handed_bytes) == (1, 0)
         assert SIZE / IMAGES <= told.copied_bytes < 1.1 * SIZE / IMAGES
         assert rig.moved() == 0
-        assert pool.told().peer_bytes_per_s > 0
+        assert pool.status().peer_bytes_per_s > 0
         rig.do(work)
         assert rig.moved() < LITTLE
 
@@ -250,7 +250,7 @@ def test_a_hot_object_spreads(rig: Rig) -> None:
 
 def spread_over(work: started, batch: Batch) -> int:
     """How many workers hold the object of a batch."""
-    return sum(each.object == batch.rows[0].source for each in work.pool.told().held)
+    return sum(each.object == batch.rows[0].source for each in work.pool.status().held)
 
 
 def seconds_until(is_so: Callable[[], bool], begun: float) -> float:

@@ -133,7 +133,7 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
 
     monkeypatch.setattr("swathe.portal.app.worker_command", held)
     # Of quick ones, as these are, the first worker would be given all: it is to be done in no time.
-    monkeypatch.setattr("swathe.workers.dask.sender.Sending._predicted_s", lambda *_: 1.0)
+    monkeypatch.setattr("swathe.workers.dask.sender.BatchSender._predicted_s", lambda *_: 1.0)
     return made
 
 
@@ -144,7 +144,7 @@ def test_a_pool_grows_over_nodes_and_shrinks_again(
     refuse_strangers(rig.scheduler, rig.folder, certificates)
     table = all_images()
     with portal_of(rig, certificates) as (portal, pool):
-        assert pool.told().workers == []
+        assert pool.status().workers == []
         assert said(["squeue", "--noheader"]) == ""
         job = portal.jobs.submit(table, Options(), "me")
         workers_of(pool, lambda there, busy: len(there) == len(busy) == 2)
@@ -159,7 +159,7 @@ def test_a_pool_grows_over_nodes_and_shrinks_again(
         again = ended(portal.jobs, portal.jobs.submit(table, Options(), "me"))
         # The store was read once for both: what the one that went had read came from it.
         assert SIZE <= rig.moved() < 1.1 * SIZE
-        assert pool.told().moved.handed_bytes == told.bytes > 0
+        assert pool.status().moved.handed_bytes == told.bytes > 0
         first, second = (portal.jobs.rows(each.id) for each in (job, again))
         assert [(row.id, row.sha256) for row in first] == [(row.id, row.sha256) for row in second]
         check(portal.jobs, job, table, rig.folder)
@@ -170,7 +170,7 @@ def are_on(nodes: list[Host], pool: GrowingPool) -> None:
     """See that there is a worker on each node, and that all that it says is secret."""
     asked = ["squeue", "--noheader", "--states=running", "--format=%j %N"]
     by_slurm = dict(line.split() for line in said(asked).splitlines())
-    assert {each.name: each.host for each in pool.told().workers} == by_slurm
+    assert {each.name: each.host for each in pool.status().workers} == by_slurm
     assert sorted(by_slurm.values()) == [each.name for each in nodes]
     assert isinstance(pool._pool, DaskPool)
     workers = pool._pool._crew.workers
@@ -194,16 +194,16 @@ def test_what_a_lost_node_had_is_done_on_another(
     with portal_of(rig, certificates) as (portal, pool):
         job = portal.jobs.submit(table, Options(), "me")
         workers_of(pool, lambda there, busy: len(there) == len(busy) == 2)
-        wait_until(lambda: pool.told().grown.starting == 0)  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().grown.starting == 0)  # type: ignore[union-attr]
         lost, left = nodes
         for number in run("ip", "netns", "pids", lost.name).split():
             os.kill(int(number), signal.SIGKILL)
         workers_of(pool, lambda there, _: len(there) == 1)
-        assert [each.host for each in pool.told().workers] == [left.name]
+        assert [each.host for each in pool.status().workers] == [left.name]
         # As the controller does itself, after a while.
         run("scontrol", "update", f"nodename={lost.name}", "state=down", "reason=lost")
         # Another worker is asked for, and there is no place.
-        wait_until(lambda: "PENDING (" in pool.told().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "PENDING (" in pool.status().grown.trouble)  # type: ignore[union-attr]
         hold.open()
         job = ended(portal.jobs, job)
         check(portal.jobs, job, table, rig.folder)
@@ -225,8 +225,8 @@ def test_workers_without_certificates_of_the_pool_are_turned_away(
 
     monkeypatch.setattr("swathe.portal.app.worker_command", strange)
     with portal_of(rig, certificates) as (_, pool):
-        wait_until(lambda: "(NonZeroExitCode)" in pool.told().grown.trouble)  # type: ignore[union-attr]
-        assert pool.told().workers == []
+        wait_until(lambda: "(NonZeroExitCode)" in pool.status().grown.trouble)  # type: ignore[union-attr]
+        assert pool.status().workers == []
         [first, *_] = rig.folder.glob("*.said")
         assert "the certificates are of different authorities" in " ".join(
             first.read_text().split()

@@ -40,7 +40,7 @@ def test_ten_rounds_read_the_store_once(rig: Rig) -> None:
     with at_work(rig, 3) as work:
         for _ in range(10):
             assert notes(rig.do(work)) == []
-        told = pool_of(work).told()
+        told = pool_of(work).status()
     asked = rig.moved()
     assert SIZE <= asked <= 1.1 * SIZE
     assert told.moved.batches == 10 * IMAGES
@@ -60,7 +60,7 @@ def test_a_worker_that_comes_later_asks_the_others(rig: Rig) -> None:
         members(pool_of(work), ready(2))
         rig.do(work, 3)
         assert peer_bytes(work) > 0
-        assert {each.worker for each in pool_of(work).told().held} == {"w0", "w1"}
+        assert {each.worker for each in pool_of(work).status().held} == {"w0", "w1"}
         assert rig.moved() < 0.05 * SIZE
 
 
@@ -162,7 +162,7 @@ def test_strangers_get_nothing(rig: Rig) -> None:
                 assert client.get(asked, headers=sent).status_code == 401
             found = client.get(asked, headers=good)
         assert (found.status_code, found.content) == (200, b"\0\0\0\0")
-        assert token not in str(pool_of(work).told())
+        assert token not in str(pool_of(work).status())
 
 
 def test_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,48 +10,50 @@ from typing import Any
 import pytest
 
 from swathe.workers.autoscale.policy import (
-    Block,
-    Demand,
     Growth,
-    Idle,
-    Limits,
+    GrowthLimits,
+    HeldBlock,
+    IdleWorker,
+    PoolDemand,
     Reservation,
-    ending,
-    hand_over,
-    leaving,
-    needed,
+    choose_leavers,
+    count_ending,
+    plan_hand_over,
+    workers_needed,
 )
 
-LIMITS = Limits(minimum=0, maximum=100, spare=2, soon_s=60.0, idle_s=300.0, start_s=30.0)
-NOTHING = Demand(waiting_s=0.0, threads=4, busy=0)
+LIMITS = GrowthLimits(minimum=0, maximum=100, spare=2, soon_s=60.0, idle_s=300.0, start_s=30.0)
+NOTHING = PoolDemand(waiting_s=0.0, threads=4, busy=0)
 MB = 1_000_000
 
 
 def test_a_few_are_always_ready() -> None:
-    assert needed(NOTHING, LIMITS, 0.0) == 2
-    assert needed(replace(NOTHING, busy=7), LIMITS, 0.0) == 9
+    assert workers_needed(NOTHING, LIMITS, 0.0) == 2
+    assert workers_needed(replace(NOTHING, busy=7), LIMITS, 0.0) == 9
 
 
 def test_as_many_as_do_what_waits_soon_enough() -> None:
-    assert needed(replace(NOTHING, waiting_s=4 * 60.0 * 10), LIMITS, 0.0) == 12
-    assert needed(replace(NOTHING, waiting_s=4 * 60.0 * 10 + 1), LIMITS, 0.0) == 13
-    assert needed(replace(NOTHING, waiting_s=1.0, busy=20), LIMITS, 0.0) == 22
+    assert workers_needed(replace(NOTHING, waiting_s=4 * 60.0 * 10), LIMITS, 0.0) == 12
+    assert workers_needed(replace(NOTHING, waiting_s=4 * 60.0 * 10 + 1), LIMITS, 0.0) == 13
+    assert workers_needed(replace(NOTHING, waiting_s=1.0, busy=20), LIMITS, 0.0) == 22
 
 
 def test_minimum_and_maximum_hold() -> None:
-    assert needed(NOTHING, replace(LIMITS, minimum=5), 0.0) == 5
-    flood = Demand(1e9, 1, busy=100, ending=50)
-    assert needed(flood, LIMITS, 0.0, [Reservation(0.0, 9.0, 10_000)]) == 100
+    assert workers_needed(NOTHING, replace(LIMITS, minimum=5), 0.0) == 5
+    flood = PoolDemand(1e9, 1, busy=100, ending=50)
+    assert workers_needed(flood, LIMITS, 0.0, [Reservation(0.0, 9.0, 10_000)]) == 100
 
 
 def test_one_that_ends_is_replaced_before() -> None:
-    assert ending([math.inf, 1000.0, 91.0, 89.0, 10.0, -5.0], LIMITS, 0.0) == 3
-    assert needed(replace(NOTHING, busy=5, ending=3), LIMITS, 0.0) == 10
+    assert count_ending([math.inf, 1000.0, 91.0, 89.0, 10.0, -5.0], LIMITS, 0.0) == 3
+    assert workers_needed(replace(NOTHING, busy=5, ending=3), LIMITS, 0.0) == 10
 
 
 def test_what_is_reserved_is_there_when_it_starts() -> None:
     reserved = [Reservation(100.0, 200.0, 20), Reservation(150.0, 160.0, 5)]
-    found = [needed(NOTHING, LIMITS, now, reserved) for now in (69.0, 70.0, 150.0, 199.0, 200.0)]
+    found = [
+        workers_needed(NOTHING, LIMITS, now, reserved) for now in (69.0, 70.0, 150.0, 199.0, 200.0)
+    ]
     assert found == [2, 20, 25, 20, 2]
 
 
@@ -82,75 +84,75 @@ def test_target_is_the_most_of_the_last_while() -> None:
     for _ in range(500):
         now += rng.expovariate(1 / 40)
         demand = replace(NOTHING, busy=rng.randrange(50))
-        seen.append((now, needed(demand, LIMITS, now)))
+        seen.append((now, workers_needed(demand, LIMITS, now)))
         most = max(count for at, count in seen if at >= now - LIMITS.idle_s)
         assert growth.target(demand, now) == most
 
 
 def test_who_holds_least_goes_first_and_then_who_was_idle_longest() -> None:
     idle = [
-        Idle("rich", 0.0, 50.0),
-        Idle("poor", 90.0, 1.0),
-        Idle("poor, longer", 80.0, 1.0),
-        Idle("just now", 399.0, 0.0),
+        IdleWorker("rich", 0.0, 50.0),
+        IdleWorker("poor", 90.0, 1.0),
+        IdleWorker("poor, longer", 80.0, 1.0),
+        IdleWorker("just now", 399.0, 0.0),
     ]
-    assert leaving(idle, 10, LIMITS, 400.0) == ["poor, longer", "poor", "rich"]
-    assert leaving(idle, 1, LIMITS, 400.0) == ["poor, longer"]
-    assert leaving(idle, 0, LIMITS, 400.0) == leaving(idle, -3, LIMITS, 400.0) == []
+    assert choose_leavers(idle, 10, LIMITS, 400.0) == ["poor, longer", "poor", "rich"]
+    assert choose_leavers(idle, 1, LIMITS, 400.0) == ["poor, longer"]
+    assert choose_leavers(idle, 0, LIMITS, 400.0) == choose_leavers(idle, -3, LIMITS, 400.0) == []
 
 
 def test_the_worthiest_is_handed_over_first() -> None:
     blocks = [
-        Block("dear", 100 * MB, 100.0),
-        Block("dearest per byte", 10 * MB, 50.0),
-        Block("cheap", 100 * MB, 1.5),
+        HeldBlock("dear", 100 * MB, 100.0),
+        HeldBlock("dearest per byte", 10 * MB, 50.0),
+        HeldBlock("cheap", 100 * MB, 1.5),
     ]
     heirs = {"w1": 1000 * MB}
-    assert hand_over(blocks, heirs, 100 * MB, 60.0).given == [
+    assert plan_hand_over(blocks, heirs, 100 * MB, 60.0).given == [
         ("dearest per byte", "w1"),
         ("dear", "w1"),
         ("cheap", "w1"),
     ]
-    plan = hand_over(blocks, heirs, 100 * MB, 1.15)
+    plan = plan_hand_over(blocks, heirs, 100 * MB, 1.15)
     assert plan.given == [("dearest per byte", "w1"), ("dear", "w1")]
     assert plan.refused == {"cheap": "no time"}
 
 
 def test_what_is_cheaper_to_fetch_again_is_refused() -> None:
-    plan = hand_over([Block("a", 100 * MB, 0.9)], {"w1": 1000 * MB}, 100 * MB, 60.0)
+    plan = plan_hand_over([HeldBlock("a", 100 * MB, 0.9)], {"w1": 1000 * MB}, 100 * MB, 60.0)
     assert plan == ([], {"a": "cheaper to fetch again"})
 
 
 def test_what_would_take_an_hour_is_refused() -> None:
-    blocks = [Block(f"o{number}", 6 * MB, 30.0) for number in range(1000)]
-    given, refused = hand_over(blocks, {"w1": 10**12}, 1.7 * MB, 60.0)
+    blocks = [HeldBlock(f"o{number}", 6 * MB, 30.0) for number in range(1000)]
+    given, refused = plan_hand_over(blocks, {"w1": 10**12}, 1.7 * MB, 60.0)
     assert len(given) == 17
     assert list(refused.values()) == ["no time"] * 983
     # Over a slow line all of it is.
-    assert hand_over(blocks, {"w1": 10**12}, 0.1 * MB, 3600.0).given == []
+    assert plan_hand_over(blocks, {"w1": 10**12}, 0.1 * MB, 3600.0).given == []
 
 
 def test_heirs_are_filled_evenly_and_never_over_their_room() -> None:
-    blocks = [Block(f"o{number}", 10 * MB, 10.0) for number in range(30)]
+    blocks = [HeldBlock(f"o{number}", 10 * MB, 10.0) for number in range(30)]
     rooms = {"w1": 95 * MB, "w2": 95 * MB, "full": 5 * MB}
-    given, refused = hand_over(blocks, rooms, 1e9, 60.0)
+    given, refused = plan_hand_over(blocks, rooms, 1e9, 60.0)
     assert set(refused.values()) == {"no room"}
     shares = [sum(heir == name for _, heir in given) for name in ("w1", "w2", "full")]
     assert shares == [9, 9, 0]
-    alone = hand_over(blocks, {}, 1e9, 60.0)
+    alone = plan_hand_over(blocks, {}, 1e9, 60.0)
     assert (alone.given, set(alone.refused.values())) == ([], {"no other worker"})
-    assert hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).given == []
+    assert plan_hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).given == []
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_hand_over_keeps_within_budget_and_room(seed: int) -> None:
     rng = random.Random(seed)
     blocks = [
-        Block(f"o{number}", rng.randrange(50 * MB), rng.random() * 5) for number in range(200)
+        HeldBlock(f"o{number}", rng.randrange(50 * MB), rng.random() * 5) for number in range(200)
     ]
     heirs = {f"w{number}": rng.randrange(300 * MB) for number in range(8)}
     rate, budget = rng.choice([1e6, 1e7, 1e9]), rng.choice([0.0, 1.0, 60.0])
-    given, refused = hand_over(blocks, heirs, rate, budget)
+    given, refused = plan_hand_over(blocks, heirs, rate, budget)
     assert {source for source, _ in given} | set(refused) == {each.source for each in blocks}
     assert len(given) + len(refused) == len(blocks)
     of = {block.source: block for block in blocks}

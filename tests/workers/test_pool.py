@@ -23,7 +23,7 @@ from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.batch import Batch, batch_of
 from swathe.workers.dask.in_flight import PendingBatch
-from swathe.workers.execute import _Work, run_batch
+from swathe.workers.execute import _BatchRun, run_batch
 from swathe.workers.local import READY
 from swathe.workers.pool import LANES
 from tests.conftest import fits_bytes
@@ -121,8 +121,8 @@ class started:  # noqa: N801 - used like a function
         self.pool.stop(PATIENCE_S)
 
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool] = never) -> None:
-        assert self.pool.wanted(PATIENCE_S)
-        self.pool.give(number, batch, stopped)
+        assert self.pool.wait_for_room(PATIENCE_S)
+        self.pool.submit(number, batch, stopped)
 
     def next(self) -> tuple[int, ChunkResult]:
         return self.came.get(timeout=PATIENCE_S)
@@ -182,9 +182,9 @@ def test_what_was_taken_over_is_neither_done_nor_a_fault(
     late: bool, images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was taken for dead may begin after the one that was given its rows."""
-    put = _Work._put
+    put = _BatchRun._put
 
-    def taken_over(work: _Work) -> None:
+    def taken_over(work: _BatchRun) -> None:
         if late:
             put(work)
         shutil.rmtree(work.aside)
@@ -193,7 +193,7 @@ def test_what_was_taken_over_is_neither_done_nor_a_fault(
 
     place, given = Folder(tmp_path / "results"), batch(images, 300)
     with monkeypatch.context() as patched:
-        patched.setattr(_Work, "_put", taken_over)
+        patched.setattr(_BatchRun, "_put", taken_over)
         done = run_batch(given, place, 1, never)
     assert (len(done.rows), done.complete, done.failure) == (0, False, None)
     done = run_batch(given, place, 1, never)
@@ -262,7 +262,7 @@ def test_each_batch_comes_back_once(pool: Pool, images: list[str], tmp_path: Pat
         assert sorted(row.sha256 for row in done.rows) == expected
         assert len(list((tmp_path / f"results/job{number}/0000").iterdir())) == 40
     assert at_work.came.empty()
-    assert pool.told().batches == 0
+    assert pool.status().batches == 0
 
 
 def test_a_stopped_batch_comes_back_with_what_is_done(pool: Pool, images: list[str]) -> None:
@@ -327,7 +327,7 @@ def test_what_would_end_a_thread_is_an_error_of_its_rows(
 
     with started(LocalPool(Folder(tmp_path / "results"), 1)) as at_work:
         with monkeypatch.context() as patch:
-            patch.setattr("swathe.workers.execute._Work.run", panics)
+            patch.setattr("swathe.workers.execute._BatchRun.run", panics)
             for number in range(4):  # more than there are threads
                 at_work.give(number, batch(images, 3))
             done = [at_work.next()[1] for _ in range(4)]
@@ -353,8 +353,8 @@ def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     at_work.__enter__()
     for number in range(LANES + READY):
         at_work.give(number, batch(["images:0.fits"]))
-    assert not pool.wanted(0.01)
-    told = pool.told()
+    assert not pool.wait_for_room(0.01)
+    told = pool.status()
     (member,) = told.workers
     assert told.batches == member.busy + member.waiting == LANES + READY
     with pytest.raises(JobError, match="still running"):
@@ -401,8 +401,8 @@ def test_what_cannot_be_kept_ends_no_thread(
     pool.start(back)
     try:
         for number in range(6):
-            assert pool.wanted(PATIENCE_S)
-            pool.give(number, batch(images, 3, job=f"job{number}"), never)
+            assert pool.wait_for_room(PATIENCE_S)
+            pool.submit(number, batch(images, 3, job=f"job{number}"), never)
         assert {came.get(timeout=PATIENCE_S) for _ in range(6)} == set(range(6))
     finally:
         pool.stop(PATIENCE_S)
@@ -483,7 +483,7 @@ def test_a_fault_in_the_loop_begins_anew(
     with started(pool) as at_work:
         at_work.give(0, batch(images))
         assert at_work.next()[1].complete
-        assert pool.told().trouble == ""
+        assert pool.status().trouble == ""
     told = [each.getMessage() for each in caplog.records]
     assert sum("next attempt in 0.5 s" in each for each in told) == 1
     assert sum("next attempt in 1 s" in each for each in told) == 1
@@ -511,9 +511,9 @@ def test_a_batch_that_cannot_be_given_again_fails_alone(
         at_work.give(0, batch(images, job="job0"))
         assert at_work.next()[1].complete
         many = batch(images, 2000, job="job1")
-        assert pool.wanted(PATIENCE_S)
-        pool.give(1, many, never)
-        pool.give(2, batch(images, job="job2"), never)
+        assert pool.wait_for_room(PATIENCE_S)
+        pool.submit(1, many, never)
+        pool.submit(2, batch(images, job="job2"), never)
         done = dict(at_work.next() for _ in range(2))
     assert done[1].failure == "internal: KeyError: 'no such objects'"
     assert done[2].complete

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from swathe.workers.dask import worker
-from swathe.workers.dask.replication import Spreading
-from swathe.workers.dask.state import Crew, Worker
-from swathe.workers.dask.worker import Pulled, WorkerState
+from swathe.workers.dask.replication import Replication
+from swathe.workers.dask.state import PoolState, WorkerEntry
+from swathe.workers.dask.worker import PullReply, WorkerState
 from swathe.workers.placement.decide import COPIES
 from swathe.workers.pool import HandOver
 
@@ -21,7 +21,7 @@ MB = 1_000_000
 SIZE = 10 * MB
 
 
-class Asked(Crew):
+class Asked(PoolState):
     """Workers that answer at once; some objects are refused, some workers are gone."""
 
     def __init__(self, rooms: Mapping[str, int]) -> None:
@@ -31,7 +31,7 @@ class Asked(Crew):
         self.gone: set[str] = set()
         self.pause_s = 0.0
         for name in ("leaver", *rooms):
-            self.workers[name] = Worker(name, "host", 1, "state", 10**9, placed=True)
+            self.workers[name] = WorkerEntry(name, "host", 1, "state", 10**9, placed=True)
             self.workers[name].peer = f"http://{name}", "token"
             self.placement.join(name, 1, 10**9)
 
@@ -50,7 +50,9 @@ class Asked(Crew):
         if function is worker.pull:
             names = [name for name, _, _ in given[0]]
             assert {url for _, _, peers in given[0] for url, _ in peers} <= {"http://leaver"}
-            return Pulled(SIZE * len(names), len(names), dict.fromkeys(names, SIZE), (0.002, 5e7))
+            return PullReply(
+                SIZE * len(names), len(names), dict.fromkeys(names, SIZE), (0.002, 5e7)
+            )
         return None
 
     def pulls(self) -> dict[str, list[str]]:
@@ -71,7 +73,7 @@ def parting(
 ) -> HandOver:  # fmt: skip
     """What becomes of a worker that leaves, and held this."""
     moved: list[dict[str, int]] = []
-    spreading = Spreading(crew, hand_over_s, lambda **more: moved.append(more))
+    spreading = Replication(crew, hand_over_s, lambda **more: moved.append(more))
 
     async def go() -> None:
         leaver = crew.workers["leaver"]
@@ -165,7 +167,7 @@ def test_one_that_held_nothing_goes_at_once() -> None:
 
 
 def test_goodbyes_are_told_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    spreading = Spreading(Asked({}), 60.0, lambda **more: None)
+    spreading = Replication(Asked({}), 60.0, lambda **more: None)
     for state, refused in (("gave nothing", ""), ("done", ""), ("gave nothing", "1: no room")):
         begun = HandOver("w", "finishing")
         spreading._hand_overs.append(begun)
@@ -243,7 +245,7 @@ def test_few_copies_are_made_at_a_time() -> None:
     rooms = {f"w{number}": 10**9 for number in range(2 * COPIES)}
     crew = Asked(rooms)
     moved: list[dict[str, int]] = []
-    spreading = Spreading(crew, 60.0, lambda **more: moved.append(more))
+    spreading = Replication(crew, 60.0, lambda **more: moved.append(more))
     crew.placement.hold("leaver", "web:hot", SIZE)
 
     async def go() -> None:

@@ -33,8 +33,8 @@ from swathe.workers import LocalPool, Runner, execute
 from swathe.workers import runner as dispatch
 from swathe.workers.batch import Batch, batch_of
 from swathe.workers.execute import run_batch
-from swathe.workers.restarting_thread import Lasting
-from swathe.workers.runner import _Stopped
+from swathe.workers.restarting_thread import RestartingThread
+from swathe.workers.runner import _StopCheck
 from tests.conftest import fits_bytes
 from tests.support.job_runner import PATIENCE_S, ended, running
 
@@ -160,10 +160,10 @@ def test_a_batch_that_a_pool_refuses_fails_its_job(
     jobs: Jobs, two: tuple[Job, Job], error: Exception, told: str
 ) -> None:
     class Choosy(LocalPool):
-        def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+        def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
             if batch.job == two[0].id:
                 raise error
-            super().give(number, batch, stopped)
+            super().submit(number, batch, stopped)
 
     with running_with(jobs, Choosy(jobs.place, 2)):
         assert_one_fails(jobs, two, told)
@@ -294,16 +294,16 @@ def test_storages_that_can_never_be_looked_up_fail_a_job_and_others_wait(
     jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where a worker has a catalogue of its own that is set up wrongly."""
-    cut, tries = execute._Work._cut, count()
+    cut, tries = execute._BatchRun._cut, count()
 
-    def looked_up(work: execute._Work, rows: RowTable) -> None:
+    def looked_up(work: execute._BatchRun, rows: RowTable) -> None:
         if work.batch.job == two[0].id:
             raise told_as(READ_ONLY)
         if not next(tries):
             raise told_as(FULL)
         cut(work, rows)
 
-    monkeypatch.setattr(execute._Work, "_cut", looked_up)
+    monkeypatch.setattr(execute._BatchRun, "_cut", looked_up)
     with running(jobs):
         assert_one_fails(jobs, two, str(READ_ONLY.orig))
 
@@ -348,7 +348,7 @@ def test_a_catalogue_that_is_away_stops_no_batch(
 
     monkeypatch.setattr(Jobs, "is_executing", state)
     monkeypatch.setattr(dispatch, "IDLE_S", -1.0)  # it looks each time
-    stopped = _Stopped(jobs, two[0].id, threading.Event())
+    stopped = _StopCheck(jobs, two[0].id, threading.Event())
     assert not stopped()
     away.clear()
     assert stopped()
@@ -405,7 +405,7 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
     settings = {"catalog": {"database": database}, "results": {"folder": str(tmp_path / "made")}}
 
     def trouble() -> str:
-        return portal.told(None).trouble
+        return portal.pool_status(None).trouble
 
     async def visit() -> None:
         app = make_app(portal)
@@ -459,7 +459,7 @@ def test_pauses_grow_while_nothing_succeeds(caplog: pytest.LogCaptureFixture) ->
             raise CatalogError("it is away")
 
     ending = Impatient()
-    thread = Lasting("a thread", turn, ending)
+    thread = RestartingThread("a thread", turn, ending)
     assert thread.trouble == "a thread: not running"
     thread.start()
     assert thread.join(PATIENCE_S)

@@ -16,9 +16,9 @@ from swathe.jobs import Options
 from swathe.workers.batch import Batch
 from swathe.workers.dask import sender
 from swathe.workers.dask.in_flight import PendingBatch
-from swathe.workers.dask.sender import Sending
-from swathe.workers.dask.state import Crew, Worker
-from swathe.workers.dask.worker import Peer, Worked
+from swathe.workers.dask.sender import BatchSender
+from swathe.workers.dask.state import PoolState, WorkerEntry
+from swathe.workers.dask.worker import BatchReply, Peer
 
 MB = 1_000_000
 SIZE = 50 * MB
@@ -31,7 +31,7 @@ class Told:
     status = "finished"
 
     def __init__(self) -> None:
-        self.come: asyncio.Future[Worked] = asyncio.get_running_loop().create_future()
+        self.come: asyncio.Future[BatchReply] = asyncio.get_running_loop().create_future()
 
     def __await__(self) -> Any:
         return self.come.__await__()
@@ -41,7 +41,7 @@ class Told:
 
     def say(self, done: ChunkResult, **held: int) -> None:
         self.come.set_result(
-            Worked(pickle.dumps(done), {f"web:{o}": n for o, n in held.items()}, None)
+            BatchReply(pickle.dumps(done), {f"web:{o}": n for o, n in held.items()}, None)
         )
 
 
@@ -66,15 +66,15 @@ class At:
         self.now = 0.0
         clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=lambda: id(object()))
         monkeypatch.setattr(sender, "time", clock)
-        self.scheduler, self.crew, self.kept = Scheduler(), Crew(), list[ChunkResult]()
+        self.scheduler, self.crew, self.kept = Scheduler(), PoolState(), list[ChunkResult]()
         self.crew.client = self.scheduler  # type: ignore[assignment]  # all that is called of it
         for name in ("w0", "w1"):
-            self.crew.workers[name] = Worker(name, "host", 1, "state", 10**9, placed=True)
+            self.crew.workers[name] = WorkerEntry(name, "host", 1, "state", 10**9, placed=True)
             self.crew.workers[name].peer = f"http://{name}", "token"
             self.crew.placement.join(name, 1, 10**9)
         briefing: Any = SimpleNamespace(invitation=(b"", "state"))
         nothing: Any = lambda *_: None  # noqa: E731 - of several kinds
-        self.sending = Sending(
+        self.sending = BatchSender(
             "pool", self.crew, briefing, BATCH_S,
             join=nothing, copy=nothing, changed=nothing,
             keep=lambda _, done: self.kept.append(done),

@@ -20,29 +20,40 @@ from swathe._swathe import SimulatedShelf
 from swathe.catalog import Catalog, this_host
 from swathe.core.errors import TargetsError
 from swathe.costs.cost_model import Costs
-from swathe.workers.autoscale.policy import Limits
-from swathe.workers.simulate.network import Store
-from swathe.workers.simulate.result import Result
-from swathe.workers.simulate.simulator import Pool, Simulation, StuckError
-from swathe.workers.simulate.workload import BLOCK, Batch, Crops, Listed, Workload, read_workload
+from swathe.workers.autoscale.policy import GrowthLimits
+from swathe.workers.simulate.network import SimulatedStore
+from swathe.workers.simulate.result import SimulationResult
+from swathe.workers.simulate.simulator import SimulatedPool, Simulation, StuckError
+from swathe.workers.simulate.workload import (
+    BLOCK,
+    Crops,
+    ListedWorkload,
+    SimulatedBatch,
+    Workload,
+    read_workload,
+)
 
 MB = 1_000_000
-FAR = Store(0.05, 10 * MB, 100 * MB)
-POOL = Pool(1, dispatch_s=0.0)
+FAR = SimulatedStore(0.05, 10 * MB, 100 * MB)
+POOL = SimulatedPool(1, dispatch_s=0.0)
 
 
-def listed(objects: int, size: int = 5 * MB, seconds: float = 0.5, times: int = 1) -> Listed:
-    return Listed([Batch(f"o{n % objects}", 1, size, 1, seconds) for n in range(objects * times)])
+def listed(
+    objects: int, size: int = 5 * MB, seconds: float = 0.5, times: int = 1
+) -> ListedWorkload:
+    return ListedWorkload(
+        [SimulatedBatch(f"o{n % objects}", 1, size, 1, seconds) for n in range(objects * times)]
+    )
 
 
 def run(
     workload: Workload,
-    pool: Pool = POOL,
-    store: Store = FAR,
+    pool: SimulatedPool = POOL,
+    store: SimulatedStore = FAR,
     clients: int = 0,
     rounds: int = 1,
     seed: int = 1,
-) -> Result:
+) -> SimulationResult:
     return Simulation(pool, store, workload, clients, rounds, seed).run()
 
 
@@ -138,10 +149,10 @@ class Shuffled:
     def count(self) -> int:
         return self.objects
 
-    def batches(self, turn: int) -> Iterator[Batch]:
+    def batches(self, turn: int) -> Iterator[SimulatedBatch]:
         rng = random.Random(turn)
         for n in rng.sample(range(self.objects), self.objects):
-            yield Batch(f"o{n}", 1, 5 * MB, 1, self.mean_s * rng.uniform(0.3, 1.7))
+            yield SimulatedBatch(f"o{n}", 1, 5 * MB, 1, self.mean_s * rng.uniform(0.3, 1.7))
 
 
 @pytest.mark.parametrize("predicted", [0.3, 1.0, 3.0])
@@ -182,8 +193,8 @@ def test_hot_object_is_copied_from_peers_not_from_the_store() -> None:
 def test_no_more_is_asked_of_peers_than_stays_until_it_is_read() -> None:
     """An eighth of the cache, as by the engine; the rest comes from the store."""
     slow = replace(FAR, stream_bytes_per_s=MB, total_bytes_per_s=math.inf)
-    large = Batch("o", (1 << 20) - 1, MB, 1, 20.0)
-    work = Listed([large, Batch("other", 1, MB, 1, 25.0), large])
+    large = SimulatedBatch("o", (1 << 20) - 1, MB, 1, 20.0)
+    work = ListedWorkload([large, SimulatedBatch("other", 1, MB, 1, 25.0), large])
     wide = run(work, replace(POOL, workers=2), slow, clients=2)
     assert (wide.store_bytes, wide.peer_bytes) == (21 * MB, 20 * MB)
     narrow = run(work, replace(POOL, workers=2, cache_bytes=40 * MB), slow, clients=2)
@@ -244,7 +255,7 @@ def test_time_of_workers_adds_up() -> None:
 
 
 def test_pool_grows_with_the_queue_and_never_beyond_its_maximum() -> None:
-    limits = Limits(maximum=30, idle_s=20.0, soon_s=10.0)
+    limits = GrowthLimits(maximum=30, idle_s=20.0, soon_s=10.0)
     found = run(listed(600, seconds=1.0), replace(POOL, workers=30, start_s=5.0, grow=limits))
     assert found.most_workers == 30
     small = run(listed(20, seconds=1.0), replace(POOL, workers=30, start_s=5.0, grow=limits))
@@ -255,7 +266,7 @@ def test_pool_shrinks_and_hands_over_what_is_worth_it() -> None:
     """A burst, and then one client: its workers must not fetch again from a store that is slow."""
     slow = replace(FAR, stream_bytes_per_s=MB, total_bytes_per_s=50 * MB)
     burst = listed(100, seconds=0.5)
-    tail = Listed([Batch(f"o{n % 100}", 1, 5 * MB, 1, 2.0) for n in range(300)])
+    tail = ListedWorkload([SimulatedBatch(f"o{n % 100}", 1, 5 * MB, 1, 2.0) for n in range(300)])
 
     class Both:
         count, mean_s = 400, 1.6
@@ -263,7 +274,7 @@ def test_pool_shrinks_and_hands_over_what_is_worth_it() -> None:
         def batches(self, turn: int) -> Any:
             return iter([*burst.rows, *tail.rows])
 
-    limits = Limits(maximum=20, idle_s=30.0, soon_s=10.0, hand_over_s=60.0)
+    limits = GrowthLimits(maximum=20, idle_s=30.0, soon_s=10.0, hand_over_s=60.0)
     pool = replace(POOL, workers=20, start_s=1.0, grow=limits)
     with_heirs = run(Both(), pool, slow, clients=2)
     without = run(Both(), replace(pool, grow=replace(limits, hand_over_s=0.0)), slow, clients=2)
@@ -367,7 +378,7 @@ def test_file_is_read(tmp_path: Path) -> None:
     path.write_text("seconds,object,bytes\n0.5,survey:a.fits,6000000\n1,b,1\n")
     found = read_workload(path)
     assert (found.count, found.mean_s) == (2, 0.75)
-    assert found.rows[0] == Batch("survey:a.fits", 1, 6 * MB, 1, 0.5)
+    assert found.rows[0] == SimulatedBatch("survey:a.fits", 1, 6 * MB, 1, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swathe.jobs import Jobs, Options
-from swathe.workers.autoscale.policy import Limits
+from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.providers.provider import ProviderError, worker_command
 from swathe.workers.autoscale.providers.slurm import Slurm
 from tests.support.caching_pools import IMAGES, at_work, pool_of, rig_of
@@ -29,7 +29,9 @@ from tests.support.slurm import said, slurm
 from tests.workers.test_drain import LITTLE, caching, hand_over_when_let_go, handed
 from tests.workers.test_drain import ended as over
 
-LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0, hand_over_s=0.0)
+LIMITS = GrowthLimits(
+    minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0, hand_over_s=0.0
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,7 +73,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         job = ended(jobs, job)
         workers_of(pool, lambda there, _: len(there) == 1)
         wait_until(lambda: len(said(["squeue", "--noheader"]).splitlines()) == 1)
-        grown = pool.told().grown
+        grown = pool.status().grown
     assert grown is not None
     assert (grown.by, grown.target, grown.starting, grown.trouble) == ("slurm", 1, 0, "")
     assert provider.most == 4
@@ -86,7 +88,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
     table = many_targets(survey)
     # Each takes work for half of the minute, which is the least that Slurm knows.
     provider = Watched(provider_of(scheduler.address, 1.0, 60.0))
-    limits = Limits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
+    limits = GrowthLimits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
     with growing(jobs, scheduler.address, provider, limits, "slurm"):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
     assert len(provider.names) >= 2
@@ -126,11 +128,11 @@ def test_one_that_is_cancelled_hands_over(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_jobs_that_slurm_does_not_take(jobs: Jobs, scheduler: Process) -> None:
     provider = provider_of(scheduler.address, 0.0, 600.0, partition="none")
-    limits = Limits(minimum=1, maximum=1, spare=0)
+    limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, "slurm") as pool:
-        wait_until(lambda: pool.told().grown.trouble)  # type: ignore[union-attr]
-        assert "sbatch: " in pool.told().grown.trouble  # type: ignore[union-attr]
-        assert "nvalid partition" in pool.told().grown.trouble  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().grown.trouble)  # type: ignore[union-attr]
+        assert "sbatch: " in pool.status().grown.trouble  # type: ignore[union-attr]
+        assert "nvalid partition" in pool.status().grown.trouble  # type: ignore[union-attr]
 
 
 def test_jobs_that_wait_tell_why_and_are_found_again(scheduler: Process) -> None:

@@ -14,16 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from swathe.catalog.records.datasets import Dataset, Footprint, Granule, Match, Replica
-from swathe.catalog.records.measurements import Outcome, Probe, Profile, Sample
+from swathe.catalog.records.measurements import Outcome, ProbeRecord, ProfileRecord, SampleRecord
 from swathe.catalog.store_settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
 from swathe.core.host import this_host
 from swathe.core.paths import default_url
 
 if TYPE_CHECKING:
     from swathe.catalog.catalog import Catalog
-    from swathe.catalog.datasets.dataset_summaries import Summary, Trouble
+    from swathe.catalog.datasets.dataset_summaries import DatasetProblem, DatasetSummary
     from swathe.catalog.datasets.granule_table import GranuleCopy
-    from swathe.catalog.datasets.granules import Wanted
+    from swathe.catalog.datasets.granules import GranuleQuery
     from swathe.catalog.tokens import SCOPES, Scope, Token
 
 __all__ = [
@@ -34,21 +34,21 @@ __all__ = [
     "WEBDAV",
     "Catalog",
     "Dataset",
+    "DatasetProblem",
+    "DatasetSummary",
     "Footprint",
     "Granule",
     "GranuleCopy",
+    "GranuleQuery",
     "Match",
     "Outcome",
-    "Probe",
-    "Profile",
+    "ProbeRecord",
+    "ProfileRecord",
     "Replica",
-    "Sample",
+    "SampleRecord",
     "Scope",
     "Store",
-    "Summary",
     "Token",
-    "Trouble",
-    "Wanted",
     "default_url",
     "root_url",
     "this_host",
@@ -59,10 +59,10 @@ _LATER = {
     "GranuleCopy": "swathe.catalog.datasets.granule_table",
     "SCOPES": "swathe.catalog.tokens",
     "Scope": "swathe.catalog.tokens",
-    "Summary": "swathe.catalog.datasets.dataset_summaries",
+    "DatasetSummary": "swathe.catalog.datasets.dataset_summaries",
     "Token": "swathe.catalog.tokens",
-    "Trouble": "swathe.catalog.datasets.dataset_summaries",
-    "Wanted": "swathe.catalog.datasets.granules",
+    "DatasetProblem": "swathe.catalog.datasets.dataset_summaries",
+    "GranuleQuery": "swathe.catalog.datasets.granules",
 }
 """Names that need SQLAlchemy, whose import takes a third of a second, and their modules."""
 

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from swathe.catalog.datasets.dataset_summaries import Summaries
 from swathe.catalog.datasets.datasets import Datasets
-from swathe.catalog.datasets.granule_table import Copies
+from swathe.catalog.datasets.granule_table import GranuleCopies
 from swathe.catalog.datasets.granules import Granules
 from swathe.catalog.jobs.jobs import JobQueue
-from swathe.catalog.jobs.leases import Chunks
-from swathe.catalog.outcomes import Predictions
-from swathe.catalog.profiles import Performance
-from swathe.catalog.reservations import Demand
+from swathe.catalog.jobs.leases import Leases
+from swathe.catalog.outcomes import OutcomeRecords
+from swathe.catalog.profiles import MeasurementRecords
+from swathe.catalog.reservations import ReservationRecords
 from swathe.catalog.stores import Stores
 from swathe.catalog.tokens import Tokens
-from swathe.catalog.worker_replicas import Workers
+from swathe.catalog.worker_replicas import WorkerReplicaRecords
 
 
 class Catalog(
     Stores,
-    Performance,
-    Predictions,
+    MeasurementRecords,
+    OutcomeRecords,
     Datasets,
     Granules,
-    Copies,
+    GranuleCopies,
     Summaries,
     Tokens,
     JobQueue,
-    Chunks,
-    Demand,
-    Workers,
+    Leases,
+    ReservationRecords,
+    WorkerReplicaRecords,
 ):
     """Stores, measurements, outcomes of predictions, datasets, tokens, jobs and workers.
 

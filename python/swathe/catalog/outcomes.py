@@ -19,7 +19,7 @@ COUNTS = [field.name for field in fields(Outcome) if field.type == "int"]
 SECONDS = [field.name for field in fields(Outcome) if field.type == "float"]
 
 
-class Predictions(Database):
+class OutcomeRecords(Database):
     """Record of predictions and outcomes, which shows how reliable predictions are."""
 
     def add_outcome(self, outcome: Outcome) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.records.checks import count, finite, plain_text
-from swathe.catalog.records.measurements import Probe, Profile, Sample
+from swathe.catalog.records.measurements import ProbeRecord, ProfileRecord, SampleRecord
 from swathe.catalog.store_settings import root_url
 from swathe.catalog.tables import HostRow, LinkRow, ProbeRow, ProfileRow, SampleRow
 
@@ -24,7 +24,7 @@ PROFILES_KEPT = 50
 LONGEST_NOTE = 1_000
 
 
-class Performance(Database):
+class MeasurementRecords(Database):
     """Probes, samples and profiles. Each belongs to a link: the key of a store, and a host.
 
     Roots are normalised by `root_url`, so that other spellings mean the same store. A root that
@@ -63,7 +63,7 @@ class Performance(Database):
             _forget(session, ProbeRow, PROBES_KEPT, ProbeRow.link_id == link, ProbeRow.at)
         return number
 
-    def probes(self, root: str | None = None, host: str | None = None) -> list[Probe]:
+    def probes(self, root: str | None = None, host: str | None = None) -> list[ProbeRecord]:
         """Return recorded probes, of one store or host if named; newest first."""
         query = select(ProbeRow, LinkRow.root, LinkRow.host).join(
             LinkRow, LinkRow.id == ProbeRow.link_id
@@ -75,12 +75,14 @@ class Performance(Database):
         query = query.order_by(ProbeRow.at.desc(), ProbeRow.id.desc())
         with self._reading() as session:
             return [
-                Probe(row.id, of, seen, row.at, dict(row.parameters), row.seconds, row.bytes_moved)
+                ProbeRecord(
+                    row.id, of, seen, row.at, dict(row.parameters), row.seconds, row.bytes_moved
+                )
                 for row, of, seen in session.execute(query)
             ]
 
     def add_samples(
-        self, root: str, host: str, samples: Iterable[Sample], probe_id: int | None = None
+        self, root: str, host: str, samples: Iterable[SampleRecord], probe_id: int | None = None
     ) -> None:
         """Record measured requests, those of a probe with its number.
 
@@ -109,9 +111,9 @@ class Performance(Database):
         host: str,
         kinds: Collection[str] | None = None,
         since: datetime | None = None,
-    ) -> list[Sample]:
+    ) -> list[SampleRecord]:
         """Return the samples of a link, oldest first; of some kinds, and from a time on."""
-        columns = [getattr(SampleRow, field.name) for field in fields(Sample)]
+        columns = [getattr(SampleRow, field.name) for field in fields(SampleRecord)]
         query = select(*columns).join(LinkRow, LinkRow.id == SampleRow.link_id)
         query = query.where(LinkRow.root == root_url(root), LinkRow.host == host)
         if kinds is not None:
@@ -120,7 +122,7 @@ class Performance(Database):
             query = query.where(SampleRow.at >= since)
         query = query.order_by(SampleRow.at, SampleRow.id)
         with self._reading() as session:
-            return [Sample(*row) for row in session.execute(query)]
+            return [SampleRecord(*row) for row in session.execute(query)]
 
     def put_profile(
         self,
@@ -152,7 +154,7 @@ class Performance(Database):
             where = ProfileRow.link_id == link
             _forget(session, ProfileRow, PROFILES_KEPT, where, ProfileRow.fitted_at)
 
-    def profile(self, root: str, host: str) -> Profile | None:
+    def profile(self, root: str, host: str) -> ProfileRecord | None:
         """Return the latest profile of a link, if it has one."""
         query = (
             select(ProfileRow, LinkRow.root, LinkRow.host)
@@ -165,7 +167,7 @@ class Performance(Database):
             row = session.execute(query).first()
             return None if row is None else _profile(*row)
 
-    def profiles(self) -> list[Profile]:
+    def profiles(self) -> list[ProfileRecord]:
         """Return the latest profile of every link, by root and host."""
         newest = (
             select(
@@ -245,7 +247,7 @@ def _forget(session: Session, table: Any, keep: int, where: Any, time: Any) -> N
     session.execute(old, execution_options={"synchronize_session": False})
 
 
-def _sample_row(sample: Sample, probe_id: int | None) -> dict[str, Any]:
+def _sample_row(sample: SampleRecord, probe_id: int | None) -> dict[str, Any]:
     if sample.source not in ("probe", "read"):
         raise ValueError(f"the source of a sample is probe or read, not {sample.source!r}")
     first = sample.first_byte_s
@@ -269,7 +271,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _profile(row: ProfileRow, root: str, host: str) -> Profile:
-    return Profile(
+def _profile(row: ProfileRow, root: str, host: str) -> ProfileRecord:
+    return ProfileRecord(
         root, host, dict(row.costs), dict(row.spread), row.fitted_at, tuple(row.notes or ())
     )

@@ -16,7 +16,7 @@ ENDED_AS = ("ok", "no_overlap", "missing", "error")
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingJobs:
     """Unfinished rows of a job, and the predicted seconds per row, if any."""
 
     job: str
@@ -25,7 +25,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Reserved:
+class ReservationRecord:
     """A reservation of workers; times are UTC."""
 
     number: int
@@ -53,7 +53,7 @@ class Totals:
     busy_s: float
 
 
-class Demand(Database):
+class ReservationRecords(Database):
     """Demand for workers."""
 
     def totals(self) -> Totals:
@@ -81,18 +81,20 @@ class Demand(Database):
             busy_s=sum(float(row["busy_s"]) for row in rows),
         )
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[WaitingJobs]:
         """Return the waiting work, including rows being executed."""
         columns = JobTable.id, JobTable.waiting, JobTable.inputs, JobTable.predicted
         query = select(*columns).where(JobTable.phase.in_(AT_WORK), JobTable.waiting > 0)
         with self._reading() as session:
             records = session.execute(query).all()
         return [
-            Waiting(job, rows, None if predicted is None else predicted["seconds"] / max(inputs, 1))
+            WaitingJobs(
+                job, rows, None if predicted is None else predicted["seconds"] / max(inputs, 1)
+            )
             for job, rows, inputs, predicted in records
         ]
 
-    def reserve(self, workers: int, starts_at: datetime, ends_at: datetime) -> Reserved:
+    def reserve(self, workers: int, starts_at: datetime, ends_at: datetime) -> ReservationRecord:
         """Add a reservation; past ones are deleted."""
         row = ReservationTable(starts_at=starts_at, ends_at=ends_at, workers=workers)
         with self._writing() as session:
@@ -107,7 +109,7 @@ class Demand(Database):
             )
             return _reserved(row)
 
-    def reservations(self) -> list[Reserved]:
+    def reservations(self) -> list[ReservationRecord]:
         """Return the reservations that have not ended, earliest first."""
         query = select(ReservationTable).where(ReservationTable.ends_at > datetime.now(UTC))
         with self._reading() as session:
@@ -125,5 +127,5 @@ class Demand(Database):
             return True
 
 
-def _reserved(row: ReservationTable) -> Reserved:
-    return Reserved(row.number, row.starts_at, row.ends_at, row.workers)
+def _reserved(row: ReservationTable) -> ReservationRecord:
+    return ReservationRecord(row.number, row.starts_at, row.ends_at, row.workers)

@@ -78,7 +78,7 @@ class Store:
         return store_key(self.url, self.options)
 
 
-def checked_store(
+def validate_store(
     name: str, url: str, tier: str | None = None, options: Mapping[str, str] | None = None
 ) -> Store:
     """Return a store from a user's settings; the default tier is `local` for files, else `lan`.
@@ -93,10 +93,10 @@ def checked_store(
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
     if "roots" in (options or {}) and not root.startswith("file:"):
         raise StoreSettingsError("the option roots is only for stores that are local folders")
-    return Store(checked_name(name), root, tier, checked_options(options or {}))
+    return Store(validate_name(name), root, tier, validate_options(options or {}))
 
 
-def checked_name(name: str) -> str:
+def validate_name(name: str) -> str:
     """Return the name of a store if it is valid.
 
     Raises:
@@ -214,7 +214,7 @@ def _looks_secret(text: str) -> bool:
     return any(word[2] and re.search(r"\beyJ[\w-]{8}", word[1]) for word in _WORD.finditer(text))
 
 
-def checked_options(options: Mapping[str, str]) -> dict[str, str]:
+def validate_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a store, by name.
 
     Raises:

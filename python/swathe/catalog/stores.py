@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from swathe.catalog.database import Database
-from swathe.catalog.store_settings import Store, checked_store
+from swathe.catalog.store_settings import Store, validate_store
 from swathe.catalog.tables import DatasetRow, ReplicaRow, StoreRow
 from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 
@@ -33,7 +33,7 @@ class Stores(Database):
                 taken.
             CatalogError: If the database cannot be written.
         """
-        store = checked_store(name, url, tier, options)
+        store = validate_store(name, url, tier, options)
         row = StoreRow(
             name=store.name,
             url=store.url,

@@ -36,7 +36,7 @@ class WorkerReplicas:
     replicas: list[tuple[str, str, int]]
 
 
-class Workers(Database):
+class WorkerReplicaRecords(Database):
     """Cached objects of workers."""
 
     def keep_replicas(

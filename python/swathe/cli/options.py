@@ -76,10 +76,10 @@ class ValuesCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments after joining the words of such options."""
-        return super().parse_args(ctx, joined(args))
+        return super().parse_args(ctx, join_values(args))
 
 
-def joined(arguments: list[str]) -> list[str]:
+def join_values(arguments: list[str]) -> list[str]:
     """Return arguments with the words of one value joined."""
     words: list[str] = []
     rest = list(arguments)

@@ -31,7 +31,7 @@ from swathe.core.outputs import (
 from swathe.core.progress import progress_bar
 from swathe.files.manifest import manifest_meta, manifest_path
 from swathe.files.targets.cells import plain_cells
-from swathe.files.targets.columns import Bad
+from swathe.files.targets.columns import InvalidCell
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -594,7 +594,7 @@ def _json_targets(targets: Any) -> dict[str, list[Any]] | list[str]:
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    if isinstance(value, Bad):
+    if isinstance(value, InvalidCell):
         # The portal reports the error.
         return value.cell if isinstance(value.cell, str | float | int) else str(value.cell)
     if isinstance(value, Size):

@@ -47,7 +47,7 @@ READY = b"\0"
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ProcessLimits:
     """Resource limits of a call.
 
     Attributes:
@@ -65,7 +65,7 @@ class Bounds:
     files: int = 64
 
 
-class Confined:
+class ConfinedProcess:
     """Calls of functions in processes of their own, with a limit on parallel calls."""
 
     def __init__(
@@ -93,7 +93,7 @@ class Confined:
         self._threads.shutdown()
 
     async def call(
-        self, what: str, function: str, argument: Mapping[str, Any], bounds: Bounds
+        self, what: str, function: str, argument: Mapping[str, Any], bounds: ProcessLimits
     ) -> bytes:
         """Return the result of `module:function` for an argument; cancelling kills the child.
 
@@ -126,7 +126,7 @@ class Confined:
         what: str,
         function: str,
         argument: Mapping[str, Any],
-        bounds: Bounds,
+        bounds: ProcessLimits,
         is_gone: Callable[[], bool] = lambda: False,
     ) -> bytes:
         """Return the result as `call` does, but block; raise LimitError soon after `is_gone()`."""
@@ -143,7 +143,7 @@ class Confined:
 
 
 def _answer(
-    leash: socket.socket, what: str, bounds: Bounds, is_gone: Callable[[], bool]
+    leash: socket.socket, what: str, bounds: ProcessLimits, is_gone: Callable[[], bool]
 ) -> bytearray:
     """Return all bytes that a child sends; closing the leash kills the child."""
     end = time.monotonic() + bounds.wall_s
@@ -166,7 +166,7 @@ def _answer(
             raise LimitError(f"{what} has more than {bounds.answer_mb} MB of values")
 
 
-def _result(answer: bytearray, what: str, bounds: Bounds) -> bytes:
+def _result(answer: bytearray, what: str, bounds: ProcessLimits) -> bytes:
     """Return the result of a child, or raise its error; an empty answer means it was killed."""
     if answer.startswith(READY):
         return bytes(memoryview(answer)[1:])
@@ -312,7 +312,9 @@ def _child(leash: socket.socket, call: bytes) -> None:
     try:
         request = json.loads(call)
         os.setsid()
-        _confine(Bounds(**{name: request[name] for name in Bounds.__dataclass_fields__}))
+        _confine(
+            ProcessLimits(**{name: request[name] for name in ProcessLimits.__dataclass_fields__})
+        )
         leash.sendall(_call_function(request))
         leash.shutdown(socket.SHUT_WR)
     except BrokenPipeError:  # the call was cancelled
@@ -347,7 +349,7 @@ def _error_json(error: BaseException) -> bytes:
     return json.dumps({"kind": type(error).__name__, "text": text}).encode()
 
 
-def _confine(bounds: Bounds) -> None:
+def _confine(bounds: ProcessLimits) -> None:
     """Set the limits of this process; they cannot be raised again."""
     import resource
 

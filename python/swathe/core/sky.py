@@ -77,7 +77,9 @@ class SkyMapping:
             raise RegionError(f"{self.label}: its sky axes have no pixels")
         return self.axes
 
-    def pixels(self, coordinates: SkyCoord) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def world_to_pixel(
+        self, coordinates: SkyCoord
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return zero-based pixel positions of coordinates in any frame; NaN if there is none.
 
         All distortions are applied, as in `Cutout2D`.
@@ -111,7 +113,9 @@ class SkyMapping:
                 xy[rows] = np.nan
         return xy[:, 0], xy[:, 1]
 
-    def directions(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pixel_to_vector(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return ICRS unit vectors `(n, 3)` of zero-based pixel positions; NaN if off the sky.
 
         Raises:
@@ -152,7 +156,7 @@ class SkyMapping:
 
     def box(self, coordinate: SkyCoord, size: float | tuple[float, float] | Size) -> Box:
         """Return the box around one coordinate; `size` is as in `box_at`."""
-        x, y = (float(values[0]) for values in self.pixels(coordinate))
+        x, y = (float(values[0]) for values in self.world_to_pixel(coordinate))
         return self.box_at(x, y, size)
 
     def box_at(self, x: float, y: float, size: float | tuple[float, float] | Size) -> Box:

@@ -42,7 +42,7 @@ def section(name: str, kind: type[T], values: Any) -> T:
         SettingsError: if a key is unknown, or a value has the wrong type.
     """
     if not isinstance(values, Mapping):
-        raise SettingsError(f"{name}: expected a section [{name}], found {found(values)}")
+        raise SettingsError(f"{name}: expected a section [{name}], found {describe_value(values)}")
     types = get_type_hints(kind)
     refuse_unknown(f"key in [{name}]", values, types)
     return kind(**{key: value(f"{name}.{key}", types[key], values[key]) for key in values})
@@ -68,23 +68,25 @@ def value(name: str, kind: Any, given: Any) -> Any:
     if get_origin(kind) is Literal:
         if given in get_args(kind):
             return given
-        raise wrong(name, f"one of {', '.join(map(repr, get_args(kind)))}", given)
+        raise value_error(name, f"one of {', '.join(map(repr, get_args(kind)))}", given)
     if get_origin(kind) is tuple:
         each = get_args(kind)[0]
         if isinstance(given, list) and (get_origin(each) is Literal or _are(each, given)):
             return tuple(value(name, each, one) for one in given)
-        raise wrong(name, f"a list of {PLURALS[each]}" if each in PLURALS else "a list", given)
+        raise value_error(
+            name, f"a list of {PLURALS[each]}" if each in PLURALS else "a list", given
+        )
     if get_origin(kind) is UnionType:
         # An optional field: TOML cannot write a null, so the value has the other type.
         kind = get_args(kind)[0]
     if kind is Path:
         if isinstance(given, str) and given.startswith(("/", "~/")):
             return Path(given).expanduser()
-        raise wrong(name, "an absolute path", given)
+        raise value_error(name, "an absolute path", given)
     if kind is float and type(given) is int:
         return float(given)
     if type(given) is not kind:  # True is an int, too
-        raise wrong(name, WORDS[kind], given)
+        raise value_error(name, WORDS[kind], given)
     return given
 
 
@@ -93,12 +95,12 @@ def _are(kind: Any, given: list[Any]) -> bool:
     return all(type(one) in kinds for one in given)
 
 
-def wrong(name: str, expected: str, given: Any) -> SettingsError:
+def value_error(name: str, expected: str, given: Any) -> SettingsError:
     """Return the error for an invalid value."""
-    return SettingsError(f"{name}: expected {expected}, found {found(given)}")
+    return SettingsError(f"{name}: expected {expected}, found {describe_value(given)}")
 
 
-def found(given: Any) -> str:
+def describe_value(given: Any) -> str:
     """Return a value as shown in errors."""
     if isinstance(given, bool):
         return str(given).lower()

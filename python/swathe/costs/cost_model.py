@@ -136,10 +136,10 @@ class Costs:
     def others_s(
         self, size: ArrayLike, requests: ArrayLike, streams: ArrayLike
     ) -> NDArray[np.float64]:
-        """Return the time that the last request waits for others of its size; see `waited_for`."""
+        """Return the time that the last request waits for others of its size; see `count_waits`."""
         each = 1 / self.requests_per_s + np.asarray(size) * self.byte_s()
         works = self.served_bytes_per_s is not None
-        return np.asarray(waited_for(requests, streams, works) * each, dtype=np.float64)
+        return np.asarray(count_waits(requests, streams, works) * each, dtype=np.float64)
 
     def stream_bytes_per_s(self) -> float:
         """Return the bandwidth of one stream, from the end of the curve."""
@@ -177,7 +177,7 @@ def line_s(
     return np.asarray((1 + later) * wait_s + sending_s - hidden_s, dtype=np.float64)
 
 
-def waited_for(requests: ArrayLike, streams: ArrayLike, works: bool) -> NDArray[np.float64]:
+def count_waits(requests: ArrayLike, streams: ArrayLike, works: bool) -> NDArray[np.float64]:
     """Return how many requests the last one waits for: by rounds, and in all; shape (2, ...).
 
     `works`: whether the server is a busy computer, so that requests of earlier rounds count, too.

@@ -169,14 +169,14 @@ def predict(
     for name in stores:
         target_list = read_targets(targets, sky_of, store=name, choices=choices)
         predictions[name] = _predict_list(target_list, mode, planes, threads, workers)
-    return mixture(predictions, threads * workers)
+    return mix_replicas(predictions, threads * workers)
 
 
 def _predict_list(
     target_list: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
 ) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
-    prediction = expected(
+    prediction = predict_job(
         to_engine_job(target_list, mode=mode, planes=planes, threads=threads), machines=machines
     )
     first: dict[str, str] = {}
@@ -218,7 +218,7 @@ def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
     return [] if planes is None else list(zip(planes[::2], planes[1::2], strict=True))
 
 
-def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:
+def predict_job(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:
     """Return the predicted cost of a job; at most `most` objects per store are inspected."""
     estimates = json.loads(job.estimate(compute_costs(), most, machines))
     per_store, explained, faults = {}, [], []
@@ -241,7 +241,7 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
     )
 
 
-def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
+def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     """Distribute the work over replicas so that all end at the same time, which is fastest.
 
     Each replica serves objects in proportion to its speed; computing gets no faster. A replica that

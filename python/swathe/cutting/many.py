@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from swathe.costs.prediction import Prediction
     from swathe.files.targets.target_list import Targets
     from swathe.operations.formats import Format, Operation, Stack
-    from swathe.operations.make_results import Ended, Maker, Making, Results
+    from swathe.operations.make_results import CombinedResults, Maker, ResultOptions, RowOutcome
 
     Told = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
 
@@ -60,7 +60,7 @@ CHECKPOINT_S = 10.0
 """Interval at which the manifest is written during a run, in case the process is killed."""
 
 
-class _Place(NamedTuple):
+class _OutputPaths(NamedTuple):
     """Output of a run, and its manifest.
 
     Attributes:
@@ -77,11 +77,11 @@ class _Place(NamedTuple):
     kind: OutputKind
     manifest: Path
     unfinished: Path
-    making: Making
+    making: ResultOptions
     overwrite: bool = False
 
     @classmethod
-    def of(cls, path: Path, making: Making) -> _Place:
+    def of(cls, path: Path, making: ResultOptions) -> _OutputPaths:
         """Return the place of an output.
 
         Raises:
@@ -157,7 +157,7 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Work:
+class _CutWork:
     """Targets of a run, and the results made from several of them.
 
     Attributes:
@@ -167,7 +167,7 @@ class _Work:
     """
 
     read: Targets
-    results: Results | None = None
+    results: CombinedResults | None = None
     pixel_deg: float | None = None
 
     @property
@@ -180,7 +180,7 @@ class _Work:
         """Return the ids of all rows of the manifest."""
         return self.read.ids if self.results is None else [*self.read.ids, *self.results.ids]
 
-    def paths(self, place: _Place) -> dict[str, int]:
+    def paths(self, place: _OutputPaths) -> dict[str, int]:
         """Return the rows of the manifest by path of their result."""
         names = self.read.names if self.results is None else self.results.names
         return {place.member(name): self.first + at for at, name in enumerate(names)}
@@ -269,17 +269,17 @@ def cut_many(
     """
     from swathe.costs.prediction import sky_of
     from swathe.files.targets.target_list import choices_of, read_targets
-    from swathe.operations.make_results import Making, of_bands
+    from swathe.operations.make_results import ResultOptions, of_bands
 
     started = time.perf_counter()
-    making = Making(operation, format, stack, _band_names(bands))
+    making = ResultOptions(operation, format, stack, _band_names(bands))
     making.check()
     if making.is_combined and (mode != "trim" or fill is not None):
         raise OutputError(
             f"mode: expected trim without a fill, found {mode!r}: what goes into a stack or rgb is "
             "cut larger, and pixels outside of images do not count"
         )
-    place = _Place.of(Path(output), making)
+    place = _OutputPaths.of(Path(output), making)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
     if making.bands:
@@ -307,15 +307,18 @@ def cut_many(
 
 
 def _work(
-    target_list: Targets, making: Making, planes: tuple[int, int] | None, earlier: Table | None
-) -> _Work:
+    target_list: Targets,
+    making: ResultOptions,
+    planes: tuple[int, int] | None,
+    earlier: Table | None,
+) -> _CutWork:
     """Return the work to do; a resumed run uses the pixel size of the earlier run."""
     from swathe.operations.make_results import results_of
 
     if not making.is_combined:
-        return _Work(target_list)
+        return _CutWork(target_list)
     before = None if earlier is None else earlier.meta.get("pixel_deg")
-    return _Work(
+    return _CutWork(
         target_list,
         *results_of(target_list, making, planes, _scale_deg if before is None else before),
     )
@@ -335,15 +338,15 @@ def _scale_deg(target_list: Targets) -> float | None:
 
 
 def _cut_into(
-    place: _Place,
-    work: _Work,
+    place: _OutputPaths,
+    work: _CutWork,
     earlier: Table | None,
     settings: dict[str, Any],
     progress: bool,
     started: float,
 ) -> Table:
     """Cut what an earlier run did not finish; return the whole manifest."""
-    from swathe.costs.prediction import expected, to_engine_job
+    from swathe.costs.prediction import predict_job, to_engine_job
 
     target_list = work.read
     meta = {"output": place.path.name, "mode": settings["mode"], **_run_options(place.making, work)}
@@ -373,7 +376,7 @@ def _cut_into(
         **settings,
     )
     try:
-        prediction = expected(job, LOOKED_INTO)
+        prediction = predict_job(job, LOOKED_INTO)
     except KeyboardInterrupt:
         if earlier is not None:
             manifest.write(place.latest_manifest)
@@ -386,7 +389,7 @@ def _cut_into(
         manifest.write(place.unfinished)
     if todo:
         _tell_prediction(prediction, place, len(todo))
-    run = _Run(place, work, manifest, todo, paths, end)
+    run = _CutRun(place, work, manifest, todo, paths, end)
     with (
         trace.scope.where_none(job=token_hex(4)),
         trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
@@ -403,7 +406,7 @@ def _cut_into(
     return manifest.table()
 
 
-def _run_options(making: Making, work: _Work) -> dict[str, Any]:
+def _run_options(making: ResultOptions, work: _CutWork) -> dict[str, Any]:
     """Return the options of the run, as the manifest records them."""
     options: dict[str, Any] = {"operation": making.operation, "format": making.format}
     if making.operation == "stack":
@@ -435,8 +438,8 @@ def output_kind(path: Path) -> OutputKind:
 
 
 def _check_place(
-    place: _Place,
-    work: _Work,
+    place: _OutputPaths,
+    work: _CutWork,
     earlier: Table | None,
     sources: Callable[[], Iterable[str]],
     overwrite: bool,
@@ -482,7 +485,7 @@ def _check_place(
         raise OutputExistsError(f"{error}, or --resume to do only the rest") from None
 
 
-def _check_same_kind(earlier: Table, place: _Place) -> None:
+def _check_same_kind(earlier: Table, place: _OutputPaths) -> None:
     """Check that the earlier run had the same kind of results: from one image, or from several.
 
     Raises:
@@ -502,7 +505,7 @@ def _results(earlier: Table) -> Table:
     return earlier[int(earlier.meta.get("images", 0)) :]
 
 
-def _own_results(earlier: Table, place: _Place) -> set[str]:
+def _own_results(earlier: Table, place: _OutputPaths) -> set[str]:
     """Return the paths of an earlier run's results, including those not made yet."""
     return {place.member(name) for name in _names_of(_results(earlier))}
 
@@ -516,7 +519,7 @@ def _sources(targets: Any, files: Iterable[str]) -> list[str]:
 
 
 def _keep_earlier(
-    manifest: Manifest, work: _Work, earlier: Table | None, place: _Place
+    manifest: Manifest, work: _CutWork, earlier: Table | None, place: _OutputPaths
 ) -> tuple[list[int], int | None]:
     """Copy the outcome of an earlier run into the manifest: its results and its errors.
 
@@ -561,7 +564,9 @@ def _keep_earlier(
     return todo, end
 
 
-def _is_same(manifest: Manifest, work: _Work, row: int, earlier_row: Any, whole: set[int]) -> bool:
+def _is_same(
+    manifest: Manifest, work: _CutWork, row: int, earlier_row: Any, whole: set[int]
+) -> bool:
     """Check whether an earlier result has the same source, or the same inputs."""
     if work.results is None:
         return str(earlier_row["source"]) == manifest.source[row]
@@ -570,7 +575,7 @@ def _is_same(manifest: Manifest, work: _Work, row: int, earlier_row: Any, whole:
     return is_whole and str(earlier_row["source_version"]) == work.results.digests[result]
 
 
-def _take_inputs(manifest: Manifest, work: _Work, earlier: Table) -> set[int]:
+def _take_inputs(manifest: Manifest, work: _CutWork, earlier: Table) -> set[int]:
     """Copy the outcome of images of combined results; return those that need not be cut again."""
     if work.results is None:
         return set()
@@ -644,7 +649,7 @@ def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | Non
     return planes
 
 
-def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> None:
+def _tell_prediction(prediction: Prediction, place: _OutputPaths, targets: int) -> None:
     low_s, high_s = prediction.interval_s
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
@@ -654,7 +659,7 @@ def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> Non
     )
 
 
-class _Run(NamedTuple):
+class _CutRun(NamedTuple):
     """A run.
 
     Attributes:
@@ -666,8 +671,8 @@ class _Run(NamedTuple):
         end: length in bytes up to which an archive is kept.
     """
 
-    place: _Place
-    work: _Work
+    place: _OutputPaths
+    work: _CutWork
     manifest: Manifest
     todo: list[int]
     paths: dict[int, str]
@@ -705,7 +710,7 @@ class _Run(NamedTuple):
 
 
 def _run(
-    run: _Run, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
+    run: _CutRun, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
 ) -> None:
     """Run the job. However it ends, the manifest is written and says which rows are done."""
     place, manifest = run.place, run.manifest
@@ -744,7 +749,7 @@ def _run(
 
 
 def _keep_outcome(
-    prediction: Prediction, manifest: Manifest, place: _Place, *, whole: bool
+    prediction: Prediction, manifest: Manifest, place: _OutputPaths, *, whole: bool
 ) -> None:
     """Report the cost of the work to the user, the manifest and the catalogue.
 
@@ -767,16 +772,16 @@ def _keep_outcome(
     meta["notes"] += record_outcome(prediction, meta, summary, cuts)
 
 
-def _collect(batch: _swathe.Batch, run: _Run, maker: Maker, show: Callable[[int], None]) -> None:
+def _collect(batch: _swathe.Batch, run: _CutRun, maker: Maker, show: Callable[[int], None]) -> None:
     """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
-    from swathe.operations.make_results import Ended
+    from swathe.operations.make_results import RowOutcome
 
     count, saved = 0, time.monotonic()
     for ended in maker.begin():
         _enter(run, ended)
-    for columns in told(batch):
+    for columns in completed_rows(batch):
         for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
-            told_of = Ended(run.todo[target], status, reason, size, version, sha256)
+            told_of = RowOutcome(run.todo[target], status, reason, size, version, sha256)
             for ended in maker.take(told_of):
                 _enter(run, ended)
             count += 1
@@ -786,7 +791,7 @@ def _collect(batch: _swathe.Batch, run: _Run, maker: Maker, show: Callable[[int]
             saved = time.monotonic()
 
 
-def _enter(run: _Run, ended: Ended) -> None:
+def _enter(run: _CutRun, ended: RowOutcome) -> None:
     """Enter the outcome of a row."""
     manifest, row = run.manifest, ended.row
     manifest.status[row], manifest.reason[row] = ended.status, ended.reason
@@ -795,7 +800,7 @@ def _enter(run: _Run, ended: Ended) -> None:
     manifest.path[row] = run.paths.get(row, "") if ended.status == "ok" else ""
 
 
-def told(batch: _swathe.Batch) -> Iterator[Told]:
+def completed_rows(batch: _swathe.Batch) -> Iterator[Told]:
     """Yield the columns of newly done rows, which may be empty, until all are done."""
     while (rows := batch.poll(POLL_S)) is not None:
         # Each attribute access makes a new list.

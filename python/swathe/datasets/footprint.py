@@ -52,7 +52,7 @@ def footprint(sky: SkyMapping, shape: Sequence[int]) -> Footprint:
         raise RegionError(f"{sky.label}: it has no pixels")
     # All in one call: a call costs more than a thousand positions do.
     around = _along_sides(width, height, SIDE[0])
-    vectors = sky.directions(*np.concatenate([_all_over(width, height, GRID, GRID), around]).T)
+    vectors = sky.pixel_to_vector(*np.concatenate([_all_over(width, height, GRID, GRID), around]).T)
     if np.isfinite(vectors).all():
         grid = vectors[: GRID * GRID].reshape(GRID, GRID, 3)
         corners = _outline(sky, width, height, vectors[GRID * GRID :])
@@ -82,7 +82,7 @@ def _outline(
     tolerance = TOLERANCE_PIXELS * math.radians(min(sky.scales))
     for count in SIDE:
         if count != SIDE[0]:
-            around = sky.directions(*_along_sides(width, height, count).T)
+            around = sky.pixel_to_vector(*_along_sides(width, height, count).T)
             if not np.isfinite(around).all():
                 return None
         sides = around.reshape(4, count + 1, 3)
@@ -154,7 +154,7 @@ def _with_outline(sky: SkyMapping, corners: NDArray[np.float64]) -> Footprint:
 def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
     """Sample both ways: sky positions of pixels, and sky positions that are on the image."""
     counts = min(WIDE_GRID, 2 * width + 1), min(WIDE_GRID, 2 * height + 1)
-    vectors = sky.directions(*_all_over(width, height, *counts).T)
+    vectors = sky.pixel_to_vector(*_all_over(width, height, *counts).T)
     vectors = vectors[np.isfinite(vectors).all(axis=-1)]
     if not len(vectors):
         raise RegionError(f"{sky.label}: none of its pixels has a place in the sky")
@@ -186,7 +186,7 @@ def on_image(
     from astropy.coordinates import SkyCoord
 
     lon, lat = degrees(vectors)
-    x, y = sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
+    x, y = sky.world_to_pixel(SkyCoord(lon, lat, unit="deg", frame="icrs"))
     low = -0.5 - margin_pixels
     with np.errstate(invalid="ignore"):
         inside: NDArray[np.bool_] = (

@@ -24,8 +24,8 @@ from swathe.core.errors import DatasetError, OutputError, OutputExistsError, Swa
 from swathe.core.outputs import EXISTS, check_output, identities
 from swathe.costs.cost_model import Costs, Sample
 from swathe.costs.probing.probe_writes import writing_costs
-from swathe.datasets.scan import Fault
-from swathe.stores.listing import HIDDEN, Listed, Unlisted, list_objects
+from swathe.datasets.scan import SkippedObject
+from swathe.stores.listing import HIDDEN, ListedObject, UnlistedObject, list_objects
 from swathe.stores.registry import LOCAL_ROOT, to_native
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ FILE_TAG = "mtime:"
 
 
 @dataclass(frozen=True)
-class Plan:
+class MirrorPlan:
     """Work of mirroring a dataset.
 
     Attributes:
@@ -78,14 +78,14 @@ class Plan:
     gone: list[Replica] = field(default_factory=list)
     untold: list[Replica] = field(default_factory=list)
     skipped: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SkippedObject] = field(default_factory=list)
     bytes: int = 0
     seconds: float = 0.0
     measured: bool = False
 
 
 @dataclass
-class Report:
+class MirrorReport:
     """Outcome of mirroring.
 
     Attributes:
@@ -107,7 +107,7 @@ class Report:
     there: int = 0
     deleted: int = 0
     skipped: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SkippedObject] = field(default_factory=list)
     outdated: bool = False
     seconds: float = 0.0
 
@@ -120,7 +120,7 @@ def plan(
     *,
     threads: int = THREADS,
     overwrite: bool = False,
-) -> Plan:
+) -> MirrorPlan:
     """Compare a dataset with its copies in another store.
 
     Args:
@@ -144,7 +144,7 @@ def plan(
     _check_apart(dataset_record, source, target, prefix)
     copies_there, unlisted = _list_target(target, prefix)
     copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
-    result = Plan(dataset, source.name, store, prefix)
+    result = MirrorPlan(dataset, source.name, store, prefix)
     sizes = []
     skipped = 0
     present = 0
@@ -162,7 +162,7 @@ def plan(
         below = path.removeprefix(f"{dataset_record.prefix}/") if dataset_record.prefix else path
         to = f"{prefix}/{below}" if prefix else below
         if fault := _unsafe(to):
-            result.faults.append(Fault(path, fault))
+            result.faults.append(SkippedObject(path, fault))
             continue
         if copy is not None and copy.path == to and _is_there(copy, copies_there.get(to)):
             present += 1
@@ -170,7 +170,7 @@ def plan(
         is_own = copy is not None and copy.path == to
         if fault := refusal(to, overwrite or is_own):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
-            result.faults.append(Fault(path, reason))
+            result.faults.append(SkippedObject(path, reason))
             continue
         result.copies.append((path, to))
         result.versions.append(replica.version)
@@ -190,12 +190,12 @@ def plan(
 
 def mirror(
     catalog: Catalog,
-    wanted: Plan,
+    wanted: MirrorPlan,
     *,
     delete: bool = False,
     threads: int = THREADS,
     show: Callable[[int], None] = lambda _done: None,
-) -> Report:
+) -> MirrorReport:
     """Copy the missing and stale objects of a plan; one failed object does not stop the others.
 
     Args:
@@ -206,7 +206,7 @@ def mirror(
         show: function called with the number of finished objects.
     """
     started = time.monotonic()
-    report = Report(
+    report = MirrorReport(
         wanted.dataset, there=wanted.there, skipped=wanted.skipped, faults=list(wanted.faults)
     )
     stores = [catalog.store(name) for name in (wanted.source, wanted.store)]
@@ -268,20 +268,20 @@ def _url(store: Store, prefix: str) -> str:
     return f"//{root.netloc.lower()}{path}"
 
 
-def _list_target(store: Store, prefix: str) -> tuple[dict[str, Listed], list[str]]:
+def _list_target(store: Store, prefix: str) -> tuple[dict[str, ListedObject], list[str]]:
     """Return the objects by path, and the paths that could not be listed."""
     entries = list(list_objects(store, prefix, None, may_lack=True))
     return (
-        {each.path: each for each in entries if isinstance(each, Listed)},
-        [each.path for each in entries if isinstance(each, Unlisted)],
+        {each.path: each for each in entries if isinstance(each, ListedObject)},
+        [each.path for each in entries if isinstance(each, UnlistedObject)],
     )
 
 
 def _sort_out(
-    result: Plan,
+    result: MirrorPlan,
     copies: list[Replica],
     target: Store,
-    copies_there: dict[str, Listed],
+    copies_there: dict[str, ListedObject],
     unlisted: list[str],
 ) -> None:
     """Separate copies that may be deleted from those that no longer exist.
@@ -316,7 +316,7 @@ def _unsafe(path: str) -> str | None:
     return None
 
 
-def _is_there(copy: Replica, now: Listed | None) -> bool:
+def _is_there(copy: Replica, now: ListedObject | None) -> bool:
     """Check whether a copy is in its store as it was written."""
     if copy.state != "ok" or copy.version is None or now is None or now.size != copy.size:
         return False
@@ -328,7 +328,10 @@ def _is_there(copy: Replica, now: Listed | None) -> bool:
 
 
 def _refusals(
-    source: Store, target: Store, objects: Sequence[Replica], copies_there: Mapping[str, Listed]
+    source: Store,
+    target: Store,
+    objects: Sequence[Replica],
+    copies_there: Mapping[str, ListedObject],
 ) -> Callable[[str, bool], str | None]:
     """Return a function that says why a path of the target must not be written, or `None`."""
     ours, theirs = (_local_root(store) for store in (source, target))
@@ -368,7 +371,7 @@ def _looks(replica: Replica) -> Iterator[tuple[int, str]]:
 
 
 def _refuse_alike(
-    copy: str, listed: Listed, source: Store, looks: Mapping[tuple[int, str], str]
+    copy: str, listed: ListedObject, source: Store, looks: Mapping[tuple[int, str], str]
 ) -> None:
     """Refuse a file that may be an object of the dataset: a server may share the folder.
 
@@ -393,7 +396,7 @@ def _local_root(store: Store) -> Path | None:
     return Path(unquote(store.url.removeprefix("file://")) or "/") if is_local else None
 
 
-def _begin(catalog: Catalog, work: Plan) -> None:
+def _begin(catalog: Catalog, work: MirrorPlan) -> None:
     """Record the copies to come, so that files of a killed run are known to be copies."""
     paths = {copy.object_path: copy.path for copy in catalog.replicas(work.dataset, work.store)}
     reason = "its copy was begun, and not finished"
@@ -408,7 +411,7 @@ def _begin(catalog: Catalog, work: Plan) -> None:
     )
 
 
-def _replica_of(work: Plan, copied: _swathe.Copied, report: Report) -> Replica:
+def _replica_of(work: MirrorPlan, copied: _swathe.Copied, report: MirrorReport) -> Replica:
     """Return the record of an object that was copied, or could not be."""
     path, to = work.copies[copied.number]
     if copied.kind is None:
@@ -417,7 +420,7 @@ def _replica_of(work: Plan, copied: _swathe.Copied, report: Report) -> Replica:
         size, _, tag = copied.version.partition(" ")
         return Replica(path, to, int(size), _mark(tag), copied.version, "ok")
     reason = f"{work.source}:{path} to {work.store}:{to}: {copied.reason}"
-    report.faults.append(Fault(path, reason))
+    report.faults.append(SkippedObject(path, reason))
     report.outdated |= copied.kind in ("ChangedError", "NotFoundError")
     return Replica(path, to, None, None, None, "failed", reason)
 
@@ -429,17 +432,19 @@ def _mark(tag: str) -> str:
     return tag.strip('"')
 
 
-def _delete(catalog: Catalog, work: Plan, engine: _swathe.Stores, report: Report) -> None:
+def _delete(
+    catalog: Catalog, work: MirrorPlan, engine: _swathe.Stores, report: MirrorReport
+) -> None:
     deleted, missing = [], [copy.object_path for copy in work.gone]
     for copy in work.untold:
         reason = f"{work.store}:{copy.path}: not deleted: its store cannot tell whether it exists"
-        report.faults.append(Fault(copy.object_path, reason))
+        report.faults.append(SkippedObject(copy.object_path, reason))
     for copy in work.vanished:
         try:
             engine.remove(f"{work.store}:{copy.path}")
         except SwatheError as error:
             reason = f"{work.store}:{copy.path}: it cannot be deleted: {error}"
-            report.faults.append(Fault(copy.object_path, reason))
+            report.faults.append(SkippedObject(copy.object_path, reason))
             continue
         deleted.append(copy.object_path)
     catalog.set_states(work.dataset, work.store, deleted + missing, "vanished")

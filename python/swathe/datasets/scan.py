@@ -17,7 +17,7 @@ from swathe.catalog.records.datasets import Granule, Replica, State
 from swathe.core.errors import FormatError, NotFoundError, SwatheError
 from swathe.core.host import cores
 from swathe.datasets.read_granules import ObjectHeaders, granules_of, read_headers
-from swathe.stores.listing import Listed, Unlisted
+from swathe.stores.listing import ListedObject, UnlistedObject
 from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ AHEAD = 4
 
 
 @dataclass(frozen=True)
-class Fault:
+class SkippedObject:
     """An object that cannot be catalogued, and the reason."""
 
     path: str
@@ -43,7 +43,7 @@ class Fault:
 
 
 @dataclass
-class Report:
+class ScanReport:
     """Outcome of a scan.
 
     Attributes:
@@ -66,7 +66,7 @@ class Report:
     images: int = 0
     vanished: int = 0
     returned: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SkippedObject] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -74,12 +74,12 @@ class Report:
 def scan(
     catalog: Catalog,
     dataset: str,
-    objects: Iterable[Listed | Unlisted],
+    objects: Iterable[ListedObject | UnlistedObject],
     *,
     threads: int | None = None,
     reread: bool = False,
     show: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Report:
+) -> ScanReport:
     """Update a dataset from a listing of its store.
 
     Args:
@@ -96,7 +96,7 @@ def scan(
     started = time.monotonic()
     store = catalog.dataset(dataset).store
     replicas = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
-    report = Report(dataset)
+    report = ScanReport(dataset)
     listed, unlisted = _sort_out(objects, report)
     returned = [
         path
@@ -105,7 +105,7 @@ def scan(
     ]
     catalog.set_states(dataset, store, returned, "ok")
     report.returned = len(returned)
-    to_read: list[tuple[Listed, Replica | None]] = []
+    to_read: list[tuple[ListedObject, Replica | None]] = []
     for path, now in listed.items():
         before = replicas.get(path)
         if before is None or reread or not _is_settled(before, now):
@@ -113,7 +113,7 @@ def scan(
             continue
         report.unchanged += 1
         if before.state == "damaged":
-            report.faults.append(Fault(path, before.reason or "damaged"))
+            report.faults.append(SkippedObject(path, before.reason or "damaged"))
     finished = report.unchanged
     total = len(listed)
     show(finished, total)
@@ -141,29 +141,29 @@ def scan(
 
 
 def _sort_out(
-    objects: Iterable[Listed | Unlisted], report: Report
-) -> tuple[dict[str, Listed], list[str]]:
-    listed: dict[str, Listed] = {}
+    objects: Iterable[ListedObject | UnlistedObject], report: ScanReport
+) -> tuple[dict[str, ListedObject], list[str]]:
+    listed: dict[str, ListedObject] = {}
     unlisted = []
     for each in objects:
-        if isinstance(each, Unlisted):
+        if isinstance(each, UnlistedObject):
             unlisted.append(each.path)
-            report.faults.append(Fault(each.path, each.reason))
+            report.faults.append(SkippedObject(each.path, each.reason))
         else:
             listed[each.path] = each
     report.listed = len(listed)
     return listed, unlisted
 
 
-def _is_same(before: Replica, now: Listed) -> bool:
+def _is_same(before: Replica, now: ListedObject) -> bool:
     """Check whether the listing shows that an object is unchanged."""
     previous = before.size, before.modified
-    return now.is_told() and (now.size, now.mark) == previous and before.version is not None
+    return now.shows_changes() and (now.size, now.mark) == previous and before.version is not None
 
 
-def _is_settled(before: Replica, now: Listed) -> bool:
+def _is_settled(before: Replica, now: ListedObject) -> bool:
     if before.state == "damaged":
-        return now.is_told() and (now.size, now.mark) == (before.size, before.modified)
+        return now.shows_changes() and (now.size, now.mark) == (before.size, before.modified)
     return before.state != "failed" and _is_same(before, now)
 
 
@@ -171,17 +171,17 @@ def _is_settled(before: Replica, now: Listed) -> bool:
 class _Read:
     """Outcome of reading an object: its headers, or an error."""
 
-    listed: Listed
+    listed: ListedObject
     headers: ObjectHeaders | None = None
     error: SwatheError | None = None
 
 
 def _headers(
-    store: str, entries: list[tuple[Listed, Replica | None]], threads: int
+    store: str, entries: list[tuple[ListedObject, Replica | None]], threads: int
 ) -> Iterator[tuple[_Read, Replica | None]]:
     """Read headers in threads, a limited number ahead of the consumer."""
 
-    def read(listed: Listed, before: Replica | None) -> _Read:
+    def read(listed: ListedObject, before: Replica | None) -> _Read:
         version = before.version if before is not None else None
         try:
             return _Read(listed, read_headers(f"{store}:{listed.path}", version))
@@ -210,7 +210,7 @@ def _headers(
 
 
 def _catalogue_entry(
-    outcome: _Read, before: Replica | None, report: Report
+    outcome: _Read, before: Replica | None, report: ScanReport
 ) -> tuple[Replica, list[Granule] | None]:
     """Return the record of an object and its granules; `None` to keep the known granules."""
     listed = outcome.listed
@@ -224,7 +224,7 @@ def _catalogue_entry(
             assert before is not None
             report.unchanged += 1
             if before.state == "damaged":
-                report.faults.append(Fault(path, before.reason or "damaged"))
+                report.faults.append(SkippedObject(path, before.reason or "damaged"))
                 return replace(replica, state="damaged", reason=before.reason), None
             return replica, None
         try:
@@ -232,7 +232,7 @@ def _catalogue_entry(
         except Exception as raised:  # one header must not end the scan of a million
             error = FormatError(f"{path}: {type(raised).__name__}: {raised}")
     if error is not None:
-        report.faults.append(Fault(path, str(error)))
+        report.faults.append(SkippedObject(path, str(error)))
         if isinstance(error, FormatError):
             return replace(replica, state="damaged", reason=with_store_names(str(error))), []
         # An object that was moved meanwhile, or is unreachable, may be readable the next time.

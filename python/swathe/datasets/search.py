@@ -91,7 +91,7 @@ def find(
         NoSuchDatasetError: if there is no such dataset.
         CatalogError: if the catalogue cannot be read.
     """
-    from swathe.catalog import Catalog, Wanted
+    from swathe.catalog import Catalog, GranuleQuery
 
     reach_deg = _radius_deg(radius, radius_deg)
     place = None if sky is None else _place(sky, reach_deg, frame)
@@ -102,7 +102,7 @@ def find(
         from swathe.datasets.healpix import ranges_around
 
         ranges = ranges_around(place.direction, place.reach)
-    criteria = Wanted(ranges, dataset, read_times(time), _band(band), limit)
+    criteria = GranuleQuery(ranges, dataset, read_times(time), _band(band), limit)
     with nullcontext(catalog) if catalog is not None else Catalog.open() as opened:
         columns: list[list[Any]] = [[] for _ in COLUMNS]
         with closing(opened.copies_by_parts(criteria)) as parts:
@@ -122,7 +122,7 @@ def find(
     return _table(columns, place)
 
 
-class _Place:
+class _SearchArea:
     """A circle in the sky; a point if its radius is 0."""
 
     def __init__(self, ra_deg: float, dec_deg: float, radius_deg: float) -> None:
@@ -152,7 +152,7 @@ def _radius_deg(radius: Any, radius_deg: float) -> float:
         raise DatasetError(str(error)) from error
 
 
-def _place(sky: Any, radius_deg: float, frame: str | None) -> _Place:
+def _place(sky: Any, radius_deg: float, frame: str | None) -> _SearchArea:
     from swathe.files.targets.positions import position
 
     try:
@@ -162,7 +162,7 @@ def _place(sky: Any, radius_deg: float, frame: str | None) -> _Place:
         raise DatasetError(str(error)) from error
     if not 0 <= radius_deg <= 180:
         raise DatasetError(f"radius: expected 0 to 180 degrees, found {radius_deg}")
-    return _Place(ra % 360.0, dec, radius_deg)
+    return _SearchArea(ra % 360.0, dec, radius_deg)
 
 
 def read_times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
@@ -226,7 +226,7 @@ _Outline = list[float] | None
 
 
 def _that_show(
-    place: _Place, candidates: list[tuple[GranuleCopy, _Outline]]
+    place: _SearchArea, candidates: list[tuple[GranuleCopy, _Outline]]
 ) -> list[tuple[GranuleCopy, _Outline]]:
     """Return the images that the circle touches; a point is compared to a small part of a pixel."""
     from swathe.datasets.spherical import outlines_near
@@ -296,7 +296,7 @@ def _read_shape(text: str) -> tuple[int, ...]:
     return tuple(json.loads(text))
 
 
-def _shows(copy: GranuleCopy, place: _Place) -> bool:
+def _shows(copy: GranuleCopy, place: _SearchArea) -> bool:
     """Check whether an image shows a position, by its WCS if it has one."""
     if copy.wcs is None:
         return False
@@ -306,7 +306,7 @@ def _shows(copy: GranuleCopy, place: _Place) -> bool:
     return place.shown[key]
 
 
-def _touches(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
+def _touches(shape: tuple[int, ...], cards: str, place: _SearchArea) -> bool:
     """Check whether an image touches a circle, by its WCS at closely spaced positions."""
     from swathe.datasets.footprint import on_image
 
@@ -328,7 +328,7 @@ def sky_of_cards(cards: str) -> SkyMapping:
     return SkyMapping(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")
 
 
-def _disc(place: _Place) -> NDArray[np.float64]:
+def _disc(place: _SearchArea) -> NDArray[np.float64]:
     """Return directions all over a circle, its centre first."""
     import numpy as np
 
@@ -345,7 +345,7 @@ def _disc(place: _Place) -> NDArray[np.float64]:
     return np.concatenate(points)
 
 
-def _table(unsorted: list[list[Any]], place: _Place | None) -> Table:
+def _table(unsorted: list[list[Any]], place: _SearchArea | None) -> Table:
     """Return a sorted table of the columns; each is freed when copied, to save memory."""
     import numpy as np
     from astropy.table import Table

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from swathe.catalog import Catalog, Match, Wanted
+    from swathe.catalog import Catalog, GranuleQuery, Match
 
 TOGETHER = 5_000
 """Number of pairs of a position and a polygon that are compared at once."""
@@ -40,7 +40,7 @@ def find_each(
     catalog: Catalog,
     ra_deg: NDArray[np.float64],
     dec_deg: NDArray[np.float64],
-    wanted: Wanted,
+    wanted: GranuleQuery,
     check: Callable[[int], None],
 ) -> SearchMatches:
     """Return for each position the images that show it, as `find` without a radius does.

@@ -13,7 +13,7 @@ from swathe.costs.probing.read_buffer import study_buffer
 from swathe.costs.probing.resolve_target import find_place
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.result import Study
-from swathe.experiments.settings import Buffer, plain
+from swathe.experiments.settings import BufferSettings, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def buffer(
-    settings: Buffer, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+    settings: BufferSettings, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
     """Run the study on each store.
 

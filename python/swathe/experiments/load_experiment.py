@@ -12,7 +12,7 @@ from swathe.experiments.clients.ramp_schedule import OK
 from swathe.experiments.clients.remote_hosts import as_array, run_here
 from swathe.experiments.results.environment_record import circumstances, memory_bytes
 from swathe.experiments.results.result import Study
-from swathe.experiments.settings import Load, plain
+from swathe.experiments.settings import LoadSettings, plain
 from swathe.experiments.statistics import first_above, work_in
 from swathe.trace.host_monitor import Monitor
 
@@ -38,7 +38,7 @@ RESOURCES = ("cpu", "disk", "memory", "swap")
 
 
 def load(
-    settings: Load, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+    settings: LoadSettings, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
     """Run the experiment: each mix on each store, with a growing number of workers.
 
@@ -57,7 +57,7 @@ def load(
 
 
 def _one(
-    settings: Load, place: FramesInStore, mix: str
+    settings: LoadSettings, place: FramesInStore, mix: str
 ) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """Run the levels; return the work at each, and the host's load over time."""
     levels = []
@@ -78,7 +78,7 @@ def _one(
     return levels, host_over_time(list(monitor.samples))
 
 
-def reductions(settings: Load, place: FramesInStore, mix: str) -> dict[str, Any]:
+def reductions(settings: LoadSettings, place: FramesInStore, mix: str) -> dict[str, Any]:
     """Return random cuts and stacks; a stack is the median of one position in several images."""
     rng = np.random.default_rng(settings.seed)
     what = []
@@ -130,7 +130,7 @@ def ran_out(host: dict[str, Array], full_percent: float) -> tuple[str, float]:
 
 
 def _study(
-    settings: Load,
+    settings: LoadSettings,
     told: dict[str, Any],
     found: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]],
 ) -> Study:
@@ -193,7 +193,12 @@ def _mean(values: Array) -> float:
 
 
 def _sentence(
-    settings: Load, store: str, mix: str, levels: list[dict[str, Any]], first: str, when: float
+    settings: LoadSettings,
+    store: str,
+    mix: str,
+    levels: list[dict[str, Any]],
+    first: str,
+    when: float,
 ) -> str:
     if first == "none":
         return f"{store}, {mix}: no resource was exhausted (none at {settings.full_percent:g} %)."

@@ -15,14 +15,14 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.errors import NotFoundError, SourceError
 from swathe.core.host import this_host
-from swathe.core.toml_settings import read_toml, wrong
+from swathe.core.toml_settings import read_toml, value_error
 from swathe.experiments.clients.frames_in_store import FramesInStore, shelves
 from swathe.experiments.clients.ramp_schedule import (
     FAILED,
     OK,
     UNSENT,
-    Clock,
     Schedule,
+    SteadyClock,
     each_client,
     lags,
     over_time,
@@ -30,16 +30,16 @@ from swathe.experiments.clients.ramp_schedule import (
 )
 from swathe.experiments.clients.remote_hosts import (
     LEAD_S,
-    Joined,
+    RemoteHost,
     as_array,
-    corrected,
-    gathered,
+    correct_records,
+    gather_hosts,
     run_here,
 )
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.report import number
 from swathe.experiments.results.result import Study
-from swathe.experiments.settings import Ramp, check, plain
+from swathe.experiments.settings import RampSettings, check, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ class Host(TypedDict):
 
 
 def ramp(
-    settings: Ramp, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+    settings: RampSettings, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
     """Run the experiment: one ramp per store, or one for the portal.
 
@@ -86,8 +86,8 @@ def ramp(
     check("ramp", settings)
     say = tell or (lambda _text: None)
     offsets = _offsets(settings.offsets)
-    nobody: AbstractContextManager[list[Joined]] = nullcontext([])
-    waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
+    nobody: AbstractContextManager[list[RemoteHost]] = nullcontext([])
+    waiting = gather_hosts(settings.listen, settings.hosts, say) if settings.hosts else nobody
     results: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
     hosts: dict[str, Host] = {}
     conditions = circumstances(settings.stores)
@@ -105,7 +105,7 @@ def ramp(
 
 
 @contextmanager
-def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str, Any]]]:
+def _works(settings: RampSettings, scratch: Path | None) -> Iterator[dict[str, dict[str, Any]]]:
     """Yield the requests for each store, or for the portal."""
     if settings.portal:
         work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
@@ -115,7 +115,7 @@ def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str,
         yield {place.shown: _cuts(settings, place) for place in stores}
 
 
-def _cuts(settings: Ramp, place: FramesInStore) -> dict[str, Any]:
+def _cuts(settings: RampSettings, place: FramesInStore) -> dict[str, Any]:
     rng = np.random.default_rng(settings.seed)
     numbers = rng.integers(settings.frames, size=ASKED)
     boxes = place.boxes(ASKED, settings.size, rng)
@@ -123,7 +123,7 @@ def _cuts(settings: Ramp, place: FramesInStore) -> dict[str, Any]:
     return {"kind": "cut", "what": what, "seed": settings.seed}
 
 
-def portal_paths(settings: Ramp) -> list[str]:
+def portal_paths(settings: RampSettings) -> list[str]:
     """Query a portal for its images; return random requests for cuts from them.
 
     Raises:
@@ -182,12 +182,15 @@ def _offsets(path: str) -> dict[str, float]:
     table = read_toml(Path(path))
     for host, seconds in table.items():
         if type(seconds) not in (int, float):
-            raise wrong(f"{path}: {host}", "a number of seconds", seconds)
+            raise value_error(f"{path}: {host}", "a number of seconds", seconds)
     return {host: float(seconds) for host, seconds in table.items()}
 
 
 def _one(
-    settings: Ramp, work: dict[str, Any], joined: list[Joined], offsets: dict[str, float]
+    settings: RampSettings,
+    work: dict[str, Any],
+    joined: list[RemoteHost],
+    offsets: dict[str, float],
 ) -> tuple[Schedule, NDArray[Any], dict[str, Host]]:
     """Run one ramp here or on the hosts that joined; return records in our time, and the hosts."""
     all_s = (settings.clients - 1) * settings.join_s
@@ -208,7 +211,7 @@ def _one(
         each.prepare({**order, "clients": numbers[at :: len(joined)]})
     for each in joined:
         each.ready()
-    start = Clock().now() + LEAD_S
+    start = SteadyClock().now() + LEAD_S
     for each in joined:
         each.go(start)
     schedule = Schedule(start, settings.join_s, start + length, rate)
@@ -223,12 +226,12 @@ def _one(
             cpu_percent=each.cpu_percent,
             failure=each.failure,
         )
-        parts.append(corrected(records, ahead))
+        parts.append(correct_records(records, ahead))
     return schedule, np.concatenate(parts), hosts
 
 
 def _study(
-    settings: Ramp,
+    settings: RampSettings,
     told: dict[str, Any],
     found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
 ) -> Study:
@@ -272,7 +275,7 @@ def _study(
 
 
 def _row(
-    settings: Ramp,
+    settings: RampSettings,
     name: str,
     schedule: Schedule,
     records: NDArray[Any],

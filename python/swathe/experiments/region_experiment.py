@@ -23,7 +23,7 @@ from swathe.experiments.clients.frames_in_store import (
 )
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.result import Study
-from swathe.experiments.settings import Region, plain
+from swathe.experiments.settings import RegionSettings, plain
 from swathe.stores.registry import known_stores
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ TRIAL = 0.1
 """Fraction of the budget for measuring how long each list may be."""
 
 
-class Case(NamedTuple):
+class RegionCase(NamedTuple):
     """A case of the experiment."""
 
     store: str
@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
 
 def region(
-    settings: Region,
+    settings: RegionSettings,
     scratch: Path | None = None,
     tell: Callable[[str], None] | None = None,
     counters: Mapping[str, Callable[[], int]] | None = None,
@@ -72,9 +72,9 @@ def region(
     """
     say = tell or (lambda _text: None)
     count = counters or {}
-    results: dict[Case, list[dict[str, Any]]] = defaultdict(list)
+    results: dict[RegionCase, list[dict[str, Any]]] = defaultdict(list)
     copies: dict[str, float] = {}
-    fitting: dict[Case, int] = {}
+    fitting: dict[RegionCase, int] = {}
     with (
         tempfile.TemporaryDirectory(prefix="swathe-region-", dir=scratch) as name,
         shelves(settings, Path(name)) as stores,
@@ -84,7 +84,7 @@ def region(
         for place in stores:
             copies[place.shown] = copy_rate(place, settings.frames)
         cases = [
-            (Case(place.shown, side, way), place)
+            (RegionCase(place.shown, side, way), place)
             for place in stores
             for side in settings.sizes
             for way in settings.ways
@@ -117,7 +117,12 @@ def region(
 
 
 def _order(
-    settings: Region, case: Case, place: FramesInStore, turn: int, folder: Path, warm_up: str
+    settings: RegionSettings,
+    case: RegionCase,
+    place: FramesInStore,
+    turn: int,
+    folder: Path,
+    warm_up: str,
 ) -> dict[str, Any]:
     rng = np.random.default_rng([settings.seed, turn, case.region])
     # Every image once before any is repeated, if there are enough.
@@ -167,9 +172,9 @@ def copy_rate(place: FramesInStore, frames: int) -> float:
 
 
 def _study(
-    settings: Region,
+    settings: RegionSettings,
     told: dict[str, Any],
-    found: dict[Case, list[dict[str, Any]]],
+    found: dict[RegionCase, list[dict[str, Any]]],
     copies: dict[str, float],
     places: dict[str, FramesInStore],
 ) -> Study:
@@ -196,7 +201,7 @@ def _study(
     )  # fmt: skip
 
 
-def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, float]) -> Table:
+def region_table(found: dict[RegionCase, list[dict[str, Any]]], copies: dict[str, float]) -> Table:
     """Return the columns of the tables of 2005: medians over the rounds."""
     from astropy.table import Table
 

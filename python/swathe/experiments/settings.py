@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_type_hin
 
 from swathe import _swathe
 from swathe.core.errors import SettingsError
-from swathe.core.toml_settings import read_toml, refuse_unknown, section, value, wrong
+from swathe.core.toml_settings import read_toml, refuse_unknown, section, value, value_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ def setting(default: Any, about: str, least: float | None = None, most: float | 
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonSettings:
     """Settings of all experiments that cut."""
 
     stores: tuple[str, ...] = setting(
@@ -46,7 +46,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Single(Common):
+class SingleSettings(CommonSettings):
     """One client: seconds of each stage of a crop."""
 
     methods: tuple[Method, ...] = setting(
@@ -66,7 +66,7 @@ class Single(Common):
 
 
 @dataclass(frozen=True)
-class Region(Common):
+class RegionSettings(CommonSettings):
     """One client: regions of several sizes, and the bytes they need."""
 
     sizes: tuple[int, ...] = setting((10, 100, 1000), "Sides of the regions in pixels.", 1, 100_000)
@@ -84,7 +84,7 @@ class Region(Common):
 
 
 @dataclass(frozen=True)
-class Ramp(Common):
+class RampSettings(CommonSettings):
     """Clients that join over time."""
 
     portal: str = setting("", "URL of a portal to use instead of stores ($SWATHE_TOKEN is sent).")
@@ -109,7 +109,7 @@ class Ramp(Common):
 
 
 @dataclass(frozen=True)
-class Load(Common):
+class LoadSettings(CommonSettings):
     """Mixes of reductions, and the host's load."""
 
     mixes: tuple[Literal["light", "heavy"], ...] = setting(
@@ -129,7 +129,7 @@ class Load(Common):
 
 
 @dataclass(frozen=True)
-class Buffer:
+class BufferSettings:
     """The read-buffer study."""
 
     stores: tuple[str, ...] = setting((), "Name of a store, NAME:path, URL or path.")
@@ -140,11 +140,11 @@ class Buffer:
 
 
 KINDS: dict[str, type[Any]] = {
-    "single": Single,
-    "region": Region,
-    "ramp": Ramp,
-    "load": Load,
-    "buffer": Buffer,
+    "single": SingleSettings,
+    "region": RegionSettings,
+    "ramp": RampSettings,
+    "load": LoadSettings,
+    "buffer": BufferSettings,
 }
 T = TypeVar("T")
 
@@ -192,43 +192,43 @@ def check(name: str, made: Any) -> None:
         value = getattr(made, each.name)
         for one in value if isinstance(value, tuple) else (value,):
             if least is not None and not one >= least:
-                raise wrong(f"{name}.{each.name}", f"at least {least:g}", one)
+                raise value_error(f"{name}.{each.name}", f"at least {least:g}", one)
             if most is not None and not one <= most:
-                raise wrong(f"{name}.{each.name}", f"at most {most:g}", one)
+                raise value_error(f"{name}.{each.name}", f"at most {most:g}", one)
         if isinstance(value, tuple) and each.name != "stores":
             if not value:
-                raise wrong(f"{name}.{each.name}", "one at least", list(value))
+                raise value_error(f"{name}.{each.name}", "one at least", list(value))
             if len(set(value)) < len(value):
-                raise wrong(f"{name}.{each.name}", "each once", list(value))
-    if isinstance(made, Common):
+                raise value_error(f"{name}.{each.name}", "each once", list(value))
+    if isinstance(made, CommonSettings):
         _check_name(name, made)
-    if isinstance(made, Ramp):
+    if isinstance(made, RampSettings):
         _check_ramp(made)
 
 
-def _check_name(name: str, made: Common) -> None:
+def _check_name(name: str, made: CommonSettings) -> None:
     try:
         named = {made.name.format(number) for number in (1, 2)}
     except (ValueError, IndexError, KeyError, AttributeError):
         named = set()
     if len(named) != 2:
-        raise wrong(f"{name}.name", "a name with a number, as frame-{:06d}", made.name)
+        raise value_error(f"{name}.name", "a name with a number, as frame-{:06d}", made.name)
 
 
-def _check_ramp(made: Ramp) -> None:
+def _check_ramp(made: RampSettings) -> None:
     if made.portal and made.stores:
-        raise wrong("ramp.portal", "it or ramp.stores, not both", _swathe.shown(made.portal))
+        raise value_error("ramp.portal", "it or ramp.stores, not both", _swathe.shown(made.portal))
     if made.dataset and not made.portal:
-        raise wrong("ramp.dataset", "to come with ramp.portal", made.dataset)
+        raise value_error("ramp.dataset", "to come with ramp.portal", made.dataset)
     if bool(made.listen) != bool(made.hosts):
-        raise wrong("ramp.listen", "to come with ramp.hosts", made.listen)
+        raise value_error("ramp.listen", "to come with ramp.hosts", made.listen)
     if made.hosts > made.clients:
-        raise wrong("ramp.hosts", f"at most ramp.clients, {made.clients}", made.hosts)
+        raise value_error("ramp.hosts", f"at most ramp.clients, {made.clients}", made.hosts)
     if made.offsets and not made.listen:
-        raise wrong("ramp.offsets", "to come with ramp.listen", made.offsets)
+        raise value_error("ramp.offsets", "to come with ramp.listen", made.offsets)
     # 0.6 s are three windows of 0.2 s, but not as binary fractions.
     if made.stay_s * (1 + 1e-9) < 3 * made.window_s:
-        raise wrong("ramp.stay_s", f"at least 3 windows of {made.window_s:g} s", made.stay_s)
+        raise value_error("ramp.stay_s", f"at least 3 windows of {made.window_s:g} s", made.stay_s)
 
 
 def plain(made: Any) -> dict[str, Any]:

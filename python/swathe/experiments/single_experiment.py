@@ -24,7 +24,7 @@ from swathe.experiments.clients.frames_in_store import (
 from swathe.experiments.clients.single_client import STAGES
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.result import Study
-from swathe.experiments.settings import Single, plain
+from swathe.experiments.settings import SingleSettings, plain
 from swathe.experiments.statistics import summary
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ SHOWN_ROWS = 3000
 """Samples kept of each case."""
 
 
-class Case(NamedTuple):
+class SingleCase(NamedTuple):
     """A case of the experiment."""
 
     store: str
@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
 
 def single(
-    settings: Single, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+    settings: SingleSettings, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
     """Run the experiment.
 
@@ -82,9 +82,13 @@ def single(
         possible = [
             client
             for client in settings.clients
-            if any(can(client, method, place) for method in settings.methods for place in stores)
+            if any(
+                is_supported(client, method, place)
+                for method in settings.methods
+                for place in stores
+            )
         ]
-        program, notes = able(possible, folder)
+        program, notes = check_clients(possible, folder)
         cases = _cases(settings, stores, [client for client in possible if client not in notes])
         if not cases:
             why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
@@ -100,29 +104,29 @@ def single(
     return _study(settings, conditions, results.timed(), results.left_out())
 
 
-def can(client: str, method: str, place: FramesInStore) -> bool:
+def is_supported(client: str, method: str, place: FramesInStore) -> bool:
     """Check whether a client supports a method: fsspec is for sections of images on servers."""
     return client != FSSPEC or (place.folder is None and method in ("FIT", "fz"))
 
 
 def _cases(
-    settings: Single, stores: Sequence[FramesInStore], clients: Sequence[str]
-) -> dict[Case, FramesInStore]:
+    settings: SingleSettings, stores: Sequence[FramesInStore], clients: Sequence[str]
+) -> dict[SingleCase, FramesInStore]:
     """Return the cases, and the store of each one's images."""
     return {
-        Case(place.shown, method, crops, client): place
+        SingleCase(place.shown, method, crops, client): place
         for place in stores
         for method in settings.methods
         for crops in settings.crops
         for client in clients
-        if can(client, method, place)
+        if is_supported(client, method, place)
     }
 
 
-def _groups(cases: Iterable[Case]) -> list[list[Case]]:
+def _groups(cases: Iterable[SingleCase]) -> list[list[SingleCase]]:
     """Return the cases that share a process: ours run alone, as Swathe caches what it learns."""
-    groups: list[list[Case]] = []
-    others: dict[str, list[Case]] = defaultdict(list)
+    groups: list[list[SingleCase]] = []
+    others: dict[str, list[SingleCase]] = defaultdict(list)
     for case in cases:
         if case.client in OURS:
             groups.append([case])
@@ -131,7 +135,7 @@ def _groups(cases: Iterable[Case]) -> list[list[Case]]:
     return groups + list(others.values())
 
 
-def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
+def check_clients(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
     """Compile the C program if needed; return its path, and why some clients cannot run."""
     reasons = {
         client: f"the Python package {module} is not installed"
@@ -163,20 +167,20 @@ class _CaseRows:
 
     def __init__(
         self,
-        cases: dict[Case, FramesInStore],
+        cases: dict[SingleCase, FramesInStore],
         runs: _CaseRunner,
         unable: dict[str, str],
         say: Callable[[str], None],
     ) -> None:
         """Take the cases, their runner, the unavailable clients, and the progress callback."""
         self._cases, self._runs, self._say = cases, runs, say
-        self._rows: dict[Case, list[list[list[float]]]] = defaultdict(list)
-        self._clients, self._reasons = unable, dict[Case, str]()
+        self._rows: dict[SingleCase, list[list[list[float]]]] = defaultdict(list)
+        self._clients, self._reasons = unable, dict[SingleCase, str]()
 
-    def _is_out(self, case: Case) -> bool:
+    def _is_out(self, case: SingleCase) -> bool:
         return case in self._reasons or case.client in self._clients
 
-    def run(self, group: Sequence[Case], turn: int) -> None:
+    def run(self, group: Sequence[SingleCase], turn: int) -> None:
         """Run the cases of one client once more, except those left out."""
         client = group[0].client
         due = {case: self._cases[case] for case in group if not self._is_out(case)}
@@ -198,7 +202,7 @@ class _CaseRows:
             self._reasons[case] = answer["error"]
             self._say(f"{case.name}: left out: {answer['error']}")
 
-    def timed(self) -> dict[Case, list[list[list[float]]]]:
+    def timed(self) -> dict[SingleCase, list[list[list[float]]]]:
         """Return the rows of each round, for cases that ran in all rounds."""
         return {
             case: self._rows[case]
@@ -215,11 +219,13 @@ class _CaseRows:
 class _CaseRunner:
     """Runs cases of one client in a process of their own."""
 
-    def __init__(self, settings: Single, folder: Path, program: str) -> None:
+    def __init__(self, settings: SingleSettings, folder: Path, program: str) -> None:
         self.settings, self.folder, self.program = settings, folder, program
         self.warm_up = warm_up_image(folder)
 
-    def run(self, cases: dict[Case, FramesInStore], turn: int) -> dict[Case, dict[str, Any]]:
+    def run(
+        self, cases: dict[SingleCase, FramesInStore], turn: int
+    ) -> dict[SingleCase, dict[str, Any]]:
         """Run the cases once; return for each the rows of `single_client.work`, or an error."""
         if not cases:
             return {}
@@ -251,7 +257,7 @@ class _CaseRunner:
         answer = child("swathe.experiments.clients.single_client", order, variables, limit)
         return dict(zip(cases, answer, strict=True))
 
-    def _case(self, case: Case, place: FramesInStore, turn: int) -> dict[str, Any]:
+    def _case(self, case: SingleCase, place: FramesInStore, turn: int) -> dict[str, Any]:
         settings = self.settings
         rng = np.random.default_rng([settings.seed, turn])
         numbers = 1 + rng.permutation(settings.frames)[: settings.images]
@@ -269,9 +275,9 @@ class _CaseRunner:
 
 
 def _study(
-    settings: Single,
+    settings: SingleSettings,
     told: dict[str, Any],
-    done: dict[Case, list[list[list[float]]]],
+    done: dict[SingleCase, list[list[list[float]]]],
     notes: list[str],
 ) -> Study:
     from swathe.experiments.results import figures
@@ -306,7 +312,7 @@ def _study(
     )  # fmt: skip
 
 
-def stage_table(times: dict[Case, Any]) -> Table:
+def stage_table(times: dict[SingleCase, Any]) -> Table:
     """Return a row for each case and stage, in milliseconds per crop."""
     from astropy.table import Table
 
@@ -321,7 +327,7 @@ def stage_table(times: dict[Case, Any]) -> Table:
     return table
 
 
-def overview_table(times: dict[Case, Any]) -> Table:
+def overview_table(times: dict[SingleCase, Any]) -> Table:
     """Return the median total of each case, and the time for a hundred crops."""
     from astropy.table import Table
 
@@ -338,7 +344,7 @@ def overview_table(times: dict[Case, Any]) -> Table:
     return Table(rows=rows, units={"median": "ms", "hundred": "s"})
 
 
-def speed_ups(times: dict[Case, Any]) -> Table:
+def speed_ups(times: dict[SingleCase, Any]) -> Table:
     """Return the speed-up of `swathe` over each other client, by medians."""
     from astropy.table import Table
 
@@ -356,7 +362,7 @@ def speed_ups(times: dict[Case, Any]) -> Table:
     )
 
 
-def sentences(times: dict[Case, Any]) -> list[str]:
+def sentences(times: dict[SingleCase, Any]) -> list[str]:
     """Return the findings in words, store by store."""
     median = {case: 1e3 * float(np.median(stages.sum(axis=1))) for case, stages in times.items()}
     texts = []

@@ -23,7 +23,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Summary:
+class SampleSummary:
     """Statistics of a time as in the studies.
 
     `std` is of a sample (n - 1); for one value it is NaN.
@@ -39,7 +39,7 @@ class Summary:
     std: float
 
 
-def summary(values: Sequence[float] | Array) -> Summary:
+def summary(values: Sequence[float] | Array) -> SampleSummary:
     """Summarise values.
 
     Raises:
@@ -50,7 +50,7 @@ def summary(values: Sequence[float] | Array) -> Summary:
         raise ValueError(f"a summary needs finite values, found {len(data)} of which some are not")
     low, q1, median, q3, high = np.quantile(data, (0, 0.25, 0.5, 0.75, 1))
     std = float(data.std(ddof=1)) if len(data) > 1 else math.nan
-    return Summary(
+    return SampleSummary(
         len(data), float(low), float(q1), float(data.mean()), float(median), float(q3),
         float(high), std,
     )  # fmt: skip

@@ -85,11 +85,11 @@ class Cutout:
 
     def _thumbnail(self) -> NDArray[Any] | None:
         """Return physical pixels for a small picture; `None` if there is no plane."""
-        from swathe.files.notebook import thinned
+        from swathe.files.notebook import thin_pixels
 
         if self.ndim < 2:
             return None
-        return physical(thinned(self.stored), *self._native.scaling, native=self._native.native)
+        return physical(thin_pixels(self.stored), *self._native.scaling, native=self._native.native)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the parts from which pickle and copy rebuild the cutout."""

@@ -22,7 +22,7 @@ MOST_ROWS = 50
 SHOWN_CARDS = ("OBJECT", "TELESCOP", "INSTRUME", "FILTER", "DATE-OBS", "BUNIT")
 
 
-def thinned(pixels: NDArray[Any]) -> NDArray[Any]:
+def thin_pixels(pixels: NDArray[Any]) -> NDArray[Any]:
     """Return every n-th pixel of the first plane, so that no side is longer than `SIDE`."""
     plane: NDArray[Any] = pixels.reshape(-1, *pixels.shape[-2:])[0]
     step = max(1, -(-max(plane.shape) // SIDE))

@@ -148,7 +148,7 @@ def _files(
     """Yield each row that has a result, with its open file; read it before asking for the next."""
     for page in pages:
         rows = [row for row in page if file_name(row, options)]
-        files = place.opened(job, [place_of(row, options) for row in rows])
+        files = place.open_many(job, [place_of(row, options) for row in rows])
         yield from zip(rows, files, strict=True)
 
 

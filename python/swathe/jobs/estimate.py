@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import SwatheError
 from swathe.core.host import cores
-from swathe.costs.prediction import Prediction, expected, plane_spans, to_engine_job
+from swathe.costs.prediction import Prediction, plane_spans, predict_job, to_engine_job
 from swathe.files.file import open_cached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.catalog.records.jobs import PastJob
-    from swathe.jobs.expand_targets import Work
+    from swathe.jobs.expand_targets import ExpandedJob
     from swathe.jobs.types import Options
 
 LOOKED_INTO = 16
@@ -46,7 +46,7 @@ BELIEF = 0.3
 """Weight of the assumed times, relative to one finished job."""
 
 
-def predicted(work: Work, options: Options, done: Sequence[PastJob]) -> Prediction | None:
+def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -> Prediction | None:
     """Predict the cost of the rows that can be cut; `None` if there are none.
 
     `done` are earlier jobs of any kind, to learn from.
@@ -57,7 +57,7 @@ def predicted(work: Work, options: Options, done: Sequence[PastJob]) -> Predicti
     rows = len(work.todo()) + len(work.results())
     kind = _kind(options.operation, options.format)
     alike = [job for job in done if _kind(job.operation, job.format) == kind]
-    beside_s, low_s, high_s = beside(alike, kind, rows)
+    beside_s, low_s, high_s = overhead_s(alike, kind, rows)
     low, high = prediction.interval_s
     return replace(
         prediction,
@@ -67,7 +67,7 @@ def predicted(work: Work, options: Options, done: Sequence[PastJob]) -> Predicti
     )
 
 
-def beside(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float, float]:
+def overhead_s(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float, float]:
     """Return the seconds a job takes outside the engine: median, 10th and 90th percentile.
 
     They are a time per job and a time per row. If few jobs of the kind have run, the assumed times
@@ -97,7 +97,7 @@ def _kind(operation: str, file_format: str) -> str:
     return file_format if operation == "cut" else operation
 
 
-def _of_engine(work: Work, options: Options) -> Prediction | None:
+def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
     """Predict the cost of reading and cutting."""
     rows = work.todo()
     if not rows:
@@ -107,7 +107,7 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
     for row in rows:
         parts.setdefault(work.planes[row], []).append(row)
     targets = [
-        expected(
+        predict_job(
             to_engine_job(work.read, part, mode=options.mode, planes=planes, threads=cores()),
             LOOKED_INTO,
         )
@@ -127,7 +127,7 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
     )
 
 
-def _place_like_others(work: Work, rows: Sequence[int]) -> None:
+def _place_like_others(work: ExpandedJob, rows: Sequence[int]) -> None:
     """Assign the boxes of similar targets to targets whose images were not read yet."""
     import numpy as np
 
@@ -139,7 +139,7 @@ def _place_like_others(work: Work, rows: Sequence[int]) -> None:
     work.read.boxes[sorted(later)] = np.array(like).astype(np.int64)
 
 
-def bytes_out(work: Work, options: Options) -> int:
+def bytes_out(work: ExpandedJob, options: Options) -> int:
     """Estimate the total size of the results from the images that were opened."""
     rows = work.todo()
     _place_like_others(work, rows)
@@ -169,7 +169,7 @@ def bytes_out(work: Work, options: Options) -> int:
     return int(areas.sum() * mean) + len(rows) * HEADER_BYTES
 
 
-def _bytes_of_results(work: Work, rows: Sequence[int], options: Options) -> int:
+def _bytes_of_results(work: ExpandedJob, rows: Sequence[int], options: Options) -> int:
     """Estimate the size of three-band pictures, or of stacks with their count planes."""
     from swathe.operations.stack import TURNED
 
@@ -180,7 +180,7 @@ def _bytes_of_results(work: Work, rows: Sequence[int], options: Options) -> int:
     return int((sides**2 * each).sum()) + len(first) * HEADER_BYTES
 
 
-def as_kept(prediction: Prediction | None) -> dict[str, Any] | None:
+def to_stored_prediction(prediction: Prediction | None) -> dict[str, Any] | None:
     """Return a prediction as it is stored with the job."""
     if prediction is None:
         return None

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.catalog import Wanted
+from swathe.catalog import GranuleQuery
 from swathe.core.errors import (
     AccessError,
     JobError,
@@ -26,9 +26,16 @@ from swathe.core.format import size_text
 from swathe.costs.prediction import sky_of
 from swathe.files.targets.cells import floats, texts
 from swathe.files.targets.columns import standard_columns
-from swathe.files.targets.target_list import SKY, Targets, one_angle, read_list, read_targets, sound
+from swathe.files.targets.target_list import (
+    SKY,
+    Targets,
+    check_sky_box,
+    one_angle,
+    read_list,
+    read_targets,
+)
 from swathe.jobs.types import read_planes
-from swathe.operations.stack import grown
+from swathe.operations.stack import enlarge_boxes
 from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
@@ -58,7 +65,7 @@ NOTHING = "no image of the datasets shows it"
 
 
 @dataclass
-class Work:
+class ExpandedJob:
     """Rows of a job before they are stored.
 
     Attributes:
@@ -97,7 +104,7 @@ def expand(
     allowed: Callable[[str], None],
     most_rows: int,
     cutout_bytes: int | None = None,
-) -> Work:
+) -> ExpandedJob:
     """Expand targets into rows.
 
     If pixels outside the image are filled, a box has at most `cutout_bytes` pixels.
@@ -130,13 +137,13 @@ def expand(
         work = _of_places(columns, options, catalog, allowed, most_rows)
     if work.group is not None:
         check_rows(len(work.read) + len(work.results()), most_rows)
-        work.read.boxes = grown(work.read.boxes)
+        work.read.boxes = enlarge_boxes(work.read.boxes)
     if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
         _refuse_large(work.read, cutout_bytes)
     return work
 
 
-def certain_bytes(work: Work, options: Options) -> int:
+def certain_bytes(work: ExpandedJob, options: Options) -> int:
     """Return a lower limit of the result size: each pixel of a filled box has at least a byte."""
     is_filled = options.mode == "partial" and not options.is_combined
     if not is_filled or options.format == "png":
@@ -174,7 +181,7 @@ def check_rows(rows: int, most: int) -> None:
 
 def _of_files(
     columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
-) -> Work:
+) -> ExpandedJob:
     """Expand targets that name their files."""
     import numpy as np
     from astropy.table import Table
@@ -184,7 +191,7 @@ def _of_files(
     if all(name in columns for name in SKY):
         sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
     group = _groups(columns, count) if options.is_combined else None
-    return Work(count, read, _planes(columns, options, read), sky, group, unread)
+    return ExpandedJob(count, read, _planes(columns, options, read), sky, group, unread)
 
 
 def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:
@@ -241,7 +248,7 @@ def _of_places(
     catalog: Catalog,
     allowed: Callable[[str], None],
     most_rows: int,
-) -> Work:
+) -> ExpandedJob:
     """Expand sky positions into the images that cover them."""
     import numpy as np
 
@@ -287,14 +294,14 @@ def _of_places(
     elif options.operation == "stack":
         group = _groups(picked, len(rows))
     planes = _planes(picked, options, read)
-    return Work(count, read, planes, places[of], group, unread, unmatched, counts)
+    return ExpandedJob(count, read, planes, places[of], group, unread, unmatched, counts)
 
 
 def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the rows without a valid sky position, and why."""
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         try:
-            sound(*values)
+            check_sky_box(*values)
         except RegionError as error:
             yield row, ("error", str(error))
 
@@ -321,7 +328,7 @@ def _search_positions(
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
-        criteria = Wanted(dataset=dataset, time=options.time, band=only)
+        criteria = GranuleQuery(dataset=dataset, time=options.time, band=only)
         search: SearchMatches = find_each(
             catalog,
             places[rows, 0] % 360.0,

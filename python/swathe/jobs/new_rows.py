@@ -18,10 +18,10 @@ from swathe.operations.stack import Grid
 
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import RowStatus
-    from swathe.jobs.expand_targets import Work
+    from swathe.jobs.expand_targets import ExpandedJob
 
 
-def kept_rows(work: Work) -> RowTable:
+def to_row_table(work: ExpandedJob) -> RowTable:
     """Return the rows as the catalogue stores them, by position: rows of one object together.
 
     Rows with errors come first, combined results last.
@@ -72,7 +72,7 @@ def kept_rows(work: Work) -> RowTable:
     return RowTable.joined([inputs, RowTable.of(list(_result_rows(work, results)))])
 
 
-def _result_rows(work: Work, results: dict[str, int]) -> Iterator[RowRecord]:
+def _result_rows(work: ExpandedJob, results: dict[str, int]) -> Iterator[RowRecord]:
     """Yield the rows of combined results, with their size as box if it is known."""
     if work.group is None or work.sky is None:
         return
@@ -94,7 +94,7 @@ def _result_rows(work: Work, results: dict[str, int]) -> Iterator[RowRecord]:
         yield RowRecord(number, number, None, name, file_name, "", None, box, None, sky)
 
 
-def _scale_deg(work: Work) -> float | None:
+def _scale_deg(work: ExpandedJob) -> float | None:
     """Return the pixel size of the results in degrees: that of the first readable image."""
     later = set(work.read.unplaced)
     for row in work.todo():

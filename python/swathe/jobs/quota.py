@@ -20,7 +20,7 @@ SOON_S = 60
 LATER_S = 3600
 
 
-class Allowance:
+class Quota:
     """Remaining quota of a user."""
 
     def __init__(self, limits: Limits) -> None:

@@ -14,10 +14,10 @@ from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import ACTIVE, JobRecord
 from swathe.core.errors import JobError, NoSuchJobError, NoSuchResultError, SwatheError
 from swathe.jobs import archives as made
-from swathe.jobs.estimate import PAST, as_kept, bytes_out, predicted
-from swathe.jobs.expand_targets import TOLD, Work, certain_bytes, expand
-from swathe.jobs.new_rows import kept_rows
-from swathe.jobs.quota import Allowance
+from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
+from swathe.jobs.expand_targets import TOLD, ExpandedJob, certain_bytes, expand
+from swathe.jobs.new_rows import to_row_table
+from swathe.jobs.quota import Quota
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
 from swathe.jobs.views import job_view, row_view
 from swathe.operations.formats import SUFFIXES
@@ -88,7 +88,7 @@ class Jobs:
         """
         self.catalog = catalog
         self.limits = limits
-        self._allowance = Allowance(limits)
+        self._allowance = Quota(limits)
         self.place = Folder(results) if isinstance(results, Path) else results
         self._allowed = allowed
         self._news = threading.Condition()
@@ -171,9 +171,9 @@ class Jobs:
         work = self._expanded(table, options)
         work.read.faults.update(faults)
         self._allowance.check_room(self.catalog.held(owner), certain_bytes(work, options))
-        prediction = as_kept(self._prediction_of(work, options))
+        prediction = to_stored_prediction(self._prediction_of(work, options))
         now = datetime.now(UTC)
-        rows = kept_rows(work)
+        rows = to_row_table(work)
         counts = rows.counts()
         job = JobRecord(
             number=0,
@@ -227,7 +227,7 @@ class Jobs:
     ) -> RowList:
         """Return rows in the user's order, from number `start`, with one status or all."""
         job = self.catalog.job(job_id)
-        options = Options.checked(job.options)
+        options = Options.from_mapping(job.options)
         table = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
         return [row_view(row, options) for row in table]
 
@@ -274,7 +274,7 @@ class Jobs:
             SourceError, AccessError: If the result store cannot be read.
         """
         job = self.catalog.job(job_id)
-        options = Options.checked(job.options)
+        options = Options.from_mapping(job.options)
         stem = name.removesuffix(SUFFIXES[options.format])
         row = self.catalog.row_named(job.number, stem)
         if row is None or made.file_name(row, options) != name:
@@ -293,7 +293,7 @@ class Jobs:
             JobError: If the job is pending, or its results are no FITS files and kind is `fits`.
         """
         job = self.catalog.job(job_id)
-        options = Options.checked(job.options)
+        options = Options.from_mapping(job.options)
         if job.phase == "PENDING":
             raise JobError(f"job {job_id}: it was not started")
         if kind == "fits" and options.format != "fits":
@@ -372,12 +372,12 @@ class Jobs:
         try:
             self.catalog.job_state(job_id)
         except NoSuchJobError:
-            self.place.put_away(job_id)
+            self.place.begin_removal(job_id)
 
     def remove_inputs(self, job: JobRecord) -> None:
         """Remove the inputs of combined results, unless some may be retried."""
         if job.counts["error"] == job.counts["missing"] == job.counts["waiting"] == 0:
-            self.place.leave(job.id)
+            self.place.clear_scratch(job.id)
 
     def tidy(self, stopped: Callable[[], bool] = _never) -> None:
         """Delete expired jobs, and remove the results of all deleted jobs.
@@ -412,7 +412,7 @@ class Jobs:
 
     # ---- Private
 
-    def _expanded(self, table: Any, options: Options) -> Work:
+    def _expanded(self, table: Any, options: Options) -> ExpandedJob:
         options.check()
         limits = self.limits
         return expand(
@@ -424,8 +424,8 @@ class Jobs:
             limits.cutout_bytes,
         )
 
-    def _prediction_of(self, work: Work, options: Options) -> Prediction | None:
-        return predicted(work, options, self.catalog.past_jobs(PAST))
+    def _prediction_of(self, work: ExpandedJob, options: Options) -> Prediction | None:
+        return predict_rows(work, options, self.catalog.past_jobs(PAST))
 
     def _changed_job(self, kept: JobRecord) -> Job:
         self.wake()

@@ -59,7 +59,7 @@ class Options:
     stack: Stack = "mean"
 
     @classmethod
-    def checked(cls, given: Mapping[str, Any]) -> Options:
+    def from_mapping(cls, given: Mapping[str, Any]) -> Options:
         """Parse options from JSON.
 
         Raises:

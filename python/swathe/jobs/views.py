@@ -31,7 +31,7 @@ def job_view(kept: JobRecord) -> Job:
         owner=kept.owner,
         name=kept.name,
         phase=kept.phase,
-        options=Options.checked(kept.options),
+        options=Options.from_mapping(kept.options),
         created_at=kept.created_at,
         started_at=kept.started_at,
         ended_at=kept.ended_at,

@@ -25,21 +25,21 @@ def is_combined(operation: Operation, form: Format) -> bool:
     return operation == "stack" or form == "rgb"
 
 
-class Written(NamedTuple):
+class FileDigest(NamedTuple):
     """A file that was written: its size and checksum."""
 
     bytes: int
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> Written:
+    def of(cls, path: Path) -> FileDigest:
         """Read size and SHA-256 of a file."""
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return cls(path.stat().st_size, sha256)
 
 
-def whole(path: Path) -> Cutout:
+def read_cutout(path: Path) -> Cutout:
     """Read the whole of a small image that the engine cut."""
     native = _swathe.open(str(path))
     hdu = native.find()
@@ -49,7 +49,7 @@ def whole(path: Path) -> Cutout:
     )
 
 
-def converted(cut: Path, name: Path) -> bytes:
+def convert_to_bytes(cut: Path, name: Path) -> bytes:
     """Return a cutout in the format of a name's suffix, and remove its FITS file.
 
     Raises:
@@ -57,7 +57,7 @@ def converted(cut: Path, name: Path) -> bytes:
     """
     into = BytesIO()
     try:
-        saving(whole(cut), name)(into)
+        saving(read_cutout(cut), name)(into)
     finally:
         cut.unlink()
     return into.getvalue()
@@ -72,6 +72,6 @@ def convert(cut: Path, path: Path, *, overwrite: bool = True) -> None:
         OutputError: if the file cannot be written.
     """
     try:
-        whole(cut).write(path, overwrite=overwrite)
+        read_cutout(cut).write(path, overwrite=overwrite)
     finally:
         cut.unlink()

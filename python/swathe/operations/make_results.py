@@ -23,21 +23,21 @@ from swathe.operations.formats import (
     Format,
     Operation,
     Stack,
-    converted,
+    convert_to_bytes,
     is_combined,
-    whole,
+    read_cutout,
 )
-from swathe.operations.stack import Grid, Input, align, grown, made, without_images
+from swathe.operations.stack import Grid, Input, align, enlarge_boxes, make_result, without_images
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
-    from swathe.files.targets.target_list import Combined, Targets
+    from swathe.files.targets.target_list import CombinedTargets, Targets
 
 BLOCK = 2880
 
 
 @dataclass(frozen=True)
-class Making:
+class ResultOptions:
     """Options of a job that say what its results are."""
 
     operation: Operation = "cut"
@@ -81,7 +81,7 @@ class Making:
 
 
 @dataclass
-class Results:
+class CombinedResults:
     """Results made from several images.
 
     Attributes:
@@ -123,10 +123,10 @@ def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
 
 def results_of(
     read: Targets,
-    making: Making,
+    making: ResultOptions,
     planes: tuple[int, int] | None,
     pixel_deg: float | Callable[[Targets], float | None],
-) -> tuple[Results, float | None]:
+) -> tuple[CombinedResults, float | None]:
     """Return the results to be made, and their pixel size in degrees: that of the first image.
 
     The boxes are made larger, since images may be rotated. A fault of a result becomes a fault of
@@ -137,9 +137,9 @@ def results_of(
     usual = "stack" if making.operation == "stack" else "rgb"
     for row, group in enumerate(combined.groups):
         groups.setdefault(group or usual, []).append(row)
-    read.boxes = grown(read.boxes)
+    read.boxes = enlarge_boxes(read.boxes)
     sky = combined.sky.tolist()
-    results = Results(list(groups), unique_names(list(groups)), [], [], [], sky)
+    results = CombinedResults(list(groups), unique_names(list(groups)), [], [], [], sky)
     for number, rows in enumerate(groups.values()):
         inputs, fault = _choose_inputs(rows, combined, making)
         results.inputs.append(inputs if fault is None else rows)
@@ -160,13 +160,13 @@ def results_of(
     return results, scale
 
 
-def _combined_of(targets: Targets) -> Combined:
+def _combined_of(targets: Targets) -> CombinedTargets:
     if targets.combined is None:
         raise TargetsError("the targets: expected sky positions, found boxes")
     return targets.combined
 
 
-def _refuse(results: Results, targets: Targets, number: int, fault: str) -> None:
+def _refuse(results: CombinedResults, targets: Targets, number: int, fault: str) -> None:
     """Record why a result, and each of its rows, is not made."""
     results.faults[number] = fault
     for row in results.inputs[number]:
@@ -174,7 +174,7 @@ def _refuse(results: Results, targets: Targets, number: int, fault: str) -> None
 
 
 def _choose_inputs(
-    rows: list[int], combined: Combined, making: Making
+    rows: list[int], combined: CombinedTargets, making: ResultOptions
 ) -> tuple[list[int], str | None]:
     """Return the rows of a result in their order, or the reason why it cannot be made."""
     if making.format != "rgb":
@@ -195,7 +195,7 @@ def _digest(
     targets: Targets,
     rows: list[int],
     sky: list[list[float]],
-    making: Making,
+    making: ResultOptions,
     planes: tuple[int, int] | None,
 ) -> str:
     images = [
@@ -211,7 +211,7 @@ def _digest(
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-class Ended(NamedTuple):
+class RowOutcome(NamedTuple):
     """Outcome of a row of the manifest."""
 
     row: int
@@ -225,21 +225,21 @@ class Ended(NamedTuple):
 class Maker(Protocol):
     """Protocol of objects that make results from rows that the engine cut."""
 
-    def begin(self) -> Iterator[Ended]:
+    def begin(self) -> Iterator[RowOutcome]:
         """Return the rows that end before anything is cut."""
 
-    def take(self, told: Ended) -> Iterator[Ended]:
+    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
         """Return the rows that end with one outcome of the engine; none after a stop."""
 
 
 class AsCut:
     """Maker that leaves the engine's files as they are."""
 
-    def begin(self) -> Iterator[Ended]:
+    def begin(self) -> Iterator[RowOutcome]:
         """Return nothing."""
         return iter(())
 
-    def take(self, told: Ended) -> Iterator[Ended]:
+    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row."""
         yield told
 
@@ -268,7 +268,7 @@ class Bench:
         """Return the file that the engine cut for a row."""
         return self.scratch / f"{row}.fits"
 
-    def put(self, ended: Ended, content: bytes) -> Ended:
+    def put(self, ended: RowOutcome, content: bytes) -> RowOutcome:
         """Write the result of a row.
 
         Raises:
@@ -285,21 +285,21 @@ class Converter:
 
     bench: Bench
 
-    def begin(self) -> Iterator[Ended]:
+    def begin(self) -> Iterator[RowOutcome]:
         """Return nothing."""
         return iter(())
 
-    def take(self, told: Ended) -> Iterator[Ended]:
+    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row. After a stop, a cutout that is not converted is not done."""
         if told.status != "ok":
             yield told
         elif not self.bench.stopped():
             yield self._convert(told)
 
-    def _convert(self, ended: Ended) -> Ended:
+    def _convert(self, ended: RowOutcome) -> RowOutcome:
         name = self.bench.shown / self.bench.paths[ended.row]
         try:
-            return self.bench.put(ended, converted(self.bench.cut(ended.row), name))
+            return self.bench.put(ended, convert_to_bytes(self.bench.cut(ended.row), name))
         except (RegionError, OutputError) as error:
             return ended._replace(status="error", reason=str(error), bytes=0, sha256="")
 
@@ -319,8 +319,8 @@ class Combiner:
     """
 
     bench: Bench
-    making: Making
-    results: Results
+    making: ResultOptions
+    results: CombinedResults
     todo: list[int]
     first: int
     faults: dict[int, tuple[str, str]]
@@ -329,7 +329,7 @@ class Combiner:
     _left: dict[int, int] = field(default_factory=dict, init=False)
     _ended: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
 
-    def begin(self) -> Iterator[Ended]:
+    def begin(self) -> Iterator[RowOutcome]:
         """Yield the results that wait for no image."""
         for result in self.todo:
             rows = set(self.results.inputs[result])
@@ -339,7 +339,7 @@ class Combiner:
             if not self._left[result]:
                 yield from self._make(result)
 
-    def take(self, told: Ended) -> Iterator[Ended]:
+    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row, and its result if this was the last image it waited for."""
         if told.status == "ok":
             if self.bench.stopped():
@@ -355,7 +355,7 @@ class Combiner:
     def _pixels(self, row: int) -> Path:
         return self.bench.scratch / f"{row}.npy"
 
-    def _align(self, ended: Ended) -> Ended:
+    def _align(self, ended: RowOutcome) -> RowOutcome:
         """Resample the pixels of a row to the grid of its result."""
         ra, dec, _ = self.results.sky[ended.row]
         grid = self.results.grids[self._into[ended.row]]
@@ -364,7 +364,7 @@ class Combiner:
         try:
             if grid is None:
                 raise RegionError("the size of its result is unknown")
-            align(whole(cut), grid.at(ra, dec), self._pixels(ended.row))
+            align(read_cutout(cut), grid.at(ra, dec), self._pixels(ended.row))
         except NoOverlapError as error:
             return ended._replace(status="no-overlap", reason=str(error))
         except (SwatheError, OSError) as error:
@@ -373,10 +373,10 @@ class Combiner:
             cut.unlink()
         return ended
 
-    def _make(self, result: int) -> Iterator[Ended]:
+    def _make(self, result: int) -> Iterator[RowOutcome]:
         """Make a result, unless the run is to stop."""
         row = self.first + result
-        new = Ended(row, "error", version=self.results.digests[result])
+        new = RowOutcome(row, "error", version=self.results.digests[result])
         rows = self.results.inputs[result]
         used = [each for each in rows if self._ended[each][0] == "ok"]
         grid = self.results.grids[result]
@@ -402,7 +402,9 @@ class Combiner:
 
     def _write(self, path: Path, grid: Grid, inputs: list[Input]) -> bool:
         making, stopped = self.making, self.bench.stopped
-        return not stopped() and made(path, grid, inputs, making.format, making.stack, stopped)
+        return not stopped() and make_result(
+            path, grid, inputs, making.format, making.stack, stopped
+        )
 
     def _content(self, path: Path, name: str) -> bytes:
         return _as_extensions(path, name) if self.bench.kind == "fits" else path.read_bytes()

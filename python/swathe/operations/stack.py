@@ -109,7 +109,7 @@ class Input(NamedTuple):
     dec_deg: float
 
 
-def grown(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
+def enlarge_boxes(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return larger boxes with the same centres, for inputs of combined images."""
     sides = np.ceil(boxes[:, 2:] * TURNED).astype(np.int64) + 2 * AROUND_PIXELS
     return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
@@ -127,19 +127,19 @@ def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
 
 
 def align(cutout: Cutout, grid: Grid, path: Path) -> None:
-    """Write an image resampled to a grid, for `made`.
+    """Write an image resampled to a grid, for `make_result`.
 
     Raises:
         NoOverlapError: if the image has no pixel on the grid.
-        RegionError: as in `aligned`.
+        RegionError: as in `align_pixels`.
     """
-    pixels = aligned(cutout, grid)
+    pixels = align_pixels(cutout, grid)
     if not np.isfinite(pixels).any():
         raise NoOverlapError("none of its pixels is within the result")
     np.save(path, pixels, allow_pickle=False)
 
 
-def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
+def align_pixels(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     """Return an image resampled to a grid; NaN outside the image.
 
     Raises:
@@ -158,7 +158,7 @@ def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     sky = SkyMapping(lambda: cutout.wcs, f"{cutout.source}, HDU {cutout.hdu}")
     down, across = np.mgrid[: grid.side, : grid.side]
     lon, lat = grid.wcs().all_pix2world(across.ravel(), down.ravel(), 0)
-    x, y = sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
+    x, y = sky.world_to_pixel(SkyCoord(lon, lat, unit="deg", frame="icrs"))
     positions = np.array([y, x])
     off_image = ~np.isfinite(positions).all(axis=0)
     positions[:, off_image] = -1e6
@@ -176,7 +176,7 @@ def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     return result
 
 
-def made(
+def make_result(
     path: Path,
     grid: Grid,
     inputs: Sequence[Input],

@@ -20,7 +20,7 @@ from swathe.catalog import Scope
 from swathe.core.errors import AccessError
 from swathe.portal.context import portal_of
 from swathe.portal.http.connections import network_of
-from swathe.portal.http.long_responses import Seats
+from swathe.portal.http.long_responses import VisitorStreams
 from swathe.portal.users import User
 
 COOKIE = "swathe-token"
@@ -71,12 +71,12 @@ def visitor_of(connection: HTTPConnection) -> str:
     return f"address {network_of(connection.client.host) if connection.client else ''}"
 
 
-def streams_of(connection: HTTPConnection) -> Seats:
+def streams_of(connection: HTTPConnection) -> VisitorStreams:
     """Return this visitor's slots for responses that wait."""
     return portal_of(connection).streams.of(visitor_of(connection))
 
 
-def downloads_of(connection: HTTPConnection) -> Seats:
+def downloads_of(connection: HTTPConnection) -> VisitorStreams:
     """Return this visitor's slots for files and archives."""
     return portal_of(connection).downloads.of(visitor_of(connection))
 

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from swathe import _swathe
 from swathe.catalog import Catalog
-from swathe.core.confined import Confined
+from swathe.core.confined import ConfinedProcess
 from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.core.host import cores
 from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_named
@@ -25,11 +25,11 @@ from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
 from swathe.portal.context import Portal
 from swathe.portal.guard import EXPOSED, Guard
-from swathe.portal.http.access_log import counting, logging_answer
-from swathe.portal.http.headers import securing
+from swathe.portal.http.access_log import count_answers, log_answers
+from swathe.portal.http.headers import add_security_headers
 from swathe.portal.http.long_responses import Streams
 from swathe.portal.http_errors import headers_of, status_of, text_of
-from swathe.portal.pages.archive_counts import Holdings
+from swathe.portal.pages.archive_counts import ArchiveCounts
 from swathe.portal.save_worker_replicas import Replicas
 from swathe.portal.sources import Sources
 from swathe.portal.uploads import IMPORTS, Uploads
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from swathe.portal.config import Config, Workers
+    from swathe.portal.config import Config, WorkersSettings
     from swathe.workers.autoscale.providers.batch_systems import BatchSystem
     from swathe.workers.dask.pool import DaskPool
 
@@ -73,7 +73,7 @@ def open_portal(config: Config) -> Iterator[Portal]:
         try:
             with (
                 Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs,
-                closing(Confined(imports=IMPORTS)) as confined,
+                closing(ConfinedProcess(imports=IMPORTS)) as confined,
             ):
                 bounds = config.limits
                 uploads = Uploads(confined, limits.rows_per_job, bounds.upload_mb)
@@ -142,7 +142,7 @@ def pool_of(config: Config, place: ResultStore, catalog: Catalog) -> Pool:
     return growing(workers, pool, catalog) if workers.grow else pool
 
 
-def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
+def growing(workers: WorkersSettings, pool: DaskPool, catalog: Catalog) -> GrowingPool:
     """Return an autoscaling pool, which starts and ends workers as needed."""
     walltime_s, threads = workers.walltime_s, workers.cores
     address = read_address(workers.url)
@@ -209,27 +209,27 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(counting.join)  # the catalogue is closed next
 
 
-class Secured(FastAPI):
+class SecureApp(FastAPI):
     """An application that adds security headers to every response, errors included."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         if scope["type"] == "http":
             portal: Portal = self.state.portal
-            send = securing(send, shared=bool(portal.config.access.origins))
-            send = counting(send, portal.answers)
+            send = add_security_headers(send, shared=bool(portal.config.access.origins))
+            send = count_answers(send, portal.answers)
             if portal.config.server.access_log:
-                send = logging_answer(send, scope)
+                send = log_answers(send, scope)
         await super().__call__(scope, receive, send)
 
 
 def make_app(portal: Portal) -> FastAPI:
     """Make the application that serves a portal."""
-    app = Secured(
+    app = SecureApp(
         openapi_url=None, docs_url=None, redoc_url=None, lifespan=partial(_working, portal)
     )
     app.state.portal = portal
-    app.state.holdings = Holdings(portal.catalog)
+    app.state.holdings = ArchiveCounts(portal.catalog)
     app.mount("/api", make_api(portal))
     app.include_router(vo.build_router())
     app.include_router(health.router)

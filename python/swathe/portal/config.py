@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 from swathe.core.errors import SettingsError
 from swathe.core.host import is_loopback
 from swathe.core.paths import default_url
-from swathe.core.toml_settings import read_toml, refuse_unknown, section, wrong
+from swathe.core.toml_settings import read_toml, refuse_unknown, section, value_error
 
 if TYPE_CHECKING:
-    from swathe.workers.autoscale.policy import Limits
+    from swathe.workers.autoscale.policy import GrowthLimits
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 NO_AUTHORITY = "swathe.invalid"
@@ -39,7 +39,7 @@ def default_results() -> Path:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerSettings:
     """Address of the portal, and the proxies in front of it.
 
     Attributes:
@@ -58,14 +58,14 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Database:
+class DatabaseSettings:
     """The database of the catalogue and the jobs. Its URL may contain a password."""
 
     database: str = field(default_factory=default_url, repr=False)
 
 
 @dataclass(frozen=True)
-class Results:
+class ResultsSettings:
     """Storage of job results.
 
     Attributes:
@@ -143,7 +143,7 @@ class LimitSettings:
 
 
 @dataclass(frozen=True)
-class Workers:
+class WorkersSettings:
     """Workers that run the jobs.
 
     Attributes:
@@ -197,12 +197,12 @@ ASKED = {
     "options": tuple(SUBMITS),
 }
 """Batch systems that support each setting."""
-GROWS_FROM = [each.name for each in fields(Workers)].index("minimum")
+GROWS_FROM = [each.name for each in fields(WorkersSettings)].index("minimum")
 """Index of the first field on autoscaling."""
 
 
 @dataclass(frozen=True)
-class Observatory:
+class ObservatorySettings:
     """Identifier and title of this archive in the Virtual Observatory."""
 
     authority: str = NO_AUTHORITY
@@ -213,13 +213,13 @@ class Observatory:
 class Config:
     """All settings. Each field is a section of the file."""
 
-    server: Server = field(default_factory=Server)
-    catalog: Database = field(default_factory=Database)
-    results: Results = field(default_factory=Results)
+    server: ServerSettings = field(default_factory=ServerSettings)
+    catalog: DatabaseSettings = field(default_factory=DatabaseSettings)
+    results: ResultsSettings = field(default_factory=ResultsSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
-    workers: Workers = field(default_factory=Workers)
-    vo: Observatory = field(default_factory=Observatory)
+    workers: WorkersSettings = field(default_factory=WorkersSettings)
+    vo: ObservatorySettings = field(default_factory=ObservatorySettings)
 
     def at(
         self,
@@ -269,9 +269,9 @@ def config_of(content: Mapping[str, Any]) -> Config:
     kinds = get_type_hints(Config)
     refuse_unknown("section", content, kinds)
     sections = {name: section(name, kinds[name], values) for name, values in content.items()}
-    results = sections.get("results", Results())
+    results = sections.get("results", ResultsSettings())
     if results.store is not None and "folder" in content["results"]:
-        raise wrong("results.store", "either this or results.folder, not both", results.store)
+        raise value_error("results.store", "either this or results.folder, not both", results.store)
     return _checked(Config(**sections))
 
 
@@ -279,40 +279,44 @@ def _checked(config: Config) -> Config:
     """Return settings after checking each value and their combination."""
     server, access = config.server, config.access
     if not is_address(server.host):
-        raise wrong("server.host", "a host name or IP address", server.host)
+        raise value_error("server.host", "a host name or IP address", server.host)
     if not 0 <= server.port < 65536:
-        raise wrong("server.port", "0 (any free one) to 65535", server.port)
+        raise value_error("server.port", "0 (any free one) to 65535", server.port)
     if server.url and not _is_origin(server.url.rstrip("/")):
-        raise wrong("server.url", "http(s)://host[:port], with no path", server.url)
+        raise value_error("server.url", "http(s)://host[:port], with no path", server.url)
     for name, part in (("results", config.results), ("limits", config.limits)):
         for key in fields(part):
             value = getattr(part, key.name)
             least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
             if isinstance(value, int | float) and not least <= value <= 1e12:
-                raise wrong(f"{name}.{key.name}", "a positive number", value)
+                raise value_error(f"{name}.{key.name}", "a positive number", value)
     if config.limits.share > 1:
-        raise wrong("limits.share", "a part, at most 1", config.limits.share)
+        raise value_error("limits.share", "a part, at most 1", config.limits.share)
     for proxy in server.proxies:
         if not _is_network(proxy):
-            raise wrong("server.proxies", "IP addresses or networks, as 10.0.0.0/8", proxy)
+            raise value_error("server.proxies", "IP addresses or networks, as 10.0.0.0/8", proxy)
     store, scratch = config.results.store, config.results.scratch
     if store == "":
-        raise wrong("results.store", "NAME:prefix", store)
+        raise value_error("results.store", "NAME:prefix", store)
     if scratch is not None and store is None:
-        raise wrong("results.scratch", "to come with results.store", str(scratch))
+        raise value_error("results.scratch", "to come with results.store", str(scratch))
     if config.results.keep_days > config.limits.longest_days:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
-        raise wrong("results.keep_days", longest, config.results.keep_days)
+        raise value_error("results.keep_days", longest, config.results.keep_days)
     _check_workers(config.workers)
     for origin in access.origins:
         if origin != "*" and not _is_origin(origin):
-            raise wrong("access.origins", "'*' or http(s)://host[:port], with no path", origin)
+            raise value_error(
+                "access.origins", "'*' or http(s)://host[:port], with no path", origin
+            )
     for host in access.hosts:
         name, _, port = host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "1")
         if not HOST.fullmatch(name) or not 0 < int(port) < 65536:
-            raise wrong("access.hosts", "host or host:port, in lower case", host)
+            raise value_error("access.hosts", "host or host:port, in lower case", host)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}", config.vo.authority):
-        raise wrong("vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority)
+        raise value_error(
+            "vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority
+        )
     if not is_loopback(server.host) and access.tokens == "none" and not access.open:
         raise SettingsError(
             f"server.host: {server.host} can be reached from other machines, and no token is "
@@ -327,16 +331,16 @@ def _checked(config: Config) -> Config:
     return config
 
 
-def _check_workers(workers: Workers) -> None:
+def _check_workers(workers: WorkersSettings) -> None:
     if not 0.5 <= workers.batch_s <= 5:
-        raise wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
+        raise value_error("workers.batch_s", "0.5 to 5", workers.batch_s)
     if not 0 <= workers.hand_over_s <= 3600:
-        raise wrong("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
+        raise value_error("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
     _check_growth(workers)
     if not workers.url:
         for name in ("certificates", "insecure", "grow"):
             if value := getattr(workers, name):
-                raise wrong(f"workers.{name}", "to come with workers.url", str(value))
+                raise value_error(f"workers.{name}", "to come with workers.url", str(value))
         return
     from swathe.workers.dask.tls import certificate_folder, read_address, security_for
 
@@ -353,48 +357,48 @@ def _check_workers(workers: Workers) -> None:
         raise SettingsError(f"workers: {error}") from None
 
 
-def growth_of(workers: Workers) -> Limits:
+def growth_of(workers: WorkersSettings) -> GrowthLimits:
     """Return the limits of autoscaling.
 
     Raises:
         SettingsError: If the settings contradict each other.
     """
-    from swathe.workers.autoscale.policy import Limits
+    from swathe.workers.autoscale.policy import GrowthLimits
 
     names = ("minimum", "maximum", "spare", "soon_s", "idle_s", "start_s")
     try:
         # The times end when a worker accepts no more work; it copies its cache afterwards.
-        return Limits(**{name: getattr(workers, name) for name in names}, hand_over_s=0.0)
+        return GrowthLimits(**{name: getattr(workers, name) for name in names}, hand_over_s=0.0)
     except ValueError as error:
         raise SettingsError(f"workers.{error}") from None
 
 
-def _check_growth(workers: Workers) -> None:
+def _check_growth(workers: WorkersSettings) -> None:
     if not workers.grow:
         for each in fields(workers)[GROWS_FROM:]:
             if (value := getattr(workers, each.name)) != each.default:
                 shown_value = str(value) if isinstance(value, Path) else value
-                raise wrong(f"workers.{each.name}", "to come with workers.grow", shown_value)
+                raise value_error(f"workers.{each.name}", "to come with workers.grow", shown_value)
         return
     growth_of(workers)
     if workers.maximum < 1:
-        raise wrong("workers.maximum", "1 or more", workers.maximum)
+        raise value_error("workers.maximum", "1 or more", workers.maximum)
     if not 1 <= workers.cores <= 1024:
-        raise wrong("workers.cores", "1 to 1024", workers.cores)
+        raise value_error("workers.cores", "1 to 1024", workers.cores)
     submits = SUBMITS.get(workers.grow, "")
     if submits or workers.walltime_s:
         least = 2 * workers.start_s
         if not max(least, 60.0) <= workers.walltime_s < math.inf:
             expected = f"at least 60 and twice workers.start_s, {least:g}"
-            raise wrong("workers.walltime_s", expected, workers.walltime_s)
+            raise value_error("workers.walltime_s", expected, workers.walltime_s)
     if not 0.0 <= workers.memory_gb < math.inf:
-        raise wrong("workers.memory_gb", "10**9 bytes, or 0", workers.memory_gb)
+        raise value_error("workers.memory_gb", "10**9 bytes, or 0", workers.memory_gb)
     for name, systems in ASKED.items():
         if workers.grow not in systems and (value_text := getattr(workers, name)):
             expected = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
-            raise wrong(f"workers.{name}", expected, value_text)
+            raise value_error(f"workers.{name}", expected, value_text)
     if submits and shutil.which(submits) is None:
-        raise wrong("workers.grow", f"{submits} to be found in $PATH", workers.grow)
+        raise value_error("workers.grow", f"{submits} to be found in $PATH", workers.grow)
 
 
 def is_address(host: str) -> bool:

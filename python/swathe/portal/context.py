@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from swathe.core.errors import AccessError
 from swathe.core.host import is_loopback
-from swathe.portal.http.shares import Answers
+from swathe.portal.http.shares import AnswerCounts
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -52,7 +52,7 @@ class Portal:
     pool: Pool
     runner: Runner
     downloads: Streams
-    answers: Answers = field(default_factory=Answers)
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
 
     def sees_all(self, user: User | None) -> bool:
         """Return whether a user may see the data of all users and the details of the machine."""
@@ -71,9 +71,9 @@ class Portal:
         """Return the URL of a store; empty for a local folder if the user may not see paths."""
         return store.url if self.sees_all(user) or not store.url.startswith("file:") else ""
 
-    def told(self, user: User | None) -> PoolStatus:
+    def pool_status(self, user: User | None) -> PoolStatus:
         """Return the part of the pool's state that a user may see, with the last error."""
-        status = self.pool.told()
+        status = self.pool.status()
         trouble = self.runner.trouble
         trouble = f"jobs are not running: {trouble}" if trouble else status.trouble
         if self.sees_all(user):

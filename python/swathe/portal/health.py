@@ -64,7 +64,7 @@ def health_of(portal: Portal) -> dict[str, bool]:
         database = True
     except SwatheError:  # its text may name the database, so it is not shown here
         database = False
-    pool = not portal.runner.trouble and not portal.pool.told().trouble
+    pool = not portal.runner.trouble and not portal.pool.status().trouble
     return {"database": database, "pool": pool, "disk": free_bytes(portal) >= LEAST_BYTES}
 
 
@@ -81,7 +81,7 @@ def free_bytes(portal: Portal) -> int:
 def metrics_of(portal: Portal) -> str:
     """Return the metrics of a portal in the text format of Prometheus."""
     totals = portal.catalog.totals()
-    status = portal.pool.told()
+    status = portal.pool.status()
     lines = [
         *metric(
             "swathe_up",
@@ -120,7 +120,7 @@ def metrics_of(portal: Portal) -> str:
 
 def places_of(portal: Portal) -> dict[str, int]:
     """Return the number of slots in use, by kind."""
-    return {"streams": portal.streams.taken, "downloads": portal.downloads.taken}
+    return {"streams": portal.streams.places_in_use, "downloads": portal.downloads.places_in_use}
 
 
 def labelled(label: str, values: Mapping[str, float]) -> dict[str, float]:

@@ -21,7 +21,7 @@ FAULTS = 20
 
 
 @dataclass
-class Pasted:
+class PastedTargets:
     """A list as columns.
 
     Attributes:
@@ -42,7 +42,7 @@ class Pasted:
         return len(next(iter(self.columns.values()), []))
 
 
-def read_pasted(text: str) -> Pasted:
+def read_pasted(text: str) -> PastedTargets:
     """Parse a list of targets. If it has no ids, use line numbers.
 
     Raises:
@@ -68,7 +68,7 @@ def pack_pasted(text: str) -> bytes:
     return pack_lists(parsed.columns, rest)
 
 
-def unpack_pasted(packed: bytes) -> Pasted:
+def unpack_pasted(packed: bytes) -> PastedTargets:
     """Return the list that `pack_pasted` packed."""
     columns, rest = unpack_lists(packed)
     rows = len(next(iter(columns.values()), []))
@@ -77,6 +77,6 @@ def unpack_pasted(packed: bytes) -> Pasted:
     return _pasted(parsed, rest["refused"])
 
 
-def _pasted(parsed: TextList, refused: int) -> Pasted:
+def _pasted(parsed: TextList, refused: int) -> PastedTargets:
     table, _ = table_of_list(replace(parsed, faults=[]))
-    return Pasted(parsed.columns, table, parsed.faults[:FAULTS], refused, parsed.numbered)
+    return PastedTargets(parsed.columns, table, parsed.faults[:FAULTS], refused, parsed.numbered)

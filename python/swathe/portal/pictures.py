@@ -104,7 +104,7 @@ def _plane_of_array(result: Result) -> Iterator[NDArray[Any]]:
             yield pixels
 
 
-class Room:
+class PixelBudget:
     """Memory budget for pixels read in parallel."""
 
     def __init__(self, pixels: int) -> None:
@@ -133,7 +133,7 @@ class Room:
                 self._changed.notify_all()
 
 
-room = Room(MOST_TOGETHER)
+room = PixelBudget(MOST_TOGETHER)
 
 
 def _room_for(result: Result, shape: tuple[int, ...]) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.worker_replicas import WorkerReplicas
 from swathe.core.errors import CatalogError
-from swathe.workers.restarting_thread import Lasting
+from swathe.workers.restarting_thread import RestartingThread
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
@@ -39,7 +39,7 @@ class Replicas:
         self._counts: tuple[int, int, int] | None = None
         self._told_at = 0.0
         self._ending = threading.Event()
-        self._thread = Lasting("swathe-replicas", self._keep_soon, self._ending)
+        self._thread = RestartingThread("swathe-replicas", self._keep_soon, self._ending)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -57,7 +57,7 @@ class Replicas:
             self._keep()
 
     def _keep(self) -> None:
-        status = self._pool.told()
+        status = self._pool.status()
         if status.kind == "local":
             return
         largest = heapq.nlargest(MOST, status.held, key=lambda each: each.bytes)

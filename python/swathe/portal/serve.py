@@ -17,7 +17,7 @@ from swathe.core.host import in_url
 from swathe.core.paths import VARIABLE
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.http.access_log import start_log
-from swathe.portal.http.connections import watched
+from swathe.portal.http.connections import with_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
         server = uvicorn.Server(
             uvicorn.Config(
                 make_app(portal),
-                http=watched(AutoHTTPProtocol, config),
+                http=with_limits(AutoHTTPProtocol, config),
                 ws="none",
                 log_level="warning",
                 access_log=False,

@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from xml.parsers import expat
 
-from swathe.core.confined import Bounds
+from swathe.core.confined import ProcessLimits
 from swathe.core.errors import LimitError, TargetsError
 from swathe.core.table_bytes import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
 from swathe.files.targets.resolver import UnaskedError, asking_for
 from swathe.files.targets.target_list import READERS, read_table
 from swathe.files.targets.text_list import parse_lines
-from swathe.portal.pasted_targets import Pasted, pack_pasted, read_pasted, unpack_pasted
+from swathe.portal.pasted_targets import PastedTargets, pack_pasted, read_pasted, unpack_pasted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from astropy.table import Table
 
-    from swathe.core.confined import Confined
+    from swathe.core.confined import ConfinedProcess
 
 T = TypeVar("T")
 SCALARS = {str, int, float, bool, type(None)}
@@ -63,11 +63,11 @@ IMPORTS = (
 class Uploads:
     """Reader of uploads, in confined processes."""
 
-    def __init__(self, confined: Confined, most_rows: int, memory_mb: int) -> None:
+    def __init__(self, confined: ConfinedProcess, most_rows: int, memory_mb: int) -> None:
         """Set the launcher of processes, and the limits of rows and memory."""
         self._confined = confined
         self._most_rows = most_rows
-        self._bounds = Bounds(memory_mb=memory_mb)
+        self._bounds = ProcessLimits(memory_mb=memory_mb)
         self._names = ThreadPoolExecutor(NAMES_THREADS, "swathe-names")
         self._room = threading.BoundedSemaphore(NAMES_THREADS + NAMES_WAITING)
 
@@ -98,7 +98,7 @@ class Uploads:
         packed = await self._call("packed_body", io.BytesIO(body), ".json")
         return await asyncio.to_thread(unpack_lists, packed)
 
-    async def pasted(self, text: str) -> Pasted:
+    async def pasted(self, text: str) -> PastedTargets:
         """Parse a pasted list of targets.
 
         Raises:
@@ -183,7 +183,7 @@ def packed_pasted(path: str, most_rows: int) -> bytes:
     return _asking(lambda: pack_pasted(text))
 
 
-def _read_pasted(text: str, most_rows: int) -> Pasted:
+def _read_pasted(text: str, most_rows: int) -> PastedTargets:
     check_lines(text, most_rows)
     return read_pasted(text)
 

@@ -199,7 +199,7 @@ class Bucket:
         source = self._source(file)
         return StoredResult(file, source.size, lambda: reader(source, BUFFER))
 
-    def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
+    def open_many(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Yield results as open files, one after the other; some are fetched ahead."""
         pool = ThreadPoolExecutor(AHEAD, "swathe-results")
         coming: deque[Future[BinaryIO]] = deque()
@@ -229,17 +229,17 @@ class Bucket:
             name = file.rpartition("/")[2]
             raise NoSuchResultError(f"{name}: the result no longer exists: {error}") from error
 
-    def leave(self, job: str) -> None:
+    def clear_scratch(self, job: str) -> None:
         """Remove the local folder of a job."""
         shutil.rmtree(self.scratch(job), ignore_errors=True)
 
-    def put_away(self, job: str) -> None:
+    def begin_removal(self, job: str) -> None:
         """Remove the local folder of a job, so that a worker still running it can write no more."""
-        self.leave(job)
+        self.clear_scratch(job)
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
         """Remove the objects of a job."""
-        self.leave(job)
+        self.clear_scratch(job)
         paths = self._list_paths(job)
         pool = ThreadPoolExecutor(THREADS, "swathe-remove")
         try:

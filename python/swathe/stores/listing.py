@@ -19,7 +19,7 @@ from swathe.catalog import WEBDAV
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.stores.folders import folders_of, is_within
 from swathe.stores.registry import to_native
-from swathe.stores.webdav import HEADERS, QUESTION, WebdavEntry, found_in
+from swathe.stores.webdav import HEADERS, QUESTION, WebdavEntry, read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ HIDDEN = "."
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedObject:
     """An object in a listing.
 
     Attributes:
@@ -60,13 +60,13 @@ class Listed:
         """Return the object's version mark: its ETag, else its time."""
         return self.etag or self.modified
 
-    def is_told(self) -> bool:
+    def shows_changes(self) -> bool:
         """Check whether a change of the object would show in the listing."""
         return self.size is not None and self.mark is not None
 
 
 @dataclass(frozen=True)
-class Unlisted:
+class UnlistedObject:
     """An entry that could not be listed, and the reason."""
 
     path: str
@@ -75,12 +75,12 @@ class Unlisted:
 
 def list_objects(
     store: Store, prefix: str, pattern: str | None, *, may_lack: bool = False
-) -> Iterator[Listed | Unlisted]:
+) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the objects below a folder of a store whose names match the pattern.
 
     A pattern without a slash is matched with the last part of the path. A pattern with a slash is
     matched with the whole path after the prefix. A sub-folder that cannot be listed is yielded as
-    `Unlisted` and does not stop the listing. With `may_lack` a missing folder yields nothing.
+    `UnlistedObject` and does not stop the listing. With `may_lack` a missing folder yields nothing.
 
     Raises:
         NotFoundError, AccessError, SourceError: if the folder cannot be listed.
@@ -97,11 +97,13 @@ def list_objects(
     else:
         entries = _list_served(store, prefix, may_lack)
     for each in entries:
-        if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
+        if isinstance(each, UnlistedObject) or matches(each.path, prefix, pattern):
             yield _check_length(each)
 
 
-def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
+def read_list(
+    file: Path, prefix: str, pattern: str | None
+) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the objects named in a text file, one a line; skip empty lines and # lines.
 
     Raises:
@@ -129,14 +131,14 @@ def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed |
             )
         if path not in names and matches(path, prefix, pattern):
             names.add(path)
-            yield _check_length(Listed(path))
+            yield _check_length(ListedObject(path))
 
 
 _SET = re.compile(r"\[!?(?:\][^\]]*(\])|[^\]]*(\]?))")
 """Set of characters in a pattern, with its end if it has one."""
 
 
-def checked_pattern(pattern: str | None) -> str | None:
+def validate_pattern(pattern: str | None) -> str | None:
     """Return the pattern if it is valid.
 
     Raises:
@@ -161,18 +163,22 @@ def matches(path: str, prefix: str, pattern: str | None) -> bool:
     return fnmatch.fnmatchcase(compared, pattern)
 
 
-def _check_length(entry: Listed | Unlisted) -> Listed | Unlisted:
+def _check_length(entry: ListedObject | UnlistedObject) -> ListedObject | UnlistedObject:
     try:
         length = len(entry.path.encode())
     except UnicodeEncodeError:
         shown = entry.path.encode("utf-8", "backslashreplace").decode()
-        return Unlisted(shown, "its name is not UTF-8 text")
+        return UnlistedObject(shown, "its name is not UTF-8 text")
     if length > LONGEST_PATH_BYTES:
-        return Unlisted(entry.path, f"its path has {length} bytes, more than {LONGEST_PATH_BYTES}")
+        return UnlistedObject(
+            entry.path, f"its path has {length} bytes, more than {LONGEST_PATH_BYTES}"
+        )
     return entry
 
 
-def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed | Unlisted]:
+def _local(
+    root: str, prefix: str, folders: tuple[str, ...]
+) -> Iterator[ListedObject | UnlistedObject]:
     start = os.path.join(root, prefix) if prefix else root
     if not is_within(start, folders):
         raise AccessError(f"{start}: leads out of its store")
@@ -187,7 +193,7 @@ def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed 
                 inside = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             if folder != prefix:
-                yield Unlisted(folder, f"its folder cannot be listed: {error.strerror}")
+                yield UnlistedObject(folder, f"its folder cannot be listed: {error.strerror}")
                 continue
             raise _local_error(start, error) from error
         for entry in inside:
@@ -196,18 +202,18 @@ def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed 
                 continue
             try:
                 if entry.is_symlink() and not is_within(entry.path, folders):
-                    yield Unlisted(path, "a link that leads out of its store")
+                    yield UnlistedObject(path, "a link that leads out of its store")
                 # Links to folders could form loops.
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(path)
                 elif entry.is_file():
                     yield _entry_of_file(path, entry.stat())
             except OSError as error:
-                yield Unlisted(path, f"{error.strerror}")
+                yield UnlistedObject(path, f"{error.strerror}")
 
 
-def _entry_of_file(path: str, stat: os.stat_result) -> Listed:
-    return Listed(path, stat.st_size, str(stat.st_mtime_ns))
+def _entry_of_file(path: str, stat: os.stat_result) -> ListedObject:
+    return ListedObject(path, stat.st_size, str(stat.st_mtime_ns))
 
 
 def _local_error(path: str, error: OSError) -> Exception:
@@ -218,7 +224,9 @@ def _local_error(path: str, error: OSError) -> Exception:
     return SourceError(f"{path}: {error.strerror}")
 
 
-def _list_served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+def _list_served(
+    store: Store, prefix: str, may_lack: bool
+) -> Iterator[ListedObject | UnlistedObject]:
     engine = to_native([store])
     token = engine.bearer(f"{store.name}:")
     root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")
@@ -240,27 +248,29 @@ def _list_served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed |
                 if may_lack and isinstance(error, NotFoundError):
                     return
                 raise
-            yield Unlisted(folder, str(error))
+            yield UnlistedObject(folder, str(error))
             continue
         for each in inside:
             path = f"{folder}/{each.name}" if folder else each.name
             if each.name.startswith(HIDDEN):
                 continue
             if each.fault:
-                yield Unlisted(path, f"{url}{quote(each.name)}: {each.fault}")
+                yield UnlistedObject(path, f"{url}{quote(each.name)}: {each.fault}")
             elif not each.is_folder:
                 etag = each.etag[:LONGEST_ETAG] if each.etag else None
-                yield Listed(path, each.size, each.modified, etag)
+                yield ListedObject(path, each.size, each.modified, etag)
             elif path not in folders:
                 folders.add(path)
                 waiting.append(path)
 
 
-def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+def _in_bucket(
+    store: Store, prefix: str, may_lack: bool
+) -> Iterator[ListedObject | UnlistedObject]:
     listing = to_native([store]).list(f"{store.name}:{prefix}")
     is_bucket = not prefix and store.url.count("/") == 2
     lacks = not (may_lack or is_bucket)
-    before: Listed | None = None
+    before: ListedObject | None = None
     while (page := listing.next_page()) is not None:
         lacks = lacks and not page
         for path, size, modified, etag in page:
@@ -269,7 +279,7 @@ def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | U
                 yield before
             hidden = path.startswith(HIDDEN) or f"/{HIDDEN}" in path
             tag = etag.strip('"')[:LONGEST_ETAG] if etag else None
-            before = None if hidden else Listed(path, size, modified, tag)
+            before = None if hidden else ListedObject(path, size, modified, tag)
     if before:
         yield before
     if lacks:
@@ -320,7 +330,7 @@ def _inside(
     # dCache also serves root://, but encodes names; a proxy may be in front of either.
     is_xrootd = server.startswith("XrootD") or (is_xrootd and not server.startswith("dCache"))
     # After a redirect, names are those of the server redirected to.
-    inside = list(found_in(final_url, content, not is_xrootd))
+    inside = list(read_folder(final_url, content, not is_xrootd))
     if is_xrootd:
         why = "XRootD cuts names at a ?, also an encoded one, and would return another object"
         inside = [each._replace(fault=why) if "?" in each.name else each for each in inside]

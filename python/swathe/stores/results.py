@@ -62,17 +62,17 @@ class ResultStore(Protocol):
             SourceError, AccessError: if this cannot be found out.
         """
 
-    def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
+    def open_many(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Yield results as open files; each is closed when the next is requested.
 
         Raises:
             NoSuchResultError, SourceError, AccessError: as in `find`.
         """
 
-    def leave(self, job: str) -> None:
+    def clear_scratch(self, job: str) -> None:
         """Remove the intermediate files of a job."""
 
-    def put_away(self, job: str) -> None:
+    def begin_removal(self, job: str) -> None:
         """Begin to remove all files of a job, with the steps that take no time.
 
         Raises:
@@ -136,17 +136,17 @@ class Folder:
             raise NoSuchResultError(f"{path.name}: the result no longer exists: {error}") from error
         return StoredResult(str(path), size, lambda: path.open("rb"))
 
-    def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
+    def open_many(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Yield results as open files, one after the other."""
         for name in names:
             with self.find(job, name).open() as file:
                 yield file
 
-    def leave(self, job: str) -> None:
+    def clear_scratch(self, job: str) -> None:
         """Remove the intermediate files."""
         shutil.rmtree(self._root / job / INPUTS, ignore_errors=True)
 
-    def put_away(self, job: str) -> None:
+    def begin_removal(self, job: str) -> None:
         """Rename the folder of a job, so that a worker still writing to it fails."""
         try:
             (self._root / job).rename(self._root / f"{GONE}{token_hex(GONE_BYTES)}")
@@ -157,7 +157,7 @@ class Folder:
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
         """Remove the folder of a job, and folders renamed by `put_away`."""
-        self.put_away(job)
+        self.begin_removal(job)
         fault: OutputError | None = None
         for path in list(self._root.glob(GONE + "[0-9a-f]" * (2 * GONE_BYTES))):
             if stopped():

@@ -35,7 +35,7 @@ class WebdavEntry(NamedTuple):
     fault: str | None = None
 
 
-def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[WebdavEntry]:
+def read_folder(url: str, content: bytes, is_encoded: bool = True) -> Iterator[WebdavEntry]:
     """Yield the entries of a folder from the answer to `QUESTION`.
 
     Args:

@@ -7,7 +7,7 @@
 
 from swathe.trace.record import (
     VARIABLE,
-    Counts,
+    RecordingCounts,
     event,
     from_environment,
     point,
@@ -17,15 +17,15 @@ from swathe.trace.record import (
     start,
     stop,
 )
-from swathe.trace.ulm import Coded, Damaged, Events, Numbers, read
+from swathe.trace.ulm import CodedColumn, DamagedLine, Events, Numbers, read
 
 __all__ = [
     "VARIABLE",
-    "Coded",
-    "Counts",
-    "Damaged",
+    "CodedColumn",
+    "DamagedLine",
     "Events",
     "Numbers",
+    "RecordingCounts",
     "event",
     "from_environment",
     "point",

@@ -33,7 +33,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ClockEstimate:
     """Offset of a clock, positive if ahead, and its largest possible error."""
 
     offset_s: float
@@ -56,7 +56,7 @@ def read_reply(line: bytes) -> Reply | None:
     return Reply(numbers[b"ECHO"], numbers[b"RECEIVED"], sent_ns)
 
 
-class Clock:
+class SenderClock:
     """Clock of one sender."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Clock:
         """Note that it was asked."""
         self._questions.append(now_ns)
 
-    def answered(self, reply: Reply, now_ns: int) -> Estimate | None:
+    def add_reply(self, reply: Reply, now_ns: int) -> ClockEstimate | None:
         """Take an answer; return `None` if there was no such question."""
         if reply.asked_ns not in self._questions:
             return None
@@ -77,4 +77,4 @@ class Clock:
         # DATE has whole microseconds.
         self._best.append((max(there_ns - back_ns, 0), there_ns + back_ns))
         round_trip_ns, twice_ns = min(self._best)
-        return Estimate(twice_ns / 2e9, round_trip_ns / 2e9)
+        return ClockEstimate(twice_ns / 2e9, round_trip_ns / 2e9)

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from swathe.core.errors import SettingsError
 from swathe.core.host import in_url, is_loopback, this_host
-from swathe.trace.clocks import Clock, read_reply
-from swathe.trace.rotating_writer import Outlet
+from swathe.trace.clocks import SenderClock, read_reply
+from swathe.trace.rotating_writer import RotatingWriter
 from swathe.trace.ulm_lines import line
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ FAULTS = {
 
 
 @dataclass(frozen=True)
-class Counts:
+class CollectorCounts:
     """What a collector did.
 
     Attributes:
@@ -141,7 +141,7 @@ class Collector:
         self._loop = asyncio.new_event_loop()
         self.address = f"tcp://{in_url(host)}:{self._listener.getsockname()[1]}"
         try:
-            self.outlet = Outlet(
+            self.outlet = RotatingWriter(
                 output, rotate_bytes=rotate_bytes, keep=keep, room=self._room, warn=self.warn
             )
         except BaseException:
@@ -153,19 +153,19 @@ class Collector:
                 f"{self.address}: events and the token are sent in plain text; anyone on the way "
                 "can read and change them; beyond a trusted network use loopback and ssh -L"
             )
-        self._counts: Counts | None = None
+        self._counts: CollectorCounts | None = None
         self._ending = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
         self._thread.start()
 
-    def stop(self) -> Counts:
+    def stop(self) -> CollectorCounts:
         """Receive what has been sent, write it, and end; return the counts."""
         if self._counts is None:
             self._loop.call_soon_threadsafe(self._ending.set)
             self._thread.join()
             self._loop.close()
             self.count["lost"] = self.outlet.close(PATIENCE_S)
-            self._counts = Counts(**self.count)
+            self._counts = CollectorCounts(**self.count)
         return self._counts
 
     def __enter__(self) -> Collector:
@@ -208,7 +208,7 @@ class Collector:
         if len(alike) > MOST_SILENT:
             self._leave(alike[0])
 
-    def heard(self, sender: Sender) -> None:
+    def stop_waiting(self, sender: Sender) -> None:
         """Note that a sender has identified itself."""
         self.silent.pop(sender, None)
 
@@ -216,7 +216,7 @@ class Collector:
         if sender is None:
             return False
         sender.hang_up()
-        self.heard(sender)
+        self.stop_waiting(sender)
         return True
 
     def _room(self) -> None:
@@ -258,7 +258,7 @@ class Sender(asyncio.BufferedProtocol):
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
         self.name = self.place = ""
-        self.clock = Clock()
+        self.clock = SenderClock()
         self.asks = 0
         self.buffer = bytearray(LONGEST_LINE)
         self.filled = 0
@@ -291,7 +291,7 @@ class Sender(asyncio.BufferedProtocol):
             self.timer.cancel()
         accepted = self in self.collector.senders
         self.collector.senders.discard(self)
-        self.collector.heard(self)
+        self.collector.stop_waiting(self)
         if not accepted:
             return
         if self.asks and (self.filled or self.skipping):
@@ -360,7 +360,7 @@ class Sender(asyncio.BufferedProtocol):
         else:
             assert self.timer is not None
             self.timer.cancel()
-            self.collector.heard(self)
+            self.collector.stop_waiting(self)
             self.collector.count["senders"] += 1
             self.name = f"{match[1].decode()}:{match[2].decode()}"
             self.transport.write(b"OK\n")
@@ -416,7 +416,7 @@ class Sender(asyncio.BufferedProtocol):
                 return True
             self._fault("damaged")
             return False
-        estimate = self.clock.answered(reply, now_ns)
+        estimate = self.clock.add_reply(reply, now_ns)
         if estimate is not None:
             self.collector.point(
                 "CLOCK",

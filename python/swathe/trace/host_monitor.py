@@ -51,7 +51,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Pinged:
+class PingTarget:
     """A store whose object is queried for size and version in each interval.
 
     Attributes:
@@ -98,7 +98,7 @@ class Monitor:
         self,
         interval_s: float = 1.0,
         *,
-        stores: Sequence[Pinged] = (),
+        stores: Sequence[PingTarget] = (),
         tell: Callable[[Point], None] = lambda _point: None,
     ) -> None:
         if not interval_s > 0:
@@ -142,7 +142,7 @@ class Monitor:
                 self._keep(point)
             before = after
 
-    def _ping(self, store: Pinged) -> None:
+    def _ping(self, store: PingTarget) -> None:
         for _ in self._ticks():
             with scope(monitor="ping"):
                 self._keep(store.point())

@@ -29,7 +29,7 @@ Value = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Counts:
+class RecordingCounts:
     """Number of events.
 
     Attributes:
@@ -82,10 +82,10 @@ def for_children(place: str) -> str:
     return f"{path}.{{host}}.{{pid}}{mark}{options}" if own else place
 
 
-def stop() -> Counts:
+def stop() -> RecordingCounts:
     """Stop recording, and write the rest; return the number of events."""
     _places.clear()
-    return Counts(*_swathe.trace_stop())
+    return RecordingCounts(*_swathe.trace_stop())
 
 
 def recorded_file() -> Path | None:

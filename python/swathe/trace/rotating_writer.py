@@ -26,7 +26,7 @@ ROTATE_AGAIN_S = 60.0
 STDOUT = 1
 
 
-class Outlet:
+class RotatingWriter:
     """A file, or standard output, to which whole lines are appended in order.
 
     A thread of its own writes, so that a slow disk delays only callers that wait for room. A failed

@@ -23,7 +23,7 @@ Numbers: TypeAlias = "NDArray[np.float64]"
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedColumn:
     """A column of words.
 
     Attributes:
@@ -36,7 +36,7 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedLine:
     """A line that is not an event.
 
     Attributes:
@@ -61,9 +61,9 @@ class Events:
     """
 
     time_ns: NDArray[np.int64]
-    event: Coded
-    fields: Mapping[str, Coded | Numbers]
-    damaged: tuple[Damaged, ...]
+    event: CodedColumn
+    fields: Mapping[str, CodedColumn | Numbers]
+    damaged: tuple[DamagedLine, ...]
     damaged_count: int
 
 
@@ -85,16 +85,16 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
             raise NotFoundError(f"{name}: no such file")
     times, (codes, words), columns, damaged, damaged_count = _swathe.read_ulm(names)
 
-    def column(values: _swathe.Column, words: tuple[str, ...] | None) -> Coded | Numbers:
+    def column(values: _swathe.Column, words: tuple[str, ...] | None) -> CodedColumn | Numbers:
         if words is None:
             return np.frombuffer(memoryview(values), np.float64)
-        return Coded(np.frombuffer(memoryview(values), np.int32), words)
+        return CodedColumn(np.frombuffer(memoryview(values), np.int32), words)
 
     return Events(
         np.frombuffer(memoryview(times), np.int64),
-        Coded(np.frombuffer(memoryview(codes), np.int32), words or ()),
+        CodedColumn(np.frombuffer(memoryview(codes), np.int32), words or ()),
         {key: column(*values) for key, values in columns},
-        tuple(Damaged(line, reason) for line, reason in damaged),
+        tuple(DamagedLine(line, reason) for line, reason in damaged),
         damaged_count,
     )
 

@@ -31,8 +31,8 @@ from swathe.cutting.many import POLL_S
 from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
-from swathe.operations.formats import SUFFIXES, Written, convert, whole
-from swathe.operations.stack import Grid, Input, align, grown, made, without_images
+from swathe.operations.formats import SUFFIXES, FileDigest, convert, read_cutout
+from swathe.operations.stack import Grid, Input, align, enlarge_boxes, make_result, without_images
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.workers.batch import summed
@@ -86,7 +86,7 @@ def _run(
 ) -> ChunkResult:
     begun = time.perf_counter()
     try:
-        return _Work(batch, place, threads, stopped).run()
+        return _BatchRun(batch, place, threads, stopped).run()
     except (CatalogError, OutputError) as error:
         if isinstance(error, CatalogError) and may_pass(error):
             # The stores could not be looked up: retried later.
@@ -103,7 +103,7 @@ def _run(
 
 
 @dataclass
-class _Work:
+class _BatchRun:
     """One batch, executed by `run`."""
 
     batch: Batch
@@ -233,7 +233,7 @@ class _Work:
             **{name: rows.sky[:, at] for at, name in enumerate(SKY)},
         }
         read = read_targets(columns, sky_of)
-        boxes = grown(read.boxes) if self.options.is_combined else read.boxes
+        boxes = enlarge_boxes(read.boxes) if self.options.is_combined else read.boxes
         good = np.ones(len(rows), bool)
         good[list(read.faults)] = False
         self._end(rows.take(list(read.faults)), list(read.faults.values()))
@@ -322,7 +322,7 @@ class _Work:
         """Convert the cutout of a row into the requested result."""
         cut = self.aside / f"{row.number}.fits"
         if row.result is not None:
-            self.single.append(self._aligned(row, cut))
+            self.single.append(self._align(row, cut))
             return
         converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
         try:
@@ -347,7 +347,7 @@ class _Work:
                 "by limits.cutout_mb"
             )
 
-    def _aligned(self, row: RowRecord, cut: Path) -> RowRecord:
+    def _align(self, row: RowRecord, cut: Path) -> RowRecord:
         """Resample the cutout of a row onto the grid of its combined result."""
         assert row.result is not None and row.sky is not None
         grid = _grid_of(self.batch.results[row.result])
@@ -356,7 +356,7 @@ class _Work:
         new = self.aside / f"{row.number}.npy"
         try:
             self._check_size(grid.side**2, ALIGNED_BYTES, "a stack or a picture of three bands")
-            align(whole(cut), grid.at(row.sky[0], row.sky[1]), new)
+            align(read_cutout(cut), grid.at(row.sky[0], row.sky[1]), new)
         except NoOverlapError as error:
             return _end_row(row, "no-overlap", str(error))
         except SwatheError as error:
@@ -403,7 +403,7 @@ class _Work:
             if sky is not None
         ]
         options = self.options
-        return made(new, grid, inputs, options.format, options.stack, self._ends)
+        return make_result(new, grid, inputs, options.format, options.stack, self._ends)
 
     def _restore_inputs(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
         """Cut again the inputs that no longer exist; return the reason if that fails.
@@ -423,7 +423,7 @@ class _Work:
         return f"{failed.id}: its pixels no longer exist and cannot be cut again: {failed.reason}"
 
     def _keep_new(self, row: RowRecord, new: Path) -> None:
-        row = row._replace(status="ok", **Written.of(new)._asdict())
+        row = row._replace(status="ok", **FileDigest.of(new)._asdict())
         self._keep(RowTable.of([row]), [str(new)])
 
     def _keep(self, rows: RowTable, new: list[str]) -> None:

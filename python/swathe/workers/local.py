@@ -13,7 +13,15 @@ from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import JobError
 from swathe.core.host import this_host
 from swathe.workers.execute import run_batch
-from swathe.workers.pool import BATCH_S, LANES, Back, Member, PoolStatus, TrafficCounts, internal
+from swathe.workers.pool import (
+    BATCH_S,
+    LANES,
+    Back,
+    Member,
+    PoolStatus,
+    TrafficCounts,
+    describe_error,
+)
 
 if TYPE_CHECKING:
     from swathe.jobs import ResultStore
@@ -54,14 +62,14 @@ class LocalPool:
             lane.start()
             self._lanes.append(lane)
 
-    def wanted(self, timeout_s: float) -> bool:
+    def wait_for_room(self, timeout_s: float) -> bool:
         """Wait until a thread is free, or soon will be."""
         if not self._free.acquire(timeout=timeout_s):
             return False
         self._free.release()
         return True
 
-    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
         """Accept a batch."""
         self._free.acquire()
         with self._lock:
@@ -78,7 +86,7 @@ class LocalPool:
             if lane.is_alive():
                 raise JobError(f"{lane.name}: still running after {timeout_s} s")
 
-    def told(self) -> PoolStatus:
+    def status(self) -> PoolStatus:
         """Return the state."""
         host = this_host()
         with self._lock:
@@ -105,7 +113,7 @@ class LocalPool:
             result = run_batch(batch, self._place, self._engine_threads, stopped)
         except BaseException as error:  # a bug or a panic: it ends the job of this batch
             log.exception("batch %d of job %s: cannot be executed", number, batch.job)
-            return ChunkResult([], complete=False, failure=internal(error))
+            return ChunkResult([], complete=False, failure=describe_error(error))
         with self._lock:
             self._moved = self._moved.with_done(result, near=False)
         return result

@@ -11,7 +11,7 @@ from swathe.core.errors import SwatheError
 from swathe.core.format import size_text
 
 if TYPE_CHECKING:
-    from swathe.catalog.reservations import Reserved
+    from swathe.catalog.reservations import ReservationRecord
     from swathe.workers.batch import Batch
 
 LANES = 2
@@ -192,7 +192,7 @@ class GrowthStatus:
     maximum: int
     starting: int
     trouble: str
-    reserved: Sequence[Reserved]
+    reserved: Sequence[ReservationRecord]
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def pauses(first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -
         first_s = min(2 * first_s, longest_s)
 
 
-def internal(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the text of an error; a bug is marked as internal."""
     if isinstance(error, SwatheError):
         return str(error)
@@ -250,10 +250,10 @@ class Pool(Protocol):
     def start(self, back: Back) -> None:
         """Start; `back` is called once for each accepted batch, from any thread."""
 
-    def wanted(self, timeout_s: float) -> bool:
+    def wait_for_room(self, timeout_s: float) -> bool:
         """Wait until another batch can be accepted; return whether it can. Called by one thread."""
 
-    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
         """Accept a batch after `wanted`; it comes back soon after `stopped` returns true."""
 
     def stop(self, timeout_s: float) -> None:
@@ -263,5 +263,5 @@ class Pool(Protocol):
             JobError: If that takes longer.
         """
 
-    def told(self) -> PoolStatus:
+    def status(self) -> PoolStatus:
         """Return the status."""

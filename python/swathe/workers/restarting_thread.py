@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from swathe.core.errors import SwatheError
-from swathe.workers.pool import internal, pauses
+from swathe.workers.pool import describe_error, pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Lasting:
+class RestartingThread:
     """A thread that repeats a function until the end.
 
     An error in one turn is logged, a bug with its traceback. The next turn begins after a pause
@@ -52,7 +52,7 @@ class Lasting:
                 self._turn()
             except BaseException as error:  # a panic of the engine is not an `Exception`
                 pause_s = next(waits)
-                self._fault = internal(error)
+                self._fault = describe_error(error)
                 expected = isinstance(error, SwatheError)
                 log.log(
                     logging.WARNING if expected else logging.ERROR,

@@ -22,8 +22,8 @@ from swathe.core.errors import CatalogError, CatalogSetupError, JobError, Swathe
 from swathe.core.host import cores, this_host
 from swathe.workers.batch import batch_of
 from swathe.workers.local import LocalPool
-from swathe.workers.pool import internal, pauses
-from swathe.workers.restarting_thread import Lasting
+from swathe.workers.pool import describe_error, pauses
+from swathe.workers.restarting_thread import RestartingThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class Runner:
             f"{this_host()} {os.getpid()} {_start_time(os.getpid())} {secrets.token_hex(4)}"
         )
         self._stopping = threading.Event()
-        self._threads: list[Lasting] = []
+        self._threads: list[RestartingThread] = []
         self._numbers = count()
         self._pending: dict[int, _PendingChunk] = {}
         self._begun_jobs: set[int] = set()
@@ -86,7 +86,7 @@ class Runner:
             ("swathe-jobs-keeper", self._keep),
             ("swathe-jobs-tidy", self._tidy),
         ):
-            thread = Lasting(name, turn, self._stopping)
+            thread = RestartingThread(name, turn, self._stopping)
             thread.start()
             self._threads.append(thread)
 
@@ -114,7 +114,7 @@ class Runner:
 
     def _give(self) -> None:
         """Lease a chunk, if there is one, and send it to the pool when that has room."""
-        if not self._pool.wanted(IDLE_S) or self._is_apart():
+        if not self._pool.wait_for_room(IDLE_S) or self._is_apart():
             return
         # The database may be locked or unavailable for a while; the keeper checks as well.
         chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
@@ -165,22 +165,22 @@ class Runner:
             entry.reading_s = time.perf_counter() - begun
             entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
             entry.stopped = self._stopped(chunk.job.id)
-            self._pool.give(number, batch, entry.stopped)
+            self._pool.submit(number, batch, entry.stopped)
         except BaseException as error:  # a bug must not stop other jobs
             if isinstance(error, CatalogError) and _is_of_all(error):
                 self._back(number, ChunkResult([], complete=False))
                 raise  # so that it is retried after a pause
             if not isinstance(error, SwatheError):
                 log.exception("%s: cannot be sent to the pool", _named(chunk))
-            self._back(number, ChunkResult([], complete=False, failure=internal(error)))
+            self._back(number, ChunkResult([], complete=False, failure=describe_error(error)))
 
-    def _stopped(self, job: str) -> _Stopped:
+    def _stopped(self, job: str) -> _StopCheck:
         """Return the stop flag of a job: shared by its chunks, and rarely checked."""
         for entry in list(self._pending.values()):
             stopped = entry.stopped
             if stopped is not None and stopped.job == job and not stopped.is_stopped:
                 return stopped
-        return _Stopped(self._jobs, job, self._stopping)
+        return _StopCheck(self._jobs, job, self._stopping)
 
     def _back(self, number: int, done: ChunkResult) -> None:
         """Save the result of a chunk. Never raises: the caller serves other jobs too."""
@@ -196,7 +196,7 @@ class Runner:
             self._keep_done(chunk, replace(done, seconds=seconds))
         except BaseException as error:
             log.exception("%s: its result cannot be saved", _named(chunk))
-            self._give_up(chunk, internal(error))
+            self._give_up(chunk, describe_error(error))
         self._jobs.wake()
 
     def _keep_done(self, chunk: Chunk, done: ChunkResult) -> None:
@@ -324,11 +324,11 @@ class _PendingChunk:
     chunk: Chunk
     reading_s: float = 0.0
     counted_s: float = 0.0
-    stopped: _Stopped | None = None
+    stopped: _StopCheck | None = None
     at: float = field(default_factory=time.perf_counter)
 
 
-class _Stopped:
+class _StopCheck:
     """The stop flag of a job: asked often, it checks the job twice a second."""
 
     def __init__(self, jobs: Jobs, job: str, stopping: threading.Event) -> None:

@@ -27,7 +27,7 @@ THERE = (
 
 
 @dataclass(frozen=True)
-class Summary:
+class DatasetSummary:
     """Summary of the readable images of a dataset.
 
     Attributes:
@@ -46,7 +46,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class DatasetProblem:
     """A copy of an object that cannot be read.
 
     Attributes:
@@ -63,7 +63,7 @@ class Trouble:
 class Summaries(Database):
     """Summaries of datasets."""
 
-    def summaries(self) -> dict[str, Summary]:
+    def summaries(self) -> dict[str, DatasetSummary]:
         """Return the summary of each dataset."""
         whole = select(ReplicaRow.dataset_id, func.max(ReplicaRow.size).label("size")).where(
             ReplicaRow.state == "ok"
@@ -89,7 +89,7 @@ class Summaries(Database):
             for of, band, count in sorted(rows, key=lambda row: (-row[2], row[1])):
                 bands_of.setdefault(of, {})[band] = count
         return {
-            name: Summary(
+            name: DatasetSummary(
                 bytes=int(size_of.get(of) or 0),
                 t_min=span_of.get(of, NO_SPAN)[0],
                 t_max=span_of.get(of, NO_SPAN)[1],
@@ -111,7 +111,7 @@ class Summaries(Database):
             query = query.order_by(GranuleRow.path, GranuleRow.hdu).offset(start).limit(limit)
             return [granule_of(*row[1:]) for row in session.connection().execute(query)]
 
-    def troubles(self, dataset: str, start: int, limit: int) -> list[Trouble]:
+    def troubles(self, dataset: str, start: int, limit: int) -> list[DatasetProblem]:
         """Return copies that are damaged, failed or vanished, by path.
 
         Raises:
@@ -127,7 +127,8 @@ class Summaries(Database):
             )
             rows = session.execute(query.offset(start).limit(limit))
             return [
-                Trouble(f"{store}:{path}", state, reason) for store, path, state, reason in rows
+                DatasetProblem(f"{store}:{path}", state, reason)
+                for store, path, state, reason in rows
             ]
 
     def coverage(self, order: int, dataset: str | None = None) -> list[tuple[int, int, int]]:

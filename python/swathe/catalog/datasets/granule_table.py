@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets.datasets import dataset_number
-from swathe.catalog.datasets.granules import STREAMED, Wanted, touching
+from swathe.catalog.datasets.granules import STREAMED, GranuleQuery, touching
 
 PART = 1_000
 """Granules per part of the answer."""
@@ -70,10 +70,10 @@ SQLite's module caches 128."""
 NUMBERS = "SELECT granules.id FROM granules WHERE TRUE{more}"
 
 
-class Copies(Database):
+class GranuleCopies(Database):
     """Results of a search before the exact comparison with the sky position."""
 
-    def granule_copies(self, wanted: Wanted) -> list[GranuleCopy]:
+    def granule_copies(self, wanted: GranuleQuery) -> list[GranuleCopy]:
         """Return all parts of `copies_by_parts` in one list.
 
         Raises:
@@ -81,7 +81,7 @@ class Copies(Database):
         """
         return list(chain.from_iterable(self.copies_by_parts(wanted)))
 
-    def copies_by_parts(self, wanted: Wanted) -> Generator[list[GranuleCopy], None, None]:
+    def copies_by_parts(self, wanted: GranuleQuery) -> Generator[list[GranuleCopy], None, None]:
         """Yield the readable copies of matching granules, up to PART granules at a time.
 
         They are in the order of granules, all copies of one together. The position is compared by
@@ -111,7 +111,7 @@ class Copies(Database):
                 yield from _parts(session, rows.scalars(), more, parameters)
 
 
-def _conditions(session: Session, wanted: Wanted) -> tuple[str, dict[str, Any]]:
+def _conditions(session: Session, wanted: GranuleQuery) -> tuple[str, dict[str, Any]]:
     """Return the SQL conditions on granules other than position, and their parameters."""
     more = ""
     parameters: dict[str, Any] = {}

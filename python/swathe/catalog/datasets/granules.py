@@ -25,7 +25,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GranuleQuery:
     """Criteria of a search; `None` means any.
 
     Attributes:
@@ -101,7 +101,7 @@ class Granules(Database):
             if ranges:
                 connection.execute(insert(FootprintRow), ranges)
 
-    def find_granules(self, wanted: Wanted) -> list[Match]:
+    def find_granules(self, wanted: GranuleQuery) -> list[Match]:
         """Return the matching granules that have a readable copy, by file.
 
         The position is compared by HEALPix cells only: the answer contains all granules that touch
@@ -113,7 +113,7 @@ class Granules(Database):
         matches = list(self.each_granule(wanted))
         return sorted(matches, key=lambda match: (match.file, match.granule.hdu))
 
-    def each_granule(self, wanted: Wanted) -> Iterator[Match]:
+    def each_granule(self, wanted: GranuleQuery) -> Iterator[Match]:
         """Yield the matching granules one by one, in catalogue order.
 
         If the caller stops, the rest is not read.
@@ -141,7 +141,7 @@ class Granules(Database):
         return matches[0][1] if matches else None
 
     def granules_at(
-        self, cells: Sequence[int], wanted: Wanted, check: Callable[[int], None]
+        self, cells: Sequence[int], wanted: GranuleQuery, check: Callable[[int], None]
     ) -> tuple[dict[int, Match], list[tuple[int, int]]]:
         """Return the granules that may cover each of many positions, given as cells of order 29.
 
@@ -171,7 +171,7 @@ class Granules(Database):
         return matches, pairs
 
 
-def _query(session: Session, wanted: Wanted) -> Any:
+def _query(session: Session, wanted: GranuleQuery) -> Any:
     """Return the query for matching granules at any position, with one readable copy each."""
     query = COPIES
     if wanted.dataset is not None:
@@ -246,7 +246,7 @@ def _touching(session: Session, asked: Sequence[tuple[int, int, int]]) -> list[t
     return [(place, granule) for place, granule in rows]
 
 
-def _with_limits(query: Any, wanted: Wanted) -> Any:
+def _with_limits(query: Any, wanted: GranuleQuery) -> Any:
     if wanted.time is not None:
         start, end = wanted.time
         query = query.where(GranuleRow.t_min <= end, GranuleRow.t_max >= start)

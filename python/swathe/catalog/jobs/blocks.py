@@ -17,16 +17,16 @@ from sqlalchemy import bindparam, func, insert, select, update
 from swathe.catalog.jobs.encoding import (
     BLOCK_ROWS,
     mark_of,
-    packed_asked,
-    packed_became,
-    packed_names,
-    packed_places,
+    pack_names,
+    pack_outcomes,
+    pack_places,
+    pack_requests,
     positions_named,
     statuses_bits,
     statuses_of,
     unpack,
-    unpacked_places,
-    unpacked_rows,
+    unpack_places,
+    unpack_rows,
 )
 from swathe.catalog.jobs.row_table import CODES, DictColumn, RowTable
 from swathe.catalog.records.checks import plain_text
@@ -52,7 +52,7 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
     count = -(-len(rows) // BLOCK_ROWS)
     place = np.empty(len(rows), np.int64)
     place[rows.number] = rows.position
-    names = packed_names(rows.name, count)
+    names = pack_names(rows.name, count)
     blocks = []
     for number in range(count):
         part = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
@@ -62,10 +62,10 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
                 "job": job,
                 "number": number,
                 "statuses": statuses_of(block),
-                "places": packed_places(place[part]),
+                "places": pack_places(place[part]),
                 "names": names[number],
-                "asked": packed_asked(block),
-                "became": packed_became(block),
+                "asked": pack_requests(block),
+                "became": pack_outcomes(block),
             }
         )
     if blocks:
@@ -139,7 +139,7 @@ def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTabl
     parts = []
     for number, places in session.execute(query):
         begins = number * BLOCK_ROWS
-        parts.append(unpacked_places(places)[max(0, first - begins) : last + 1 - begins])
+        parts.append(unpack_places(places)[max(0, first - begins) : last + 1 - begins])
     return rows_at(session, job, np.concatenate(parts)) if parts else RowTable.of([])
 
 
@@ -233,7 +233,7 @@ def mark_rows(session: Session, job: int, rows: RowTable) -> None:
     _mark(session, job, rows.position, lambda _block, part: rows[part])
 
 
-def let_wait(session: Session, job: int, positions: NDArray[np.int64]) -> None:
+def mark_waiting(session: Session, job: int, positions: NDArray[np.int64]) -> None:
     """Reset the rows at ascending positions to waiting."""
 
     def waiting(block: RowTable, part: slice) -> RowTable:
@@ -257,7 +257,7 @@ def _mark(
                 "of_job": job,
                 "of_number": int(block.position[0]) // BLOCK_ROWS,
                 "statuses": statuses_of(marked),
-                "became": packed_became(marked),
+                "became": pack_outcomes(marked),
             }
         )
     if values:
@@ -295,4 +295,4 @@ def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[RowT
             JobBlockTable.job == job, JobBlockTable.number.in_(numbers[at : at + READ_AT_ONCE])
         )
         for number, request, became in session.execute(query.order_by(JobBlockTable.number)):
-            yield unpacked_rows(number, request, became)
+            yield unpack_rows(number, request, became)

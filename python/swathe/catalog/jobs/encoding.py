@@ -89,7 +89,7 @@ def _uncoded(columns: Mapping[str, Any], name: str, usual: Any, count: int) -> D
     return DictColumn(values, np.array(codes, np.int32))
 
 
-def packed_asked(rows: RowTable) -> bytes:
+def pack_requests(rows: RowTable) -> bytes:
     """Pack the request part of a block's rows."""
     return pack(
         {
@@ -111,7 +111,7 @@ def _boxes(rows: RowTable) -> dict[str, Any]:
     return {"box": rows.box, "placed": None if placed.all() else placed}
 
 
-def packed_became(rows: RowTable) -> bytes | None:
+def pack_outcomes(rows: RowTable) -> bytes | None:
     """Pack the result part of a block's rows; `None` if all wait."""
     if (rows.status == WAITING).all():
         return None
@@ -128,7 +128,7 @@ def packed_became(rows: RowTable) -> bytes | None:
     )
 
 
-def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> RowTable:
+def unpack_rows(block: int, asked: bytes, became: bytes | None) -> RowTable:
     """Return the rows of a block."""
     columns = unpack(asked)
     number = columns["number"].astype(np.int64)
@@ -168,18 +168,18 @@ def statuses_bits(codes: Iterable[int]) -> int:
     return sum(1 << code for code in set(codes))
 
 
-def packed_places(position: NDArray[np.int64]) -> bytes:
+def pack_places(position: NDArray[np.int64]) -> bytes:
     """Pack the positions of the rows with a block's numbers."""
     return pack({"position": position})
 
 
-def unpacked_places(packed: bytes) -> NDArray[np.int64]:
+def unpack_places(packed: bytes) -> NDArray[np.int64]:
     """Unpack these positions."""
     places: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
     return places
 
 
-def packed_names(names: Sequence[str], blocks: int) -> list[bytes]:
+def pack_names(names: Sequence[str], blocks: int) -> list[bytes]:
     """Return, for each block, the index of the names that hash to it: marks and positions.
 
     `names` are in order of position.

@@ -22,11 +22,11 @@ from swathe.catalog.jobs.blocks import (
 from swathe.catalog.jobs.leases import end_if_done
 from swathe.catalog.jobs.mapping import (
     add_notes,
-    asked,
     fail,
-    found_job,
+    find_job,
+    id_to_query,
     job_values,
-    kept_job,
+    to_job_record,
     unknown_job,
 )
 from swathe.catalog.jobs.retry import retry
@@ -60,7 +60,7 @@ class JobQueue(Database):
             check(_usage_of(session, job.owner))
             number = session.scalars(insert(JobTable).returning(JobTable.number), [values]).one()
             insert_rows(session, number, rows)
-            return kept_job(found_job(session, job.id))
+            return to_job_record(find_job(session, job.id))
 
     def job(self, job_id: str) -> JobRecord:
         """Return a job.
@@ -69,7 +69,7 @@ class JobQueue(Database):
             NoSuchJobError: If there is no such job.
         """
         with self._reading() as session:
-            return kept_job(found_job(session, job_id))
+            return to_job_record(find_job(session, job_id))
 
     def jobs(
         self,
@@ -89,7 +89,7 @@ class JobQueue(Database):
         if last is not None:
             query = query.limit(max(0, last))
         with self._reading() as session:
-            return [kept_job(row) for row in session.scalars(query)]
+            return [to_job_record(row) for row in session.scalars(query)]
 
     def job_rows(
         self, job: int, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
@@ -191,7 +191,7 @@ class JobQueue(Database):
             NoSuchJobError: If there is no such job.
         """
         with self._writing() as session:
-            number = found_job(session, job_id, lock=True).number
+            number = find_job(session, job_id, lock=True).number
             for table in (JobBlockTable, JobChunkTable):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
@@ -211,11 +211,11 @@ class JobQueue(Database):
 
     def _change(self, job_id: str, change: Callable[[Session, JobTable], None]) -> JobRecord:
         with self._writing() as session:
-            job = found_job(session, job_id, lock=True)
+            job = find_job(session, job_id, lock=True)
             change(session, job)
             job.changes += 1
             session.flush()
-            return kept_job(job)
+            return to_job_record(job)
 
     def note_job(self, job_id: str, text: str) -> None:
         """Add a warning to a job."""
@@ -263,7 +263,7 @@ class JobQueue(Database):
         Raises:
             NoSuchJobError: If there is no such job.
         """
-        query = select(JobTable.phase, JobTable.changes).where(JobTable.id == asked(job_id))
+        query = select(JobTable.phase, JobTable.changes).where(JobTable.id == id_to_query(job_id))
         with self._reading() as session:
             row = session.execute(query).one_or_none()
         if row is None:

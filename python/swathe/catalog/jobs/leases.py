@@ -24,7 +24,7 @@ from swathe.catalog.jobs.blocks import (
     parts_between,
     rows_with_status,
 )
-from swathe.catalog.jobs.mapping import add_notes, fail, kept_job
+from swathe.catalog.jobs.mapping import add_notes, fail, to_job_record
 from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.jobs import ACTIVE, FAILED, Chunk, ChunkResult, ChunkState, JobRecord
@@ -43,7 +43,7 @@ PARTS = 32
 """Parts of a divided chunk: the deadly row is soon alone."""
 
 
-class Chunks(Database):
+class Leases(Database):
     """Chunks leased to runners."""
 
     def take_chunk(
@@ -106,7 +106,7 @@ class Chunks(Database):
             end_if_done(session, job)
             job.changes += 1
             session.flush()
-            return kept_job(job)
+            return to_job_record(job)
 
     def give_up(self, chunk: Chunk, reason: str) -> None:
         """End a job whose rows cannot be read or saved, and return a chunk of it.
@@ -203,7 +203,7 @@ def _lease_chunk(
         job.started_at = job.started_at or now
     job.served_at = now
     session.flush()
-    return Chunk(kept_job(job), lease.first, lease.last, runner, lease.deaths)
+    return Chunk(to_job_record(job), lease.first, lease.last, runner, lease.deaths)
 
 
 def _give_up(session: Session, number: int, reason: str) -> None:
@@ -271,7 +271,7 @@ def _next_chunk(
     if of_results and not _inputs_done(session, job):
         return None
     end = job.rows if of_results else job.inputs
-    row_count = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
+    row_count = min(max(1, size(to_job_record(job), of_results)), LARGEST_CHUNK)
     last = min(first + row_count, end) - 1
     if not of_results:
         last = end_of_object(session, job.number, last, min(first + LARGEST_CHUNK, end) - 1)

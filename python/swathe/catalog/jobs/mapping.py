@@ -18,20 +18,20 @@ from swathe.core.errors import NoSuchJobError
 NOTES_KEPT = 50
 
 
-def found_job(session: Session, job_id: str, lock: bool = False) -> JobTable:
+def find_job(session: Session, job_id: str, lock: bool = False) -> JobTable:
     """Return a job for reading, or with `lock` for changes.
 
     Raises:
         NoSuchJobError: If there is no such job.
     """
-    query = select(JobTable).where(JobTable.id == asked(job_id))
+    query = select(JobTable).where(JobTable.id == id_to_query(job_id))
     job = session.scalars(query.with_for_update() if lock else query).one_or_none()
     if job is None:
         raise unknown_job(job_id)
     return job
 
 
-def asked(job_id: str) -> str:
+def id_to_query(job_id: str) -> str:
     """Return an id that the database accepts; an invalid one becomes an id that no job has."""
     return job_id if plain_text(job_id, len(job_id)) == job_id else ""
 
@@ -95,7 +95,7 @@ def job_values(job: JobRecord) -> dict[str, Any]:
     return values
 
 
-def kept_job(job: JobTable) -> JobRecord:
+def to_job_record(job: JobTable) -> JobRecord:
     """Return a job as a plain value."""
     return JobRecord(
         number=job.number,

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from swathe.catalog.jobs.blocks import all_with_status, let_wait, parts_at
+from swathe.catalog.jobs.blocks import all_with_status, mark_waiting, parts_at
 from swathe.catalog.jobs.leases import LARGEST_CHUNK
 from swathe.catalog.jobs.row_table import CODES, RowTable
 from swathe.catalog.records.jobs import FAILED
@@ -41,7 +41,7 @@ def retry(session: Session, job: JobTable) -> None:
     job.waiting += len(again)
     job.bytes -= int(again["bytes"][again["result"] < 0].sum())
     positions = np.sort(again["position"])
-    let_wait(session, job.number, positions)
+    mark_waiting(session, job.number, positions)
     leased = positions[positions < job.cursor]
     for first, last in _stretches(session, job, leased):
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))

@@ -14,7 +14,7 @@ Source = Literal["probe", "read"]
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleRecord:
     """One measured request, or several that ran together.
 
     Attributes:
@@ -40,7 +40,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeRecord:
     """One run of the probe.
 
     Attributes:
@@ -63,7 +63,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Profile:
+class ProfileRecord:
     """Measured costs of a store as seen from a host.
 
     Attributes:

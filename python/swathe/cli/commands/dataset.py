@@ -15,7 +15,7 @@ from swathe.core.format import size_text
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Dataset
     from swathe.datasets import mirroring
-    from swathe.datasets.scan import Fault, Report
+    from swathe.datasets.scan import ScanReport, SkippedObject
 
 app = typer.Typer(
     help="Catalogue the images of a store, so that they can be searched.", no_args_is_help=True
@@ -63,10 +63,10 @@ def add(
     """
     from swathe.catalog import Catalog
     from swathe.datasets.store_prefix import split_place
-    from swathe.stores.listing import checked_pattern
+    from swathe.stores.listing import validate_pattern
 
     store, prefix = split_place(place)
-    pattern = checked_pattern(pattern)
+    pattern = validate_pattern(pattern)
     with Catalog.open() as catalog:
         dataset = catalog.add_dataset(name, store, prefix, pattern, calib)
         try:
@@ -110,7 +110,7 @@ def _scan(
     threads: int | None,
     quiet: bool,
     reread: bool = False,
-) -> Report:
+) -> ScanReport:
     from swathe.core.progress import progress_bar
     from swathe.datasets.scan import scan
     from swathe.stores.listing import list_objects, read_list
@@ -131,7 +131,7 @@ def _scan(
         )
 
 
-def _print_report(report: Report, as_json: bool) -> None:
+def _print_report(report: ScanReport, as_json: bool) -> None:
     if as_json:
         print_json(asdict(report))
     else:
@@ -154,7 +154,7 @@ def _print_report(report: Report, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _print_faults(dataset: str, faults: list[Fault]) -> None:
+def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
         typer.echo(f"  {fault.path}: {fault.reason}", err=True)
     if len(faults) > SHOWN_FAULTS:
@@ -233,7 +233,7 @@ def mirror(
         raise typer.Exit(1)
 
 
-def _print_plan(plan: mirroring.Plan, delete: bool, as_json: bool) -> None:
+def _print_plan(plan: mirroring.MirrorPlan, delete: bool, as_json: bool) -> None:
     if as_json:
         fields = asdict(plan)
         del fields["versions"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
     from swathe.catalog import Catalog
-    from swathe.portal.config import Workers
+    from swathe.portal.config import WorkersSettings
     from swathe.workers.dask.certificates import Role
     from swathe.workers.dask.tls import Address
 
@@ -297,7 +297,7 @@ def release(
 
 
 @contextmanager
-def _catalog(config: Path | None) -> Iterator[tuple[Catalog, Workers]]:
+def _catalog(config: Path | None) -> Iterator[tuple[Catalog, WorkersSettings]]:
     """Open the catalogue of a portal with an autoscaling pool. Yield it with the worker settings.
 
     Raises:

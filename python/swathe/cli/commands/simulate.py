@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from swathe.workers.simulate.network import Store
-    from swathe.workers.simulate.result import Result, Round
+    from swathe.workers.simulate.network import SimulatedStore
+    from swathe.workers.simulate.result import RoundResult, SimulationResult
     from swathe.workers.simulate.workload import Workload
 
 MOST_WORKERS = 100_000
@@ -128,8 +128,8 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a pool of workers, with the same placement and autoscaling rules as a real pool."""
-    from swathe.workers.autoscale.policy import Limits
-    from swathe.workers.simulate.simulator import Pool, Simulation, StuckError
+    from swathe.workers.autoscale.policy import GrowthLimits
+    from swathe.workers.simulate.simulator import SimulatedPool, Simulation, StuckError
 
     numbers = (latency_ms, fetch_mb_s, total_mb_s, cut_ms, cache_gb, link_mb_s, dispatch_ms)
     for number in (*numbers, idle_s, start_s, fails_h, walltime_h):
@@ -143,7 +143,7 @@ def simulate(
             f"expected at most {MOST_BATCHES:,} batches in all rounds, "
             f"found {todo.count:,} in each of {rounds:,}"
         )
-    pool = Pool(
+    pool = SimulatedPool(
         1,
         threads=threads,
         cores=inf if cores is None else cores,
@@ -157,7 +157,7 @@ def simulate(
     results = []
     with _no_collector():
         for size in sizes:
-            limits = Limits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
+            limits = GrowthLimits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
             sized_pool = replace(pool, workers=size, grow=limits)
             try:
                 results.append(
@@ -219,7 +219,7 @@ def _sizes(text: str) -> list[int]:
     return [*powers, high]
 
 
-def _store(name: str | None, tier: str | None) -> Store:
+def _store(name: str | None, tier: str | None) -> SimulatedStore:
     from swathe.workers.simulate.network import TIERS
 
     if name is None:
@@ -234,8 +234,11 @@ def _store(name: str | None, tier: str | None) -> Store:
 
 
 def _changed(
-    store: Store, latency_ms: float | None, fetch_mb_s: float | None, total_mb_s: float | None
-) -> Store:
+    store: SimulatedStore,
+    latency_ms: float | None,
+    fetch_mb_s: float | None,
+    total_mb_s: float | None,
+) -> SimulatedStore:
     """Return a store with its costs replaced by those of the options."""
     return replace(
         store,
@@ -245,11 +248,11 @@ def _changed(
     )
 
 
-def _measured(name: str) -> Store:
+def _measured(name: str) -> SimulatedStore:
     """Return a store with the costs measured from this host."""
     from swathe.catalog import Catalog, this_host
     from swathe.costs.cost_model import Costs
-    from swathe.workers.simulate.network import Store
+    from swathe.workers.simulate.network import SimulatedStore
 
     with Catalog.open() as catalog:
         stores = {each.name: each for each in catalog.stores()}
@@ -260,7 +263,7 @@ def _measured(name: str) -> Store:
         raise StoreSettingsError(f"{name}: not probed from this host; run: swathe probe {name}")
     costs = Costs.from_dict(profile.costs)
     total = costs.total_bytes_per_s
-    return Store(
+    return SimulatedStore(
         latency_s=float(costs.request_s(0)),
         stream_bytes_per_s=min(total, costs.streams * costs.stream_bytes_per_s()),
         total_bytes_per_s=total,
@@ -285,12 +288,12 @@ def _workload(
     return read_workload(path)
 
 
-def _store_as_dict(store: Store) -> dict[str, float | bool | None]:
+def _store_as_dict(store: SimulatedStore) -> dict[str, float | bool | None]:
     """Return a store as a dictionary for JSON, with None for infinity."""
     return {name: None if value == inf else value for name, value in asdict(store).items()}
 
 
-def _show(results: Sequence[Result], store: Store) -> None:
+def _show(results: Sequence[SimulationResult], store: SimulatedStore) -> None:
     total = store.total_bytes_per_s
     shared = "no shared limit" if total == inf else f"{total / 1e6:,.4g} MB/s in total"
     typer.echo(
@@ -305,7 +308,7 @@ def _show(results: Sequence[Result], store: Store) -> None:
             print_table(OF_ROUNDS, rows)
 
 
-def _row(result: Result) -> tuple[str, ...]:
+def _row(result: SimulationResult) -> tuple[str, ...]:
     return (
         f"{result.workers:,}",
         _rate(result.cuts_per_s),
@@ -322,7 +325,7 @@ def _row(result: Result) -> tuple[str, ...]:
     )
 
 
-def _round(number: int, each: Round) -> tuple[str, ...]:
+def _round(number: int, each: RoundResult) -> tuple[str, ...]:
     return (
         f"{number}",
         _seconds(each.seconds),
@@ -341,7 +344,7 @@ def _seconds(seconds: float) -> str:
     return f"{_rate(seconds)} s"
 
 
-def _figure(results: Sequence[Result]) -> Figure:
+def _figure(results: Sequence[SimulationResult]) -> Figure:
     """Draw cuts per second over time, and against the number of workers."""
     from swathe.costs.plots import figure
 

@@ -14,7 +14,7 @@ from swathe.cli.output import cost_rows, print_json, print_table, report_wait
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from swathe.catalog import Profile
+    from swathe.catalog import ProfileRecord
 
 app = typer.Typer(help="Register the storages that files are read from.", no_args_is_help=True)
 
@@ -144,7 +144,7 @@ def remove(name: Name, as_json: Json = False) -> None:
         typer.echo(f"{name}: removed")
 
 
-def _profile_as_dict(profile: Profile) -> dict[str, Any]:
+def _profile_as_dict(profile: ProfileRecord) -> dict[str, Any]:
     return {
         "costs": profile.costs,
         "spread": profile.spread,

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from swathe.trace import Events
-    from swathe.trace.analysis.report import Report
-    from swathe.trace.analysis.slow_targets import Slow
+    from swathe.trace.analysis.report import TraceReport
+    from swathe.trace.analysis.slow_targets import SlowTarget
     from swathe.trace.analysis.stalls import Stall
-    from swathe.trace.host_monitor import Pinged
+    from swathe.trace.host_monitor import PingTarget
 
 app = typer.Typer(
     help="Collect events of many machines, and see where the time is spent.",
@@ -262,33 +262,33 @@ def _token(path: Path) -> str:
     return token
 
 
-def _pinged(name: str) -> Pinged:
+def _pinged(name: str) -> PingTarget:
     from swathe.costs.probing.resolve_target import find_place
-    from swathe.trace.host_monitor import Pinged
+    from swathe.trace.host_monitor import PingTarget
 
     place = find_place(name)
-    return Pinged(name, place.objects[0], place.stores)
+    return PingTarget(name, place.objects[0], place.stores)
 
 
 def _profiles(events: Events) -> Mapping[str, Mapping[str, Any]]:
     """Return the costs of stores as measured from the hosts of a run, by name and by root."""
     from swathe.catalog import Catalog
     from swathe.core.paths import default_url
-    from swathe.trace import Coded
+    from swathe.trace import CodedColumn
 
     url = default_url()
     path = url.removeprefix("sqlite:///")
     if path != url and not Path(path).exists():
         return {}
     hosts = events.fields.get("HOST")
-    host_names = set(hosts.words) if isinstance(hosts, Coded) else set()
+    host_names = set(hosts.words) if isinstance(hosts, CodedColumn) else set()
     with Catalog.open(url) as catalog:
         costs = {each.root: each.costs for each in catalog.profiles() if each.host in host_names}
         keys = {store.name: store.key for store in catalog.stores()}
     return costs | {name: costs[root] for name, root in keys.items() if root in costs}
 
 
-def _show(run_report: Report) -> None:
+def _show(run_report: TraceReport) -> None:
     begun = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run_report.begun_ns / 1e9))
     typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun} UTC\n")
     print_table(
@@ -334,7 +334,7 @@ def _show(run_report: Report) -> None:
     _show_rest(run_report)
 
 
-def _show_rest(run_report: Report) -> None:
+def _show_rest(run_report: TraceReport) -> None:
     for host, figures in run_report.hosts.items():
         typer.echo(f"\n{host or '(no host)'}: {_figures(figures)}")
     for offset in run_report.offsets:
@@ -356,7 +356,7 @@ def _show_rest(run_report: Report) -> None:
         typer.echo(f"  note: {note}", err=True)
 
 
-def _slow(slow: Slow) -> str:
+def _slow(slow: SlowTarget) -> str:
     text = f"  {slow.target} of {slow.object or 'no object'}: {_s(slow.seconds)}"
     if slow.job:
         text += f", job {slow.job}"

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from swathe.trace.viewer.lifelines import Traced
-    from swathe.trace.viewer.live import Shown
-    from swathe.trace.viewer.loads import Load
+    from swathe.trace.viewer.lifelines import TracedEvents
+    from swathe.trace.viewer.live import LiveView
+    from swathe.trace.viewer.loads import LoadLine
 
 PIXELS = 20_000
 
@@ -78,7 +78,7 @@ def view(
     """
     from swathe.core.outputs import check_output
     from swathe.trace.viewer.lifelines import KINDS
-    from swathe.trace.viewer.live import Shown
+    from swathe.trace.viewer.live import LiveView
 
     if kind not in (None, *KINDS):
         raise typer.BadParameter(
@@ -94,7 +94,7 @@ def view(
         )
     for path_to_check in filter(None, (output, png)):
         check_output(path_to_check, overwrite=overwrite, sources=runs)
-    live_run = Shown(runs, align=clocks == "aligned", grows=follow)
+    live_run = LiveView(runs, align=clocks == "aligned", grows=follow)
     title = ", ".join(run.name for run in runs)
     settings: dict[str, Any] = {}
     if kind:
@@ -137,21 +137,21 @@ def _names(text: str) -> list[str]:
 
 
 def _page(
-    traced: Traced, output: Path, title: str, settings: dict[str, Any], overwrite: bool
+    traced: TracedEvents, output: Path, title: str, settings: dict[str, Any], overwrite: bool
 ) -> Path:
     from swathe.core.errors import OutputError
     from swathe.core.outputs import write_file
-    from swathe.trace.viewer.encode import packed
+    from swathe.trace.viewer.encode import encode_view
     from swathe.trace.viewer.page import page
 
     if output.suffix.lower() != ".html":
         raise OutputError(f"{output}: expected a name ending in .html")
-    content = page(title, packed(traced).whole(), **settings)
+    content = page(title, encode_view(traced).whole(), **settings)
     write_file(output, lambda file: file.write(content), overwrite=overwrite)
     return output
 
 
-def _requested_loads(traced: Traced, settings: dict[str, Any]) -> list[Load] | None:
+def _requested_loads(traced: TracedEvents, settings: dict[str, Any]) -> list[LoadLine] | None:
     """Return the requested load-lines. Check that requested events and load-lines exist."""
     from swathe.trace.viewer.loads import loads
 
@@ -172,10 +172,10 @@ def _check(option: str, names: Iterable[str], available: Sequence[str]) -> None:
 
 
 def _draw(
-    traced: Traced,
+    traced: TracedEvents,
     title: str,
     settings: dict[str, Any],
-    chosen: list[Load] | None,
+    chosen: list[LoadLine] | None,
     size: tuple[int, int],
 ) -> Figure:
     from swathe.trace.viewer.figure import figure
@@ -192,7 +192,7 @@ def _draw(
 
 
 def _serve(
-    live_run: Shown, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
+    live_run: LiveView, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
 ) -> None:
     import threading
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample
-from swathe.costs.fit.fit_request_curve import Curve, fit_curve, fit_line
+from swathe.costs.fit.fit_request_curve import RequestCurve, fit_curve, fit_line
 from swathe.costs.fit.fit_shared_limits import fit_limits, most_useful_streams
-from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, middle, ratios, screen, spread_of
+from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, lower_median, ratios, screen, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
     if not math.isfinite(served):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")
     connects = np.array([sample.seconds for sample in samples_used if sample.kind == "connect"])
-    connect_s = middle(connects) if len(connects) else 0.0
+    connect_s = lower_median(connects) if len(connects) else 0.0
     if len(connects):
         spread["connect_s"] = spread_of(connects)
     else:
@@ -116,7 +116,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
         # A line through short reads from memory and long ones from the disk would begin below zero.
         size = np.array([float(sample.bytes) for sample in alone])
         seconds = np.array([sample.seconds for sample in alone])
-        latency_s = middle(seconds[size == size.min()])
+        latency_s = lower_median(seconds[size == size.min()])
         model = spread_of(seconds / (latency_s + size / bytes_per_s))
         notes.append("request: long reads are slower than short ones suggest")
     if not (LEAST_PREAD_S <= latency_s <= MOST_PREAD_S and bytes_per_s >= LEAST_PREAD_BYTES_PER_S):
@@ -126,7 +126,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
     opens = np.array([sample.seconds for sample in samples_used if sample.kind == "open"])
     costs = Costs(
         connect_s=0.0,
-        open_s=middle(opens) if len(opens) else 0.0,
+        open_s=lower_median(opens) if len(opens) else 0.0,
         request=((0, latency_s), (MB, latency_s + MB / bytes_per_s)),
         # A little above the rate of one reader, so that these limits never bind.
         total_bytes_per_s=1.01 * bytes_per_s,
@@ -137,7 +137,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
     return Profile(costs, spread, tuple(notes), rejected)
 
 
-def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
+def _opening(opens: list[Sample], curve: RequestCurve) -> tuple[float, float]:
     """Return the time to open an object beyond a request of its bytes, and its spread."""
     if not opens:
         return 0.0, 0.0
@@ -147,5 +147,5 @@ def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
     request_s = np.maximum(curve(size), curve.seconds[0] + size / curve.bytes_per_s)
     beyond = seconds - request_s
     doubt = 2 * math.hypot(curve.noise / math.sqrt(len(opens)), 0.05) * float(np.median(request_s))
-    extra_s = middle(beyond)
+    extra_s = lower_median(beyond)
     return (extra_s, spread_of(beyond)) if extra_s > doubt else (0.0, 0.0)

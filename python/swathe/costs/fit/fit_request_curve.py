@@ -31,7 +31,7 @@ LEAST_SLOPE = 1 / COPY_BYTES_PER_S
 
 
 @dataclass(frozen=True)
-class Curve:
+class RequestCurve:
     """The fitted curve t()."""
 
     sizes: Array
@@ -47,7 +47,7 @@ class Curve:
         return np.asarray(np.interp(size, self.sizes, self.seconds) + slope * beyond)
 
 
-def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
+def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     """Fit the time of a request as a function of its size, from requests that ran alone.
 
     First a straight line is fitted robustly. Then each size may deviate from it as far as its own
@@ -97,7 +97,7 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
     if len(counts) == 1:
         notes.append("request: only one size was measured")
     pooled = np.exp(np.concatenate(deviations))
-    return Curve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
+    return RequestCurve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
 
 
 def fit_line(reads: Sequence[Sample]) -> tuple[float, float, float]:

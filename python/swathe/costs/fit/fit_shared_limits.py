@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.costs.cost_model import line_s, queue_s, waited_for
-from swathe.costs.fit.robust_stats import HUBER, TIE, middle, noise_of, spread_of
+from swathe.costs.cost_model import count_waits, line_s, queue_s
+from swathe.costs.fit.robust_stats import HUBER, TIE, lower_median, noise_of, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe.costs.cost_model import Sample
-    from swathe.costs.fit.fit_request_curve import Curve
+    from swathe.costs.fit.fit_request_curve import RequestCurve
 
     Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ factor is smaller, since busy computers hide more of it."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class SharedLimits:
     """Limits that all streams share; infinite if a limit does not show."""
 
     total_bytes_per_s: float = math.inf
@@ -70,7 +70,7 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
     deviations, rows = [], []
     for alike in groups.values():
         seconds = np.array([sample.seconds for sample in alike])
-        median = middle(seconds)
+        median = lower_median(seconds)
         deviations.append(np.log(seconds / median))
         size = float(np.median([sample.bytes for sample in alike]))
         rows.append((size, alike[0].requests, alike[0].streams, median, len(alike)))
@@ -88,7 +88,7 @@ class _Explained:
     the server, and bytes per second of the server.
     """
 
-    def __init__(self, batch: _Together, curve: Curve) -> None:
+    def __init__(self, batch: _Together, curve: RequestCurve) -> None:
         self.batch = batch
         self.rounds = np.ceil(batch.requests / batch.streams)
         self.wait_s = float(curve.seconds[0])
@@ -96,7 +96,7 @@ class _Explained:
         self.each = curve(self.sizes)
         self.queue = self.rounds * self.each
         self.others = [
-            waited_for(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)
+            count_waits(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)
         ]
 
     def line_s(self, total: Array | float) -> Array:
@@ -149,7 +149,7 @@ class _Explained:
         )
 
 
-def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limits:
+def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -> SharedLimits:
     """Fit the limits that all streams share, from the excess of batches over the curve.
 
     There are six explanations: the line, the server's time per request, both or none, and the
@@ -160,7 +160,7 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
     batch = _together(reads, curve.noise)
     if not len(batch.size):
         notes.append("streams: only one was measured")
-        return Limits()
+        return SharedLimits()
     explained = _Explained(batch, curve)
     empty_s = explained.line_s(math.inf)[:, 0]
     totals = batch.size / np.maximum(batch.seconds - empty_s, 0.05 * batch.seconds)
@@ -188,7 +188,7 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
             best, limits_best = misfit + paid, limits
     line, plain, calls = explained.takes(*limits_best)
     over = calls / batch.seconds
-    return Limits(
+    return SharedLimits(
         *limits_best,
         spread_of(totals[line >= np.maximum(explained.queue, calls)]),
         spread_of(over[calls >= CLEAR_RATE * np.maximum(explained.queue, line)]),
@@ -234,7 +234,7 @@ def _finer(values: Array, place: int) -> Array:
     return np.geomspace(values[max(place - 1, 0)], values[min(place + 1, len(values) - 1)], 15)
 
 
-def _one_stream(curve: Curve) -> float:
+def _one_stream(curve: RequestCurve) -> float:
     """Return the best bandwidth of one stream, without the latency if that is clear."""
     sizes, seconds = curve.sizes[1:-1], curve.seconds[1:-1]
     # With few round trips, the first bytes come in bursts.
@@ -243,7 +243,7 @@ def _one_stream(curve: Curve) -> float:
 
 
 def most_useful_streams(
-    reads: Sequence[Sample], curve: Curve, limits: Limits, notes: list[str]
+    reads: Sequence[Sample], curve: RequestCurve, limits: SharedLimits, notes: list[str]
 ) -> int:
     """Return the least number of streams that no larger number beats beyond the noise."""
     batch = _together(reads, curve.noise)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from swathe.catalog import Sample as KeptSample
+from swathe.catalog import SampleRecord as KeptSample
 from swathe.catalog import root_url, this_host
 from swathe.core.errors import StoreSettingsError
 from swathe.costs.cost_model import Costs, Profile, Sample

@@ -65,8 +65,8 @@ def by_size(size: Array, seconds: Array) -> tuple[Array, Array, Array, list[Arra
     """Return medians of size and time by half octave, counts, and logarithms of time / median."""
     octave = np.round(2 * np.log2(size + 1))
     groups = [octave == value for value in np.unique(octave)]
-    middles = np.array([middle(size[group]) for group in groups])
-    medians = np.array([middle(seconds[group]) for group in groups])
+    middles = np.array([lower_median(size[group]) for group in groups])
+    medians = np.array([lower_median(seconds[group]) for group in groups])
     counts = np.array([float(group.sum()) for group in groups])
     deviations = [
         np.log(seconds[group] / median) for group, median in zip(groups, medians, strict=True)
@@ -74,7 +74,7 @@ def by_size(size: Array, seconds: Array) -> tuple[Array, Array, Array, list[Arra
     return middles, medians, counts, deviations
 
 
-def middle(values: Array) -> float:
+def lower_median(values: Array) -> float:
     """Return the median; of two middle values the smaller one, since errors make times longer."""
     return float(np.sort(values)[(len(values) - 1) // 2])
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.core.sample_survey import NAXIS1, draw, fits_bytes, header
-from swathe.costs.fit.robust_stats import middle
+from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.prediction import to_engine_job
 from swathe.costs.probing.loopback_server import loopback
 from swathe.files.targets.target_list import read_targets
@@ -94,7 +94,7 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             if turn + 1 >= LEAST_REPEATS and now + (now - begun) - started > budget_s:
                 break
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS)
-    costs = {cost: middle(np.array(seconds)) for cost, seconds in samples.items()}
+    costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
     return {**costs, "tile_byte_s": tiles}
 
@@ -147,7 +147,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
                 costs["gzip_first_byte_s"] = first
                 # Its seek points are cached now.
                 costs["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
-                costs["restart_s"] = middle(np.array(_swathe.measure_restarts(str(path))))
+                costs["restart_s"] = lower_median(np.array(_swathe.measure_restarts(str(path))))
             case "bzip2":
                 costs["bzip2_byte_s"] = first
             case codec:

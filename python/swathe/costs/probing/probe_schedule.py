@@ -41,7 +41,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ProbeParameters:
     """Plan and limits of a probe, stored with its result.
 
     Attributes:

@@ -27,7 +27,7 @@ PATIENCE_S, DRAIN_S = 60.0, 10.0
 POLL_S = 0.05
 
 
-class Writing:
+class WriteProbe:
     """Objects written to a folder or a store under hidden names, and removed again.
 
     Each is verified as every copy is (docs/design/010); that is part of the time.

@@ -11,7 +11,7 @@ from swathe.catalog import Catalog, root_url
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.core.format import KIB
 from swathe.costs.probing.page_cache import largest_files
-from swathe.stores.listing import Listed, list_objects
+from swathe.stores.listing import ListedObject, list_objects
 from swathe.stores.registry import LOCAL_ROOT, known_stores
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _largest_listed(name: str) -> list[str]:
         entries = [
             each
             for each in islice(list_objects(store, "", None), LISTED)
-            if isinstance(each, Listed) and (each.size is None or each.size >= KIB)
+            if isinstance(each, ListedObject) and (each.size is None or each.size >= KIB)
         ]
     except (AccessError, DatasetError, NotFoundError, SourceError) as error:
         raise NotFoundError(f"{name}: cannot be listed ({error}); {NAME_ONE}") from error

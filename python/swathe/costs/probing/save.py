@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from swathe.catalog import Sample as KeptSample
+from swathe.catalog import SampleRecord as KeptSample
 from swathe.catalog import this_host
 from swathe.core.format import KIB
 

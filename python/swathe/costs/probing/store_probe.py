@@ -22,7 +22,7 @@ from swathe.core.errors import NotFoundError
 from swathe.core.format import KIB, MIB
 from swathe.costs.cost_model import Costs, Profile, Sample
 from swathe.costs.fit.fit import fit, fit_local
-from swathe.costs.fit.robust_stats import counts_of, middle
+from swathe.costs.fit.robust_stats import counts_of, lower_median
 from swathe.costs.probing.page_cache import cache_state, in_memory
 from swathe.costs.probing.probe_schedule import (
     OPENING_BYTES,
@@ -35,10 +35,10 @@ from swathe.costs.probing.probe_schedule import (
     SIZES,
     STREAMS,
     Cell,
-    Parameters,
+    ProbeParameters,
 )
 from swathe.costs.probing.probe_writes import STREAMS as WRITTEN_AT_ONCE
-from swathe.costs.probing.probe_writes import Writing, writing_costs
+from swathe.costs.probing.probe_writes import WriteProbe, writing_costs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -70,7 +70,7 @@ class Probe:
 
     root: str
     shown: str
-    parameters: Parameters
+    parameters: ProbeParameters
     samples: list[Sample]
     profile: Profile
     seconds: float
@@ -135,7 +135,7 @@ def probe(
         OutputError: if writing fails.
     """
     usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
-    parameters = Parameters(
+    parameters = ProbeParameters(
         sizes=QUICK_SIZES if quick else SIZES,
         streams=QUICK_STREAMS if quick else STREAMS,
         rounds=ROUNDS,
@@ -146,17 +146,19 @@ def probe(
         objects=place.objects,
         write=write,
     )
-    with Writing(place) if write else contextlib.nullcontext() as writing:
-        return _Run(place, parameters, reader, clock).run(tell or (lambda _text: None), writing)
+    with WriteProbe(place) if write else contextlib.nullcontext() as writing:
+        return _ProbeRun(place, parameters, reader, clock).run(
+            tell or (lambda _text: None), writing
+        )
 
 
-class _Run:
+class _ProbeRun:
     """A probe in progress."""
 
     def __init__(
         self,
         place: ProbeTarget,
-        parameters: Parameters,
+        parameters: ProbeParameters,
         reader: Reader,
         clock: Callable[[], float],
     ) -> None:
@@ -175,7 +177,7 @@ class _Run:
         self.fresh: list[float] = []
         self.started = self.clock()
 
-    def run(self, tell: Callable[[str], None], writing: Writing | None) -> Probe:
+    def run(self, tell: Callable[[str], None], writing: WriteProbe | None) -> Probe:
         """Run the whole probe."""
         for name in self.parameters.objects:
             self.sizes[name] = self.reader.measure_open(name, self.stores)[1]
@@ -232,7 +234,9 @@ class _Run:
             if sample.kind == "read" and sample.bytes == size and sample.first_byte_s is not None
         ]
         for seconds in self.fresh:
-            self._keep(Sample("connect", 0, max(seconds - middle(np.array(open_seconds)), 0.0)))
+            self._keep(
+                Sample("connect", 0, max(seconds - lower_median(np.array(open_seconds)), 0.0))
+            )
 
     def _timed(
         self, name: str, ranges: list[tuple[int, int]], streams: int, fresh: bool = False
@@ -457,7 +461,7 @@ class _Run:
             notes.append("the objects are small: their bytes were read more than once")
         return notes
 
-    def _write(self, writing: Writing) -> None:
+    def _write(self, writing: WriteProbe) -> None:
         """Write what a fifth of the budgets allows; the rest is for reading."""
         until = self.clock() + self.parameters.budget_s / 5
         bytes_left = self.parameters.budget_bytes // 5

@@ -24,7 +24,7 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.errors import SourceError
 from swathe.experiments.clients.frames_in_store import take_over
-from swathe.experiments.clients.ramp_schedule import Clock, Schedule, as_records, run_client
+from swathe.experiments.clients.ramp_schedule import Schedule, SteadyClock, as_records, run_client
 
 if TYPE_CHECKING:
     import ssl
@@ -38,7 +38,7 @@ FAILURE = "a request failed: "
 
 
 @contextmanager
-def asking(work: dict[str, Any], client: int) -> Iterator[Callable[[int], int]]:
+def make_requester(work: dict[str, Any], client: int) -> Iterator[Callable[[int], int]]:
     """Yield the function that makes a client's requests, each a different one.
 
     Args:
@@ -127,8 +127,8 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
             sys.stderr.write(f"{FAILURE}{' '.join(text.split())[:500]}\n")
             sys.stderr.flush()
 
-        with asking(work, number) as ask:
-            return run_client(number, schedule, ask, Clock(), tell)
+        with make_requester(work, number) as ask:
+            return run_client(number, schedule, ask, SteadyClock(), tell)
 
     if order["kind"] == "thread":
         return as_records(_threads(be, numbers))

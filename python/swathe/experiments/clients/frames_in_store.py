@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from swathe.experiments.settings import Common
+    from swathe.experiments.settings import CommonSettings
 
 ENDINGS = {"FIT": "", "GUNZIP": ".gz", "GZ": ".gz", "bz2": ".bz2"}
 """File name endings after that of a plain frame; tile-compressed frames have theirs instead."""
@@ -84,7 +84,7 @@ class FramesInStore:
         return [(int(x), int(y), width, height) for x, y in zip(x0, y0, strict=True)]
 
 
-def shelf(given: str, settings: Common) -> FramesInStore:
+def shelf(given: str, settings: CommonSettings) -> FramesInStore:
     """Inspect the first frame of a store.
 
     Raises:
@@ -120,7 +120,7 @@ def _object(given: str, name: str) -> str:
 
 
 @contextmanager
-def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[FramesInStore]]:
+def shelves(settings: CommonSettings, scratch: Path | None = None) -> Iterator[list[FramesInStore]]:
     """Yield the stores of an experiment; if none is named, a sample survey made here."""
     if settings.stores:
         yield [shelf(name, settings) for name in settings.stores]

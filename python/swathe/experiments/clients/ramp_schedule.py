@@ -72,7 +72,7 @@ class Schedule:
         return np.asarray(joins + (np.arange(count) + phase) / self.rate, np.float64)
 
 
-class Clock:
+class SteadyClock:
     """Time of day that never steps back while it is used."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ def run_client(
     number: int,
     schedule: Schedule,
     ask: Callable[[int], int],
-    clock: Clock | Any,
+    clock: SteadyClock | Any,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> list[tuple[Any, ...]]:
     """Run one client; return its records.

@@ -29,7 +29,7 @@ from swathe.core.errors import SettingsError, SourceError
 from swathe.core.host import in_url, is_loopback, this_host
 from swathe.experiments.clients.client_process import FAILURE
 from swathe.experiments.clients.frames_in_store import environment, with_storages
-from swathe.experiments.clients.ramp_schedule import RECORD, Clock
+from swathe.experiments.clients.ramp_schedule import RECORD, SteadyClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,14 +65,14 @@ class HostResult:
 
 
 @dataclass(frozen=True)
-class Offset:
+class HostClockOffset:
     """Another clock minus ours, in seconds, and its largest possible error."""
 
     seconds: float
     spread_s: float
 
 
-class Line:
+class LineConnection:
     """A connection with one message per line."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -110,33 +110,33 @@ class Line:
         return message
 
 
-def estimate(exchanges: Sequence[tuple[float, float, float]]) -> Offset:
+def estimate(exchanges: Sequence[tuple[float, float, float]]) -> HostClockOffset:
     """Return the offset of another clock, from exchanges of (sent, its clock, received).
 
     In the fastest exchange the other clock was read in the middle between sent and received, or at
     most half the round trip off.
     """
     sent, clock, received = min(exchanges, key=lambda each: each[2] - each[0])
-    return Offset(clock - (sent + received) / 2, (received - sent) / 2)
+    return HostClockOffset(clock - (sent + received) / 2, (received - sent) / 2)
 
 
-def between(before: Offset, after: Offset) -> Offset:
+def between(before: HostClockOffset, after: HostClockOffset) -> HostClockOffset:
     """Combine the offsets before and after a run: clocks drift meanwhile."""
     middle = (before.seconds + after.seconds) / 2
     apart = abs(before.seconds - after.seconds) / 2
-    return Offset(middle, max(before.spread_s, after.spread_s) + apart)
+    return HostClockOffset(middle, max(before.spread_s, after.spread_s) + apart)
 
 
-class Joined:
+class RemoteHost:
     """A host that has joined."""
 
-    def __init__(self, line: Line, host: str, clock: Clock) -> None:
+    def __init__(self, line: LineConnection, host: str, clock: SteadyClock) -> None:
         self.line, self.host, self.clock = line, host, clock
         self.length_s = 0.0
         self.cpu_percent, self.failure = 0.0, ""
         self.offset = self.ping()
 
-    def ping(self) -> Offset:
+    def ping(self) -> HostClockOffset:
         """Measure its clock offset."""
         exchanges = []
         for _ in range(PINGS):
@@ -159,7 +159,7 @@ class Joined:
         """Let the first client join at a time of our clock."""
         self.line.say(ask="go", start=start + self.offset.seconds)
 
-    def records(self) -> tuple[NDArray[Any], Offset]:
+    def records(self) -> tuple[NDArray[Any], HostClockOffset]:
         """Wait for its records; return them with their own times, and its clock minus ours."""
         # The host waits for its clients' run and PATIENCE_S, and may then report an error.
         self.line.connection.settimeout(self.length_s + PATIENCE_S + JOIN_S)
@@ -176,7 +176,7 @@ class Joined:
         self.line.say(ask="end")
 
 
-def corrected(records: NDArray[Any], offset_s: float) -> NDArray[Any]:
+def correct_records(records: NDArray[Any], offset_s: float) -> NDArray[Any]:
     """Return records with times of our clock."""
     shifted = records.copy()
     for name in ("due", "sent", "done"):
@@ -185,7 +185,9 @@ def corrected(records: NDArray[Any], offset_s: float) -> NDArray[Any]:
 
 
 @contextmanager
-def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[list[Joined]]:
+def gather_hosts(
+    address: str, count: int, tell: Callable[[str], None]
+) -> Iterator[list[RemoteHost]]:
     """Wait until `count` hosts have joined at HOST:PORT.
 
     Raises:
@@ -198,7 +200,7 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
         raise SettingsError(
             f"ramp.listen: {host} can be reached from other machines: set ${VARIABLE}"
         )
-    clock, joined = Clock(), list[Joined]()
+    clock, joined = SteadyClock(), list[RemoteHost]()
     try:
         server = socket.create_server((host, port))
     except OSError as error:
@@ -212,14 +214,14 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
                 connection, _ = server.accept()
                 # Others are not greeted meanwhile; a joining host speaks at once.
                 connection.settimeout(GREETING_S)
-                line = Line(connection)
+                line = LineConnection(connection)
                 try:
                     greeting = line.hear(FIRST_LINE)
                     if not hmac.compare_digest(_bytes(greeting.get("token", "")), _bytes(token)):
                         line.say(error="the token does not match")
                         raise SourceError("a host without the token")
                     name = _free(str(greeting.get("host", "?"))[:255], joined)
-                    joined.append(Joined(line, name, clock))
+                    joined.append(RemoteHost(line, name, clock))
                     connection.settimeout(JOIN_S)
                 except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
                     tell(f"turned away: {error}")
@@ -240,7 +242,7 @@ def _bytes(token: Any) -> bytes:
     return str(token).encode("utf-8", "surrogatepass")
 
 
-def _free(name: str, joined: list[Joined]) -> str:
+def _free(name: str, joined: list[RemoteHost]) -> str:
     """Return a unique host name, numbered if needed: containers, or one machine twice."""
     names = {each.host for each in joined}
     numbered = (f"{name}-{number}" for number in range(len(joined) + 1, 2 * len(joined) + 2))
@@ -271,11 +273,11 @@ def join(address: str, tell: Callable[[str], None]) -> None:
         connection = socket.create_connection((host, port), timeout=JOIN_S)
     except OSError as error:
         raise SourceError(f"{address}: {error}") from error
-    clock = Clock()
+    clock = SteadyClock()
     with connection:
         # The other hosts may take long to join.
         connection.settimeout(None)
-        line = Line(connection)
+        line = LineConnection(connection)
         line.say(token=os.environ.get(VARIABLE, ""), host=this_host())
         while (message := line.hear())["ask"] != "end":
             if message["ask"] == "clock":
@@ -350,7 +352,7 @@ class Clients:
         """
         all_s, length_s = self.order.get("all_s", 0.0), self.order["length_s"]
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=max(self.start - Clock().now(), 0) + all_s)
+            self.process.wait(timeout=max(self.start - SteadyClock().now(), 0) + all_s)
         begun = busy_and_idle()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=length_s - all_s)
@@ -395,7 +397,7 @@ def busy_and_idle() -> tuple[float, float]:
 def run_here(order: dict[str, Any]) -> tuple[float, HostResult]:
     """Run clients in a process of their own; return when the first joined, and the result."""
     with Clients(order) as tester:
-        start = Clock().now() + LEAD_S
+        start = SteadyClock().now() + LEAD_S
         tester.go(start)
         return start, tester.records()
 

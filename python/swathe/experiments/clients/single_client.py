@@ -184,7 +184,7 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
         if rows and time.perf_counter() > limit:
             break
         started = time.perf_counter()
-        path, mine = brought(name, method, case["copy"], scratch)
+        path, mine = bring_image(name, method, case["copy"], scratch)
         copy_s = time.perf_counter() - started
         if client == "cfitsio":
             left_s = max(limit - time.perf_counter(), 0.0)
@@ -199,7 +199,7 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
     return rows
 
 
-def brought(name: str, method: str, copy: bool, scratch: Path) -> tuple[str, bool]:
+def bring_image(name: str, method: str, copy: bool, scratch: Path) -> tuple[str, bool]:
     """Make an image available to the client; return its path, and whether it is a copy."""
     path = name
     if copy:
@@ -254,10 +254,10 @@ def by_package(
         cutter.write(crop, out / f"{number}.fits")
         times.append([read_s, cropped - started, clock() - cropped])
     cutter.close(image)
-    return times if anew else shared(times, len(boxes))
+    return times if anew else share_times(times, len(boxes))
 
 
-def shared(times: list[list[float]], count: int) -> list[list[float]]:
+def share_times(times: list[list[float]], count: int) -> list[list[float]]:
     """Divide the reading time among `count` crops, whether all were made or not."""
     return [[read_s / count, crop_s, write_s] for read_s, crop_s, write_s in times]
 
@@ -272,7 +272,7 @@ def by_program(
     if process.returncode:
         raise OSError(" ".join(process.stderr.split()) or f"{program} failed")
     times = [[float(word) for word in line.split()] for line in process.stdout.splitlines()]
-    return times if anew else shared(times, len(boxes))
+    return times if anew else share_times(times, len(boxes))
 
 
 def main() -> None:

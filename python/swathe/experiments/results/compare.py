@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.core.errors import SettingsError
-from swathe.experiments.results.result import Study, kept
+from swathe.experiments.results.result import Study, read_result
 from swathe.experiments.statistics import holm, least_chance, rank_test, ratio_of_medians
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def compare(
 
     from swathe.experiments.results import figures
 
-    (results, before), (others, after) = kept(first), kept(second)
+    (results, before), (others, after) = read_result(first), read_result(second)
     kinds = [str(each.meta["experiment"]) for each in (results, others)]
     if kinds[0] != kinds[1]:
         raise SettingsError(f"{first} is of {kinds[0]!r}, {second} of {kinds[1]!r}")

@@ -15,7 +15,7 @@ import numpy as np
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.outputs import check_new, make_folder, write_file
 from swathe.costs.plots import save, svg_text
-from swathe.experiments.results.result import REPORT, RESULTS, SAMPLES, kept, samples_table
+from swathe.experiments.results.result import REPORT, RESULTS, SAMPLES, read_result, samples_table
 
 if TYPE_CHECKING:
     import os
@@ -52,7 +52,7 @@ def ready(folder: str | os.PathLike[str], kind: str, *, overwrite: bool = False)
             file.write(b"results")
     except OSError as error:
         raise OutputError(f"{path}: results cannot be written there: {error}") from error
-    if (path / RESULTS).exists() and (other := kept(path)[0].meta["experiment"]) != kind:
+    if (path / RESULTS).exists() and (other := read_result(path)[0].meta["experiment"]) != kind:
         raise SettingsError(f"{path}: expected results of {kind!r}, found {other!r}")
     check_new(path, (RESULTS, SAMPLES, REPORT), overwrite=overwrite)
 

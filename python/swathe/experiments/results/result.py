@@ -77,7 +77,7 @@ def samples_table(rows: Iterable[tuple[Any, ...]]) -> Table:
     return Table({name: np.array(values, dtype=kind) for name, values, kind in named})
 
 
-def kept(folder: str | os.PathLike[str]) -> tuple[Table, Table]:
+def read_result(folder: str | os.PathLike[str]) -> tuple[Table, Table]:
     """Read the results and the samples of a folder.
 
     Raises:

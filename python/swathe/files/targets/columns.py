@@ -77,7 +77,7 @@ POSITION_NAMES = frozenset(
 
 
 @dataclass(frozen=True)
-class Choices:
+class ListOptions:
     """Options of the user for a list of targets.
 
     Attributes:
@@ -95,7 +95,7 @@ class Choices:
     dec: str | None = None
 
 
-class Pair(NamedTuple):
+class CoordinatePair(NamedTuple):
     """Two columns that form a position, and their frame."""
 
     lon: str
@@ -106,20 +106,20 @@ class Pair(NamedTuple):
         return f"{self.lon}/{self.lat}"
 
 
-def standard_columns(table: Table, choices: Choices | None = None) -> dict[str, Any]:
+def standard_columns(table: Table, choices: ListOptions | None = None) -> dict[str, Any]:
     """Return the columns of a list of targets by standard names; other names in lower case.
 
     Raises:
         TargetsError: if columns are ambiguous, or a unit cannot be converted.
     """
-    choices = choices or Choices()
+    choices = choices or ListOptions()
     try:
         return _standard(table, choices)
     except RegionError as error:
         raise TargetsError(f"the targets: {error}") from error
 
 
-def _standard(table: Table, choices: Choices) -> dict[str, Any]:
+def _standard(table: Table, choices: ListOptions) -> dict[str, Any]:
     columns = _by_key(table)
     if choices.file is not None:
         columns["file"] = _fill_file(columns.get("file"), choices.file, len(table))
@@ -132,10 +132,12 @@ def _standard(table: Table, choices: Choices) -> dict[str, Any]:
     return columns
 
 
-def _enter_place(table: Table, columns: dict[str, Any], choices: Choices, is_whole: bool) -> None:
+def _enter_place(
+    table: Table, columns: dict[str, Any], choices: ListOptions, is_whole: bool
+) -> None:
     """Replace the columns of the sky position and the sizes by the standard ones."""
     pair = _pair(table, columns, choices)
-    if isinstance(pair, Pair):
+    if isinstance(pair, CoordinatePair):
         columns["ra"], columns["dec"] = _icrs(table, columns, pair, choices.frame)
     elif pair is not None:
         columns["ra"], columns["dec"] = _of_coordinates(table[pair], choices.frame)
@@ -191,13 +193,15 @@ def _pixels(column: Any, name: str) -> Any:
 # The position.
 
 
-def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | str | None:
+def _pair(
+    table: Table, columns: Mapping[str, Any], choices: ListOptions
+) -> CoordinatePair | str | None:
     """Return the columns of the position, or the name of the one column of coordinates."""
     if choices.ra is not None or choices.dec is not None:
         return _chosen_pair(table, choices)
     if "ra" in columns and "dec" in columns:
         names = {name.strip().lower(): name for name in table.colnames}
-        return Pair(names["ra"], names["dec"], _coosys(table[names["ra"]]) or "icrs")
+        return CoordinatePair(names["ra"], names["dec"], _coosys(table[names["ra"]]) or "icrs")
     mixin = _coordinate_column(table)
     if mixin is not None:
         return mixin
@@ -214,7 +218,7 @@ def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | 
     return _frameless(table, choices)
 
 
-def _chosen_pair(table: Table, choices: Choices) -> Pair:
+def _chosen_pair(table: Table, choices: ListOptions) -> CoordinatePair:
     choice_of = {"ra": choices.ra, "dec": choices.dec}
     for what, name in choice_of.items():
         if name is None:
@@ -222,7 +226,7 @@ def _chosen_pair(table: Table, choices: Choices) -> Pair:
         if name not in table.colnames:
             listed = ", ".join(table.colnames)[:300]
             raise TargetsError(f"{what}: there is no column {name!r}; there are {listed}")
-    pair = Pair(str(choices.ra), str(choices.dec), "icrs")
+    pair = CoordinatePair(str(choices.ra), str(choices.dec), "icrs")
     matches = [each for each in _by_name(table) if each[:2] == pair[:2]]
     frame = matches[0].frame if matches else "icrs"
     return pair._replace(frame=_coosys(table[pair.lon]) or frame)
@@ -246,7 +250,7 @@ def _coordinate_column(table: Table) -> str | None:
     return names[0] if names else None
 
 
-def _only(pairs: list[Pair]) -> Pair:
+def _only(pairs: list[CoordinatePair]) -> CoordinatePair:
     if len(pairs) > 1:
         raise TargetsError(
             f"the targets have several positions: {', '.join(map(str, pairs))}; choose one: "
@@ -255,18 +259,18 @@ def _only(pairs: list[Pair]) -> Pair:
     return pairs[0]
 
 
-def _by_name(table: Table) -> list[Pair]:
+def _by_name(table: Table) -> list[CoordinatePair]:
     names = {name.strip().lower(): name for name in table.colnames}
     pairs = []
     for frame, names_of_frame in PAIRS:
         for lon, lat in names_of_frame:
             if lon in names and lat in names:
                 where = _coosys(table[names[lon]]) or frame
-                pairs.append(Pair(names[lon], names[lat], where))
+                pairs.append(CoordinatePair(names[lon], names[lat], where))
     return pairs
 
 
-def _frameless(table: Table, choices: Choices) -> Pair | None:
+def _frameless(table: Table, choices: ListOptions) -> CoordinatePair | None:
     """Return columns that form a position in the user's frame."""
     names = {name.strip().lower(): name for name in table.colnames}
     for lon, lat in FRAMELESS:
@@ -277,11 +281,11 @@ def _frameless(table: Table, choices: Choices) -> Pair | None:
                     f"columns {names[lon]}, {names[lat]}: expected a frame; give --frame galactic "
                     "or another, frame= in Python, or a column 'frame'"
                 )
-            return Pair(names[lon], names[lat], frame or "icrs")
+            return CoordinatePair(names[lon], names[lat], frame or "icrs")
     return None
 
 
-def _by_ucd(table: Table, *, main: bool) -> list[Pair]:
+def _by_ucd(table: Table, *, main: bool) -> list[CoordinatePair]:
     """Return positions by UCD: those called main, or the others if there is one of each."""
     pairs = []
     ucds = {name: _ucd(table, name) for name in table.colnames}
@@ -289,9 +293,9 @@ def _by_ucd(table: Table, *, main: bool) -> list[Pair]:
         lons = [name for name, ucd in ucds.items() if _means(ucd, words[::2], main)]
         lats = [name for name, ucd in ucds.items() if _means(ucd, words[1::2], main)]
         if len(lons) == 1 and len(lats) == 1:
-            pairs.append(Pair(lons[0], lats[0], _coosys(table[lons[0]]) or frame))
+            pairs.append(CoordinatePair(lons[0], lats[0], _coosys(table[lons[0]]) or frame))
         elif main and len(lons) > 1 and len(lats) > 1:
-            pairs += [Pair(lon, lat, frame) for lon, lat in zip(lons, lats, strict=False)]
+            pairs += [CoordinatePair(lon, lat, frame) for lon, lat in zip(lons, lats, strict=False)]
     return pairs
 
 
@@ -320,7 +324,7 @@ def _coosys(column: Any) -> str | None:
 
 
 def _icrs(
-    table: Table, columns: Mapping[str, Any], pair: Pair, frame: str | None
+    table: Table, columns: Mapping[str, Any], pair: CoordinatePair, frame: str | None
 ) -> tuple[Any, Any]:
     """Return ICRS degrees of two columns; cells that are not angles are kept."""
     usual = frame or pair.frame
@@ -380,7 +384,7 @@ def _rows_to_icrs(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
             frame = _frame(name)
             some = _to_icrs(_take_rows(lon, rows), _take_rows(lat, rows), frame)
         except RegionError as error:
-            ra[rows] = Bad(str(error), name)
+            ra[rows] = InvalidCell(str(error), name)
             continue
         ra[rows], dec[rows] = some
     return ra, dec
@@ -393,7 +397,7 @@ def _take_rows(column: Any, rows: list[int]) -> Any:
 
 
 @dataclass(frozen=True)
-class Bad:
+class InvalidCell:
     """An invalid cell, whose row has a fault: the error and the original value."""
 
     fault: str
@@ -496,7 +500,7 @@ def _cells(column: Any, read: Callable[[Any], Any]) -> Any:
     values: list[Any] = []
     sound = True
     for cell in plain_cells(column):
-        if isinstance(cell, Bad):
+        if isinstance(cell, InvalidCell):
             values.append(cell)
             sound = False
             continue
@@ -506,7 +510,7 @@ def _cells(column: Any, read: Callable[[Any], Any]) -> Any:
         try:
             values.append(read(cell))
         except RegionError as error:
-            values.append(Bad(str(error), cell))
+            values.append(InvalidCell(str(error), cell))
             sound = False
     if sound and all(isinstance(value, float) for value in values):
         return np.array(values, float)
@@ -594,7 +598,9 @@ def _pixel_squares(numbers: NDArray[np.float64]) -> Any:
     for row, number in enumerate(numbers.tolist()):
         is_size = np.isfinite(number) and number > 0
         wrong = (
-            np.nan if np.isnan(number) else Bad(f"size: expected pixels, found {number}", number)
+            np.nan
+            if np.isnan(number)
+            else InvalidCell(f"size: expected pixels, found {number}", number)
         )
         cells[row] = Size(number, number, "pix") if is_size else wrong
     return cells
@@ -633,7 +639,9 @@ def _rectangle(height: Any, width: Any) -> Any:
         if not isinstance(side, Size):
             return side
     if height.unit != width.unit:
-        return Bad(f"height and width: expected one unit, found {height.unit} and {width.unit}")
+        return InvalidCell(
+            f"height and width: expected one unit, found {height.unit} and {width.unit}"
+        )
     return Size(height.height, width.width, height.unit)
 
 
@@ -648,7 +656,7 @@ def _enter_pixels(columns: dict[str, Any], sizes: Any) -> None:
             height[row], width[row] = cell.height, cell.width
         else:
             height[row] = width[row] = (
-                Bad(f"size: expected pixels beside x and y, found {cell}", cell)
+                InvalidCell(f"size: expected pixels beside x and y, found {cell}", cell)
                 if cell == cell
                 else np.nan
             )

@@ -34,7 +34,7 @@ LARGEST_TEXT_BYTES = 1 << 30
 """Limit of a text list after decompression; larger lists should be Parquet or FITS."""
 
 
-class Listing(NamedTuple):
+class TargetTable(NamedTuple):
     """A list of targets as a table.
 
     Attributes:
@@ -66,7 +66,7 @@ def kind_of(path: Path) -> str:
     return reader
 
 
-def read_listing(path: Path, *, hours: bool = True) -> Listing:
+def read_listing(path: Path, *, hours: bool = True) -> TargetTable:
     """Read a file of targets, in the format given by its suffix.
 
     Args:
@@ -91,7 +91,7 @@ def read_listing(path: Path, *, hours: bool = True) -> Listing:
         raise TargetsError(f"{path}: {error}") from error
     except Exception as error:  # each reader has errors of its own
         raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
-    return Listing(table, path.parent, faults)
+    return TargetTable(table, path.parent, faults)
 
 
 def _read(path: Path, reader: str) -> Table:

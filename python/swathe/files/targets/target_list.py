@@ -27,10 +27,10 @@ from swathe.core.box import LIMIT, box_around, validated_box
 from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
 from swathe.core.sky import SkyMapping, coordinates
 from swathe.files.targets.cells import floats, is_missing, text_of, texts
-from swathe.files.targets.columns import BOX, CENTER, Bad, Choices, standard_columns
+from swathe.files.targets.columns import BOX, CENTER, InvalidCell, ListOptions, standard_columns
 from swathe.files.targets.frames import frame_named
 from swathe.files.targets.positions import is_equatorial, size_of
-from swathe.files.targets.table_files import READERS, Listing, read_listing, table_of_lines
+from swathe.files.targets.table_files import READERS, TargetTable, read_listing, table_of_lines
 from swathe.stores.registry import is_named, with_store_names
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.core.box import Box
 
-__all__ = ["BOX", "CENTER", "READERS", "SKY", "Choices", "Targets", "read_targets"]
+__all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "Targets", "read_targets"]
 
 SKY = ("ra", "dec", "size_deg")
 NAME_BYTES = 60
@@ -79,7 +79,7 @@ class Targets:
     boxes: NDArray[np.int64]
     faults: dict[int, tuple[str, str]] = field(default_factory=dict)
     unplaced: list[int] = field(default_factory=list)
-    combined: Combined | None = None
+    combined: CombinedTargets | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -102,7 +102,7 @@ class Targets:
 
 
 @dataclass
-class Combined:
+class CombinedTargets:
     """Further values of targets of stacks, or of pictures of three bands.
 
     Attributes:
@@ -117,10 +117,10 @@ class Combined:
     bands: list[str]
     has_bands: bool
 
-    def of_rows(self, rows: list[int]) -> Combined:
+    def of_rows(self, rows: list[int]) -> CombinedTargets:
         """Return the values of some rows."""
         groups, bands = ([each[row] for row in rows] for each in (self.groups, self.bands))
-        return Combined(self.sky[rows], groups, bands, self.has_bands)
+        return CombinedTargets(self.sky[rows], groups, bands, self.has_bands)
 
 
 def read_targets(
@@ -128,7 +128,7 @@ def read_targets(
     sky_of: Callable[[str, HduKey | None], SkyMapping],
     store: str | None = None,
     most_images: int | None = None,
-    choices: Choices | None = None,
+    choices: ListOptions | None = None,
     *,
     combined: bool = False,
 ) -> Targets:
@@ -144,7 +144,7 @@ def read_targets(
     """
     import numpy as np
 
-    choices = choices or Choices()
+    choices = choices or ListOptions()
     table, folder, wrong = read_list(given, choices)
     columns = standard_columns(table, choices)
     if "file" not in columns:
@@ -200,7 +200,7 @@ def read_targets(
             texts(columns[name]) if name in columns else [""] * count for name in ("group", "band")
         )
         sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-        targets.combined = Combined(sky, groups, bands, "band" in columns)
+        targets.combined = CombinedTargets(sky, groups, bands, "band" in columns)
     return targets
 
 
@@ -214,7 +214,7 @@ def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
     for row, cell in enumerate(cells.tolist()):
         if isinstance(cell, Size):
             fault = f"size: expected one angle for a target of {whole}, found {cell}"
-            cells[row] = cell.square_deg or Bad(fault, str(cell))
+            cells[row] = cell.square_deg or InvalidCell(fault, str(cell))
     sound = all(isinstance(cell, float) for cell in cells)
     columns["size_deg"] = np.array(cells, float) if sound else cells
     return columns
@@ -227,7 +227,7 @@ def choices_of(
     frame: str | None = None,
     ra: str | None = None,
     dec: str | None = None,
-) -> Choices:
+) -> ListOptions:
     """Check the user's options for a list of targets.
 
     Raises:
@@ -236,10 +236,10 @@ def choices_of(
     if frame is not None:
         frame_named(frame)
     sides = None if size is None else size_of(size)
-    return Choices(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
+    return ListOptions(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
 
 
-def read_list(given: Any, choices: Choices | None = None) -> Listing:
+def read_list(given: Any, choices: ListOptions | None = None) -> TargetTable:
     """Return a list of targets as a table, with its folder if it is a file, and its faults.
 
     Raises:
@@ -249,20 +249,22 @@ def read_list(given: Any, choices: Choices | None = None) -> Listing:
 
     frame = choices.frame if choices is not None else None
     if isinstance(given, Table):
-        return Listing(given, None, {})
+        return TargetTable(given, None, {})
     try:
         hours = frame is None or is_equatorial(frame)
         if isinstance(given, str | os.PathLike):
             return read_listing(Path(given), hours=hours)
         if isinstance(given, list | tuple) and given and set(map(type, given)) == {str}:
             table, faults = table_of_lines(given, hours=hours)
-            return Listing(table, None, faults)
+            return TargetTable(table, None, faults)
         if hasattr(given, "transform_to"):
-            return Listing(Table({"sky": given.reshape(-1)}), None, {})
+            return TargetTable(Table({"sky": given.reshape(-1)}), None, {})
         if hasattr(given, "to_dict") and hasattr(given, "columns"):
-            return Listing(Table.from_pandas(given), None, {})
+            return TargetTable(Table.from_pandas(given), None, {})
         if isinstance(given, Mapping):
-            return Listing(Table({name: _values(each) for name, each in given.items()}), None, {})
+            return TargetTable(
+                Table({name: _values(each) for name, each in given.items()}), None, {}
+            )
     except RegionError as error:
         raise TargetsError(str(error)) from error
     except (TypeError, ValueError) as error:
@@ -283,7 +285,7 @@ def _values(column: Any) -> Any:
         return column
     values = list(column)
     kinds = set(map(type, values))
-    if kinds & {Size, Bad}:
+    if kinds & {Size, InvalidCell}:
         cells = np.empty(len(values), object)
         cells[:] = values
         return cells
@@ -439,7 +441,7 @@ def _clean(user_id: str) -> str:
 
 
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, Bad):
+    if isinstance(value, InvalidCell):
         raise RegionError(value.fault)
     if is_missing(value):
         raise RegionError(f"{name} is missing")
@@ -513,7 +515,7 @@ def _place_in_sky(
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
     for row, values in enumerate(zip(columns["ra"], columns["dec"], sizes, strict=True)):
         if row not in targets.faults:
-            _set_box(targets, row, partial(sound, *values))
+            _set_box(targets, row, partial(check_sky_box, *values))
     images: dict[tuple[int, int], list[int]] = {}
     for row, image in enumerate(zip(targets.file.tolist(), targets.hdu.tolist(), strict=True)):
         if row not in targets.faults:
@@ -525,7 +527,7 @@ def _place_in_sky(
         try:
             sky = sky_of(targets.files[file], targets.hdus[hdu])
             ra, dec = (np.array([float(columns[name][row]) for row in rows]) for name in SKY[:2])
-            x, y = sky.pixels(coordinates(ra, dec))
+            x, y = sky.world_to_pixel(coordinates(ra, dec))
         except SwatheError as error:
             status = "missing" if isinstance(error, NotFoundError) else "error"
             targets.faults.update(dict.fromkeys(rows, (status, str(error))))
@@ -539,7 +541,7 @@ def _size(cell: Any) -> float | Size:
     return cell if isinstance(cell, Size) else float(cell)
 
 
-def sound(ra: Any, dec: Any, size: Any) -> Box:
+def check_sky_box(ra: Any, dec: Any, size: Any) -> Box:
     """Raise an error if a sky target is invalid; its box is computed later.
 
     Raises:

@@ -39,7 +39,7 @@ _UNITS = {*UNITS_DEG, *PIXELS, *HOURS}
 
 
 @dataclass(frozen=True)
-class Line:
+class TargetLine:
     """A target from a line.
 
     Attributes:
@@ -63,7 +63,7 @@ class Line:
         return f"FILE {place}" if self.file else place
 
 
-def parse_line(text: str, *, hours: bool = True) -> Line:
+def parse_line(text: str, *, hours: bool = True) -> TargetLine:
     """Parse one target.
 
     Args:
@@ -161,7 +161,7 @@ def _begins_with_file(words: list[str]) -> bool:
     return len(words) > 3 or any(mark in words[0] for mark in "./:")
 
 
-def _in_pixels(words: list[str]) -> Line:
+def _in_pixels(words: list[str]) -> TargetLine:
     names = ("x", "y", "height", "width")
     values = []
     for name, word in zip(names, words[1:], strict=True):
@@ -170,17 +170,17 @@ def _in_pixels(words: list[str]) -> Line:
         except ValueError:
             raise RegionError(f"{name}: expected a number of pixels, found {word[:40]!r}") from None
     x, y, height, width = values
-    return Line(words[0], center=(x, y, height, width))
+    return TargetLine(words[0], center=(x, y, height, width))
 
 
-def _in_sky(file: str, words: list[str], text: str, hours: bool) -> Line:
+def _in_sky(file: str, words: list[str], text: str, hours: bool) -> TargetLine:
     is_spaced = len(words) >= 6 and delimiter_of(text) is None
     sky, rest = _spaced_position(words, hours) if is_spaced else _position(words, hours)
     if len(rest) > 1:
         # Such as `30 x 20 arcsec`.
         _refuse(text, "RA Dec [size]")
     size = parse_size(rest[0], bare_deg=1.0) if rest else None
-    return Line(file, sky=sky, size=size)
+    return TargetLine(file, sky=sky, size=size)
 
 
 def _position(words: list[str], hours: bool) -> tuple[tuple[float, float], list[str]]:
@@ -208,7 +208,7 @@ def _spaced_angle(words: list[str], what: str, hours: bool) -> float:
     return from_parts(sign, whole.lstrip("+-"), words[1], words[2], what, hours=hours)
 
 
-def _named_object(words: list[str], text: str) -> Line:
+def _named_object(words: list[str], text: str) -> TargetLine:
     """Return the position of an object from its name."""
     size = None
     if len(words) > 1 and is_angle(words[-1]) and not words[-1].lstrip("+-").isdecimal():
@@ -222,7 +222,7 @@ def _named_object(words: list[str], text: str) -> Line:
     is_short = len(words) == 1 or (len(words) == 2 and any(map(str.isdecimal, name)))
     if not is_name or not (is_configured() or is_short):
         _refuse(text, "RA Dec [size]")
-    return Line(sky=resolve(name), size=size, is_named=True)
+    return TargetLine(sky=resolve(name), size=size, is_named=True)
 
 
 def _refuse(text: str, expected: str) -> NoReturn:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from swathe.core.errors import RegionError, TargetsError
 from swathe.files.targets.columns import CENTER, PIXEL_COLUMNS, POSITION_NAMES, SIZE_COLUMNS
-from swathe.files.targets.text_line import FORMS, Line, cells_of, delimiter_of, parse_line
+from swathe.files.targets.text_line import FORMS, TargetLine, cells_of, delimiter_of, parse_line
 
 NAMES = {
     *("file", "id", "hdu", "dataset", "band", "planes", "group", "frame"),
@@ -153,7 +153,7 @@ def _numbers(name: str, column: list[str]) -> list[Cell]:
 def _targets(lines: list[tuple[int, str]], hours: bool) -> TextList:
     """Parse one target a line; all must be of the kind of the first one."""
     result = TextList()
-    targets: list[Line] = []
+    targets: list[TargetLine] = []
     names = 0
     for number, text in lines:
         try:
@@ -174,7 +174,7 @@ def _targets(lines: list[tuple[int, str]], hours: bool) -> TextList:
     return result
 
 
-def _check_kind(target: Line, earlier: list[Line]) -> None:
+def _check_kind(target: TargetLine, earlier: list[TargetLine]) -> None:
     if earlier and target.kind != earlier[0].kind:
         raise RegionError(
             f"expected {earlier[0].kind}, as in the lines before, found {target.kind}"
@@ -186,7 +186,7 @@ def _all_wrong(result: TextList) -> str:
     return f"line {number}: {fault}"
 
 
-def _columns_of(targets: list[Line]) -> dict[str, list[Cell]]:
+def _columns_of(targets: list[TargetLine]) -> dict[str, list[Cell]]:
     columns: dict[str, list[Cell]] = {}
     if targets[0].file:
         columns["file"] = [target.file for target in targets]

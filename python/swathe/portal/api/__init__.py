@@ -14,7 +14,7 @@ from swathe import _swathe
 from swathe.core.errors import JobError, SwatheError
 from swathe.core.value_errors import fault_text
 from swathe.portal.api import archive, jobs, results
-from swathe.portal.api.models import Fault
+from swathe.portal.api.models import ErrorModel
 from swathe.portal.http_errors import headers_of, status_of, text_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swathe.portal.context import Portal
 
 FAULTS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Fault, "description": description}
+    status: {"model": ErrorModel, "description": description}
     for status, description in (
         (400, "The request is malformed."),
         (401, "A valid token is required."),

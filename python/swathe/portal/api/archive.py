@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from fastapi import APIRouter, Path, Query, Request
 
 from swathe import _swathe
-from swathe.catalog import SCOPES, Wanted, this_host
+from swathe.catalog import SCOPES, GranuleQuery, this_host
 from swathe.core.errors import DatasetError
 from swathe.datasets.search import find
 from swathe.jobs import Format
@@ -38,7 +38,7 @@ def about(request: Request, user: Reader) -> models.About:
         tokens=config.access.tokens,
         user=user.name,
         scopes=[scope for scope in SCOPES if user.may(scope)],
-        limits=models.Limits(
+        limits=models.LimitsModel(
             rows_per_job=limits.rows_per_job,
             rows_waiting=limits.rows_waiting,
             jobs=limits.jobs,
@@ -58,7 +58,7 @@ def datasets(request: Request, _user: Reader) -> Any:
     return {"datasets": portal_of(request).catalog.datasets()}
 
 
-@router.get("/datasets/{name}", response_model=models.Dataset)
+@router.get("/datasets/{name}", response_model=models.DatasetModel)
 def dataset(request: Request, _user: Reader, name: Name) -> Any:
     """Return a dataset."""
     return portal_of(request).catalog.dataset(name)
@@ -72,7 +72,7 @@ def footprints(
     limit: Annotated[int, Query(ge=1, le=MOST_FOOTPRINTS)] = 5000,
 ) -> Any:
     """Return the footprints of the images of a dataset."""
-    criteria = Wanted(dataset=name, limit=limit + 1)
+    criteria = GranuleQuery(dataset=name, limit=limit + 1)
     matches = portal_of(request).catalog.find_granules(criteria)
     with_footprint = [match for match in matches[:limit] if match.granule.footprint is not None]
     return {
@@ -104,7 +104,7 @@ def stores(request: Request, user: Reader) -> models.StoreList:
     portal = portal_of(request)
     return models.StoreList(
         stores=[
-            models.Store(
+            models.StoreModel(
                 name=each.name,
                 url=portal.place_of(each, user),
                 tier=each.tier,
@@ -127,31 +127,31 @@ def store(request: Request, user: Reader, name: Name) -> models.StoreDetail:
         url=portal.place_of(stored, user),
         tier=stored.tier,
         options=stored.options,
-        profile=None if profile is None else models.Profile.model_validate(profile),
+        profile=None if profile is None else models.ProfileModel.model_validate(profile),
     )
 
 
 @router.get("/pool")
 def pool(
     request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_HELD)] = 1000
-) -> models.Pool:
+) -> models.PoolModel:
     """Return the state of the worker pool, with the cached objects of its workers.
 
     Only admins see the cached objects, and the address of the scheduler.
     """
-    status = portal_of(request).told(user)
+    status = portal_of(request).pool_status(user)
     cached_objects = status.held
-    return models.Pool(
+    return models.PoolModel(
         kind=status.kind,
         address=status.address,
         trouble=status.trouble,
         batches=status.batches,
-        workers=[models.PoolWorker.model_validate(each) for each in status.workers],
-        held=[models.HeldObject.model_validate(each) for each in cached_objects[:limit]],
-        moved=models.PoolMoved.model_validate(status.moved),
+        workers=[models.PoolWorkerModel.model_validate(each) for each in status.workers],
+        held=[models.HeldObjectModel.model_validate(each) for each in cached_objects[:limit]],
+        moved=models.TrafficModel.model_validate(status.moved),
         truncated=len(cached_objects) > limit,
-        grown=None if status.grown is None else models.PoolGrowth.model_validate(status.grown),
-        hand_overs=[models.HandOver.model_validate(each) for each in status.hand_overs],
+        grown=None if status.grown is None else models.GrowthModel.model_validate(status.grown),
+        hand_overs=[models.HandOverModel.model_validate(each) for each in status.hand_overs],
         peer_s=status.peer_s,
         peer_bytes_per_s=status.peer_bytes_per_s,
     )
@@ -169,7 +169,7 @@ def find_images(
     time_to: Annotated[str | None, Query(max_length=50)] = None,
     band: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FOUND)] = 1000,
-) -> models.Found:
+) -> models.ImageList:
     """Find images by position (degrees, ICRS), time (MJD or ISO, UTC) and band."""
     if (ra is None) != (dec is None):
         raise DatasetError("ra and dec: expected both or neither, found one")
@@ -187,10 +187,10 @@ def find_images(
     visible = table[:limit]
     columns = [visible[name].tolist() for name in visible.colnames]
     images = [dict(zip(visible.colnames, row, strict=True)) for row in zip(*columns, strict=True)]
-    return models.Found(truncated=len(table) > limit, images=images)
+    return models.ImageList(truncated=len(table) > limit, images=images)
 
 
-@router.get("/predictions", response_model=models.Outcomes)
+@router.get("/predictions", response_model=models.OutcomeList)
 def predictions(
     request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> Any:

@@ -56,7 +56,7 @@ ReadJob = Annotated[Job, Depends(read_job)]
 ChangeJob = Annotated[Job, Depends(change_job)]
 
 
-def _body(model: type[models.Asked]) -> dict[str, Any]:
+def _body(model: type[models.TargetsModel]) -> dict[str, Any]:
     """Describe the body of a request: JSON, or a form with a file."""
     fields: dict[str, Any] = {
         "targets": {"type": "string", "format": "binary"},
@@ -71,7 +71,9 @@ def _body(model: type[models.Asked]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-async def _read_request(request: Request, model: type[models.Asked]) -> tuple[Any, models.Asked]:
+async def _read_request(
+    request: Request, model: type[models.TargetsModel]
+) -> tuple[Any, models.TargetsModel]:
     """Read targets and options from JSON or a form."""
     portal = portal_of(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -99,7 +101,7 @@ async def _read_request(request: Request, model: type[models.Asked]) -> tuple[An
     return columns, _valid(model, {**rest, "targets": {}})
 
 
-def _valid(model: type[models.Asked], given: Mapping[str, Any]) -> models.Asked:
+def _valid(model: type[models.TargetsModel], given: Mapping[str, Any]) -> models.TargetsModel:
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -108,20 +110,22 @@ def _valid(model: type[models.Asked], given: Mapping[str, Any]) -> models.Asked:
         raise JobError(f"{place}: {fault_text(first)}") from error
 
 
-def _options(asked: models.Asked) -> Options:
-    return Options.checked(asked.options.model_dump(exclude_unset=True))
+def _options(asked: models.TargetsModel) -> Options:
+    return Options.from_mapping(asked.options.model_dump(exclude_unset=True))
 
 
-@router.post("/estimate", response_model=models.Estimate, openapi_extra=_body(models.Asked))
+@router.post(
+    "/estimate", response_model=models.EstimateModel, openapi_extra=_body(models.TargetsModel)
+)
 async def estimate(request: Request, _user: Reader) -> Any:
     """Return the size and predicted cost of a job. No pixel is read."""
-    table, content = await _read_request(request, models.Asked)
+    table, content = await _read_request(request, models.TargetsModel)
     jobs = portal_of(request).jobs
     return await run_in_threadpool(jobs.estimate, table, _options(content))
 
 
 @router.post(
-    "/jobs", response_model=models.Job, status_code=201, openapi_extra=_body(models.NewJob)
+    "/jobs", response_model=models.JobModel, status_code=201, openapi_extra=_body(models.NewJob)
 )
 async def submit(request: Request, response: Response, user: Submitter) -> Any:
     """Submit a job: `targets` as columns, rows, lines of text, or a file of a form."""
@@ -156,7 +160,7 @@ def list_jobs(
     return {"jobs": jobs.list(user.sees, phases=phase, after=after, last=last)}
 
 
-@router.get("/jobs/{job_id}", response_model=models.Job)
+@router.get("/jobs/{job_id}", response_model=models.JobModel)
 async def job(
     request: Request,
     found: ReadJob,
@@ -182,25 +186,25 @@ def delete(request: Request, found: ChangeJob) -> None:
     portal_of(request).jobs.delete(found.id)
 
 
-@router.post("/jobs/{job_id}/start", response_model=models.Job)
+@router.post("/jobs/{job_id}/start", response_model=models.JobModel)
 def start(request: Request, found: ChangeJob) -> Any:
     """Start a job that was submitted with `start` false."""
     return portal_of(request).jobs.start(found.id)
 
 
-@router.post("/jobs/{job_id}/cancel", response_model=models.Job)
+@router.post("/jobs/{job_id}/cancel", response_model=models.JobModel)
 def cancel(request: Request, found: ChangeJob) -> Any:
     """Stop a job. Finished results are kept."""
     return portal_of(request).jobs.cancel(found.id)
 
 
-@router.post("/jobs/{job_id}/resume", response_model=models.Job)
+@router.post("/jobs/{job_id}/resume", response_model=models.JobModel)
 def resume(request: Request, found: ChangeJob) -> Any:
     """Retry the failed and unfinished rows of an ended job."""
     return portal_of(request).jobs.resume(found.id)
 
 
-@router.patch("/jobs/{job_id}", response_model=models.Job)
+@router.patch("/jobs/{job_id}", response_model=models.JobModel)
 def change(request: Request, found: ChangeJob, asked: models.JobChange) -> Any:
     """Change the name of a job, or its time of expiry (reduced to the allowed maximum)."""
     jobs = portal_of(request).jobs

@@ -11,20 +11,20 @@ RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
 Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 
 
-class Given(BaseModel):
+class ApiModel(BaseModel):
     """Base of models that are made from objects of the package."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
-class Fault(BaseModel):
+class ErrorModel(BaseModel):
     """An error: a message, and the name of its class in `swathe.errors`."""
 
     error: str
     kind: str
 
 
-class Options(Given):
+class OptionsModel(ApiModel):
     """Options of a job; see `swathe.jobs.Options`."""
 
     model_config = ConfigDict(from_attributes=True, extra="forbid")
@@ -39,15 +39,15 @@ class Options(Given):
     stack: Literal["mean", "median", "sigma-clipped", "weighted"] = "mean"
 
 
-class Asked(BaseModel):
+class TargetsModel(BaseModel):
     """Targets, by column, by row or as lines of text, with the options."""
 
     model_config = ConfigDict(extra="forbid")
     targets: dict[str, list[Cell]] | list[dict[str, Cell]] | list[str]
-    options: Options = Options()
+    options: OptionsModel = OptionsModel()
 
 
-class NewJob(Asked):
+class NewJob(TargetsModel):
     """A new job. It starts at once, or later if `start` is false."""
 
     name: Annotated[str, Field(max_length=200)] = ""
@@ -62,14 +62,14 @@ class JobChange(BaseModel):
     expires_at: AwareDatetime | None = None
 
 
-class Job(Given):
+class JobModel(ApiModel):
     """A job."""
 
     id: str
     owner: str
     name: str
     phase: Phase
-    options: Options
+    options: OptionsModel
     created_at: AwareDatetime
     started_at: AwareDatetime | None
     ended_at: AwareDatetime | None
@@ -87,10 +87,10 @@ class Job(Given):
 class JobList(BaseModel):
     """Jobs, newest first."""
 
-    jobs: list[Job]
+    jobs: list[JobModel]
 
 
-class Row(Given):
+class RowModel(ApiModel):
     """A row of a job, with its outcome."""
 
     number: int
@@ -108,11 +108,11 @@ class Row(Given):
 class RowList(BaseModel):
     """Rows in the user's order. `next` is the row to continue with, if there may be more."""
 
-    rows: list[Row]
+    rows: list[RowModel]
     next: int | None
 
 
-class Cost(Given):
+class CostModel(ApiModel):
     """Predicted cost of a job."""
 
     seconds: float
@@ -121,19 +121,19 @@ class Cost(Given):
     requests: int
 
 
-class Estimate(Given):
+class EstimateModel(ApiModel):
     """Size and predicted cost of a job that is not submitted yet."""
 
     targets: int
     rows: int
     unmatched: int
-    prediction: Cost | None
+    prediction: CostModel | None
     faults: list[tuple[str, str]]
     matches: list[tuple[str, int]]
     bytes_out: int
 
 
-class Limits(BaseModel):
+class LimitsModel(BaseModel):
     """Limits of one user, one job and one request."""
 
     rows_per_job: int
@@ -153,12 +153,12 @@ class About(BaseModel):
     tokens: Literal["none", "required"]
     user: str
     scopes: list[str]
-    limits: Limits
+    limits: LimitsModel
     hosts: list[str]
     formats: list[str]
 
 
-class Dataset(Given):
+class DatasetModel(ApiModel):
     """A dataset."""
 
     name: str
@@ -176,7 +176,7 @@ class Dataset(Given):
 class DatasetList(BaseModel):
     """All datasets."""
 
-    datasets: list[Dataset]
+    datasets: list[DatasetModel]
 
 
 class Outline(BaseModel):
@@ -201,7 +201,7 @@ class Footprints(BaseModel):
     footprints: list[Outline]
 
 
-class Profile(Given):
+class ProfileModel(ApiModel):
     """Measured costs of a store."""
 
     host: str
@@ -211,7 +211,7 @@ class Profile(Given):
     notes: list[str]
 
 
-class Store(Given):
+class StoreModel(ApiModel):
     """A store."""
 
     name: str
@@ -220,19 +220,19 @@ class Store(Given):
     options: dict[str, str]
 
 
-class StoreDetail(Store):
+class StoreDetail(StoreModel):
     """A store with its profile measured from the portal's machine."""
 
-    profile: Profile | None
+    profile: ProfileModel | None
 
 
 class StoreList(BaseModel):
     """All stores."""
 
-    stores: list[Store]
+    stores: list[StoreModel]
 
 
-class PoolWorker(Given):
+class PoolWorkerModel(ApiModel):
     """A worker: its load, its cache, and the reason if it gets no work.
 
     `worth_s` is the predicted time of reading again from stores the objects that only this worker
@@ -251,7 +251,7 @@ class PoolWorker(Given):
     parted: bool
 
 
-class HeldObject(Given):
+class HeldObjectModel(ApiModel):
     """Bytes of an object in the cache of a worker, as last reported."""
 
     worker: str
@@ -259,7 +259,7 @@ class HeldObject(Given):
     bytes: int
 
 
-class PoolMoved(Given):
+class TrafficModel(ApiModel):
     """Bytes and requests by origin (stores, other workers, caches), since the portal started.
 
     `near` counts the batches sent to a worker that had some of their objects cached. `copies` and
@@ -279,7 +279,7 @@ class PoolMoved(Given):
     handed_bytes: int
 
 
-class HandOver(Given):
+class HandOverModel(ApiModel):
     """Cached data that a leaving worker copied to others; `summary` is a sentence on it.
 
     `heirs` are the workers that received the data. `refused` is the reason why some was not copied.
@@ -300,7 +300,7 @@ class HandOver(Given):
     summary: str
 
 
-class Reservation(Given):
+class ReservationModel(ApiModel):
     """Workers reserved for a period."""
 
     number: int
@@ -309,7 +309,7 @@ class Reservation(Given):
     workers: int
 
 
-class PoolGrowth(Given):
+class GrowthModel(ApiModel):
     """Autoscaling of a pool: requested workers, and the last error when starting them."""
 
     by: str
@@ -318,10 +318,10 @@ class PoolGrowth(Given):
     maximum: int
     starting: int
     trouble: str
-    reserved: list[Reservation]
+    reserved: list[ReservationModel]
 
 
-class Pool(Given):
+class PoolModel(ApiModel):
     """State of the worker pool. `grown` is its autoscaling, if it has any.
 
     `truncated` is true if there are more cached objects than `held` lists. `hand_overs` are of
@@ -333,24 +333,24 @@ class Pool(Given):
     address: str
     trouble: str
     batches: int
-    workers: list[PoolWorker]
-    held: list[HeldObject]
-    moved: PoolMoved
+    workers: list[PoolWorkerModel]
+    held: list[HeldObjectModel]
+    moved: TrafficModel
     truncated: bool
-    grown: PoolGrowth | None
-    hand_overs: list[HandOver]
+    grown: GrowthModel | None
+    hand_overs: list[HandOverModel]
     peer_s: float
     peer_bytes_per_s: float
 
 
-class Found(BaseModel):
+class ImageList(BaseModel):
     """Images that match a search, with the columns of `swathe.find`; `truncated` if more."""
 
     truncated: bool
     images: list[dict[str, Any]]
 
 
-class Outcome(Given):
+class OutcomeModel(ApiModel):
     """Predicted and actual cost of a piece of work."""
 
     at: AwareDatetime
@@ -368,7 +368,7 @@ class Outcome(Given):
     actual_requests: int
 
 
-class Outcomes(BaseModel):
+class OutcomeList(BaseModel):
     """Predictions, latest first."""
 
-    predictions: list[Outcome]
+    predictions: list[OutcomeModel]

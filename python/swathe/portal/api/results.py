@@ -19,8 +19,8 @@ from swathe.portal.access import downloads_of, needs, streams_of
 from swathe.portal.api import models
 from swathe.portal.api.jobs import ReadJob
 from swathe.portal.context import Portal, portal_of
-from swathe.portal.http.long_responses import LongAnswer, MadeAnswer
-from swathe.portal.http.ranges import answer_with, unchanged
+from swathe.portal.http.long_responses import GeneratedResponse, LongResponse
+from swathe.portal.http.ranges import answer_with, is_unchanged
 from swathe.portal.pictures import preview
 
 router = APIRouter(tags=["results"])
@@ -68,7 +68,7 @@ def rows(
 def manifest(request: Request, found: ReadJob) -> Response:
     """Return the manifest, with the outcome of every row, as ECSV."""
     portal = portal_of(request)
-    return MadeAnswer(
+    return GeneratedResponse(
         streams_of(request),
         lambda _gone: portal.jobs.manifest(found.id),
         "text/plain",
@@ -87,7 +87,7 @@ def manifest_for_people(request: Request, found: ReadJob) -> Response:
     Programs should read the ECSV, which has every text unchanged.
     """
     portal = portal_of(request)
-    return MadeAnswer(
+    return GeneratedResponse(
         streams_of(request),
         lambda _gone: spreadsheet(portal.jobs.manifest(found.id)),
         "text/csv",
@@ -105,7 +105,7 @@ async def events(request: Request, found: ReadJob) -> Response:
 
     The stream also ends when the token is revoked, and after `limits.stream_s`: connect again.
     """
-    return LongAnswer(
+    return LongResponse(
         streams_of(request),
         _events(request, found),
         "text/event-stream",
@@ -120,7 +120,7 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
     end = time.monotonic() + portal.config.limits.stream_s
     yield b"retry: 2000\n\n"
     while True:
-        text = models.Job.model_validate(job).model_dump_json()
+        text = models.JobModel.model_validate(job).model_dump_json()
         yield f"event: job\ndata: {text}\n\n".encode() if text != last_text else b": waiting\n\n"
         last_text = text
         if job.phase in ENDED:
@@ -167,7 +167,7 @@ def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
     """
     portal = portal_of(request)
     make = partial(portal.jobs.archive, found.id, kind)
-    return MadeAnswer(
+    return GeneratedResponse(
         downloads_of(request), make, ARCHIVES[kind], _attachment(f"{found.id}.{kind}")
     )
 
@@ -213,7 +213,7 @@ def picture(
     result = portal_of(request).jobs.result(found.id, name)
     etag = f'"{result.sha256[:32]}-{stretch}-{low}-{high}-{size}"'
     headers = {"ETag": etag, "Cache-Control": KEPT}
-    if unchanged(request, etag):
+    if is_unchanged(request, etag):
         return Response(status_code=304, headers=headers)
     return Response(preview(result, stretch, low, high, size), 200, headers, "image/png")
 

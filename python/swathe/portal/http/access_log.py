@@ -15,7 +15,7 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from starlette.types import Message, Scope, Send
 
-    from swathe.portal.http.shares import Answers
+    from swathe.portal.http.shares import AnswerCounts
 
 log = logging.getLogger("swathe.portal.access")
 LONGEST = 500
@@ -31,7 +31,7 @@ def start_log() -> None:
     log.propagate = False
 
 
-def counting(send: Send, answers: Answers) -> Send:
+def count_answers(send: Send, answers: AnswerCounts) -> Send:
     """Return a `send` that counts the response."""
 
     async def send_counted(message: Message) -> None:
@@ -42,7 +42,7 @@ def counting(send: Send, answers: Answers) -> Send:
     return send_counted
 
 
-def logging_answer(send: Send, scope: Scope) -> Send:
+def log_answers(send: Send, scope: Scope) -> Send:
     """Return a `send` that writes a line to the access log when the response is sent."""
     started_s = time.monotonic()
     client = scope["client"][0] if scope.get("client") else "-"

@@ -1,7 +1,7 @@
 """Limits of connections: their number, and timeouts.
 
 uvicorn waits without end for a first header, for the rest of a body and for a client that does not
-read. `watched` adds timeouts for all three to its protocols (httptools and h11), and limits of
+read. `with_limits` adds timeouts for all three to its protocols (httptools and h11), and limits of
 connections, in total and per address.
 """
 
@@ -52,7 +52,7 @@ def network_of(address: str) -> str:
     return str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
-class Doorkeeper:
+class ConnectionCounts:
     """Limits of connections. Trusted proxies have no limit per address."""
 
     def __init__(self, config: Config) -> None:
@@ -98,10 +98,10 @@ def refusal(status: int, text: str) -> bytes:
     return ("\r\n".join(lines) + f"\r\n\r\n{text}\n").encode()
 
 
-class Watched(Protocol):
+class LimitedProtocol(Protocol):
     """Timeouts and limits for one of uvicorn's protocols, as a mixin before it in the bases."""
 
-    keeper: ClassVar[Doorkeeper]
+    keeper: ClassVar[ConnectionCounts]
     _place: AbstractContextManager[None] | None = None
     _head: asyncio.TimerHandle | None = None
     _body: asyncio.TimerHandle | None = None
@@ -198,7 +198,7 @@ class Watched(Protocol):
             setattr(self, timer, None)
 
 
-def watched(protocol: type[Any], config: Config) -> type[Any]:
+def with_limits(protocol: type[Any], config: Config) -> type[Any]:
     """Return a protocol class of uvicorn with the limits of a portal's settings."""
-    members = {"keeper": Doorkeeper(config)}
-    return type(f"Watched{protocol.__name__}", (Watched, protocol), members)
+    members = {"keeper": ConnectionCounts(config)}
+    return type(f"Watched{protocol.__name__}", (LimitedProtocol, protocol), members)

@@ -20,7 +20,7 @@ SECURITY = {
 """Headers of responses other than pages: browsers must not run, frame or sniff the content."""
 
 
-def securing(send: Send, *, shared: bool) -> Send:
+def add_security_headers(send: Send, *, shared: bool) -> Send:
     """Return a `send` that adds these headers.
 
     Args:

@@ -50,13 +50,13 @@ class Streams:
         self._threads = ThreadPoolExecutor(places, "swathe-streams")
 
     @property
-    def taken(self) -> int:
+    def places_in_use(self) -> int:
         """Number of slots in use."""
-        return self._shares.taken
+        return self._shares.places_in_use
 
-    def of(self, visitor: str) -> Seats:
+    def of(self, visitor: str) -> VisitorStreams:
         """Return the slots of one visitor."""
-        return Seats(self, visitor)
+        return VisitorStreams(self, visitor)
 
     def place(self, visitor: str) -> AbstractContextManager[None]:
         """Return a context that holds a slot.
@@ -79,7 +79,7 @@ class Streams:
             gone.set()
 
 
-class Seats:
+class VisitorStreams:
     """The slots of one visitor."""
 
     def __init__(self, streams: Streams, visitor: str) -> None:
@@ -96,12 +96,12 @@ class Seats:
         return await self._streams.wait_for(work)
 
 
-class LongAnswer(StreamingResponse):
+class LongResponse(StreamingResponse):
     """A response that holds a slot while it is sent."""
 
     def __init__(
         self,
-        streams: Seats,
+        streams: VisitorStreams,
         parts: AsyncIterator[bytes],
         media_type: str,
         headers: Mapping[str, str] | None = None,
@@ -115,7 +115,7 @@ class LongAnswer(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-class MadeAnswer(StreamingResponse):
+class GeneratedResponse(StreamingResponse):
     """A response made in threads, each part when the one before was sent.
 
     An error before the first part gives an ordinary error response. At the end of the response its
@@ -124,7 +124,7 @@ class MadeAnswer(StreamingResponse):
 
     def __init__(
         self,
-        streams: Seats,
+        streams: VisitorStreams,
         make: Callable[[Callable[[], bool]], Iterator[bytes]],
         media_type: str,
         headers: Mapping[str, str] | None = None,

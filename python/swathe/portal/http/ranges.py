@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from swathe.portal.http.long_responses import MadeAnswer
+from swathe.portal.http.long_responses import GeneratedResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from swathe.jobs import Result
-    from swathe.portal.http.long_responses import Seats
+    from swathe.portal.http.long_responses import VisitorStreams
 
 PART = 1 << 20
 """Bytes read and sent at a time."""
@@ -25,7 +25,7 @@ ONE = r"\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})\s*"
 RANGES = re.compile(rf"bytes=({ONE}(?:,{ONE})*)", re.I | re.A)
 
 
-def unchanged(request: Request, etag: str) -> bool:
+def is_unchanged(request: Request, etag: str) -> bool:
     """Return whether the client already has this version (RFC 9110, 13.1.2)."""
     etags = request.headers.get("if-none-match")
     if etags is None:
@@ -35,7 +35,7 @@ def unchanged(request: Request, etag: str) -> bool:
 
 
 def answer_with(
-    request: Request, streams: Seats, result: Result, headers: Mapping[str, str]
+    request: Request, streams: VisitorStreams, result: Result, headers: Mapping[str, str]
 ) -> Response:
     """Return a response with a result, or the requested ranges of it.
 
@@ -49,7 +49,7 @@ def answer_with(
         "Accept-Ranges": "bytes",
         "Content-Disposition": f'attachment; filename="{result.name}"',
     }
-    if unchanged(request, result.etag):
+    if is_unchanged(request, result.etag):
         return Response(None, 304, all_headers)
     status, kind = 200, result.media_type
     pieces = [(b"", 0, size)]
@@ -69,7 +69,9 @@ def answer_with(
     )
     if request.method == "HEAD":
         return Response(None, status, all_headers, kind)
-    return MadeAnswer(streams, lambda _gone: _parts(result, pieces), kind, all_headers, status)
+    return GeneratedResponse(
+        streams, lambda _gone: _parts(result, pieces), kind, all_headers, status
+    )
 
 
 def _ranges(request: Request, etag: str, size: int) -> list[tuple[int, int]] | None:

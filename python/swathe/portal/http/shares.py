@@ -35,7 +35,7 @@ class Shares:
         self._of: Counter[str | None] = Counter()
 
     @property
-    def taken(self) -> int:
+    def places_in_use(self) -> int:
         """Number of slots in use."""
         with self._lock:
             return self._of.total()
@@ -64,7 +64,7 @@ class Shares:
                     del self._of[visitor]
 
 
-class Answers:
+class AnswerCounts:
     """Counts of responses by the class of their status."""
 
     def __init__(self) -> None:

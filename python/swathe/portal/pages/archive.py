@@ -16,7 +16,7 @@ from swathe.costs.cost_model import UNLIMITED
 from swathe.portal.access import Reader
 from swathe.portal.context import portal_of
 from swathe.portal.pages import plots
-from swathe.portal.pages.archive_counts import Holdings
+from swathe.portal.pages.archive_counts import ArchiveCounts
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.pages.skymap import part_map, scale_svg
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from swathe.catalog import Profile, Store
+    from swathe.catalog import ProfileRecord, Store
 
 router = APIRouter(route_class=PageRoute)
 READ = ["GET", "HEAD"]
@@ -39,15 +39,15 @@ CLOSE, NEAR = 0.10, 0.25
 Start = Annotated[int, Query(ge=0, le=10**9)]
 
 
-def holdings_of(request: Request) -> Holdings:
+def archive_counts_of(request: Request) -> ArchiveCounts:
     """Return the cached counts and maps of this portal's archive."""
-    return cast("Holdings", request.app.state.holdings)
+    return cast("ArchiveCounts", request.app.state.holdings)
 
 
 @router.api_route("/", methods=READ)
 def front(request: Request, _user: Reader) -> Response:
     """Show an overview of the archive."""
-    holdings = holdings_of(request)
+    holdings = archive_counts_of(request)
     datasets_held = holdings.all()
     times = [(each.summary.t_min, each.summary.t_max) for each in datasets_held]
     starts = [start for start, _ in times if start is not None]
@@ -80,7 +80,7 @@ def _together(bands: Any) -> dict[str, int]:
 @router.api_route("/datasets", methods=READ)
 def datasets(request: Request, _user: Reader) -> Response:
     """List the datasets."""
-    return page(request, "datasets.html", held=holdings_of(request).all())
+    return page(request, "datasets.html", held=archive_counts_of(request).all())
 
 
 @router.api_route("/datasets/{name}", methods=READ)
@@ -88,7 +88,7 @@ def dataset(
     request: Request, _user: Reader, name: str, start: Start = 0, troubles: Start = 0
 ) -> Response:
     """Show a dataset: its images page by page, their outlines, and unreadable objects."""
-    catalog, holdings = portal_of(request).catalog, holdings_of(request)
+    catalog, holdings = portal_of(request).catalog, archive_counts_of(request)
     record = catalog.dataset(name)
     dataset_counts = holdings.one(record)
     images = catalog.granules(name, start, ROWS + 1)
@@ -131,7 +131,7 @@ def stores(request: Request, user: Reader) -> Response:
 @router.api_route("/pool", methods=READ)
 def pool(request: Request, user: Reader) -> Response:
     """Show the worker pool, with the cached objects of its workers."""
-    status = portal_of(request).told(user)
+    status = portal_of(request).pool_status(user)
     cached_objects = sorted(status.held, key=lambda each: -each.bytes)
     visible = cached_objects[:ROWS]
     return page(
@@ -153,7 +153,7 @@ def store(request: Request, user: Reader, name: str) -> Response:
     probes = catalog.probes(record.key, host)
     using_datasets = [
         each
-        for each in holdings_of(request).all()
+        for each in archive_counts_of(request).all()
         if record.name in (each.dataset.store, *each.dataset.states)
     ]
     return page(
@@ -170,7 +170,7 @@ def store(request: Request, user: Reader, name: str) -> Response:
     )
 
 
-def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str]]:
+def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | None, str]]:
     """Return the costs of a store: name, value, kind of number, relative spread, remark."""
     costs, spread = profile.costs, profile.spread
     (size, time_s), (larger, longer_s) = costs["request"][-2:]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swathe.catalog import Dataset, Summary
+from swathe.catalog import Dataset, DatasetSummary
 from swathe.core.errors import SwatheError
 from swathe.portal.pages.skymap import FINEST, SkyMap, sky_map
 
@@ -27,7 +27,7 @@ class DatasetCounts:
     """A dataset and the summary of its images."""
 
     dataset: Dataset
-    summary: Summary
+    summary: DatasetSummary
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CachedValue:
     until: float
 
 
-class Holdings:
+class ArchiveCounts:
     """Cache of counts and maps."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -63,7 +63,7 @@ class Holdings:
     def one(self, dataset: Dataset) -> DatasetCounts:
         """Return the counts of a dataset, which may have been added just now."""
         by_name = {each.dataset.name: each for each in self.all()}
-        return by_name.get(dataset.name) or DatasetCounts(dataset, Summary())
+        return by_name.get(dataset.name) or DatasetCounts(dataset, DatasetSummary())
 
     def map(self, dataset: str | None = None) -> SkyMap:
         """Draw the map of the images of one dataset, or of all."""
@@ -79,7 +79,9 @@ class Holdings:
     def _read(self) -> list[DatasetCounts]:
         summaries = self._catalog.summaries()
         datasets = self._catalog.datasets()
-        return [DatasetCounts(each, summaries.get(each.name, Summary())) for each in datasets]
+        return [
+            DatasetCounts(each, summaries.get(each.name, DatasetSummary())) for each in datasets
+        ]
 
     def _cached_value(
         self, name: str, state: Any, make: Callable[[], Any], *, rests: bool = False

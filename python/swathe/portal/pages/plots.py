@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bokeh.plotting import figure as Figure  # noqa: N812 - it is a class
 
-    from swathe.catalog import Outcome, Sample
+    from swathe.catalog import Outcome, SampleRecord
 
 Scheme = Literal["light", "dark"]
 MOST_POINTS = 2000
@@ -41,7 +41,7 @@ COLORS: dict[Scheme, dict[str, Any]] = {
 
 
 def profile_plots(
-    samples: Sequence[Sample], known: Mapping[str, Any], scheme: Scheme
+    samples: Sequence[SampleRecord], known: Mapping[str, Any], scheme: Scheme
 ) -> list[dict[str, Any]]:
     """Draw the time of one request against its size, and bandwidth against streams."""
     costs = Costs.from_dict(known)
@@ -118,7 +118,7 @@ def _byte_axis(made: Figure, low: float, high: float) -> None:
     made.xaxis.major_label_overrides = {place: size_text(place) for place in places}
 
 
-def _requests(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
+def _requests(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Figure:
     color = COLORS[scheme]
     plot = _figure(scheme, "bytes of a request", "time, ms", "Time of one request against size")
     alone = [each for each in reads if each.streams == 1]
@@ -142,12 +142,12 @@ def _requests(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
     return plot
 
 
-def _streams(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
+def _streams(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Figure:
     color = COLORS[scheme]
     plot = _figure(
         scheme, "requests in flight", "MB/s, in total", "Bandwidth against requests in flight"
     )
-    groups: dict[int, list[Sample]] = {}
+    groups: dict[int, list[SampleRecord]] = {}
     for each in reads:
         # Group nearly equal sizes.
         groups.setdefault(round(np.log2(max(each.bytes / each.requests, 1))), []).append(each)

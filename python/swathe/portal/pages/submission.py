@@ -19,9 +19,9 @@ from swathe.portal.access import Reader, needs
 from swathe.portal.context import portal_of
 from swathe.portal.http.long_responses import while_there
 from swathe.portal.http_errors import headers_of, status_of, text_of
-from swathe.portal.pages.archive import holdings_of
+from swathe.portal.pages.archive import archive_counts_of
 from swathe.portal.pages.render import HEADERS, PageRoute, page
-from swathe.portal.pasted_targets import Pasted
+from swathe.portal.pasted_targets import PastedTargets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ FIELDS = {
 
 
 @dataclass
-class Asked:
+class SubmissionForm:
     """The content of a filled-in form."""
 
     fields: dict[str, str]
@@ -67,7 +67,7 @@ class Asked:
 def blank(request: Request, _user: Reader) -> Response:
     """Show the form, with fields filled in from the URL."""
     query_fields = {name: value for name, value in request.query_params.items() if name in FIELDS}
-    return _form(request, Asked({**FIELDS, **query_fields}))
+    return _form(request, SubmissionForm({**FIELDS, **query_fields}))
 
 
 @router.post("/new")
@@ -88,7 +88,7 @@ async def fill(request: Request, user: Reader) -> Response:
     return await run_in_threadpool(_answer, request, form_content, table, pasted, user.name, submit)
 
 
-async def _asked(form: FormData, most: int) -> Asked:
+async def _asked(form: FormData, most: int) -> SubmissionForm:
     fields = {name: str(form.get(name, first)) for name, first in FIELDS.items()}
     file = form.get("file")
     if isinstance(file, UploadFile) and file.filename:
@@ -97,11 +97,13 @@ async def _asked(form: FormData, most: int) -> Asked:
             raise TargetsError(
                 f"{file.filename[:100]}: expected at most {most:,} bytes, found more"
             )
-        return Asked(fields, file.filename, contents)
-    return Asked(fields)
+        return SubmissionForm(fields, file.filename, contents)
+    return SubmissionForm(fields)
 
 
-def _refused(request: Request, form_content: Asked, error: SwatheError, submit: bool) -> Response:
+def _refused(
+    request: Request, form_content: SubmissionForm, error: SwatheError, submit: bool
+) -> Response:
     if not submit:  # an estimate with an error is still a valid response
         return _form(request, form_content, error=text_of(error))
     response = _form(request, form_content, code=status_of(error), error=text_of(error))
@@ -110,11 +112,16 @@ def _refused(request: Request, form_content: Asked, error: SwatheError, submit: 
 
 
 def _answer(
-    request: Request, form_content: Asked, table: Any, pasted: Pasted, owner: str, submit: bool
+    request: Request,
+    form_content: SubmissionForm,
+    table: Any,
+    pasted: PastedTargets,
+    owner: str,
+    submit: bool,
 ) -> Response:
     jobs = portal_of(request).jobs
     try:
-        options = Options.checked(options_of(form_content.fields))
+        options = Options.from_mapping(options_of(form_content.fields))
         if submit:
             if pasted.refused:
                 raise TargetsError(_refusal(pasted))
@@ -128,12 +135,12 @@ def _answer(
     return _form(request, form_content, estimate=estimate, pasted=pasted)
 
 
-async def _targets(uploads: Uploads, form_content: Asked) -> tuple[Any, Pasted]:
+async def _targets(uploads: Uploads, form_content: SubmissionForm) -> tuple[Any, PastedTargets]:
     """Return the targets, and the errors of a pasted list."""
     if form_content.file_name:
         return await uploads.table(
             io.BytesIO(form_content.contents), form_content.file_name
-        ), Pasted()
+        ), PastedTargets()
     pasted = await uploads.pasted(form_content.fields["targets"])
     if not len(pasted):
         raise TargetsError(
@@ -142,7 +149,7 @@ async def _targets(uploads: Uploads, form_content: Asked) -> tuple[Any, Pasted]:
     return pasted.table, pasted
 
 
-def _refusal(pasted: Pasted) -> str:
+def _refusal(pasted: PastedTargets) -> str:
     line, fault = pasted.faults[0]
     more = f"; {pasted.refused - 1:,} more lines are not targets" if pasted.refused > 1 else ""
     return f"line {line} is not a target: {fault}{more}"
@@ -172,7 +179,7 @@ def _number(name: str, text: str) -> float:
         raise TargetsError(f"{name}: expected a number, found {text[:40]!r}") from None
 
 
-def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
+def _faults(estimate: Estimate, pasted: PastedTargets) -> list[tuple[str, str]]:
     """Return the errors of single targets, in the order of the lines."""
     if not pasted.numbered:
         line_errors = [(f"Line {line}", fault) for line, fault in pasted.faults]
@@ -197,14 +204,14 @@ def _example(request: Request, datasets: Sequence[DatasetCounts]) -> dict[str, s
 
 def _form(
     request: Request,
-    form_content: Asked,
+    form_content: SubmissionForm,
     *,
     code: int = 200,
     error: str = "",
     estimate: Estimate | None = None,
-    pasted: Pasted | None = None,
+    pasted: PastedTargets | None = None,
 ) -> Response:
-    datasets = holdings_of(request).all()
+    datasets = archive_counts_of(request).all()
     stores = portal_of(request).catalog.stores()
     fields = form_content.fields
     unrepeated = len(fields["targets"]) if len(fields["targets"]) > REPEATED else 0

@@ -13,7 +13,7 @@ from swathe.portal.access import Reader
 from swathe.portal.context import portal_of
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.trace import recorded_file
-from swathe.trace.viewer.live import Shown
+from swathe.trace.viewer.live import LiveView
 
 if TYPE_CHECKING:
     from swathe.portal.users import User
@@ -23,7 +23,7 @@ MOST = 300_000
 """Maximum number of events shown, the newest; all are in the file."""
 
 
-def shown_to(request: Request, user: User) -> Shown:
+def shown_to(request: Request, user: User) -> LiveView:
     """Return the recorded events, if the user may see the work of all users.
 
     Raises:
@@ -41,7 +41,7 @@ def shown_to(request: Request, user: User) -> Shown:
         )
     state = request.app.state
     if not hasattr(state, "trace"):
-        state.trace = Shown([path], most=MOST)
+        state.trace = LiveView([path], most=MOST)
     return state.trace  # type: ignore[no-any-return]
 
 

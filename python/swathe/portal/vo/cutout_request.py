@@ -11,18 +11,18 @@ from swathe.portal.vo.errors import VoError
 if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.core.box import Box
-    from swathe.portal.vo.geometry.regions import Region
-    from swathe.portal.vo.parameters import Interval, Parameters
+    from swathe.portal.vo.geometry.regions import SkyRegion
+    from swathe.portal.vo.parameters import Interval, RequestParameters
 
 PLACES = ("POS", "CIRCLE", "POLYGON", "SUB")
 """Parameters that select pixels. A request may have one of them."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CutoutRequest:
     """The requested part of an image. A missing criterion selects everything."""
 
-    region: Region | None = None
+    region: SkyRegion | None = None
     box: Box | None = None
     hdu: HduKey | None = None
     band: Interval | None = None
@@ -30,27 +30,27 @@ class Wanted:
     states: frozenset[str] = field(default_factory=frozenset)
 
 
-def read_place(name: str, value: str) -> Wanted:
+def read_region(name: str, value: str) -> CutoutRequest:
     """Parse a value of one of `PLACES`."""
     match name:
         case "POS":
-            return Wanted(region=parameters.position(name, value))
+            return CutoutRequest(region=parameters.position(name, value))
         case "CIRCLE":
-            return Wanted(region=parameters.circle(name, value))
+            return CutoutRequest(region=parameters.circle(name, value))
         case "POLYGON":
-            return Wanted(region=parameters.polygon(name, value))
+            return CutoutRequest(region=parameters.polygon(name, value))
         case _:
             hdu, box = parameters.sub(name, value)
-            return Wanted(box=box, hdu=hdu)
+            return CutoutRequest(box=box, hdu=hdu)
 
 
-def read_wanted(given: Parameters) -> Wanted:
+def read_cutout_request(given: RequestParameters) -> CutoutRequest:
     """Parse the parameters of one cut. Only POL may have several values.
 
     Raises:
         VoError: If a value is invalid, or a parameter has several.
     """
-    place = Wanted()
+    place = CutoutRequest()
     region_names = [name for name in PLACES if name in given]
     if len(region_names) > 1:
         raise VoError(
@@ -61,9 +61,9 @@ def read_wanted(given: Parameters) -> Wanted:
     for name in region_names:
         value = given.one(name)
         assert value is not None
-        place = read_place(name, value)
+        place = read_region(name, value)
     band, time = given.one("BAND"), given.one("TIME")
-    return Wanted(
+    return CutoutRequest(
         place.region,
         place.box,
         place.hdu,

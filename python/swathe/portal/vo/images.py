@@ -20,7 +20,7 @@ from swathe.datasets.spherical import directions
 from swathe.files.file import File, open_cached
 from swathe.portal.vo.axes import spectral_axis, stokes_axis, time_axis
 from swathe.portal.vo.errors import usage
-from swathe.portal.vo.geometry.fast_wcs import Places
+from swathe.portal.vo.geometry.fast_wcs import FastWcs
 from swathe.portal.vo.geometry.regions import Polygon
 from swathe.portal.vo.identifiers import did_of, read_did
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from swathe.files.file import Image
     from swathe.portal.context import Portal
     from swathe.portal.vo.axes import Axis, Stokes
-    from swathe.portal.vo.cutout_request import Wanted
-    from swathe.portal.vo.geometry.regions import Region
+    from swathe.portal.vo.cutout_request import CutoutRequest
+    from swathe.portal.vo.geometry.regions import SkyRegion
 
 FRESH_S = 5.0
 """Time for which an entry of the catalogue is cached."""
@@ -79,7 +79,7 @@ class OpenImage:
         """Return the description of an HDU."""
         return next(info for info in self.native.hdus() if info.index == index)
 
-    def is_quick(self, wanted: Wanted) -> bool:
+    def is_quick(self, wanted: CutoutRequest) -> bool:
         """Return whether pixels can be selected fast: by a formula, with all axes known."""
         ready = self.__dict__
         if not self.plain or wanted.hdu is not None or wanted.states:
@@ -94,13 +94,13 @@ class OpenImage:
         )
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> FastWcs:
         """Mapping between the sky and the image.
 
         Raises:
             RegionError: If the image has no sky coordinates.
         """
-        return Places(self.image.sky)
+        return FastWcs(self.image.sky)
 
     @cached_property
     def sky_axes(self) -> tuple[int, int]:
@@ -113,7 +113,7 @@ class OpenImage:
         footprint = self.match.granule.footprint
         return footprint is not None and footprint.outline is not None
 
-    def is_away(self, region: Region) -> bool:
+    def is_away(self, region: SkyRegion) -> bool:
         """Return whether a region is too far away to be on the image."""
         footprint = self.match.granule.footprint
         if footprint is None:
@@ -152,7 +152,7 @@ class Images:
         self._lock = threading.Lock()
         self._held: OrderedDict[str, OpenImage] = OrderedDict()
 
-    def kept(self, did: str) -> OpenImage | None:
+    def cached(self, did: str) -> OpenImage | None:
         """Return a cached image without any read, or None."""
         with self._lock:
             cached = self._held.get(did)
@@ -182,7 +182,7 @@ class Images:
             VoError: If the text is not a DID, or names no image.
             SwatheError: If its file cannot be read.
         """
-        cached = None if fresh else self.kept(did)
+        cached = None if fresh else self.cached(did)
         if cached is not None:
             return cached
         match = self.match(did)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.core.box import Box
-    from swathe.portal.vo.geometry.regions import Region
+    from swathe.portal.vo.geometry.regions import SkyRegion
 
 MOST_VALUES = 10_000
 LONGEST_VALUE = 100_000
@@ -51,7 +51,7 @@ SUB = re.compile(r"(?:\[([^][:]*)\]\s*)?(\[[^][:]*:[^][]*\])?")
 Interval = tuple[float, float]
 
 
-class Parameters:
+class RequestParameters:
     """The parameters of one request. A parameter without a value counts as missing."""
 
     def __init__(self, given: Iterable[tuple[str, str]]) -> None:
@@ -95,9 +95,9 @@ def multi_valued(name: str) -> VoError:
     )
 
 
-def from_query(query: bytes) -> Parameters:
+def from_query(query: bytes) -> RequestParameters:
     """Parse the parameters of a query string."""
-    return Parameters(_pairs(query))
+    return RequestParameters(_pairs(query))
 
 
 def _pairs(text: bytes) -> list[tuple[str, str]]:
@@ -107,13 +107,15 @@ def _pairs(text: bytes) -> list[tuple[str, str]]:
         raise usage(f"expected at most {MOST_VALUES} parameters, found more") from None
 
 
-async def read_parameters(request: Request) -> Parameters:
+async def read_parameters(request: Request) -> RequestParameters:
     """Read the parameters of a GET, or of a POST with a form. Files are not parameters."""
     query = request.scope["query_string"]
     if request.method != "POST":
         return from_query(query)
     parts = await read_form(request)
-    return Parameters([*from_query(query).given, *((part.name, part.text) for part in parts)])
+    return RequestParameters(
+        [*from_query(query).given, *((part.name, part.text) for part in parts)]
+    )
 
 
 @dataclass(frozen=True)
@@ -246,14 +248,14 @@ def _place(name: str, ra: float, dec: float) -> None:
         )
 
 
-SHAPES: dict[str, Callable[[str, str], Region]] = {
+SHAPES: dict[str, Callable[[str, str], SkyRegion]] = {
     "CIRCLE": circle,
     "RANGE": sky_range,
     "POLYGON": polygon,
 }
 
 
-def position(name: str, value: str) -> Region:
+def position(name: str, value: str) -> SkyRegion:
     """Parse `CIRCLE ...`, `RANGE ...` or `POLYGON ...`."""
     word, _, rest = value.strip().partition(" ")
     shape = SHAPES.get(word.upper())

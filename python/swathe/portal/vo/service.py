@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from swathe.portal.context import portal_of
 from swathe.portal.vo.images import Images
-from swathe.portal.vo.thread_limit import Memory, Workers
+from swathe.portal.vo.thread_limit import ResponseMemory, ThreadLimit
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -22,8 +22,8 @@ class Service:
         """Set the portal."""
         self.portal = portal
         self.images = Images(portal)
-        self.workers = Workers()
-        self.memory = Memory()
+        self.workers = ThreadLimit()
+        self.memory = ResponseMemory()
 
     @property
     def authority(self) -> str:

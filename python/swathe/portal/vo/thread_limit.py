@@ -29,7 +29,7 @@ PIECE_BYTES = 1 << 20
 T = TypeVar("T")
 
 
-class Memory:
+class ResponseMemory:
     """Memory budget of large responses."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
@@ -37,7 +37,7 @@ class Memory:
         self._lock = threading.Lock()
         self._free = most
 
-    def take(self, size: int) -> Share:
+    def take(self, size: int) -> MemoryShare:
         """Reserve a share, to be released when the response is sent.
 
         Raises:
@@ -47,7 +47,7 @@ class Memory:
             if size > self._free:
                 raise busy("too many large cuts are being made or sent; try again soon")
             self._free -= size
-        return Share(self, size)
+        return MemoryShare(self, size)
 
     def give_back(self, size: int) -> None:
         """Return the memory of a share to the budget."""
@@ -55,10 +55,10 @@ class Memory:
             self._free += size
 
 
-class Share:
+class MemoryShare:
     """A reserved part of the memory, released on deletion or before."""
 
-    def __init__(self, memory: Memory, size: int) -> None:
+    def __init__(self, memory: ResponseMemory, size: int) -> None:
         self._memory, self._size = memory, size
 
     def release(self) -> None:
@@ -66,7 +66,7 @@ class Share:
         size, self._size = self._size, 0
         self._memory.give_back(size)
 
-    def __enter__(self) -> Share:
+    def __enter__(self) -> MemoryShare:
         """Return the share itself."""
         return self
 
@@ -78,14 +78,18 @@ class Share:
         self.release()
 
 
-class LargeAnswer(Response):
+class LargeResponse(Response):
     """A response that holds its share of the memory until it is sent.
 
     It is sent uncopied, one piece at a time, so that other requests are served meanwhile.
     """
 
     def __init__(
-        self, share: Share, parts: Sequence[Buffer], headers: Mapping[str, str], media_type: str
+        self,
+        share: MemoryShare,
+        parts: Sequence[Buffer],
+        headers: Mapping[str, str],
+        media_type: str,
     ) -> None:
         """Set the share, and the parts to send."""
         self._share = share
@@ -108,7 +112,7 @@ class LargeAnswer(Response):
             self._share.release()
 
 
-class Workers:
+class ThreadLimit:
     """A limited number of threads for long work, with a limited queue."""
 
     def __init__(self) -> None:

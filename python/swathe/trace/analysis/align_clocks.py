@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.trace import Coded
-from swathe.trace.analysis.columns import codes_of, event_codes, joined, numbers_of
+from swathe.trace import CodedColumn
+from swathe.trace.analysis.columns import codes_of, event_codes, join_codes, numbers_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Offset:
+class SenderOffset:
     """Offset of a sender's clock from the collector's.
 
     Attributes:
@@ -37,7 +37,7 @@ class Offset:
     events: int
 
 
-def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
+def align_times(events: Events) -> tuple[NDArray[np.int64], list[SenderOffset]]:
     """Return the times of events by the collector's clock, and the offsets subtracted.
 
     The offset is interpolated linearly between two CLOCK points of a sender.
@@ -64,7 +64,7 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
         )
         time_ns[rows] -= np.round(ahead_s * 1e9).astype(np.int64)
         offsets.append(
-            Offset(
+            SenderOffset(
                 sender=names[sender],
                 offset_s=float(np.median(offset_s[at])),
                 spread_s=float(np.nanmin(spread_s[at])) if np.isfinite(spread_s[at]).any() else 0.0,
@@ -78,12 +78,12 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
 
 def on_one_clock(events: Events) -> Events:
     """Return the events with times by the collector's clock, sorted by them."""
-    time_ns, offsets = aligned(events)
+    time_ns, offsets = align_times(events)
     if not offsets:
         return events
     order = np.argsort(time_ns, kind="stable")
     fields = {
-        name: _ordered(column, order) if isinstance(column, Coded) else column[order]
+        name: _ordered(column, order) if isinstance(column, CodedColumn) else column[order]
         for name, column in events.fields.items()
     }
     return replace(
@@ -91,8 +91,8 @@ def on_one_clock(events: Events) -> Events:
     )
 
 
-def _ordered(column: Coded, order: NDArray[np.int64]) -> Coded:
-    return Coded(column.codes[order], column.words)
+def _ordered(column: CodedColumn, order: NDArray[np.int64]) -> CodedColumn:
+    return CodedColumn(column.codes[order], column.words)
 
 
 def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:
@@ -100,7 +100,7 @@ def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:
     hosts, host_words = codes_of(events, "HOST")
     pids, pid_words = codes_of(events, "PID")
     rows = np.flatnonzero((hosts >= 0) & (pids >= 0))
-    key = joined([hosts[rows], pids[rows]])
+    key = join_codes([hosts[rows], pids[rows]])
     order = np.argsort(key, kind="stable")
     edges = np.flatnonzero(np.diff(key[order])) + 1
     by_process = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.trace.ulm import Coded
+from swathe.trace.ulm import CodedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def attributes(
     for name, column in events.fields.items():
         if name in but:
             continue
-        if isinstance(column, Coded):
+        if isinstance(column, CodedColumn):
             codes = column.codes[rows]
             for at in np.flatnonzero(codes >= 0).tolist():
                 fields[at][name] = column.words[codes[at]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.trace import Coded
+from swathe.trace import CodedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ def codes_of(events: Events, name: str) -> tuple[Codes, tuple[str, ...]]:
     field = events.fields.get(name)
     if field is None:
         return np.full(len(events.time_ns), -1, np.int32), ()
-    if isinstance(field, Coded):
+    if isinstance(field, CodedColumn):
         return field.codes, field.words
     values = field
     present = ~np.isnan(values)
@@ -43,7 +43,7 @@ def numbers_of(events: Events, name: str) -> Numbers:
     field = events.fields.get(name)
     if field is None:
         return np.full(len(events.time_ns), np.nan)
-    if not isinstance(field, Coded):
+    if not isinstance(field, CodedColumn):
         return field
     values = np.full(len(field.words) + 1, np.nan)
     for code, word in enumerate(field.words):
@@ -59,7 +59,7 @@ def text_of(events: Events, name: str, row: int) -> str:
     field = events.fields.get(name)
     if field is None:
         return ""
-    if isinstance(field, Coded):
+    if isinstance(field, CodedColumn):
         code = int(field.codes[row])
         return field.words[code] if code >= 0 else ""
     value = float(field[row])
@@ -68,7 +68,7 @@ def text_of(events: Events, name: str, row: int) -> str:
     return str(int(value)) if value.is_integer() else str(value)
 
 
-def joined(columns: Iterable[NDArray[np.integer[Any]]]) -> Keys:
+def join_codes(columns: Iterable[NDArray[np.integer[Any]]]) -> Keys:
     """Return a number for each combination of codes."""
     key, most = np.zeros(0, np.int64), 1
     for codes in columns:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.trace.analysis.columns import codes_of, joined
+from swathe.trace.analysis.columns import codes_of, join_codes
 from swathe.trace.analysis.stages import AROUND
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def parents_of(events: Events, spans: Spans) -> Rows:
         (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
     )
     for holders, child_mask, same, needed in ways:
-        key = joined([codes[name] for name in same])
+        key = join_codes([codes[name] for name in same])
         has = np.logical_and.reduce([codes[name] >= 0 for name in needed])
         lost = np.flatnonzero((parent < 0) & child_mask & has)
         if len(lost) and (holders & has).any():
@@ -96,7 +96,7 @@ def roots_of(parent: Rows) -> Rows:
 
 def owners_of(events: Events, spans: Spans, rows: Rows) -> Rows:
     """Return the stage that the thread was in at each of these points, -1 for none."""
-    track = joined([codes_of(events, name)[0] for name in (*HERE, "THREAD")])
+    track = join_codes([codes_of(events, name)[0] for name in (*HERE, "THREAD")])
     inside = np.flatnonzero(spans.nested)
     if not (len(inside) and len(rows)):
         return np.full(len(rows), -1, np.int64)

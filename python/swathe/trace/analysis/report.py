@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.costs.cost_model import Costs
-from swathe.trace.analysis.align_clocks import Offset, aligned
-from swathe.trace.analysis.columns import codes_of, event_codes, joined, numbers_of, text_of
+from swathe.trace.analysis.align_clocks import SenderOffset, align_times
+from swathe.trace.analysis.columns import codes_of, event_codes, join_codes, numbers_of, text_of
 from swathe.trace.analysis.hosts import figures
 from swathe.trace.analysis.parents import BESIDE, parents_of, roots_of
-from swathe.trace.analysis.slow_targets import Slow, find_slowest, union_ns
+from swathe.trace.analysis.slow_targets import SlowTarget, find_slowest, union_ns
 from swathe.trace.analysis.spans import ENDED, find_spans
 from swathe.trace.analysis.stages import AROUND
 from swathe.trace.analysis.stalls import Stall, find_stalls
@@ -31,7 +31,7 @@ TOLD = 100
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageTimes:
     """Totals of a stage; times in seconds.
 
     Attributes:
@@ -53,7 +53,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Store:
+class StoreReads:
     """Reads from a store.
 
     Attributes:
@@ -77,7 +77,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Report:
+class TraceReport:
     """The whole report.
 
     Attributes:
@@ -96,28 +96,30 @@ class Report:
     begun_ns: int
     seconds: float
     events: int
-    stages: list[Stage]
-    slowest: list[Slow]
+    stages: list[StageTimes]
+    slowest: list[SlowTarget]
     stalls: list[Stall]
-    stores: list[Store]
+    stores: list[StoreReads]
     unfinished: dict[str, int]
     last_begun: list[dict[str, str]]
     orphans: int
     dropped: int
     damaged: int
     hosts: dict[str, dict[str, float]]
-    offsets: list[Offset]
+    offsets: list[SenderOffset]
     notes: list[str] = field(default_factory=list)
 
 
-def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None = None) -> Report:
+def make_report(
+    events: Events, profiles: Mapping[str, Mapping[str, Any]] | None = None
+) -> TraceReport:
     """Analyse where the time went.
 
     Args:
         events: events of a run.
         profiles: costs by name or root of a store, from the catalogue.
     """
-    time_ns, offsets = aligned(events)
+    time_ns, offsets = align_times(events)
     spans = find_spans(events, time_ns)
     begun_ns = int(time_ns.min()) if len(time_ns) else 0
     stages = _stages(events, spans)
@@ -126,7 +128,7 @@ def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None
     outer = outermost_of_targets(events, spans)
     if not len(outer):
         notes.append("no stage has a TARGET: slow targets and stalls cannot be determined")
-    return Report(
+    return TraceReport(
         begun_ns=begun_ns,
         seconds=float(time_ns.max(initial=begun_ns) - begun_ns) / 1e9,
         events=len(time_ns),
@@ -147,7 +149,7 @@ def make_report(events: Events, profiles: Mapping[str, Mapping[str, Any]] | None
 
 def outermost_of_targets(events: Events, spans: Spans) -> Rows:
     """Return the stages of targets that are not nested in another stage of the same target."""
-    target = joined([codes_of(events, "JOB")[0], codes_of(events, "TARGET")[0]])[spans.start]
+    target = join_codes([codes_of(events, "JOB")[0], codes_of(events, "TARGET")[0]])[spans.start]
     has = codes_of(events, "TARGET")[0][spans.start] >= 0
     around = np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in AROUND])
     within = parents_of(events, spans)
@@ -156,7 +158,7 @@ def outermost_of_targets(events: Events, spans: Spans) -> Rows:
     return np.flatnonzero(has & ~inner & ~around)
 
 
-def _stages(events: Events, spans: Spans) -> list[Stage]:
+def _stages(events: Events, spans: Spans) -> list[StageTimes]:
     count = len(spans.names)
     if not len(spans):
         return []
@@ -185,7 +187,7 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
         if len(times):
             median_s, p95_s = np.percentile(times, (50, 95))
             stages.append(
-                Stage(
+                StageTimes(
                     name=spans.names[stage],
                     count=len(times),
                     total_s=float(totals[stage]),
@@ -206,7 +208,7 @@ def _stores(
     spans: Spans,
     profiles: Mapping[str, Mapping[str, Any]],
     notes: list[str],
-) -> list[Store]:
+) -> list[StoreReads]:
     fetch = [n for n, name in enumerate(spans.names) if name == "FETCH"]
     # Requests of the host monitor are not work.
     by_monitor = codes_of(events, "MONITOR")[0][spans.start] >= 0
@@ -226,7 +228,7 @@ def _stores(
         if costs is None:
             notes.append(f"{name or 'FETCH without STORE'}: no profile; see: swathe probe")
         summaries.append(
-            Store(
+            StoreReads(
                 name=name,
                 requests=len(part),
                 bytes=size,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.trace.analysis.columns import codes_of, joined, numbers_of, text_of
+from swathe.trace.analysis.columns import codes_of, join_codes, numbers_of, text_of
 from swathe.trace.analysis.stages import AROUND
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SLOWEST, SEEN = 10, 100
 
 
 @dataclass(frozen=True)
-class Slow:
+class SlowTarget:
     """A slow target, and the reasons.
 
     Attributes:
@@ -59,7 +59,7 @@ class Slow:
 
 def find_slowest(
     events: Events, spans: Spans, outer: Rows, begun_ns: int, medians: Mapping[str, float]
-) -> list[Slow]:
+) -> list[SlowTarget]:
     """Find the slowest targets, one per object.
 
     Args:
@@ -70,7 +70,7 @@ def find_slowest(
         medians: median seconds of stages, by name.
     """
     objects = codes_of(events, "OBJECT")[0][spans.start]
-    target = joined([codes_of(events, name)[0] for name in ("JOB", "TARGET", "OBJECT")])
+    target = join_codes([codes_of(events, name)[0] for name in ("JOB", "TARGET", "OBJECT")])
     target = target[spans.start]
     # Refused targets were not worked on.
     outer = outer[spans.duration_ns[outer] > 0]
@@ -105,7 +105,7 @@ def _why(
     medians_ns: NDArray[np.float64],
     begun_ns: int,
     alike: int,
-) -> Slow:
+) -> SlowTarget:
     # A stage that contains others is slow because of them; only its own part counts.
     others = inside[inside != span]
     inner = others if len(others) else inside
@@ -115,7 +115,7 @@ def _why(
         worst = span
     waiting, requests = _waiting(events, spans, worst)
     row = int(spans.start[span])
-    return Slow(
+    return SlowTarget(
         target=text_of(events, "TARGET", row),
         job=text_of(events, "JOB", row),
         object=text_of(events, "OBJECT", row),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.trace.analysis.columns import codes_of, joined
+from swathe.trace.analysis.columns import codes_of, join_codes
 from swathe.trace.analysis.stages import partners
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
     thread = codes_of(events, "THREAD")[0]
     order = np.lexsort((starts, -time_ns[ends], time_ns[starts]))
     starts, ends = starts[order], ends[order]
-    track = joined([codes_of(events, name)[0] for name in ("HOST", "PID")] + [thread])
+    track = join_codes([codes_of(events, name)[0] for name in ("HOST", "PID")] + [thread])
     parent, nested, own_ns = _nesting(
         stage[starts], track[starts], time_ns[starts], time_ns[ends], track[starts] == track[ends]
     )
@@ -118,7 +118,7 @@ def _nesting(
 ) -> tuple[Rows, Mask, Rows]:
     """Return parents, which stages alternate properly in one thread, and own times."""
     # Stages that overlap with others of the same kind, such as cuts made together.
-    together = _together(joined([track, stage]), begun_ns, over_ns)
+    together = _together(join_codes([track, stage]), begun_ns, over_ns)
     nested = nested & (over_ns > begun_ns) & ~together
     for tries in range(ROUNDS + 2):
         inside = np.flatnonzero(nested)

@@ -84,7 +84,7 @@ def _moved_before(events: Events) -> bool:
         """Return objects, and the first of these events for each."""
         at = np.flatnonzero(np.isin(events.event.codes, event_codes(events, words)))
         ids = [codes_of(events, name)[0][at] for name in ("HOST", "PID", "OBJECT")]
-        keys, begins = np.unique(mixed(ids, len(at)), return_index=True)
+        keys, begins = np.unique(hash_codes(ids, len(at)), return_index=True)
         return keys, at[begins]
 
     cut, cut_at = firsts("CUT_START")
@@ -98,7 +98,7 @@ def _first(codes: NDArray[np.int32], code: int) -> int:
     return int(np.argmax(codes == code))
 
 
-def mixed(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.uint64]:
+def hash_codes(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.uint64]:
     """Return one number for the codes of several columns: equal if all codes are equal."""
     hashes = np.full(count, 1, np.uint64)
     for column in columns:
@@ -108,7 +108,7 @@ def mixed(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.uint64
     return hashes
 
 
-def numbered(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Index, int]:
+def number_codes(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Index, int]:
     """Number the combinations of codes from 0 on; return also how many there are."""
     combined = np.zeros(count, np.int64)
     many = 1
@@ -156,8 +156,8 @@ def partners(events: Events) -> Index:
         return partner
     left = np.flatnonzero(kinds[events.event.codes] != POINT)
     ids = [stages[events.event.codes], *(codes_of(events, name)[0] for name in IDS)]
-    key = mixed(ids, count)
-    threads = mixed([codes_of(events, "THREAD")[0]], count)
+    key = hash_codes(ids, count)
+    threads = hash_codes([codes_of(events, "THREAD")[0]], count)
     for keys in (key ^ threads, key):
         # Repeated, because stages may be nested in others of the same name.
         while len(left):

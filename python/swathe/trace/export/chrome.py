@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.trace.analysis.align_clocks import aligned
+from swathe.trace.analysis.align_clocks import align_times
 from swathe.trace.analysis.attributes import attributes
-from swathe.trace.analysis.columns import codes_of, joined, text_of
+from swathe.trace.analysis.columns import codes_of, join_codes, text_of
 from swathe.trace.analysis.hosts import FIGURES, WHICH
 from swathe.trace.analysis.spans import find_spans
 
@@ -36,7 +36,7 @@ LARGEST_PID = 1 << 22
 
 def chrome_trace(events: Events) -> Iterator[str]:
     """Yield the pieces of a JSON text."""
-    time_ns, _ = aligned(events)
+    time_ns, _ = align_times(events)
     begun_ns = int(time_ns.min()) if len(time_ns) else 0
     began = datetime.fromtimestamp(begun_ns / 1e9, UTC).isoformat()
     about = json.dumps({"began": began, "damaged_lines": events.damaged_count})
@@ -53,7 +53,7 @@ class _Chrome:
 
     def __init__(self, events: Events, time_ns: NDArray[np.int64], begun_ns: int) -> None:
         self.events, self.time_ns, self.begun_ns = events, time_ns, begun_ns
-        self.process = joined([codes_of(events, "HOST")[0], codes_of(events, "PID")[0]])
+        self.process = join_codes([codes_of(events, "HOST")[0], codes_of(events, "PID")[0]])
         threads, self.thread_names = codes_of(events, "THREAD")
         self.thread = threads + 1
         self.numbers = self._numbers()
@@ -84,7 +84,7 @@ class _Chrome:
             host, prog, pid = (text_of(self.events, name, row) for name in ("HOST", "PROG", "PID"))
             name = f"{prog} {pid} at {host}"
             yield self._named("process_name", code, 0, name)
-        _, rows = np.unique(joined([self.process, self.thread]), return_index=True)
+        _, rows = np.unique(join_codes([self.process, self.thread]), return_index=True)
         for row in rows.tolist():
             thread = int(self.thread[row])
             name = f"thread {self.thread_names[thread - 1]}" if thread else "no thread"

@@ -26,9 +26,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from swathe._swathe import __version__, shown
 from swathe.core.errors import OutputError
-from swathe.trace.analysis.align_clocks import aligned
+from swathe.trace.analysis.align_clocks import align_times
 from swathe.trace.analysis.attributes import attributes
-from swathe.trace.analysis.columns import codes_of, joined, text_of
+from swathe.trace.analysis.columns import codes_of, join_codes, text_of
 from swathe.trace.analysis.hosts import FIGURES
 from swathe.trace.analysis.parents import owners_of, parents_of, roots_of
 from swathe.trace.analysis.spans import find_spans
@@ -57,7 +57,7 @@ HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 
 @dataclass(frozen=True)
-class Sent:
+class ExportCounts:
     """What was sent.
 
     Attributes:
@@ -75,7 +75,7 @@ class Sent:
     unowned: int
 
 
-def send(events: Events, url: str) -> Sent:
+def send(events: Events, url: str) -> ExportCounts:
     """Send the stages of events to a receiver.
 
     Args:
@@ -98,7 +98,7 @@ def send(events: Events, url: str) -> Sent:
         raise OutputError(
             f"{shown(url)}: rejected {rejected} of {len(otlp.spans)} spans: {message[:500]}"
         )
-    return Sent(
+    return ExportCounts(
         spans=len(otlp.spans),
         points=otlp.points,
         requests=requests,
@@ -148,11 +148,11 @@ class _Otlp:
 
     def __init__(self, events: Events) -> None:
         self.events = events
-        self.time_ns, _ = aligned(events)
+        self.time_ns, _ = align_times(events)
         self.spans = find_spans(events, self.time_ns)
         self.parent = parents_of(events, self.spans)
         self.root = roots_of(self.parent)
-        self.process = joined([codes_of(events, name)[0] for name in ("HOST", "PROG", "PID")])
+        self.process = join_codes([codes_of(events, name)[0] for name in ("HOST", "PROG", "PID")])
         self.jobs, self.job_names = codes_of(events, "JOB")
         self.points = self.unowned = 0
         self._points_of = self._owned_points()

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.trace import Coded
+from swathe.trace import CodedColumn
 from swathe.trace.analysis.stages import AROUND
-from swathe.trace.viewer.lifelines import OUTCOMES, Traced
+from swathe.trace.viewer.lifelines import OUTCOMES, TracedEvents
 from swathe.trace.viewer.loads import APART, first_loads, loads
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class _Arrays:
 
 
 @dataclass(frozen=True)
-class Packed:
+class ViewData:
     """Data of a page: header and arrays."""
 
     header: dict[str, Any]
@@ -81,7 +81,7 @@ class Packed:
         """Return the bytes, in parts."""
         return self._framed(self.header, {})
 
-    def since(self, before: Packed) -> Parts:
+    def since(self, before: ViewData) -> Parts:
         """Return the bytes for a viewer with the earlier data: only the changed blocks."""
         unchanged = {
             name: _alike(before.arrays.all[name], array)
@@ -128,7 +128,7 @@ def _first(array: NDArray[Any]) -> int:
     return int(array[0]) if len(array) else 0
 
 
-def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> Packed:
+def encode_view(traced: TracedEvents, kinds: Sequence[str] | None = None, **told: Any) -> ViewData:
     """Return a page's data.
 
     Args:
@@ -164,11 +164,11 @@ def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> P
         "damaged_count": events.damaged_count,
         **told,
     }
-    return Packed(header, arrays)
+    return ViewData(header, arrays)
 
 
-def _field(arrays: _Arrays, name: str, column: Coded | NDArray[np.float64]) -> dict[str, Any]:
-    if isinstance(column, Coded):
+def _field(arrays: _Arrays, name: str, column: CodedColumn | NDArray[np.float64]) -> dict[str, Any]:
+    if isinstance(column, CodedColumn):
         codes = column.codes
         if len(codes) and (codes == codes[0]).all():
             word = column.words[codes[0]] if codes[0] >= 0 else None
@@ -204,7 +204,7 @@ def _field(arrays: _Arrays, name: str, column: Coded | NDArray[np.float64]) -> d
     }
 
 
-def _lines(arrays: _Arrays, traced: Traced, kind: str) -> dict[str, Any]:
+def _lines(arrays: _Arrays, traced: TracedEvents, kind: str) -> dict[str, Any]:
     lines = traced.lines(kind)
     lengths = np.diff(lines.starts)
     return {

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
 from swathe.trace.analysis.stages import AROUND, stage_of
-from swathe.trace.viewer.lifelines import FAILED, OUTCOMES, Lines, Traced
-from swathe.trace.viewer.loads import Load, binned, first_loads, loads, series
+from swathe.trace.viewer.lifelines import FAILED, OUTCOMES, Lifelines, TracedEvents
+from swathe.trace.viewer.loads import LoadLine, binned, first_loads, loads, series
 
 if TYPE_CHECKING:
     import os
@@ -32,12 +32,12 @@ PER_INCH = 100
 
 
 def figure(
-    traced: Traced,
+    traced: TracedEvents,
     title: str,
     *,
     kind: str | None = None,
     events: Sequence[str] | None = None,
-    chosen: Sequence[Load] | None = None,
+    chosen: Sequence[LoadLine] | None = None,
     width: int = 1600,
     height: int = 1000,
 ) -> Figure:
@@ -63,7 +63,7 @@ def figure(
     return canvas
 
 
-def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+def seconds(traced: TracedEvents, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return times in seconds after the first event."""
     start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
     offsets: NDArray[np.float64] = (times_ns - start) / 1e9
@@ -71,7 +71,7 @@ def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def segments(
-    traced: Traced, lines: Lines, events: Sequence[str] | None = None
+    traced: TracedEvents, lines: Lifelines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Return the two events of each segment between chosen types, and its line."""
     points, line = points_of(traced, lines, events)
@@ -80,7 +80,7 @@ def segments(
 
 
 def points_of(
-    traced: Traced, lines: Lines, events: Sequence[str] | None = None
+    traced: TracedEvents, lines: Lifelines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the events of chosen types, and the line of each."""
     codes = traced.events.event
@@ -92,8 +92,8 @@ def points_of(
 
 def draw_lines(
     axes: Axes,
-    traced: Traced,
-    lines: Lines,
+    traced: TracedEvents,
+    lines: Lifelines,
     events: Sequence[str] | None = None,
     width: int = 1600,
 ) -> None:
@@ -198,7 +198,7 @@ def _draw_density(
     )
 
 
-def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
+def draw_load(axes: Axes, traced: TracedEvents, load: LoadLine) -> None:
     """Draw a load-line."""
     from matplotlib.ticker import EngFormatter
 

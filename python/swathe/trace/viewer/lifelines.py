@@ -26,9 +26,9 @@ from swathe.trace.analysis.stages import (
     START,
     WITHIN,
     Index,
+    hash_codes,
     lanes,
-    mixed,
-    numbered,
+    number_codes,
     partners,
     stage_of,
 )
@@ -45,7 +45,7 @@ _RESULTS = {"error": FAILED, "missing": FAILED, "no-overlap": EMPTY, "cancelled"
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lifelines:
     """Lifelines of one kind.
 
     Attributes:
@@ -68,7 +68,7 @@ class Lines:
         return len(self.starts) - 1
 
 
-class Traced:
+class TracedEvents:
     """Events with their lanes, pairs and lines."""
 
     def __init__(self, events: Events) -> None:
@@ -101,7 +101,7 @@ class Traced:
         there = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
         return [kind for kind in KINDS[:-1] if there[kind].any()] + ["stage"]
 
-    def lines(self, kind: str) -> Lines:
+    def lines(self, kind: str) -> Lifelines:
         """Return the lifelines of a kind."""
         match kind:
             case "target":
@@ -135,13 +135,13 @@ class Traced:
             np.maximum(results, each[codes], out=results)
         return results
 
-    def _grouped(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lines:
+    def _grouped(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lifelines:
         """Make lines from their own events, one for each combination of ids."""
         mine = np.flatnonzero(own & (self.height >= 0))
-        line, count = numbered([self.codes(name)[0][mine] for name in ids], len(mine))
+        line, count = number_codes([self.codes(name)[0][mine] for name in ids], len(mine))
         return self._make_lines(kind, mine, line, count, ids[-1])
 
-    def _targets(self) -> Lines:
+    def _targets(self) -> Lifelines:
         target, _ = self.codes("TARGET")
         job, _ = self.codes("JOB")
         mine = np.flatnonzero((target >= 0) & (self.height >= 0))
@@ -150,7 +150,7 @@ class Traced:
         host, pid = (self.codes(name)[0][mine] for name in ("HOST", "PID"))
         none = np.int32(-1)
         ids = [job[mine], np.where(alone, host, none), np.where(alone, pid, none), target[mine]]
-        line, count = numbered(ids, len(mine))
+        line, count = number_codes(ids, len(mine))
         points, of = self._joined(mine, line, count)
         return self._make_lines("target", mine, line, count, "TARGET", points, of)
 
@@ -163,7 +163,7 @@ class Traced:
         named: str,
         more: Index | None = None,
         of: Index | None = None,
-    ) -> Lines:
+    ) -> Lifelines:
         """Sort own and joined events by line and time."""
         outcome = np.zeros(count, np.uint8)
         event_outcomes = self.outcomes[mine]
@@ -180,9 +180,9 @@ class Traced:
         points = self._order[key % max(len(self._place), 1)]
         starts = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(line, minlength=count), out=starts[1:])
-        return Lines(kind, starts, points.astype(np.int32), names, words, outcome)
+        return Lifelines(kind, starts, points.astype(np.int32), names, words, outcome)
 
-    def _stages(self) -> Lines:
+    def _stages(self) -> Lifelines:
         """Make a line of each pair, and of each single event."""
         first = np.flatnonzero((self.height >= 0) & ~self._is_paired_end())
         last = self.partner[first]
@@ -197,7 +197,7 @@ class Traced:
         outcome[two] = np.maximum(outcome[two], event_outcomes[last[two]])
         stages = [stage_of(word)[0] for word in self.events.event.words]
         names = self.events.event.codes[first]
-        return Lines("stage", starts, points, names, stages, outcome)
+        return Lifelines("stage", starts, points, names, stages, outcome)
 
     def _is_paired_end(self) -> NDArray[np.bool_]:
         ends = np.array([stage_of(word)[1] == END for word in self.events.event.words], bool)
@@ -233,7 +233,7 @@ class Traced:
 class _OwnEvents:
     """The own events of lines, and the shared events they join."""
 
-    def __init__(self, traced: Traced, mine: Index, line: Index, count: int) -> None:
+    def __init__(self, traced: TracedEvents, mine: Index, line: Index, count: int) -> None:
         self._traced = traced
         # By line, then by time.
         key = line * len(mine) + np.arange(len(mine))
@@ -350,7 +350,7 @@ class _OwnEvents:
         return lines[begins], self._mine[at[begins]]
 
     def _mix(self, ids: tuple[str, ...], events: Index) -> NDArray[np.uint64]:
-        return mixed([self._traced.codes(name)[0][events] for name in ids], len(events))
+        return hash_codes([self._traced.codes(name)[0][events] for name in ids], len(events))
 
     def _of_lines(self, ids: tuple[str, ...]) -> tuple[Index, NDArray[np.uint64]]:
         """Return lines, and the ids of each as one number: of its first event with the last id."""
@@ -365,7 +365,7 @@ class _OwnEvents:
         # The job of a line, also if another process recorded its first event; else no line.
         able = np.flatnonzero(has & ((traced.codes("TARGET")[0] < 0) | (traced.height >= 0)))
         ids = [traced.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
-        which, count = numbered(ids, len(able))
+        which, count = number_codes(ids, len(able))
         first = np.empty(count, np.int64)
         first[which[::-1]] = traced.rank[able[::-1]]
         ranks = np.full(self._count, -1)
@@ -383,7 +383,7 @@ class _Joining:
         of_line: group of each line.
     """
 
-    traced: Traced
+    traced: TracedEvents
     heights: dict[int, int]
     shared: Index
     of_shared: Index

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swathe.core.errors import NotFoundError, OutputError, SwatheError
-from swathe.trace import Coded, Damaged, Events, read
+from swathe.trace import CodedColumn, DamagedLine, Events, read
 from swathe.trace.analysis.align_clocks import on_one_clock
-from swathe.trace.viewer.encode import Packed, Parts, packed
-from swathe.trace.viewer.lifelines import Traced
-from swathe.trace.viewer.tail import Growing
+from swathe.trace.viewer.encode import Parts, ViewData, encode_view
+from swathe.trace.viewer.lifelines import TracedEvents
+from swathe.trace.viewer.tail import GrowingFiles
 
 LINE_BYTES = 400
 """Bytes read per kept event: longer than most lines."""
@@ -37,7 +37,7 @@ TOLD = 100
 """Damaged lines reported one by one."""
 
 
-class Tail:
+class EventTail:
     """Events of files, continued on each read."""
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], most: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Tail:
             most: largest number of events to keep: the newest.
         """
         self._most = most
-        self._files = Growing(paths, None if most is None else most * LINE_BYTES)
+        self._files = GrowingFiles(paths, None if most is None else most * LINE_BYTES)
         self._dropped = False
         self.lines = 0
         self.events: Events | None = None
@@ -73,8 +73,10 @@ class Tail:
         fresh = _parsed(lines)
         events, most = fresh, self._most
         if self.events is not None:
-            moved = tuple(Damaged(each.line + self.lines, each.reason) for each in fresh.damaged)
-            events = joined(self.events, fresh, moved)
+            moved = tuple(
+                DamagedLine(each.line + self.lines, each.reason) for each in fresh.damaged
+            )
+            events = merge_events(self.events, fresh, moved)
         if most is not None and len(events.time_ns) > most:
             # Many at a time: dropping moves all kept events.
             events = _newest(events, most - most // DROPPED)
@@ -89,20 +91,22 @@ def _newest(events: Events, most: int) -> Events:
         time_ns=events.time_ns[-most:],
         event=_used_words(events.event, most),
         fields={
-            name: _used_words(column, most) if isinstance(column, Coded) else column[-most:]
+            name: _used_words(column, most) if isinstance(column, CodedColumn) else column[-most:]
             for name, column in events.fields.items()
         },
     )
 
 
-def _used_words(column: Coded, most: int) -> Coded:
+def _used_words(column: CodedColumn, most: int) -> CodedColumn:
     """Return the end of a column, with only the words in use."""
     codes = column.codes[-most:]
     there = np.zeros(len(column.words) + 1, bool)
     there[codes] = True
     moved = np.cumsum(there[:-1], dtype=np.int32) - 1
     words = tuple(word for word, is_used in zip(column.words, there, strict=False) if is_used)
-    return Coded(np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words)
+    return CodedColumn(
+        np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words
+    )
 
 
 def _parsed(lines: bytes) -> Events:
@@ -118,22 +122,22 @@ def _parsed(lines: bytes) -> Events:
         raise OutputError(f"{place}: {error.strerror}: new events wait to be shown") from error
 
 
-def joined(before: Events, after: Events, damaged: tuple[Damaged, ...] = ()) -> Events:
+def merge_events(before: Events, after: Events, damaged: tuple[DamagedLine, ...] = ()) -> Events:
     """Return the events of both, sorted by time."""
     times = np.concatenate([before.time_ns, after.time_ns])
     order = np.argsort(times, kind="stable")
     sizes = (len(before.time_ns), len(after.time_ns))
-    fields: dict[str, Coded | NDArray[np.float64]] = {}
+    fields: dict[str, CodedColumn | NDArray[np.float64]] = {}
     for name in dict.fromkeys([*before.fields, *after.fields]):
         column = _column(before.fields.get(name), after.fields.get(name), sizes)
-        if isinstance(column, Coded):
-            fields[name] = Coded(column.codes[order], column.words)
+        if isinstance(column, CodedColumn):
+            fields[name] = CodedColumn(column.codes[order], column.words)
         else:
             fields[name] = column[order]
     event = _words(before.event, after.event)
     return Events(
         times[order],
-        Coded(event.codes[order], event.words),
+        CodedColumn(event.codes[order], event.words),
         fields,
         (before.damaged + damaged)[:TOLD],
         before.damaged_count + after.damaged_count,
@@ -141,45 +145,45 @@ def joined(before: Events, after: Events, damaged: tuple[Damaged, ...] = ()) -> 
 
 
 def _column(
-    before: Coded | NDArray[np.float64] | None,
-    after: Coded | NDArray[np.float64] | None,
+    before: CodedColumn | NDArray[np.float64] | None,
+    after: CodedColumn | NDArray[np.float64] | None,
     sizes: tuple[int, int],
-) -> Coded | NDArray[np.float64]:
-    coded = isinstance(before, Coded) or isinstance(after, Coded)
+) -> CodedColumn | NDArray[np.float64]:
+    coded = isinstance(before, CodedColumn) or isinstance(after, CodedColumn)
     first, last = (
         _filled(column, size, coded) for column, size in zip((before, after), sizes, strict=True)
     )
-    if isinstance(first, Coded) and isinstance(last, Coded):
+    if isinstance(first, CodedColumn) and isinstance(last, CodedColumn):
         return _words(first, last)
-    assert not isinstance(first, Coded) and not isinstance(last, Coded)
+    assert not isinstance(first, CodedColumn) and not isinstance(last, CodedColumn)
     return np.concatenate([first, last])
 
 
 def _filled(
-    column: Coded | NDArray[np.float64] | None, size: int, coded: bool
-) -> Coded | NDArray[np.float64]:
+    column: CodedColumn | NDArray[np.float64] | None, size: int, coded: bool
+) -> CodedColumn | NDArray[np.float64]:
     """Return a column of this kind: empty if missing, numbers as words if needed."""
     if column is None:
-        return Coded(np.full(size, -1, np.int32), ()) if coded else np.full(size, np.nan)
-    if coded and not isinstance(column, Coded):
+        return CodedColumn(np.full(size, -1, np.int32), ()) if coded else np.full(size, np.nan)
+    if coded and not isinstance(column, CodedColumn):
         there = ~np.isnan(column)
         values, inverse = np.unique(column[there], return_inverse=True)
         codes = np.full(size, -1, np.int32)
         codes[there] = inverse
-        return Coded(codes, tuple(f"{value:.17g}" for value in values))
+        return CodedColumn(codes, tuple(f"{value:.17g}" for value in values))
     return column
 
 
-def _words(before: Coded, after: Coded) -> Coded:
+def _words(before: CodedColumn, after: CodedColumn) -> CodedColumn:
     code_of = {word: code for code, word in enumerate(before.words)}
     for word in after.words:
         code_of.setdefault(word, len(code_of))
     # One extra, for none.
     moved = np.array([*(code_of[word] for word in after.words), -1], np.int32)
-    return Coded(np.concatenate([before.codes, moved[after.codes]]), tuple(code_of))
+    return CodedColumn(np.concatenate([before.codes, moved[after.codes]]), tuple(code_of))
 
 
-class Shown:
+class LiveView:
     """Data of a page: packed again when there are new events, and sent as changes."""
 
     def __init__(
@@ -204,14 +208,14 @@ class Shown:
         for path in () if grows else paths:
             if not os.path.exists(path):
                 raise NotFoundError(f"{path}: no such file")
-        self._tail = Tail(paths, most) if grows else None
+        self._tail = EventTail(paths, most) if grows else None
         self._paths = paths
         self._align = align
         self._lock = threading.Lock()
         # Versions of another instance with the same numbers had other events.
         self._name = secrets.token_hex(4)
         self._version = 0
-        self._packed: Packed | None = None
+        self._packed: ViewData | None = None
         # Number of lines in it: more may have been read when an error occurred.
         self._lines = 0
         self._look_again_s = 0.0
@@ -256,7 +260,7 @@ class Shown:
         if self._packed is None or (tail is not None and tail.lines > self._lines):
             self._pack()
 
-    def traced(self) -> Traced:
+    def traced(self) -> TracedEvents:
         """Return the events read so far."""
         if self._tail is None:
             events = read(self._paths)
@@ -264,11 +268,11 @@ class Shown:
             if self._tail.events is None:
                 self._tail.read_on()
             events = self._tail.events or _parsed(b"")
-        return Traced(on_one_clock(events) if self._align else events)
+        return TracedEvents(on_one_clock(events) if self._align else events)
 
     def _pack(self) -> None:
         left_out = self._tail is not None and self._tail.left_out
-        data = packed(self.traced(), left_out=left_out)
+        data = encode_view(self.traced(), left_out=left_out)
         most = data.arrays.length
         # A copy: views would keep the arrays of their version in memory.
         step = b"" if self._packed is None else b"".join(data.since(self._packed))

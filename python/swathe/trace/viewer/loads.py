@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.trace import Coded
+from swathe.trace import CodedColumn
 from swathe.trace.analysis.stages import END, MONITOR, START, stage_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.trace.viewer.lifelines import Traced
+    from swathe.trace.viewer.lifelines import TracedEvents
 
 APART = ("HOST", "DEVICE", "INTERFACE", "STORE")
 """Ids that separate the lines of a gauge."""
@@ -40,7 +40,7 @@ WORTH = ("CUT", "FETCH", "PEER", "DECODE", "OPEN", "JOB", "BATCH", "PORTAL")
 
 
 @dataclass(frozen=True)
-class Load:
+class LoadLine:
     """A load-line.
 
     Attributes:
@@ -67,7 +67,7 @@ class Series:
     values: NDArray[np.float64]
 
 
-def loads(traced: Traced) -> list[Load]:
+def loads(traced: TracedEvents) -> list[LoadLine]:
     """Return the loads that can be drawn, the most informative first."""
     events = traced.events
     used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
@@ -77,26 +77,26 @@ def loads(traced: Traced) -> list[Load]:
     result = []
     for stage in stages:
         if f"{stage}_END" in present:
-            result.append(Load(f"{stage} done", "1/s", "rate", f"{stage}_END"))
-        result.append(Load(f"{stage} in progress", "", "level", stage))
+            result.append(LoadLine(f"{stage} done", "1/s", "rate", f"{stage}_END"))
+        result.append(LoadLine(f"{stage} in progress", "", "level", stage))
         if _has(traced, f"{stage}_END", "BYTES"):
-            result.append(Load(f"{stage} bytes", "bytes/s", "flow", stage))
+            result.append(LoadLine(f"{stage} bytes", "bytes/s", "flow", stage))
     for word in sorted(present, key=lambda word: (word not in MONITOR, word)):
         if stage_of(word)[1] or word == "CLOCK":
             continue
         for name, column in events.fields.items():
             unit = next((unit for end, unit in UNITS if name.endswith(end)), None)
-            numbers = not isinstance(column, Coded) and (unit is not None or word in MONITOR)
+            numbers = not isinstance(column, CodedColumn) and (unit is not None or word in MONITOR)
             if numbers and name != "PID" and _has(traced, word, name):
                 what = name.removesuffix("_PER_S").rsplit("_", 1)[0] if unit else name
                 title = f"{word} {what.replace('_', ' ').lower()}"
-                result.append(Load(title, unit or "", "gauge", word, name))
+                result.append(LoadLine(title, unit or "", "gauge", word, name))
         if word not in MONITOR:
-            result.append(Load(word, "1/s", "rate", word))
+            result.append(LoadLine(word, "1/s", "rate", word))
     return result
 
 
-def first_loads(known: Sequence[Load]) -> list[Load]:
+def first_loads(known: Sequence[LoadLine]) -> list[LoadLine]:
     """Return the default loads: the most informative of each sort."""
     names = (
         [load for load in known if load.how == "rate" and stage_of(load.event)[1] == END],
@@ -109,7 +109,7 @@ def first_loads(known: Sequence[Load]) -> list[Load]:
     return [some[0] for some in names if some]
 
 
-def series(traced: Traced, load: Load) -> list[Series]:
+def series(traced: TracedEvents, load: LoadLine) -> list[Series]:
     """Return the lines of a load: one, or for a gauge one per host, device..."""
     match load.how:
         case "level":
@@ -130,16 +130,16 @@ def binned(line: Series, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     return rates
 
 
-def _of(traced: Traced, word: str) -> NDArray[np.bool_]:
+def _of(traced: TracedEvents, word: str) -> NDArray[np.bool_]:
     event = traced.events.event
     code = event.words.index(word) if word in event.words else -1
     mask: NDArray[np.bool_] = event.codes == code
     return mask
 
 
-def _has(traced: Traced, word: str, name: str) -> bool:
+def _has(traced: TracedEvents, word: str, name: str) -> bool:
     column = traced.events.fields.get(name)
-    if column is None or isinstance(column, Coded):
+    if column is None or isinstance(column, CodedColumn):
         return False
     return bool((~np.isnan(column[_of(traced, word)])).any())
 
@@ -152,7 +152,7 @@ def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) 
     return Series(name, times[order], values)
 
 
-def _level(traced: Traced, load: Load) -> Series:
+def _level(traced: TracedEvents, load: LoadLine) -> Series:
     begun = np.flatnonzero(_of(traced, f"{load.event}_START"))
     ended = traced.partner[begun]
     times = traced.events.time_ns
@@ -164,10 +164,10 @@ def _level(traced: Traced, load: Load) -> Series:
     )
 
 
-def _flow(traced: Traced, load: Load) -> Series:
+def _flow(traced: TracedEvents, load: LoadLine) -> Series:
     times, moved = traced.events.time_ns, traced.events.fields["BYTES"]
     ended = np.flatnonzero(_of(traced, f"{load.event}_END") & (traced.partner >= 0))
-    assert not isinstance(moved, Coded)
+    assert not isinstance(moved, CodedColumn)
     ended = ended[moved[ended] > 0]
     begun = traced.partner[ended]
     # Zero durations count as one microsecond.
@@ -180,9 +180,9 @@ def _flow(traced: Traced, load: Load) -> Series:
     )
 
 
-def _gauges(traced: Traced, load: Load) -> list[Series]:
+def _gauges(traced: TracedEvents, load: LoadLine) -> list[Series]:
     column = traced.events.fields[load.field]
-    assert not isinstance(column, Coded)
+    assert not isinstance(column, CodedColumn)
     at = np.flatnonzero(_of(traced, load.event) & ~np.isnan(column))
     names = np.full(len(at), "", object)
     for field in APART:

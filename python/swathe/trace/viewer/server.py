@@ -12,7 +12,7 @@ from swathe.core.errors import SwatheError
 from swathe.trace.viewer.page import page
 
 if TYPE_CHECKING:
-    from swathe.trace.viewer.live import Shown
+    from swathe.trace.viewer.live import LiveView
 
 HOST = "127.0.0.1"
 NAMES = ("127.0.0.1", "localhost")
@@ -23,7 +23,7 @@ POLICY = (
 log = logging.getLogger("swathe.trace.viewer")
 
 
-def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
+def server(shown: LiveView, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
     """Return the server of the page at `/` and its data at `/data`; port 0: any free port.
 
     Raises:

@@ -68,7 +68,7 @@ class _Open:
         return content, start + len(content), left_out
 
 
-class Growing:
+class GrowingFiles:
     """Files, by their original names."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True)
-class Limits:
+class GrowthLimits:
     """Limits set by the operator.
 
     Attributes:
@@ -67,7 +67,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Demand:
+class PoolDemand:
     """Current demand, and the workers that serve it.
 
     Attributes:
@@ -84,7 +84,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Idle:
+class IdleWorker:
     """A worker without work.
 
     Attributes:
@@ -100,7 +100,7 @@ class Idle:
 
 
 @dataclass(frozen=True)
-class Block:
+class HeldBlock:
     """Cached blocks of one object on a leaving worker, and the cost of fetching them again."""
 
     source: str
@@ -111,15 +111,15 @@ class Block:
 Refusal = Literal["cheaper to fetch again", "no other worker", "no room", "no time"]
 
 
-class Plan(NamedTuple):
+class HandOverPlan(NamedTuple):
     """Hand-over plan: objects and heirs, the most valuable first; what stays, with reasons."""
 
     given: list[tuple[str, str]]
     refused: dict[str, Refusal]
 
 
-def needed(
-    demand: Demand, limits: Limits, now: float, reservations: Iterable[Reservation] = ()
+def workers_needed(
+    demand: PoolDemand, limits: GrowthLimits, now: float, reservations: Iterable[Reservation] = ()
 ) -> int:
     """Return how many workers the current demand needs.
 
@@ -139,15 +139,17 @@ def needed(
 class Growth:
     """Recent demand, so that a short lull does not end workers."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: GrowthLimits) -> None:
         """Take the limits."""
         self.limits = limits
         # Values decrease and times increase: the first is the maximum of the last `idle_s`.
         self._needed: deque[tuple[float, int]] = deque()
 
-    def target(self, demand: Demand, now: float, reservations: Iterable[Reservation] = ()) -> int:
+    def target(
+        self, demand: PoolDemand, now: float, reservations: Iterable[Reservation] = ()
+    ) -> int:
         """Return the target number of workers, including those already requested."""
-        count = needed(demand, self.limits, now, reservations)
+        count = workers_needed(demand, self.limits, now, reservations)
         while self._needed and self._needed[-1][1] <= count:
             self._needed.pop()
         self._needed.append((now, count))
@@ -156,7 +158,9 @@ class Growth:
         return self._needed[0][1]
 
 
-def leaving(idle: Iterable[Idle], surplus: int, limits: Limits, now: float) -> list[str]:
+def choose_leavers(
+    idle: Iterable[IdleWorker], surplus: int, limits: GrowthLimits, now: float
+) -> list[str]:
     """Return which workers to let go, at most `surplus`, the least valuable cache first.
 
     Among equals the longest idle goes first. A worker that was busy within `idle_s` stays.
@@ -166,14 +170,14 @@ def leaving(idle: Iterable[Idle], surplus: int, limits: Limits, now: float) -> l
     return [each.worker for each in may[: max(0, surplus)]]
 
 
-def ending(ends: Iterable[float], limits: Limits, now: float) -> int:
+def count_ending(ends: Iterable[float], limits: GrowthLimits, now: float) -> int:
     """Count the workers whose walltime ends before a worker requested now would have joined."""
     return sum(now + limits.start_s + limits.hand_over_s >= each for each in ends)
 
 
-def hand_over(
-    blocks: Sequence[Block], heirs: Mapping[str, int], bytes_per_s: float, budget_s: float
-) -> Plan:
+def plan_hand_over(
+    blocks: Sequence[HeldBlock], heirs: Mapping[str, int], bytes_per_s: float, budget_s: float
+) -> HandOverPlan:
     """Plan which cached objects a leaving worker hands to whom, the most valuable first.
 
     Args:
@@ -186,7 +190,7 @@ def hand_over(
     room, or if no time is left.
     """
     if not bytes_per_s > 0:
-        return Plan([], {each.source: "no time" for each in blocks})
+        return HandOverPlan([], {each.source: "no time" for each in blocks})
     gaining = [each for each in blocks if each.size / bytes_per_s < each.refetch_s]
     refused: dict[str, Refusal] = {each.source: "cheaper to fetch again" for each in blocks}
     gaining.sort(key=lambda each: (-each.refetch_s / max(each.size, 1), each.source))
@@ -206,4 +210,4 @@ def hand_over(
         heapq.heapreplace(rooms, (room + block.size, heir))
         left -= block.size
         transfers.append((block.source, heir))
-    return Plan(transfers, refused)
+    return HandOverPlan(transfers, refused)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swathe.core.errors import JobError, SwatheError
 from swathe.workers.autoscale.policy import (
-    Demand,
     Growth,
-    Idle,
-    Limits,
+    GrowthLimits,
+    IdleWorker,
+    PoolDemand,
     Reservation,
-    ending,
-    leaving,
+    choose_leavers,
+    count_ending,
 )
 from swathe.workers.autoscale.providers.provider import name_in, slot_of
 from swathe.workers.placement.rates import ComputeRates
-from swathe.workers.pool import FINISH_S, GrowthStatus, Pool, internal, pauses
-from swathe.workers.restarting_thread import Lasting
+from swathe.workers.pool import FINISH_S, GrowthStatus, Pool, describe_error, pauses
+from swathe.workers.restarting_thread import RestartingThread
 
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import ChunkResult
-    from swathe.catalog.reservations import Reserved, Waiting
-    from swathe.workers.autoscale.providers.provider import Provider, Started
+    from swathe.catalog.reservations import ReservationRecord, WaitingJobs
+    from swathe.workers.autoscale.providers.provider import Provider, StartedWorker
     from swathe.workers.batch import Batch
     from swathe.workers.pool import Back, Member, PoolStatus
 
@@ -66,14 +66,14 @@ class _Worker:
         return not self.told_to_end and self.parts_by is None
 
 
-class Parting(Pool, Protocol):
+class DrainablePool(Pool, Protocol):
     """A pool whose workers hand over their caches before they leave."""
 
     @property
     def hand_over_s(self) -> float:
         """Time limit of a hand-over, in seconds."""
 
-    def let_go(self, names: Sequence[str]) -> None:
+    def drain(self, names: Sequence[str]) -> None:
         """Drain workers: no new batches, then hand-over of their caches; see `told`."""
 
 
@@ -82,15 +82,15 @@ class GrowingPool:
 
     def __init__(
         self,
-        pool: Parting,
+        pool: DrainablePool,
         provider: Provider,
-        limits: Limits,
+        limits: GrowthLimits,
         *,
         kind: str,
         prefix: str,
         threads: int,
-        waiting: Callable[[], Sequence[Waiting]],
-        reserved: Callable[[], Sequence[Reserved]],
+        waiting: Callable[[], Sequence[WaitingJobs]],
+        reserved: Callable[[], Sequence[ReservationRecord]],
     ) -> None:
         """Take the inner pool, and the provider that starts its workers.
 
@@ -118,7 +118,7 @@ class GrowingPool:
         self._jobs: dict[int, str] = {}
         self._paces = ComputeRates()
         self._ending = threading.Event()
-        self._thread: Lasting | None = None
+        self._thread: RestartingThread | None = None
 
     # ---- Pool interface
 
@@ -135,18 +135,18 @@ class GrowingPool:
             back(number, done)
 
         self._pool.start(note)
-        self._thread = Lasting("swathe-pool-growth", self._look_soon, self._ending)
+        self._thread = RestartingThread("swathe-pool-growth", self._look_soon, self._ending)
         self._thread.start()
 
-    def wanted(self, timeout_s: float) -> bool:
+    def wait_for_room(self, timeout_s: float) -> bool:
         """Wait until another batch can be accepted."""
-        return self._pool.wanted(timeout_s)
+        return self._pool.wait_for_room(timeout_s)
 
-    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
         """Accept a batch."""
         with self._lock:
             self._jobs[number] = batch.job
-        self._pool.give(number, batch, stopped)
+        self._pool.submit(number, batch, stopped)
 
     def stop(self, timeout_s: float) -> None:
         """Stop the pool, and end the workers it started."""
@@ -162,9 +162,9 @@ class GrowingPool:
             except SwatheError as error:
                 log.warning("workers were not ended: %s", error)
 
-    def told(self) -> PoolStatus:
+    def status(self) -> PoolStatus:
         """Return the state."""
-        return replace(self._pool.told(), grown=self._last)
+        return replace(self._pool.status(), grown=self._last)
 
     # ---- Cost of a row
 
@@ -194,7 +194,7 @@ class GrowingPool:
             # Starts and ends nothing while the list of workers is unknown.
             self._tell(trouble=str(error))
         except BaseException as error:
-            self._tell(trouble=internal(error))
+            self._tell(trouble=describe_error(error))
             raise
 
     def _look(self) -> None:
@@ -202,7 +202,7 @@ class GrowingPool:
         now = time.monotonic()
         reserved = self._reserved()
         self._tell(reserved=reserved)
-        status = self._pool.told()
+        status = self._pool.status()
         if status.trouble:
             self._tell(trouble=status.trouble)
             return
@@ -211,12 +211,12 @@ class GrowingPool:
         members = {each.name: each for each in status.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
         self._follow(started, members, working, now)
-        self._end_parted(members, now)
-        soon = ending(
+        self._end_drained(members, now)
+        soon = count_ending(
             (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
         )
         target = self._growth.target(
-            Demand(self._waiting_s(), self._threads, len(working), soon),
+            PoolDemand(self._waiting_s(), self._threads, len(working), soon),
             now,
             _on_clock(reserved, now),
         )
@@ -248,7 +248,7 @@ class GrowingPool:
             if each.state != "ended":
                 self._ours.setdefault(name, _Worker(now, now))
         for name, worker in list(self._ours.items()):
-            state: Started | None = started.get(name)
+            state: StartedWorker | None = started.get(name)
             refused = members[name].refused if name in members else ""
             if name in members and refused in ("", "leaving") and not worker.joined:
                 worker.joined, worker.last = True, now
@@ -284,7 +284,7 @@ class GrowingPool:
     def _end(
         self,
         surplus: int,
-        alive: Mapping[str, Started],
+        alive: Mapping[str, StartedWorker],
         members: Mapping[str, Member],
         working: set[str],
         now: float,
@@ -298,17 +298,17 @@ class GrowingPool:
         queued = queued[:surplus]
         self._stop(queued)
         idle = [
-            Idle(name, each.last, members[name].worth_s, now + alive[name].left_s)
+            IdleWorker(name, each.last, members[name].worth_s, now + alive[name].left_s)
             for name, each in mine.items()
             if name in members and name in alive and name not in working
         ]
-        leavers = leaving(idle, surplus - len(queued), self._limits, now)
+        leavers = choose_leavers(idle, surplus - len(queued), self._limits, now)
         if leavers:
-            self._pool.let_go(leavers)
+            self._pool.drain(leavers)
             for name in leavers:
                 self._ours[name].parts_by = now + FINISH_S + self._pool.hand_over_s + PART_S
 
-    def _end_parted(self, members: Mapping[str, Member], now: float) -> None:
+    def _end_drained(self, members: Mapping[str, Member], now: float) -> None:
         """End the workers that were let go and have finished their hand-over."""
         self._stop(
             [
@@ -338,7 +338,7 @@ class GrowingPool:
         self._last = replace(self._last, **changes)
 
 
-def _on_clock(reserved: Sequence[Reserved], now: float) -> list[Reservation]:
+def _on_clock(reserved: Sequence[ReservationRecord], now: float) -> list[Reservation]:
     """Convert reservations to the pool's clock."""
     ahead = now - time.time()
     return [

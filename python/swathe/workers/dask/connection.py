@@ -14,12 +14,12 @@ from distributed import Client
 from swathe.core.errors import SwatheError
 from swathe.workers.dask import worker
 from swathe.workers.dask.processes import CONNECT_S, reach
-from swathe.workers.pool import internal, pauses
+from swathe.workers.pool import describe_error, pauses
 
 if TYPE_CHECKING:
     from distributed.security import Security
 
-    from swathe.workers.dask.state import Crew
+    from swathe.workers.dask.state import PoolState
     from swathe.workers.dask.tls import Address
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Connection:
         self,
         address: Address,
         security: Security | None,
-        crew: Crew,
+        crew: PoolState,
         *,
         compare: Callable[[dict[str, Any]], None],
         hear: Callable[[Any], None],
@@ -85,7 +85,7 @@ class Connection:
                 fault = str(error) or type(error).__name__
             except Exception as error:  # a bug: a new connection starts from a clean state
                 log.exception("%s", self._address)
-                fault = internal(error)
+                fault = describe_error(error)
             finally:
                 self._crew.client = None
             if ending.is_set():

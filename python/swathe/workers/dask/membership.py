@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from swathe.workers.dask import worker as member
 from swathe.workers.dask.processes import CONNECT_S
 from swathe.workers.dask.sender import STOP_S
-from swathe.workers.dask.state import Worker
+from swathe.workers.dask.state import WorkerEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from swathe.workers.dask.replication import Spreading
-    from swathe.workers.dask.sender import Sending
-    from swathe.workers.dask.state import Crew
-    from swathe.workers.dask.worker_config import Briefing
+    from swathe.workers.dask.replication import Replication
+    from swathe.workers.dask.sender import BatchSender
+    from swathe.workers.dask.state import PoolState
+    from swathe.workers.dask.worker_config import WorkerConfig
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +28,16 @@ AGAIN_S = 10.0
 JOIN_S = 60.0
 
 
-class Roster:
+class Membership:
     """Membership of the workers. Used by the thread of the pool's loop."""
 
     def __init__(
-        self, name: str, crew: Crew, briefing: Briefing, sending: Sending, spreading: Spreading
+        self,
+        name: str,
+        crew: PoolState,
+        briefing: WorkerConfig,
+        sending: BatchSender,
+        spreading: Replication,
     ) -> None:
         """Take the pool's name and state, the configuration, the sender and the replication."""
         self._name, self._crew, self._briefing = name, crew, briefing
@@ -48,17 +53,17 @@ class Roster:
         for address, info in found.items():
             worker = workers.get(address)
             if worker is None:
-                worker = Worker(str(info["name"]), str(info["host"]), int(info["nthreads"]))
+                worker = WorkerEntry(str(info["name"]), str(info["host"]), int(info["nthreads"]))
                 workers[address] = worker
                 self._ask(address, worker)
             elif worker.refused and now - worker.asked_at > AGAIN_S:
                 self._ask(address, worker)
 
-    def _ask(self, address: str, worker: Worker) -> None:
+    def _ask(self, address: str, worker: WorkerEntry) -> None:
         worker.asked_at = time.monotonic()
         self._crew.spawn(self.join(address, worker))
 
-    async def join(self, address: str, worker: Worker) -> None:
+    async def join(self, address: str, worker: WorkerEntry) -> None:
         """Let a worker join, or note why it cannot; send it changes of the configuration."""
         async with worker.joining:
             client, (invitation, state) = self._crew.client, self._briefing.invitation
@@ -68,9 +73,9 @@ class Roster:
                 answers = await asyncio.wait_for(
                     client.run(member.join, invitation, workers=[address]), JOIN_S
                 )
-                joined: member.Joined = answers[address]
+                joined: member.JoinReply = answers[address]
             except Exception as error:  # any error concerns only this worker
-                joined = member.Joined(worker.host, 0, f"{type(error).__name__}: {error}")
+                joined = member.JoinReply(worker.host, 0, f"{type(error).__name__}: {error}")
             if self._crew.workers.get(address) is not worker or worker.leaving:
                 return
             worker.host, worker.cache_bytes = joined.host, joined.cache_bytes
@@ -106,7 +111,7 @@ class Roster:
             if not worker.leaving:
                 self._part_from(address, worker, None)
 
-    def _part_from(self, address: str, worker: Worker, grace_s: float | None) -> None:
+    def _part_from(self, address: str, worker: WorkerEntry, grace_s: float | None) -> None:
         """Send nothing more to a worker; its results may still arrive."""
         worker.leaving = True
         self._crew.placement.leave(address)
@@ -136,7 +141,7 @@ class Roster:
                 flight.died()
         self._clear(address, worker)
 
-    def _clear(self, address: str, worker: Worker) -> None:
+    def _clear(self, address: str, worker: WorkerEntry) -> None:
         """Take all batches from a worker."""
         self._crew.placement.leave(address)
         worker.placed, worker.state = False, ""

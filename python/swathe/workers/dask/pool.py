@@ -21,12 +21,12 @@ from swathe.core.errors import JobError
 from swathe.core.paths import default_url
 from swathe.workers.dask.connection import Connection
 from swathe.workers.dask.in_flight import PendingBatch
-from swathe.workers.dask.membership import Roster
+from swathe.workers.dask.membership import Membership
 from swathe.workers.dask.processes import configure
-from swathe.workers.dask.replication import Spreading
-from swathe.workers.dask.sender import Sending
-from swathe.workers.dask.state import Crew, Worker
-from swathe.workers.dask.worker_config import Briefing
+from swathe.workers.dask.replication import Replication
+from swathe.workers.dask.sender import BatchSender
+from swathe.workers.dask.state import PoolState, WorkerEntry
+from swathe.workers.dask.worker_config import WorkerConfig
 from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, PoolStatus, pauses
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ class DaskPool:
         self._batch_s, self._hand_over_s = batch_s, hand_over_s
         self._pool = sha256(f"{default_url()} {place}".encode()).hexdigest()[:16]
         # Used by the loop's thread only.
-        self._crew = Crew()
-        self._briefing = Briefing(self._pool, place, tuple(hosts), self._crew.rates)
-        self._spreading = Spreading(self._crew, hand_over_s, self._note_moved)
-        self._sending = Sending(
+        self._crew = PoolState()
+        self._briefing = WorkerConfig(self._pool, place, tuple(hosts), self._crew.rates)
+        self._spreading = Replication(self._crew, hand_over_s, self._note_moved)
+        self._sending = BatchSender(
             self._pool,
             self._crew,
             self._briefing,
@@ -91,7 +91,7 @@ class DaskPool:
             keep=self._keep,
             changed=self._count,
         )
-        self._roster = Roster(
+        self._roster = Membership(
             self._pool, self._crew, self._briefing, self._sending, self._spreading
         )
         self._connection = Connection(
@@ -136,12 +136,12 @@ class DaskPool:
         self._thread = threading.Thread(target=self._run, name="swathe-pool", daemon=True)
         self._thread.start()
 
-    def wanted(self, timeout_s: float) -> bool:
+    def wait_for_room(self, timeout_s: float) -> bool:
         """Wait until a worker has room."""
         with self._lock:
             return self._lock.wait_for(lambda: self._room > 0, timeout_s)
 
-    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
         """Accept a batch."""
         self._briefing.look(batch)
         objects = self._briefing.objects(batch)
@@ -150,7 +150,7 @@ class DaskPool:
             self._room -= 1
         self._loop.call_soon_threadsafe(self._sending.accept, flight)
 
-    def let_go(self, names: Sequence[str]) -> None:
+    def drain(self, names: Sequence[str]) -> None:
         """Drain workers: no new batches, then hand-over of their caches; see `told`."""
         with suppress(RuntimeError):  # it has just ended
             self._loop.call_soon_threadsafe(self._roster.let_go, names)
@@ -165,7 +165,7 @@ class DaskPool:
             raise JobError(f"{self._thread.name}: still running after {timeout_s} s")
         self._keepers.shutdown()
 
-    def told(self) -> PoolStatus:
+    def status(self) -> PoolStatus:
         """Return the state."""
         if self._thread is None or not self._thread.is_alive():
             return self._last_status
@@ -214,7 +214,7 @@ class DaskPool:
                 waits = pauses(LOOK_S)
             await asyncio.sleep(pause_s)
 
-    async def _join(self, address: str, worker: Worker) -> None:
+    async def _join(self, address: str, worker: WorkerEntry) -> None:
         await self._roster.join(address, worker)
 
     def _note_moved(self, **more: int) -> None:
@@ -252,7 +252,7 @@ class DaskPool:
 
     def _state(self) -> PoolStatus:
         crew = self._crew
-        workers, objects = crew.told()
+        workers, objects = crew.status()
         peer_s, peer_bytes_per_s = crew.rates.peer
         return PoolStatus(
             "dask",

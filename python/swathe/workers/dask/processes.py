@@ -249,7 +249,7 @@ async def _worker(
 async def _work(
     url: str,
     security: Security | None,
-    ending: Ending,
+    ending: ShutdownRequest,
     grace_s: float,
     tell: Tell,
     settings: dict[str, Any],
@@ -282,7 +282,7 @@ async def _work(
 
 
 async def _part(
-    worker: PoolWorker, ending: Ending, gone: asyncio.Task[None], grace_s: float
+    worker: PoolWorker, ending: ShutdownRequest, gone: asyncio.Task[None], grace_s: float
 ) -> None:
     """Stay as long as the portal asks, for running batches and the hand-over."""
     began = time.monotonic()
@@ -307,7 +307,7 @@ def _certificates(security: Security | None) -> tuple[str, str, str] | None:
 
 
 @dataclass(frozen=True)
-class Ending:
+class ShutdownRequest:
     """Whether the process is asked to end, and whether at once."""
 
     told: asyncio.Event
@@ -320,9 +320,9 @@ class Ending:
         self.told.set()
 
 
-def _told_to_end(attached: bool) -> Ending:
+def _told_to_end(attached: bool) -> ShutdownRequest:
     """Return the events set by signals to end; if attached, also by the end of standard input."""
-    ending = Ending(asyncio.Event(), asyncio.Event())
+    ending = ShutdownRequest(asyncio.Event(), asyncio.Event())
     loop = asyncio.get_running_loop()
 
     def read() -> None:

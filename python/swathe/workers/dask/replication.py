@@ -15,14 +15,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swathe.core.format import size_text
-from swathe.workers.autoscale.policy import Block, Plan, hand_over
+from swathe.workers.autoscale.policy import HandOverPlan, HeldBlock, plan_hand_over
 from swathe.workers.dask import worker as member
 from swathe.workers.placement.decide import COPIES
 from swathe.workers.pool import FINISH_S, HandOver
 
 if TYPE_CHECKING:
     from swathe._swathe import Described
-    from swathe.workers.dask.state import Crew, Worker
+    from swathe.workers.dask.state import PoolState, WorkerEntry
 
     Share = list[tuple[str, Described]]
     """Objects for one heir, and the blocks of each."""
@@ -48,10 +48,10 @@ GOODBYE_S = 60.0
 ENDED = ("done", "broken off", "gave nothing")
 
 
-class Spreading:
+class Replication:
     """Transfers between workers. Used by the thread of the pool's loop."""
 
-    def __init__(self, crew: Crew, hand_over_s: float, moved: Callable[..., None]) -> None:
+    def __init__(self, crew: PoolState, hand_over_s: float, moved: Callable[..., None]) -> None:
         """Take the pool's state, the time limit of a hand-over, and the counter of transfers."""
         self._crew, self._hand_over_s, self._moved = crew, hand_over_s, moved
         self._hand_overs: deque[HandOver] = deque(maxlen=TOLD)
@@ -115,7 +115,7 @@ class Spreading:
     async def _part(
         self,
         address: str,
-        worker: Worker,
+        worker: WorkerEntry,
         held: Mapping[str, int],
         grace_s: float | None,
         told: HandOver,
@@ -143,11 +143,16 @@ class Spreading:
     async def _release(self, address: str) -> None:
         await self._crew.ask(address, ASK_S, member.grant, 0.0)
 
-    def _is_gone(self, address: str, worker: Worker) -> bool:
+    def _is_gone(self, address: str, worker: WorkerEntry) -> bool:
         return self._crew.workers.get(address) is not worker
 
     async def _hand_over(
-        self, address: str, worker: Worker, held: Mapping[str, int], until: float, told: HandOver
+        self,
+        address: str,
+        worker: WorkerEntry,
+        held: Mapping[str, int],
+        until: float,
+        told: HandOver,
     ) -> None:
         crew = self._crew
         began = time.monotonic()
@@ -159,7 +164,7 @@ class Spreading:
             return
         rooms = await self._rooms(blocks)
         _, bytes_per_s = crew.rates.peer
-        plan = hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
+        plan = plan_hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
         refused = self._describe_refused(plan, blocks)
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
@@ -198,7 +203,7 @@ class Spreading:
         state = "done" if whole else "broken off"
         _log(self._tell(told, state=state, seconds=time.monotonic() - began))
 
-    async def _shares(self, address: str, plan: Plan) -> dict[str, Share]:
+    async def _shares(self, address: str, plan: HandOverPlan) -> dict[str, Share]:
         """Return the objects that each heir is to pull, if the leaving worker still has them."""
         if not plan.given:
             return {}
@@ -210,15 +215,15 @@ class Spreading:
                 shares.setdefault(heir, []).append((source, described[source]))
         return shares
 
-    def _alone(self, held: Mapping[str, int]) -> Iterator[Block]:
+    def _alone(self, held: Mapping[str, int]) -> Iterator[HeldBlock]:
         """Yield the objects that no other worker has cached as fully, and their cost."""
         crew = self._crew
         for source, size in held.items():
             holders = crew.placement.holders(source)
             if not any(other >= size for other in holders.values()):
-                yield Block(source, size, crew.rates.store_s(source, size))
+                yield HeldBlock(source, size, crew.rates.store_s(source, size))
 
-    async def _rooms(self, blocks: Sequence[Block]) -> dict[str, int]:
+    async def _rooms(self, blocks: Sequence[HeldBlock]) -> dict[str, int]:
         """Return the possible heirs, and the free bytes of their caches as they report now."""
         crew = self._crew
         if not blocks:
@@ -232,7 +237,7 @@ class Spreading:
         rooms = await asyncio.gather(*(crew.ask(each, ASK_S, member.room) for each in heirs))
         return {heir: room for heir, room in zip(heirs, rooms, strict=True) if room}
 
-    def _describe_refused(self, plan: Plan, blocks: Sequence[Block]) -> str:
+    def _describe_refused(self, plan: HandOverPlan, blocks: Sequence[HeldBlock]) -> str:
         """Describe what is not handed over, and why."""
         sizes = {each.source: each.size for each in blocks}
         objects, size = Counter(plan.refused.values()), Counter[str]()

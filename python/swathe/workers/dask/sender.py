@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.workers.dask import worker as member
 from swathe.workers.dask.state import AHEAD
-from swathe.workers.placement.decide import Work
+from swathe.workers.placement.decide import BatchWork
 from swathe.workers.placement.rates import ComputeRates
-from swathe.workers.pool import TrafficCounts, internal
+from swathe.workers.pool import TrafficCounts, describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from swathe.workers.batch import Batch
     from swathe.workers.dask.in_flight import PendingBatch
-    from swathe.workers.dask.state import Crew, Worker
-    from swathe.workers.dask.worker_config import Briefing
+    from swathe.workers.dask.state import PoolState, WorkerEntry
+    from swathe.workers.dask.worker_config import WorkerConfig
 
 log = logging.getLogger(__name__)
 
@@ -38,17 +38,17 @@ STOP_S = 10.0
 """Seconds after which a stopped batch that has not returned is given up."""
 
 
-class Sending:
+class BatchSender:
     """Sends batches to workers. Used by the thread of the pool's loop."""
 
     def __init__(
         self,
         name: str,
-        crew: Crew,
-        briefing: Briefing,
+        crew: PoolState,
+        briefing: WorkerConfig,
         batch_s: float,
         *,
-        join: Callable[[str, Worker], Awaitable[None]],
+        join: Callable[[str, WorkerEntry], Awaitable[None]],
         copy: Callable[[str, str], None],
         keep: Callable[[PendingBatch, ChunkResult], None],
         changed: Callable[[], None],
@@ -127,10 +127,12 @@ class Sending:
                 self._copy(source, heir)
         self._changed()
 
-    def _work(self, flight: PendingBatch) -> Work:
+    def _work(self, flight: PendingBatch) -> BatchWork:
         """Estimate the work of a batch: its prediction, corrected by earlier batches of the job."""
         batch = flight.batch
-        return Work(flight.objects, self._paces.expected_s(batch.job, self._predicted_s(batch)))
+        return BatchWork(
+            flight.objects, self._paces.expected_s(batch.job, self._predicted_s(batch))
+        )
 
     def _predicted_s(self, batch: Batch) -> float:
         """Return the predicted seconds of computing, or the intended duration of a batch."""
@@ -149,7 +151,7 @@ class Sending:
             worker = self._crew.workers[flight.worker]
             flight.task = self._crew.spawn(self._fly(self._crew.client, worker, flight))
 
-    async def _fly(self, client: Client, worker: Worker, flight: PendingBatch) -> None:
+    async def _fly(self, client: Client, worker: WorkerEntry, flight: PendingBatch) -> None:
         """Run a batch on a worker and return its result, even after an error."""
         try:
             await self._carry(client, worker, flight)
@@ -173,7 +175,7 @@ class Sending:
                     return
                 await asyncio.sleep(LOOK_S)
 
-    async def _carry(self, client: Client, worker: Worker, flight: PendingBatch) -> None:
+    async def _carry(self, client: Client, worker: WorkerEntry, flight: PendingBatch) -> None:
         address, key = flight.worker, flight.key
         await self._peers_have_it(flight)
         if self._by_key.get(key) is not flight or self._crew.workers.get(address) is not worker:
@@ -181,7 +183,7 @@ class Sending:
         state = self._briefing.invitation[1]
         if worker.state != state:
             await self._join(address, worker)
-        future: Future[member.Worked] = client.submit(
+        future: Future[member.BatchReply] = client.submit(
             member.work,
             key,
             state,
@@ -218,7 +220,7 @@ class Sending:
         finally:
             future.release()
 
-    def _land(self, worker: Worker, flight: PendingBatch) -> None:
+    def _land(self, worker: WorkerEntry, flight: PendingBatch) -> None:
         worker.flights.pop(flight.key, None)
         self._by_key.pop(flight.key, None)
         for key in self._crew.placement.end(flight.key, time.monotonic()):
@@ -326,4 +328,4 @@ def _only_computed(flight: PendingBatch, done: ChunkResult) -> bool:
 
 
 def _failed(error: Exception) -> ChunkResult:
-    return ChunkResult([], complete=False, failure=internal(error))
+    return ChunkResult([], complete=False, failure=describe_error(error))

@@ -26,7 +26,7 @@ AHEAD = 2
 
 
 @dataclass(eq=False)
-class Worker:
+class WorkerEntry:
     """A worker that has joined, or tries to.
 
     Attributes:
@@ -60,13 +60,13 @@ class Worker:
         return "" if self.state else "joining"
 
 
-class Crew:
+class PoolState:
     """The workers of a pool. Used by the thread of its loop."""
 
     def __init__(self) -> None:
         """Start without workers."""
         self.client: Client | None = None
-        self.workers: dict[str, Worker] = {}
+        self.workers: dict[str, WorkerEntry] = {}
         self.rates = Rates()
         self.placement = Placement(self.rates, ahead=AHEAD)
         # Objects that a leaving worker still has for others.
@@ -94,7 +94,7 @@ class Crew:
         addresses = (self.workers[name].peer for name in names if name in self.workers)
         return [peer for peer in addresses if peer is not None][:ASKED]
 
-    def told(self) -> tuple[list[Member], list[HeldObject]]:
+    def status(self) -> tuple[list[Member], list[HeldObject]]:
         """Return the workers, and what they have cached."""
         workers, objects = [], []
         for each in self.workers.values():
@@ -152,7 +152,7 @@ class Crew:
             task.cancel()
         self.workers.clear()
 
-    def named(self, names: Iterable[str]) -> dict[str, Worker]:
+    def named(self, names: Iterable[str]) -> dict[str, WorkerEntry]:
         """Return the workers of these names, by address."""
         members = set(names)
         return {at: each for at, each in self.workers.items() if each.name in members}

@@ -85,7 +85,7 @@ Peer = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinReply:
     """Answer of a worker to the configuration.
 
     Attributes:
@@ -101,7 +101,7 @@ class Joined:
     peer: Peer | None = None
 
 
-class Worked(NamedTuple):
+class BatchReply(NamedTuple):
     """Answer of a worker to a batch.
 
     Attributes:
@@ -115,7 +115,7 @@ class Worked(NamedTuple):
     costs: tuple[float, float] | None
 
 
-class Pulled(NamedTuple):
+class PullReply(NamedTuple):
     """Result of a pull: bytes, blocks, and what the worker now has cached and measured."""
 
     bytes: int
@@ -201,32 +201,32 @@ class WorkerState:
             self._peer = f"{scheme}://{in_url(host)}:{port}", token
         self._shared_at = host
 
-    def join(self, invitation: bytes) -> Joined:
+    def join(self, invitation: bytes) -> JoinReply:
         """Take a portal's configuration; record events if the environment asks for it."""
         _record()
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
         if self._ending:
-            return Joined(host, cache_bytes, f"{host}: is ending")
+            return JoinReply(host, cache_bytes, f"{host}: is ending")
         theirs, _, rest = invitation.partition(b"\n")
         if theirs != (ours := _swathe.__version__).encode():
             version = theirs.decode() if theirs[:1].isdigit() else "an older one"
             why = f"of Swathe {ours}, the portal of {version}: both must be the same"
-            return Joined(host, cache_bytes, f"{host}: {why}")
+            return JoinReply(host, cache_bytes, f"{host}: {why}")
         content: Invitation = pickle.loads(rest)
         with self._lock:
             used = self._at_work or time.monotonic() - self._last < PATIENCE_S
             if self._pool not in ("", content.pool) and used:
-                return Joined(host, cache_bytes, f"{host}: serves another portal")
+                return JoinReply(host, cache_bytes, f"{host}: serves another portal")
         try:
             place = self._checked(content.place)
         except SwatheError as error:
-            return Joined(host, cache_bytes, f"{host}: {error}")
+            return JoinReply(host, cache_bytes, f"{host}: {error}")
         use_snapshot(content.storages)
         _swathe.confine(list(content.hosts))
         with self._lock:
             self._pool, self._place, self._state = content.pool, place, state_of(invitation)
             self._held.clear()  # the new portal knows nothing of the cache
-        return Joined(host, cache_bytes, peer=self._peer)
+        return JoinReply(host, cache_bytes, peer=self._peer)
 
     def leave(self, pool: str) -> None:
         """Leave a pool, if this worker serves it."""
@@ -278,7 +278,9 @@ class WorkerState:
             )
         return Folder(Path(at.path))
 
-    def work(self, key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> Worked:
+    def work(
+        self, key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]
+    ) -> BatchReply:
         """Execute a batch.
 
         `peers` hold blocks of the batch's objects, in the order to ask them.
@@ -301,7 +303,7 @@ class WorkerState:
             _swathe.blocks_are_at(peers)
             result = run_batch(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody reads the timings here
-            return Worked(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
+            return BatchReply(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
         finally:
             with self._lock:
                 self._at_work -= 1
@@ -327,7 +329,7 @@ class WorkerState:
 
     def pull(
         self, wanted: list[tuple[str, Described, list[Peer]]], limit_s: float, *, only: bool
-    ) -> Pulled:
+    ) -> PullReply:
         """Pull objects from workers that have cached them, one by one, within a time limit.
 
         With `only`, the other worker leaves, and no one else will have the object.
@@ -344,7 +346,7 @@ class WorkerState:
         held_bytes = dict(zip(names, _swathe.blocks_of(names), strict=True))
         with self._lock:
             self._held.update({name: size for name, size in held_bytes.items() if size})
-        return Pulled(size_sum, blocks, held_bytes, _swathe.peer_costs())
+        return PullReply(size_sum, blocks, held_bytes, _swathe.peer_costs())
 
     def stop(self, keys: list[str]) -> None:
         """Stop batches within a second; those that have not begun stop when they begin."""
@@ -389,12 +391,12 @@ here = WorkerState()
 # ---- Functions that the pool calls on workers by name
 
 
-async def join(invitation: bytes) -> Joined:
+async def join(invitation: bytes) -> JoinReply:
     """Let this worker join."""
     return await asyncio.to_thread(here.join, invitation)
 
 
-def work(key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> Worked:
+def work(key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> BatchReply:
     """Execute a batch."""
     from distributed import get_worker
 
@@ -433,7 +435,7 @@ async def pull(
     wanted: list[tuple[str, Described, list[Peer]]],
     limit_s: float,
     only: bool,
-) -> Pulled:
+) -> PullReply:
     """Let this worker pull objects from others."""
     return await asyncio.to_thread(here.pull, wanted, limit_s, only=only)
 

@@ -22,7 +22,7 @@ STORAGES_S = 5.0
 """Age in seconds after which the workers' list of stores is checked again."""
 
 
-class Briefing:
+class WorkerConfig:
     """Configuration for workers, and its digest."""
 
     def __init__(self, pool: str, place: ResultStore, hosts: tuple[str, ...], rates: Rates) -> None:

@@ -50,7 +50,7 @@ LATE = 2.0
 
 
 @dataclass(frozen=True)
-class Work:
+class BatchWork:
     """Work of a batch.
 
     Attributes:
@@ -62,7 +62,7 @@ class Work:
     seconds: float
 
 
-class Costs(Protocol):
+class FetchCosts(Protocol):
     """Fetch times from measured profiles."""
 
     def store_s(self, source: str, size: int) -> float:
@@ -73,7 +73,7 @@ class Costs(Protocol):
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacementDecision:
     """Placement of a batch.
 
     Attributes:
@@ -160,7 +160,7 @@ class _Choice:
 class Placement:
     """Cache contents and load of all workers, and the choice for the next batch. For one thread."""
 
-    def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
+    def __init__(self, costs: FetchCosts, *, ahead: int = 2) -> None:
         """Take the fetch costs, and the batches in flight per thread, at most."""
         if ahead < 1:
             raise ValueError(f"ahead: expected at least 1, found {ahead}")
@@ -234,7 +234,7 @@ class Placement:
         if worker in self._members:
             self._unexpect(worker, source)
 
-    def place(self, batch: Hashable, work: Work, now: float) -> Placed | None:
+    def place(self, batch: Hashable, work: BatchWork, now: float) -> PlacementDecision | None:
         """Choose the worker of a batch; `None` if enough batches are placed."""
         if batch in self._flights:
             raise ValueError(f"{batch!r}: already placed")
@@ -351,7 +351,9 @@ class Placement:
             at = bisect_left(self._queued, (now, ""))
             yield from (name for _, name in self._queued[max(0, at - FREE) : at + FREE])
 
-    def _placed(self, batch: Hashable, best: _Choice, needs: list[_Need], now: float) -> Placed:
+    def _placed(
+        self, batch: Hashable, best: _Choice, needs: list[_Need], now: float
+    ) -> PlacementDecision:
         """Place a batch on a worker."""
         member, name = best.member, best.member.name
         fetch: dict[str, str | None] = {}
@@ -372,7 +374,7 @@ class Placement:
         self._flights[batch] = _Flight(member, brings)
         self._order(member)
         copies = tuple(self._copies(best, needs, now))
-        return Placed(name, fetch, best.fetch_s, best.start_s, parked, copies)
+        return PlacementDecision(name, fetch, best.fetch_s, best.start_s, parked, copies)
 
     def _copies(self, best: _Choice, needs: list[_Need], now: float) -> Iterator[tuple[str, str]]:
         """Yield the objects to copy: those waited for as long as a copy takes."""

@@ -11,7 +11,7 @@ from math import inf
 
 
 @dataclass(frozen=True)
-class Store:
+class SimulatedStore:
     """A store, as seen from each worker.
 
     Attributes:
@@ -36,16 +36,16 @@ class Store:
 
 
 TIERS = {
-    "local": Store(1e-4, 5e8, inf, remote=False),
-    "lan": Store(1e-3, 1e8, 1.25e9, 2e4),
-    "wan": Store(0.056, 2e7, 1.25e8, 5e3),
+    "local": SimulatedStore(1e-4, 5e8, inf, remote=False),
+    "lan": SimulatedStore(1e-3, 1e8, 1.25e9, 2e4),
+    "wan": SimulatedStore(0.056, 2e7, 1.25e8, 5e3),
 }
 """Assumed if no store was measured: a copy on each worker's own disk; a server on 10 Gb/s; a server
 56 ms away on 1 Gb/s."""
 
 
 @dataclass(slots=True)
-class Line:
+class NetworkLink:
     """A line with a rate."""
 
     per_s: float
@@ -57,7 +57,7 @@ class Line:
         return self.free_at
 
 
-class Wires:
+class Network:
     """The lines shared by all workers; also the predicted fetch costs.
 
     Attributes:
@@ -65,14 +65,16 @@ class Wires:
         to_come: bytes that sent batches will request from the store.
     """
 
-    def __init__(self, store: Store, link_bytes_per_s: float, peer_latency_s: float) -> None:
+    def __init__(
+        self, store: SimulatedStore, link_bytes_per_s: float, peer_latency_s: float
+    ) -> None:
         """Take the store, and the workers' links."""
         self.now = 0.0
         self.to_come = 0
         self._store = store
         self._link_bytes_per_s, self._peer_latency_s = link_bytes_per_s, peer_latency_s
-        self._line = Line(store.total_bytes_per_s)
-        self._server = Line(1.0)
+        self._line = NetworkLink(store.total_bytes_per_s)
+        self._server = NetworkLink(1.0)
 
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all are in one
         """Predict a fetch from the store, after all current and expected traffic."""
@@ -88,7 +90,7 @@ class Wires:
         """Predict a fetch from a peer."""
         return self._peer_latency_s + size / self._link_bytes_per_s
 
-    def from_store(self, down: Line, size: int) -> float:
+    def from_store(self, down: NetworkLink, size: int) -> float:
         """Fetch from the store over a worker's link; return the time of arrival."""
         served_at = self._server.take(self.now, self._store.served_s(size))
         end = max(self._line.take(self.now, size), served_at)
@@ -96,7 +98,7 @@ class Wires:
             end = max(end, down.take(self.now, size))
         return max(end + self._store.latency_s, self.now + self.alone_s(size))
 
-    def from_peer(self, down: Line, up: Line, size: int, ready_at: float) -> float:
+    def from_peer(self, down: NetworkLink, up: NetworkLink, size: int, ready_at: float) -> float:
         """Fetch from a peer that has it from `ready_at` on; return the time of arrival."""
         begin = max(self.now, ready_at)
         return max(down.take(begin, size), up.take(begin, size)) + self._peer_latency_s

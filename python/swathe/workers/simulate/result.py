@@ -11,7 +11,7 @@ BINS = 50
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundResult:
     """One pass through the workload."""
 
     seconds: float
@@ -22,7 +22,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Result:
+class SimulationResult:
     """Result of a run.
 
     Attributes:
@@ -60,7 +60,7 @@ class Result:
     wasted_s: float
     most_workers: int
     lost: int
-    rounds: tuple[Round, ...]
+    rounds: tuple[RoundResult, ...]
     throughput: tuple[tuple[float, float], ...]
 
 
@@ -71,7 +71,7 @@ class Tally:
     done_at: array[float] = field(default_factory=lambda: array("d"))
     cuts: array[int] = field(default_factory=lambda: array("l"))
     responses: array[float] = field(default_factory=lambda: array("d"))
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[RoundResult] = field(default_factory=list)
     cache_bytes: int = 0
     peer_bytes: int = 0
     store_bytes: int = 0
@@ -84,13 +84,13 @@ class Tally:
     most_workers: int = 0
     lost: int = 0
 
-    def result(self, workers: int, threads: int, end: float) -> Result:
+    def result(self, workers: int, threads: int, end: float) -> SimulationResult:
         """Return the summary."""
         cuts = sum(self.cuts)
         needed = self.cache_bytes + self.peer_bytes + self.store_bytes
         used_s = (self.computing_s + self.fetching_s + self.lost_s) / threads
         p50_s, p95_s = responses(self.responses)
-        return Result(
+        return SimulationResult(
             workers=workers,
             batches=len(self.cuts),
             cuts=cuts,

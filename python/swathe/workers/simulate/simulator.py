@@ -17,21 +17,21 @@ from typing import Any
 
 from swathe._swathe import TRUSTED_S, SimulatedShelf
 from swathe.workers.autoscale.policy import (
-    Block,
-    Demand,
     Growth,
-    Idle,
-    Limits,
-    ending,
-    hand_over,
-    leaving,
+    GrowthLimits,
+    HeldBlock,
+    IdleWorker,
+    PoolDemand,
+    choose_leavers,
+    count_ending,
+    plan_hand_over,
 )
-from swathe.workers.placement.decide import COPIES, Placement, Work
+from swathe.workers.placement.decide import COPIES, BatchWork, Placement
 from swathe.workers.placement.rates import ComputeRates
-from swathe.workers.simulate.network import Line, Store, Wires
-from swathe.workers.simulate.result import Result, Round, Tally, responses
-from swathe.workers.simulate.state import Blocks, Task, Worker, first
-from swathe.workers.simulate.workload import Batch, Workload
+from swathe.workers.simulate.network import Network, NetworkLink, SimulatedStore
+from swathe.workers.simulate.result import RoundResult, SimulationResult, Tally, responses
+from swathe.workers.simulate.state import Blocks, SimulatedWorker, Task, first
+from swathe.workers.simulate.workload import SimulatedBatch, Workload
 
 TICK_S = 1.0
 """Seconds between two steps of growth."""
@@ -42,7 +42,7 @@ STUCK = 100_000
 
 
 @dataclass(frozen=True)
-class Pool:
+class SimulatedPool:
     """The workers, all alike.
 
     Attributes:
@@ -77,7 +77,7 @@ class Pool:
     fails_s: float = inf
     walltime_s: float = inf
     start_s: float = 30.0
-    grow: Limits | None = None
+    grow: GrowthLimits | None = None
 
 
 class StuckError(ValueError):
@@ -88,7 +88,13 @@ class Simulation:
     """One run."""
 
     def __init__(
-        self, pool: Pool, store: Store, workload: Workload, clients: int, rounds: int, seed: int
+        self,
+        pool: SimulatedPool,
+        store: SimulatedStore,
+        workload: Workload,
+        clients: int,
+        rounds: int,
+        seed: int,
     ) -> None:
         """Take the pool, the workload, and the number of rounds.
 
@@ -101,14 +107,14 @@ class Simulation:
         self._now = 0.0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = self._done_at = 0
-        self._cores = Line(pool.cores)
+        self._cores = NetworkLink(pool.cores)
         self._copying: set[str] = set()
-        self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
+        self._wires = Network(store, pool.link_bytes_per_s, pool.peer_latency_s)
         self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), ComputeRates()
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[str, SimulatedWorker] = {}
         self._joined = self._request_count = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
-        self._source: Iterator[Batch] = iter(())
+        self._source: Iterator[SimulatedBatch] = iter(())
         self._pending: deque[Task] = deque()
         self._undrawn = self._left = self._round = 0
         self._dispatching = False
@@ -116,7 +122,7 @@ class Simulation:
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
         self._tally = Tally()
 
-    def run(self) -> Result:
+    def run(self) -> SimulationResult:
         """Run to the end.
 
         Raises:
@@ -184,7 +190,7 @@ class Simulation:
             moved = tally.store_bytes - self._round_bytes
             rate = self._round_cuts / max(seconds, 1e-9)
             late = responses(tally.responses[-self._workload.count :])
-            tally.rounds.append(Round(seconds, rate, *late, moved))
+            tally.rounds.append(RoundResult(seconds, rate, *late, moved))
             self._round_at, self._round_bytes, self._round_cuts = self._now, tally.store_bytes, 0
             self._round += 1
             if self._round < self._rounds:
@@ -205,7 +211,9 @@ class Simulation:
             return
         batch = task.batch
         seconds = self._paces.expected_s("", self._pool.predicted * batch.seconds)
-        placed = self._placement.place(task, Work({batch.source: batch.bytes}, seconds), self._now)
+        placed = self._placement.place(
+            task, BatchWork({batch.source: batch.bytes}, seconds), self._now
+        )
         if placed is None:
             return  # the next batch that ends tries again
         self._pending.popleft()
@@ -228,7 +236,7 @@ class Simulation:
             self._spread(source, self._workers[heir])
         self._dispatch()
 
-    def _depart(self, worker: Worker, task: Task, at: float) -> None:
+    def _depart(self, worker: SimulatedWorker, task: Task, at: float) -> None:
         """Send a batch to its worker, with the peer to ask for what it lacks."""
         source = task.batch.source
         peers = self._placement.peers(source, worker.name, task.chosen)
@@ -238,13 +246,13 @@ class Simulation:
         task.peers = tuple(dict.fromkeys((*first, *peers)))
         self._at(at, self._arrive, worker, task)
 
-    def _arrive(self, worker: Worker, task: Task) -> None:
+    def _arrive(self, worker: SimulatedWorker, task: Task) -> None:
         if worker.gone:
             return
         worker.queue.append(task)
         self._begin(worker)
 
-    def _begin(self, worker: Worker) -> None:
+    def _begin(self, worker: SimulatedWorker) -> None:
         """Let a free thread start the next batch."""
         if not worker.queue or len(worker.running) == self._pool.threads:
             return
@@ -257,12 +265,12 @@ class Simulation:
         task.fetched_at = self._fetch(worker, task)
         self._at(task.fetched_at, self._compute, worker, task)
 
-    def _compute(self, worker: Worker, task: Task) -> None:
+    def _compute(self, worker: SimulatedWorker, task: Task) -> None:
         seconds = task.batch.seconds
         shared = self._cores.take(self._now, self._pool.core_s * seconds)
         self._at(max(shared, self._now + seconds), self._end, worker, task)
 
-    def _end(self, worker: Worker, task: Task) -> None:
+    def _end(self, worker: SimulatedWorker, task: Task) -> None:
         if worker.gone:
             return
         del worker.running[task]
@@ -286,7 +294,7 @@ class Simulation:
 
     # Transfers.
 
-    def _fetch(self, worker: Worker, task: Task) -> float:
+    def _fetch(self, worker: SimulatedWorker, task: Task) -> float:
         """Fetch what a batch needs; return when all of it has arrived."""
         batch, tally, wires = task.batch, self._tally, self._wires
         source, size = batch.source, batch.block_bytes
@@ -329,7 +337,7 @@ class Simulation:
         self._keep(worker, source, new, block_s)
         return end
 
-    def _keep(self, worker: Worker, source: str, new: Blocks, block_s: float) -> None:
+    def _keep(self, worker: SimulatedWorker, source: str, new: Blocks, block_s: float) -> None:
         """Put blocks into a worker's cache; evict others for them."""
         old = worker.blocks.get(source, Blocks())
         late = new.late if old.ready_at <= self._now else old.late | new.late
@@ -350,7 +358,7 @@ class Simulation:
                 del worker.blocks[least]
             worker.changed[least] = None  # reported with the next finished batch
 
-    def _tell(self, worker: Worker, source: str) -> None:
+    def _tell(self, worker: SimulatedWorker, source: str) -> None:
         """Report what a worker has cached of an object."""
         size = worker.blocks.get(source, Blocks()).bytes
         if not size:
@@ -358,7 +366,7 @@ class Simulation:
         elif self._placement.holders(source).get(worker.name) != size:
             self._placement.hold(worker.name, source, size)
 
-    def _spread(self, source: str, heir: Worker) -> None:
+    def _spread(self, source: str, heir: SimulatedWorker) -> None:
         """Copy a hot object to another worker, unless enough copies are running."""
         if heir.name in self._copying or len(self._copying) >= COPIES:
             self._placement.forgo(heir.name, source)
@@ -366,7 +374,7 @@ class Simulation:
         self._copying.add(heir.name)
         self._copy(source, heir)
 
-    def _copy(self, source: str, heir: Worker) -> float:
+    def _copy(self, source: str, heir: SimulatedWorker) -> float:
         """Copy an object from its fullest holder to another worker; return the time of arrival."""
         holders = self._placement.holders(source)
         giver = self._workers[max(holders, key=lambda name: holders[name])]
@@ -376,7 +384,7 @@ class Simulation:
         self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
         return end
 
-    def _copied(self, heir: Worker, source: str, blocks: Blocks) -> None:
+    def _copied(self, heir: SimulatedWorker, source: str, blocks: Blocks) -> None:
         if blocks.bits and not heir.gone:
             self._keep(heir, source, blocks, self._wires.peer_s(blocks.each))
             self._tell(heir, source)
@@ -389,12 +397,12 @@ class Simulation:
         pool = self._pool
         name = f"worker-{self._joined}"
         self._joined += 1
-        worker = Worker(
+        worker = SimulatedWorker(
             name,
             self._now,
             SimulatedShelf(pool.cache_bytes),
-            Line(pool.link_bytes_per_s),
-            Line(pool.link_bytes_per_s),
+            NetworkLink(pool.link_bytes_per_s),
+            NetworkLink(pool.link_bytes_per_s),
             self._now + pool.walltime_s,
             idle_since=self._now,
         )
@@ -415,7 +423,7 @@ class Simulation:
         self._request_count += 1
         self._at(self._now + self._pool.start_s, self._come)
 
-    def _lose(self, worker: Worker) -> None:
+    def _lose(self, worker: SimulatedWorker) -> None:
         """End a worker at any point; its batches go elsewhere."""
         if worker.gone:
             return
@@ -425,7 +433,7 @@ class Simulation:
         if self._growth is None:
             self._ask_worker()
 
-    def _remove(self, worker: Worker, end: float) -> None:
+    def _remove(self, worker: SimulatedWorker, end: float) -> None:
         worker.gone = True
         self._busy -= bool(worker.flights)
         self._tally.worker_s += end - worker.since
@@ -442,11 +450,11 @@ class Simulation:
         assert self._growth is not None
         limits = self._growth.limits
         waiting = len(self._pending) + (0 if self._clients else self._undrawn)
-        demand = Demand(
+        demand = PoolDemand(
             waiting * self._workload.mean_s,
             self._pool.threads,
             self._busy,
-            ending((worker.ends for worker in self._workers.values()), limits, self._now)
+            count_ending((worker.ends for worker in self._workers.values()), limits, self._now)
             if self._pool.walltime_s < inf
             else 0,
         )
@@ -455,35 +463,37 @@ class Simulation:
             self._ask_worker()
         if surplus > 0:
             idle = [
-                Idle(worker.name, worker.idle_since, self._worth_s(worker), worker.ends)
+                IdleWorker(worker.name, worker.idle_since, self._worth_s(worker), worker.ends)
                 for worker in self._workers.values()
                 if not worker.flights and self._now - worker.idle_since >= limits.idle_s
             ]
-            going = dict.fromkeys(leaving(idle, surplus, limits, self._now))
+            going = dict.fromkeys(choose_leavers(idle, surplus, limits, self._now))
             staying = (each for each in self._workers.values() if each.name not in going)
             heirs = list(islice(staying, HEIRS))
             for name in going:
                 self._hand_over(self._workers[name], heirs, limits)
         self._at(self._now + TICK_S, self._grow)
 
-    def _alone(self, worker: Worker) -> Iterator[tuple[str, Blocks]]:
+    def _alone(self, worker: SimulatedWorker) -> Iterator[tuple[str, Blocks]]:
         """Yield the objects that only this worker has cached."""
         for name, cached in worker.blocks.items():
             if self._placement.holders(name).keys() == {worker.name}:
                 yield name, cached
 
-    def _worth_s(self, worker: Worker) -> float:
+    def _worth_s(self, worker: SimulatedWorker) -> float:
         return sum(self._wires.alone_s(cached.bytes) for _, cached in self._alone(worker))
 
-    def _hand_over(self, worker: Worker, heirs: Sequence[Worker], limits: Limits) -> None:
+    def _hand_over(
+        self, worker: SimulatedWorker, heirs: Sequence[SimulatedWorker], limits: GrowthLimits
+    ) -> None:
         """Let a worker go, and hand over what is worth it."""
         rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [
-            Block(name, cached.bytes, self._wires.alone_s(cached.bytes))
+            HeldBlock(name, cached.bytes, self._wires.alone_s(cached.bytes))
             for name, cached in self._alone(worker)
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s
-        for source, heir in hand_over(blocks, rooms, rate, limits.hand_over_s).given:
+        for source, heir in plan_hand_over(blocks, rooms, rate, limits.hand_over_s).given:
             end = max(end, self._copy(source, self._workers[heir]))
         self._remove(worker, end)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from swathe._swathe import SimulatedShelf
-    from swathe.workers.simulate.network import Line
-    from swathe.workers.simulate.workload import Batch
+    from swathe.workers.simulate.network import NetworkLink
+    from swathe.workers.simulate.workload import SimulatedBatch
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +26,7 @@ class Task:
         from_store: bytes it will request from the store.
     """
 
-    batch: Batch
+    batch: SimulatedBatch
     asked_at: float
     client: bool
     chosen: str | None = None
@@ -69,7 +69,7 @@ class Blocks(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Worker:
+class SimulatedWorker:
     """A worker.
 
     Attributes:
@@ -81,8 +81,8 @@ class Worker:
     name: str
     since: float
     kept: SimulatedShelf
-    down: Line
-    up: Line
+    down: NetworkLink
+    up: NetworkLink
     ends: float
     blocks: dict[str, Blocks] = field(default_factory=dict)
     opened: set[str] = field(default_factory=set)

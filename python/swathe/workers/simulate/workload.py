@@ -25,7 +25,7 @@ MOST_BATCHES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SimulatedBatch:
     """Targets on one object.
 
     Attributes:
@@ -59,7 +59,7 @@ class Workload(Protocol):
     def mean_s(self) -> float:
         """Mean computing seconds per batch."""
 
-    def batches(self, turn: int) -> Iterator[Batch]:
+    def batches(self, turn: int) -> Iterator[SimulatedBatch]:
         """Return the batches of a round, in the order of the requests."""
 
 
@@ -89,7 +89,7 @@ class Crops:
         """Mean computing seconds per batch."""
         return self.seconds
 
-    def batches(self, turn: int) -> Iterator[Batch]:
+    def batches(self, turn: int) -> Iterator[SimulatedBatch]:
         """Yield the batches of a round."""
         rng = random.Random(f"{self.seed} {turn}")
         hotter = list(accumulate(1 / (1 + frame) for frame in range(self.frames)))
@@ -105,14 +105,14 @@ class Crops:
                 start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS + 1))
                 first, last = start // BLOCK, (start + ROW_BYTES * CUT_ROWS - 1) // BLOCK
                 blocks |= (1 << (last + 1)) - (1 << first)
-            yield Batch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.seconds)
+            yield SimulatedBatch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.seconds)
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedWorkload:
     """Batches listed in a file; each needs all the listed bytes of its object."""
 
-    rows: Sequence[Batch]
+    rows: Sequence[SimulatedBatch]
 
     @property
     def count(self) -> int:
@@ -124,18 +124,18 @@ class Listed:
         """Mean computing seconds per batch."""
         return sum(row.seconds for row in self.rows) / len(self.rows)
 
-    def batches(self, turn: int) -> Iterator[Batch]:  # noqa: ARG002 - all are the same
+    def batches(self, turn: int) -> Iterator[SimulatedBatch]:  # noqa: ARG002 - all are the same
         """Return the batches of a round."""
         return iter(self.rows)
 
 
-def read_workload(path: Path) -> Listed:
+def read_workload(path: Path) -> ListedWorkload:
     """Read a workload: CSV with the columns object, bytes, seconds, one row per batch.
 
     Raises:
         TargetsError: If it cannot be read, or a row is invalid.
     """
-    rows: list[Batch] = []
+    rows: list[SimulatedBatch] = []
     sizes: dict[str, int] = {}
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -161,13 +161,13 @@ def read_workload(path: Path) -> Listed:
         raise TargetsError(f"{path}: {error}") from error
     if not rows:
         raise TargetsError(f"{path}: expected at least one row, found none")
-    return Listed(rows)
+    return ListedWorkload(rows)
 
 
-def _batch(row: dict[str, str | None], where: str) -> Batch:
+def _batch(row: dict[str, str | None], where: str) -> SimulatedBatch:
     name, size, seconds = (row[column] or "" for column in COLUMNS)
     try:
-        batch = Batch(name, 1, int(size), 1, float(seconds))
+        batch = SimulatedBatch(name, 1, int(size), 1, float(seconds))
     except ValueError:
         batch = None
     if batch is None or not (name and 0 < batch.bytes < 1 << 50 and 0 <= batch.seconds < 1e6):

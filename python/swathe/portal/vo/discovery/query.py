@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from swathe.catalog import Wanted
+from swathe.catalog import GranuleQuery
 from swathe.core.errors import NoSuchDatasetError, SwatheError
 from swathe.datasets.healpix import ranges_around
 from swathe.datasets.search import NEAR
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from swathe.catalog import Match
-    from swathe.portal.vo.parameters import Interval, Parameters
+    from swathe.portal.vo.parameters import Interval, RequestParameters
     from swathe.portal.vo.service import Service
 
 DEFAULT_ROWS = 1000
@@ -185,7 +185,7 @@ async def query(service: Service, request: Request) -> Response:
     return Response(content, 200, media_type=MEDIA_TYPE)
 
 
-def _document(service: Service, request: Request, query_parameters: Parameters) -> bytes:
+def _document(service: Service, request: Request, query_parameters: RequestParameters) -> bytes:
     form = query_parameters.one("RESPONSEFORMAT")
     if form is not None and form.strip().lower() not in FORMATS:
         raise usage(f"RESPONSEFORMAT: expected {MEDIA_TYPE}, found {parameters.shown(form)}")
@@ -202,7 +202,7 @@ def _document(service: Service, request: Request, query_parameters: Parameters) 
     return document(results(*notes, table(FIELDS, rows)), *blocks)
 
 
-def _most(query_parameters: Parameters) -> int:
+def _most(query_parameters: RequestParameters) -> int:
     text = query_parameters.one("MAXREC")
     if text is None:
         return DEFAULT_ROWS
@@ -211,7 +211,7 @@ def _most(query_parameters: Parameters) -> int:
     return min(int(text[:20]), MOST_ROWS)
 
 
-def _found(service: Service, query_parameters: Parameters) -> Iterator[Match]:
+def _found(service: Service, query_parameters: RequestParameters) -> Iterator[Match]:
     """Yield the images that match the parameters."""
     tests = _tests(query_parameters)
     regions = [parameters.position("POS", value) for value in query_parameters.all("POS")]
@@ -239,7 +239,7 @@ def _found(service: Service, query_parameters: Parameters) -> Iterator[Match]:
     if "ID" in query_parameters:
         candidates = _named(service, query_parameters.all("ID"))
     else:
-        criteria = Wanted(
+        criteria = GranuleQuery(
             ranges,
             collections[0] if len(collections) == 1 else None,
             _hull(times),
@@ -286,7 +286,7 @@ def _within(intervals: Sequence[Interval], low: str, high: str) -> Test:
     return test
 
 
-def _tests(query_parameters: Parameters) -> list[Test]:
+def _tests(query_parameters: RequestParameters) -> list[Test]:
     """Return tests for the other parameters."""
     tests: list[Test] = []
     for name, value_of in NUMBERS.items():

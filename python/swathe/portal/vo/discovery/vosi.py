@@ -105,13 +105,13 @@ def _trouble(service: Service) -> str:
     """Return the last error that keeps jobs from running, without private details; else empty."""
     portal = service.portal
     portal.catalog.stores()
-    return with_store_names(portal.told(None).trouble)
+    return with_store_names(portal.pool_status(None).trouble)
 
 
 def _some(service: Service) -> Match | None:
-    from swathe.catalog import Wanted
+    from swathe.catalog import GranuleQuery
 
-    for match in service.portal.catalog.each_granule(Wanted(limit=100)):
+    for match in service.portal.catalog.each_granule(GranuleQuery(limit=100)):
         if match.granule.footprint is not None:
             return match
     return None

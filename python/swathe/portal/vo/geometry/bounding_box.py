@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe.core.box import Box
-    from swathe.portal.vo.geometry.fast_wcs import Places
-    from swathe.portal.vo.geometry.regions import Curve, Region
+    from swathe.portal.vo.geometry.fast_wcs import FastWcs
+    from swathe.portal.vo.geometry.regions import BoundaryCurve, SkyRegion
 
 STEP_PIXELS = 128
 """Step along an outline whose extremes are found by parabolas: error a millionth of its radius."""
@@ -37,7 +37,7 @@ Span = tuple[float, float, float, float]
 
 
 def smallest_box(
-    region: Region, places: Places, width: int, height: int, orderly: bool
+    region: SkyRegion, places: FastWcs, width: int, height: int, orderly: bool
 ) -> Box | None:
     """Return the box, or None if no pixel shows any of the region.
 
@@ -75,11 +75,11 @@ def _ends(low: float, high: float, length: int) -> tuple[int, int]:
     return max(first, 0), min(last, length)
 
 
-def _whole(curves: list[Curve], places: Places) -> Span | None:
+def _whole(curves: list[BoundaryCurve], places: FastWcs) -> Span | None:
     """Return the extremes of curves, or None if part of one has no pixel position."""
     spans = []
     for curve in curves:
-        x, y = places.pixels(curve.places)
+        x, y = places.world_to_pixel(curve.places)
         spans.append((*_extremes(x, curve.corners), *_extremes(y, curve.corners)))
     span = _around(spans)
     return span if all(map(math.isfinite, span)) else None
@@ -110,7 +110,7 @@ def _extreme(values: NDArray[np.float64], at: int, corners: frozenset[int]) -> f
     return here if bend == 0 else here - (following - previous) ** 2 / (8 * bend)
 
 
-def _cut_off(region: Region, places: Places, width: int, height: int) -> Span | None:
+def _cut_off(region: SkyRegion, places: FastWcs, width: int, height: int) -> Span | None:
     """Return the extremes of the part of a region that is on the image."""
     right, high = width - 0.5, height - 0.5
     spans = []
@@ -119,16 +119,16 @@ def _cut_off(region: Region, places: Places, width: int, height: int) -> Span | 
         if span is not None:
             spans.append(span)
     x, y = np.array([-0.5, right, right, -0.5]), np.array([-0.5, -0.5, high, high])
-    inside = region.holds(places.directions(x, y))
+    inside = region.holds(places.pixel_to_vector(x, y))
     if inside.any():
         x, y = x[inside], y[inside]
         spans.append((float(x.min()), float(x.max()), float(y.min()), float(y.max())))
     return _around(spans) if spans else None
 
 
-def _inside(curve: Curve, places: Places, right: float, high: float) -> Span | None:
+def _inside(curve: BoundaryCurve, places: FastWcs, right: float, high: float) -> Span | None:
     """Return the extremes of the parts of a curve that are on the image."""
-    x, y = places.pixels(curve.places)
+    x, y = places.world_to_pixel(curve.places)
     dx, dy = np.roll(x, -1) - x, np.roll(y, -1) - y
     # Clip each line at the sides of the image, as fractions of its length.
     start, end = np.zeros(len(x)), np.ones(len(x))
@@ -153,9 +153,9 @@ def _inside(curve: Curve, places: Places, right: float, high: float) -> Span | N
 
 
 def _is_real(
-    curve: Curve,
+    curve: BoundaryCurve,
     visible: NDArray[np.bool_],
-    places: Places,
+    places: FastWcs,
     x: NDArray[np.float64],
     y: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
@@ -163,23 +163,23 @@ def _is_real(
     ends = np.roll(curve.places, -1, axis=0)
     starts, stops = curve.places[visible], ends[visible]
     long = angle(starts, stops) + places.scale
-    apart = angle(places.directions(x, y), starts)
+    apart = angle(places.pixel_to_vector(x, y), starts)
     result: NDArray[np.bool_] = apart <= 2 * long
     return result
 
 
-def _from_pixels(region: Region, places: Places, width: int, height: int) -> Box | None:
+def _from_pixels(region: SkyRegion, places: FastWcs, width: int, height: int) -> Box | None:
     """Test which pixels show the region: on a grid first, then all pixels near the matches."""
     step_x, step_y = -(-width // GRID), -(-height // GRID)
     columns = np.unique(np.append(np.arange(0, width, step_x), width - 1))
     rows = np.unique(np.append(np.arange(0, height, step_y), height - 1))
     spans = [_seen(region, places, columns, rows)]
     for curve in region.curves(CUT_STEP_PIXELS * places.scale):
-        x, y = (np.rint(each) for each in places.pixels(curve.places))
+        x, y = (np.rint(each) for each in places.world_to_pixel(curve.places))
         with np.errstate(invalid="ignore"):
             on = (x >= 0) & (x < width) & (y >= 0) & (y < height)
         x, y = x[on], y[on]
-        back = angle(places.directions(x, y), curve.places[on]) <= 2 * places.scale
+        back = angle(places.pixel_to_vector(x, y), curve.places[on]) <= 2 * places.scale
         if back.any():
             x, y = x[back], y[back]
             spans.append((float(x.min()), float(x.max()), float(y.min()), float(y.max())))
@@ -203,7 +203,7 @@ def _from_pixels(region: Region, places: Places, width: int, height: int) -> Box
 
 
 def _seen(
-    region: Region, places: Places, columns: NDArray[np.int64], rows: NDArray[np.int64]
+    region: SkyRegion, places: FastWcs, columns: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> Span | None:
     """Return the extremes of the pixels that show the region."""
     if not len(columns) or not len(rows):
@@ -213,7 +213,7 @@ def _seen(
     for first in range(0, len(rows), at_once):
         across, up = np.meshgrid(columns, rows[first : first + at_once])
         x, y = across.ravel().astype(float), up.ravel().astype(float)
-        inside = region.holds(places.directions(x, y))
+        inside = region.holds(places.pixel_to_vector(x, y))
         if inside.any():
             x, y = x[inside], y[inside]
             spans.append((float(x.min()), float(x.max()), float(y.min()), float(y.max())))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Pixels = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 
 
-class Places:
+class FastWcs:
     """The sky on one image. Positions are ICRS unit vectors, pixels are zero-based."""
 
     def __init__(self, sky: SkyMapping) -> None:
@@ -34,13 +34,13 @@ class Places:
         # Radians per pixel.
         self.scale = float(np.radians(min(sky.scales)))
 
-    def pixels(self, places: NDArray[np.float64]) -> Pixels:
+    def world_to_pixel(self, places: NDArray[np.float64]) -> Pixels:
         """Return the pixels of positions, perhaps outside the image; NaN if there is none."""
         if not self.quick or self._turn is None:
             from astropy.coordinates import SkyCoord
 
             lon, lat = degrees(places)
-            return self._sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
+            return self._sky.world_to_pixel(SkyCoord(lon, lat, unit="deg", frame="icrs"))
         x, y, z = (self._turn @ places.T) if self._turn.size else places.T
         world = np.empty((len(places), 2))
         np.degrees(np.arctan2(y, x), world[:, self._lng])
@@ -48,10 +48,12 @@ class Places:
         result: NDArray[np.float64] = self._wcs.wcs.s2p(world, 0)["pixcrd"]
         return result[:, 0], result[:, 1]
 
-    def directions(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pixel_to_vector(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return the sky positions of pixels; NaN outside the sky."""
         if self._turn is None:
-            return self._sky.directions(x, y)
+            return self._sky.pixel_to_vector(x, y)
         world = self._wcs.all_pix2world(np.column_stack([x, y]), 0)
         lat = world[:, self._lat]
         # Some projections return numbers for pixels outside the sky.

@@ -11,18 +11,18 @@ import numpy as np
 from swathe.datasets.search import NEAR, sky_of_cards
 from swathe.datasets.spherical import angle, directions, distances
 from swathe.portal.vo.geometry.bounding_box import smallest_box
-from swathe.portal.vo.geometry.fast_wcs import Places
+from swathe.portal.vo.geometry.fast_wcs import FastWcs
 from swathe.portal.vo.geometry.regions import Circle
 
 if TYPE_CHECKING:
     from swathe.catalog import Match
-    from swathe.portal.vo.geometry.regions import Region
+    from swathe.portal.vo.geometry.regions import SkyRegion
 
 STEPS = 64
 """Number of points of an outline per radius of the region."""
 
 
-def shows(match: Match, region: Region) -> bool:
+def shows(match: Match, region: SkyRegion) -> bool:
     """Return whether an image shows any part of a region."""
     footprint = match.granule.footprint
     if footprint is None:
@@ -59,5 +59,5 @@ def shows(match: Match, region: Region) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _places(cards: str) -> Places:
-    return Places(sky_of_cards(cards))
+def _places(cards: str) -> FastWcs:
+    return FastWcs(sky_of_cards(cards))

@@ -30,7 +30,7 @@ MOST_PLACES = 16_384
 
 
 @dataclass(frozen=True)
-class Curve:
+class BoundaryCurve:
     """A closed curve.
 
     Attributes:
@@ -42,7 +42,7 @@ class Curve:
     corners: frozenset[int]
 
 
-class Region(Protocol):
+class SkyRegion(Protocol):
     """A part of the sky."""
 
     @property
@@ -57,7 +57,7 @@ class Region(Protocol):
     def text(self) -> str:
         """The region as text, as a client writes it."""
 
-    def curves(self, step: float) -> list[Curve]:
+    def curves(self, step: float) -> list[BoundaryCurve]:
         """Return the outline, with points about `step` radians apart."""
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -83,14 +83,16 @@ class Circle:
         """The region as text, as a client writes it."""
         return f"CIRCLE {self.ra_deg:.10g} {self.dec_deg:.10g} {self.radius_deg:.10g}"
 
-    def curves(self, step: float) -> list[Curve]:
+    def curves(self, step: float) -> list[BoundaryCurve]:
         """Return the outline as one curve."""
         count = 64
         while count < MOST_PLACES and 2 * math.pi * self.radius > count * step:
             count *= 2
         across = math.sin(self.radius)
         frame = np.array([across * self._east, across * self._north])
-        return [Curve(_turn(count) @ frame + math.cos(self.radius) * self.centre, frozenset())]
+        return [
+            BoundaryCurve(_turn(count) @ frame + math.cos(self.radius) * self.centre, frozenset())
+        ]
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which positions are inside."""
@@ -132,7 +134,7 @@ class Polygon:
         """The region as text, as a client writes it."""
         return "POLYGON " + " ".join(f"{value:.10g}" for value in self.degrees)
 
-    def curves(self, step: float) -> list[Curve]:
+    def curves(self, step: float) -> list[BoundaryCurve]:
         """Return the outline as one curve."""
         ends = np.roll(self.corners, -1, axis=0)
         lengths = angle(self.corners, ends)
@@ -145,7 +147,7 @@ class Polygon:
         places = np.concatenate(sides)
         places /= np.linalg.norm(places, axis=1, keepdims=True)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        return [Curve(places, frozenset(first.tolist()))]
+        return [BoundaryCurve(places, frozenset(first.tolist()))]
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which positions are inside: a ray from them crosses the outline an odd time."""
@@ -189,13 +191,13 @@ class Range:
         """The region as text, as a client writes it."""
         return "RANGE " + " ".join(f"{value:.10g}" for value in self.degrees)
 
-    def curves(self, step: float) -> list[Curve]:
+    def curves(self, step: float) -> list[BoundaryCurve]:
         """Return one curve, or two circles of declination if the range covers all of RA."""
         ra1, _, dec1, dec2 = self.degrees
         ra2 = ra1 + self.width_deg
         if self.width_deg == 360:
             return [
-                Curve(
+                BoundaryCurve(
                     directions(*_line((0.0, dec), (360.0, dec), step, MOST_PLACES // 2)),
                     frozenset(),
                 )
@@ -208,7 +210,7 @@ class Range:
             for start, end in zip(ends, [*ends[1:], ends[0]], strict=True)
         ]
         first = np.cumsum([0, *map(len, sides[:-1])])
-        return [Curve(np.concatenate(sides), frozenset(first.tolist()))]
+        return [BoundaryCurve(np.concatenate(sides), frozenset(first.tolist()))]
 
     def holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which positions are inside."""

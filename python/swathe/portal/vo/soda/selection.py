@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.files.file import Image
-    from swathe.portal.vo.cutout_request import Wanted
+    from swathe.portal.vo.cutout_request import CutoutRequest
     from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.parameters import Interval
 
@@ -33,7 +33,7 @@ class Pixels:
         return math.prod(last - first for first, last in zip(self.start, self.stop, strict=True))
 
 
-def select(held: OpenImage, wanted: Wanted) -> Pixels | None:
+def select(held: OpenImage, wanted: CutoutRequest) -> Pixels | None:
     """Return the requested pixels of an image, or None if there are none.
 
     Raises:
@@ -67,7 +67,9 @@ def select(held: OpenImage, wanted: Wanted) -> Pixels | None:
     return Pixels(image, start, stop)
 
 
-def _narrow_planes(held: OpenImage, wanted: Wanted, start: list[int], stop: list[int]) -> bool:
+def _narrow_planes(
+    held: OpenImage, wanted: CutoutRequest, start: list[int], stop: list[int]
+) -> bool:
     """Reduce the planes to those requested. Return whether there are any."""
     if wanted.band is None and wanted.time is None and not wanted.states:
         return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import CatalogError, NotFoundError, SwatheError
 from swathe.portal.vo import parameters
-from swathe.portal.vo.cutout_request import PLACES, Wanted, read_place
+from swathe.portal.vo.cutout_request import PLACES, CutoutRequest, read_region
 from swathe.portal.vo.errors import VoError, to_vo_error, usage
 from swathe.portal.vo.soda.selection import select
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swathe.catalog import Match
     from swathe.catalog.records.jobs import RowStatus
     from swathe.portal.vo.images import Images, OpenImage
-    from swathe.portal.vo.parameters import Parameters, Part
+    from swathe.portal.vo.parameters import Part, RequestParameters
 
 MOST_COMBINATIONS = 1000
 """Maximum number of combinations, as each is resolved on submission. A table may have more rows."""
@@ -33,7 +33,7 @@ SNIFFED = ((b"PAR1", ".parquet"), (b"# %ECSV", ".ecsv"), (b"<", ".xml"))
 
 
 @dataclass(frozen=True)
-class Asked:
+class SodaJob:
     """The targets of a job.
 
     Attributes:
@@ -45,7 +45,7 @@ class Asked:
     faults: dict[int, tuple[RowStatus, str]]
 
 
-def rows_of(images: Images, given: Parameters) -> Asked:
+def rows_of(images: Images, given: RequestParameters) -> SodaJob:
     """Return a row for each combination of ID, region, BAND and TIME.
 
     An invalid combination is a row with its reason, as SODA requires a result for every
@@ -77,7 +77,7 @@ def rows_of(images: Images, given: Parameters) -> Asked:
     for row, (did, place, band, time) in enumerate(product(ids, places, bands, times)):
         try:
             wanted = replace(
-                Wanted() if place is None else read_place(*place),
+                CutoutRequest() if place is None else read_region(*place),
                 band=None if band is None else parameters.wavelengths("BAND", band),
                 time=None if time is None else parameters.interval("TIME", time),
                 states=states,
@@ -92,7 +92,7 @@ def rows_of(images: Images, given: Parameters) -> Asked:
             columns[name].append(value)
     if not any(columns["planes"]):
         del columns["planes"]
-    return Asked(columns, _fault_rows(faults, count))
+    return SodaJob(columns, _fault_rows(faults, count))
 
 
 def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowStatus, str]]:
@@ -109,7 +109,7 @@ def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, tupl
     }
 
 
-def _row(opened: OpenImage, wanted: Wanted) -> tuple[Any, ...]:
+def _row(opened: OpenImage, wanted: CutoutRequest) -> tuple[Any, ...]:
     pixels = select(opened, wanted)
     file = opened.match.file
     if pixels is None:
@@ -155,7 +155,7 @@ def table_part(parts: Sequence[Part]) -> tuple[bytes, str] | None:
     return content, f"TARGETS{suffix}"
 
 
-def asked_by_table(images: Images, table: Table) -> Asked:
+def read_table_job(images: Images, table: Table) -> SodaJob:
     """Return the targets of a table.
 
     A column of DIDs replaces `file` and `hdu`. DIDs that name no image are rows with an error.
@@ -163,7 +163,7 @@ def asked_by_table(images: Images, table: Table) -> Asked:
     columns = {name.lower(): name for name in table.colnames}
     column = next((columns[name] for name in DID_COLUMNS if name in columns), None)
     if column is None or "file" in columns:
-        return Asked(table, {})
+        return SodaJob(table, {})
     dids = list(map(str, table[column]))
     matches: dict[str, Match | VoError] = {}
     for did in dids:
@@ -182,4 +182,4 @@ def asked_by_table(images: Images, table: Table) -> Asked:
     table["file"] = ["" if isinstance(each, VoError) else each.file for each in resolved]
     if "hdu" not in columns:
         table["hdu"] = [0 if isinstance(each, VoError) else each.granule.hdu for each in resolved]
-    return Asked(table, _fault_rows(faults, len(table)))
+    return SodaJob(table, _fault_rows(faults, len(table)))

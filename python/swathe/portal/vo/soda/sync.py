@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from swathe.core.errors import ChangedError
-from swathe.portal.vo.cutout_request import read_wanted
+from swathe.portal.vo.cutout_request import read_cutout_request
 from swathe.portal.vo.errors import usage
 from swathe.portal.vo.geometry.regions import Polygon
 from swathe.portal.vo.parameters import from_query, read_parameters
 from swathe.portal.vo.soda.selection import select
-from swathe.portal.vo.thread_limit import LargeAnswer
+from swathe.portal.vo.thread_limit import LargeResponse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from swathe._swathe import Cutout
     from swathe.files.file import Image
-    from swathe.portal.vo.cutout_request import Wanted
+    from swathe.portal.vo.cutout_request import CutoutRequest
     from swathe.portal.vo.images import OpenImage
-    from swathe.portal.vo.parameters import Parameters
+    from swathe.portal.vo.parameters import RequestParameters
     from swathe.portal.vo.service import Service
     from swathe.portal.vo.soda.selection import Pixels
 
@@ -64,9 +64,9 @@ async def cut(service: Service, request: Request) -> Response:
     if did is None:
         raise usage("ID: expected an image, found none")
     media_type = response_format(query_parameters)
-    wanted = read_wanted(query_parameters)
+    wanted = read_cutout_request(query_parameters)
     images = service.images
-    cached = images.kept(did)
+    cached = images.cached(did)
     if cached is not None and media_type == FITS and cached.is_quick(wanted):
         pixels = select(cached, wanted)
         if pixels is None:
@@ -77,7 +77,7 @@ async def cut(service: Service, request: Request) -> Response:
     return await service.workers.run(lambda: _cut(service, did, wanted, media_type))
 
 
-def response_format(given: Parameters) -> str:
+def response_format(given: RequestParameters) -> str:
     """Return the requested media type, by default that of FITS."""
     value = given.one("RESPONSEFORMAT")
     if value is None:
@@ -88,7 +88,7 @@ def response_format(given: Parameters) -> str:
     return media_type
 
 
-def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Response:
+def _cut(service: Service, did: str, wanted: CutoutRequest, media_type: str) -> Response:
     images = service.images
     try:
         return _cut_from(service, images.get(did), wanted, media_type)
@@ -97,7 +97,9 @@ def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Respons
         return _cut_from(service, images.get(did, fresh=True), wanted, media_type)
 
 
-def _cut_from(service: Service, opened: OpenImage, wanted: Wanted, media_type: str) -> Response:
+def _cut_from(
+    service: Service, opened: OpenImage, wanted: CutoutRequest, media_type: str
+) -> Response:
     with service.memory.take(_outline_bytes(wanted)):
         pixels = select(opened, wanted)
     if pixels is None:
@@ -113,7 +115,7 @@ def _cut_from(service: Service, opened: OpenImage, wanted: Wanted, media_type: s
         if size <= SMALL:
             return _fits(opened, pixels)
         share = service.memory.take(size)
-        return LargeAnswer(share, _parts(pixels), _attached(opened, pixels, "fits"), FITS)
+        return LargeResponse(share, _parts(pixels), _attached(opened, pixels, "fits"), FITS)
     start, stop = list(pixels.start), list(pixels.stop)
     for axis in range(2, len(start)):
         stop[axis] = start[axis] + 1
@@ -134,7 +136,7 @@ def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
     return file.getvalue()
 
 
-def _outline_bytes(wanted: Wanted) -> int:
+def _outline_bytes(wanted: CutoutRequest) -> int:
     """Return the memory that the outline of a region may need, which grows with its corners."""
     region = wanted.region
     return len(region.corners) * CORNER_BYTES if isinstance(region, Polygon) else 0

@@ -17,12 +17,12 @@ from swathe.core.errors import NoSuchResultError
 from swathe.jobs import Options, Phase
 from swathe.portal.access import downloads_of, streams_of
 from swathe.portal.api.jobs import own_job
-from swathe.portal.http.long_responses import MadeAnswer, while_there
+from swathe.portal.http.long_responses import GeneratedResponse, while_there
 from swathe.portal.http.ranges import answer_with
 from swathe.portal.vo.errors import Label, VoError, usage
-from swathe.portal.vo.parameters import Parameters, from_query, read_form, shown
+from swathe.portal.vo.parameters import RequestParameters, from_query, read_form, shown
 from swathe.portal.vo.soda import uws_documents
-from swathe.portal.vo.soda.soda_job import asked_by_table, rows_of, table_part
+from swathe.portal.vo.soda.soda_job import read_table_job, rows_of, table_part
 from swathe.portal.vo.soda.sync import FITS, PNG, response_format
 from swathe.portal.vo.soda.uws_documents import XML, iso, quote
 
@@ -59,7 +59,7 @@ async def create(service: Service, request: Request) -> Response:
     largest = round(service.portal.config.limits.body_mb * 1e6)
     parts = await read_form(request, largest)
     query = from_query(request.scope["query_string"]).given
-    query_parameters = Parameters(
+    query_parameters = RequestParameters(
         [*query, *((part.name, part.text) for part in parts if _is_short(part))]
     )
     table = None
@@ -77,7 +77,9 @@ def _is_short(part: Part) -> bool:
     return part.content is None and part.name.upper() != "TARGETS"
 
 
-def _submit(service: Service, user: User, query_parameters: Parameters, table: Table | None) -> Job:
+def _submit(
+    service: Service, user: User, query_parameters: RequestParameters, table: Table | None
+) -> Job:
     portal = service.portal
     phase = query_parameters.one("PHASE")
     if phase is not None and phase.strip().upper() != "RUN":
@@ -86,7 +88,7 @@ def _submit(service: Service, user: User, query_parameters: Parameters, table: T
     if table is None:
         job_targets = rows_of(service.images, query_parameters)
     else:
-        job_targets = asked_by_table(service.images, table)
+        job_targets = read_table_job(service.images, table)
     stored_parameters = [
         (name, value[:LONGEST_KEPT])
         for name, value in query_parameters.given
@@ -233,13 +235,13 @@ async def result(service: Service, request: Request) -> Response:
     current = await service.workers.run(lambda: _own(request))
     portal = service.portal
     if name == "manifest":
-        return MadeAnswer(
+        return GeneratedResponse(
             streams_of(request), lambda _gone: portal.jobs.manifest(current.id), "text/plain"
         )
     if name == "result" and current.rows != 1:
         make = partial(portal.jobs.archive, current.id, "zip")
         attached = {"Content-Disposition": f'attachment; filename="{current.id}.zip"'}
-        return MadeAnswer(downloads_of(request), make, ARCHIVE, attached)
+        return GeneratedResponse(downloads_of(request), make, ARCHIVE, attached)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)
@@ -326,13 +328,13 @@ def _see(url: str) -> Response:
     return RedirectResponse(url, 303)
 
 
-async def _form(request: Request) -> Parameters:
+async def _form(request: Request) -> RequestParameters:
     parts = await read_form(request)
     query = from_query(request.scope["query_string"]).given
-    return Parameters([*query, *((part.name, part.text) for part in parts)])
+    return RequestParameters([*query, *((part.name, part.text) for part in parts)])
 
 
-def _needed(given: Parameters, name: str) -> str:
+def _needed(given: RequestParameters, name: str) -> str:
     value = given.one(name)
     if value is None:
         raise usage(f"{name}: expected a value, found none")

@@ -30,7 +30,7 @@ NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-class Parameters(BaseXmlModel, tag="parameters", ns="uws", nsmap=NSMAP):
+class UwsParameters(BaseXmlModel, tag="parameters", ns="uws", nsmap=NSMAP):
     """Parameters with any names, unlike those of vo-models, whose names are fixed."""
 
     parameter: list[Parameter] = element(tag="parameter", ns="uws", default=[])
@@ -44,7 +44,7 @@ def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
             message=clean(job.error), type=ErrorType.FATAL, has_detail=True
         )
     return _written(
-        JobSummary[Parameters](
+        JobSummary[UwsParameters](
             version=UWSVersion.V1_1,
             job_id=job.id,
             owner_id=job.owner,
@@ -113,8 +113,8 @@ def _name(job: Job) -> dict[str, Any]:
     return {"run_id": clean(job.name)} if job.name else {}
 
 
-def _parameters(job: Job) -> Parameters:
-    return Parameters(
+def _parameters(job: Job) -> UwsParameters:
+    return UwsParameters(
         parameter=[Parameter(id=clean(name), value=clean(value)) for name, value in job.parameters]
     )
 

@@ -11,7 +11,7 @@ from swathe.workers.autoscale.providers.provider import (
     SAID,
     Command,
     ProviderError,
-    Started,
+    StartedWorker,
     environment,
     margin_s,
 )
@@ -59,19 +59,19 @@ class BatchSystem(ABC):
         """Submit a job that runs a command; return its number."""
 
     @abstractmethod
-    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+    def jobs(self) -> Iterator[tuple[str, str, StartedWorker]]:
         """Yield name, number and state of the jobs, with the walltime that is left."""
 
     def start(self, name: str) -> None:
         """Submit a job."""
         self._ids[name] = self.submit(name, self._command(name))
 
-    def known(self) -> Mapping[str, Started]:
+    def known(self) -> Mapping[str, StartedWorker]:
         """Return the jobs of this pool, including those submitted by other portals of it."""
         workers, ids = {}, {}
         for name, number, job in self.jobs():
             if name.startswith(self._prefix):
-                workers[name] = Started(job.state, job.why, job.left_s - self._margin_s)
+                workers[name] = StartedWorker(job.state, job.why, job.left_s - self._margin_s)
                 ids[name] = number
         self._ids = ids
         return workers
@@ -82,7 +82,7 @@ class BatchSystem(ABC):
         if not ids:
             return
         try:
-            run([*self.ends, *ids.values()])
+            run_command([*self.ends, *ids.values()])
         except ProviderError:
             # If one has already ended, the error is about that one: the others were cancelled.
             if self._alive().issuperset(ids):
@@ -96,12 +96,12 @@ class BatchSystem(ABC):
         return {name for name, each in self.known().items() if each.state != "ended"}
 
 
-def run(command: Sequence[str], given: str = "") -> str:
+def run_command(command: Sequence[str], given: str = "") -> str:
     """Run a command of a batch system; return its output."""
-    return ran(command, given).stdout
+    return complete_command(command, given).stdout
 
 
-def ran(
+def complete_command(
     command: Sequence[str], given: str = "", fine: Collection[int] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of a batch system; the exit codes in `fine` are no failures."""
@@ -124,7 +124,7 @@ def ran(
     return process
 
 
-def unexpected(command: str, expected: str, said: str) -> ProviderError:
+def unexpected_output(command: str, expected: str, said: str) -> ProviderError:
     """Return the error for unexpected output of a command."""
     excerpt = said if len(said) <= SAID else f"{said[:SAID]}..."
     return ProviderError(f"{command}: expected {expected}, found {excerpt!r}")

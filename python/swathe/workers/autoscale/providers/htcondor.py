@@ -9,8 +9,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from swathe.workers.autoscale.providers.batch_systems import BatchSystem, run, unexpected
-from swathe.workers.autoscale.providers.provider import ProviderError, Started, State, environment
+from swathe.workers.autoscale.providers.batch_systems import (
+    BatchSystem,
+    run_command,
+    unexpected_output,
+)
+from swathe.workers.autoscale.providers.provider import (
+    ProviderError,
+    StartedWorker,
+    State,
+    environment,
+)
 
 STATES: Mapping[int, tuple[State, str]] = {
     1: ("waiting", "idle"),
@@ -59,17 +68,17 @@ class HTCondor(BatchSystem):
         if self._memory_mib:
             lines.append(f"request_memory = {self._memory_mib}")
         description = "\n".join([*lines, *self._options, "queue", ""])
-        output = run(["condor_submit", "-terse", "-"], description)
+        output = run_command(["condor_submit", "-terse", "-"], description)
         if not (match := SUBMITTED.search(output)):
-            raise unexpected("condor_submit", "a job's number as 1.0 - 1.0", output)
+            raise unexpected_output("condor_submit", "a job's number as 1.0 - 1.0", output)
         return match[1]
 
-    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+    def jobs(self) -> Iterator[tuple[str, str, StartedWorker]]:
         """Yield the jobs of this pool."""
         ours = f'substr(JobBatchName, 0, {len(self._prefix)}) == "{self._prefix}"'
         attributes = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
         attributes += ",HoldReason,LastRejMatchReason"
-        output = run(["condor_q", "-json", "-constraint", ours, "-attributes", attributes])
+        output = run_command(["condor_q", "-json", "-constraint", ours, "-attributes", attributes])
         for job in _parse_jobs(output):
             try:
                 name, number = str(job["JobBatchName"]), str(job["ClusterId"])
@@ -79,12 +88,12 @@ class HTCondor(BatchSystem):
                     left_s -= time.time() - job["JobCurrentStartDate"]
             except (KeyError, TypeError, ValueError) as error:
                 expected = f"jobs with {attributes} and ClusterId ({error!r})"
-                raise unexpected("condor_q", expected, json.dumps(job)) from error
+                raise unexpected_output("condor_q", expected, json.dumps(job)) from error
             why = job.get("HoldReason" if called == "held" else "LastRejMatchReason", "")
             reason = f"job {number} of HTCondor: {called} ({str(why).strip()})"
             if called == "idle" and not why:  # not yet considered by the scheduler
                 reason = ""
-            yield name, number, Started(state, reason, left_s)
+            yield name, number, StartedWorker(state, reason, left_s)
 
 
 def quoted(words: Sequence[str]) -> str:
@@ -112,7 +121,7 @@ def _parse_jobs(said: str) -> list[dict[str, Any]]:
     try:
         jobs = json.loads(said)
     except ValueError as error:
-        raise unexpected("condor_q", f"JSON ({error})", said) from error
+        raise unexpected_output("condor_q", f"JSON ({error})", said) from error
     if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
-        raise unexpected("condor_q", "a list of jobs", said)
+        raise unexpected_output("condor_q", "a list of jobs", said)
     return jobs

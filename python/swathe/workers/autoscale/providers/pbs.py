@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from swathe.workers.autoscale.providers.batch_systems import (
     BatchSystem,
-    ran,
-    run,
+    complete_command,
+    run_command,
     seconds_of,
-    unexpected,
+    unexpected_output,
 )
-from swathe.workers.autoscale.providers.provider import Started, State, environment
+from swathe.workers.autoscale.providers.provider import StartedWorker, State, environment
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys("QHTW", "waiting"),
@@ -65,48 +65,48 @@ class PBS(BatchSystem):
         if self._partition:
             command_line += ["-q", self._partition]
         script = "\n".join([*_exports(), f"exec {shlex.join(command)}", ""])
-        output = run([*command_line, *self._options], script)
+        output = run_command([*command_line, *self._options], script)
         number = output.strip().rpartition("\n")[2]  # some sites print a message first
         if not NUMBER.fullmatch(number):
-            raise unexpected("qsub", "a job's number", output)
+            raise unexpected_output("qsub", "a job's number", output)
         return number
 
-    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+    def jobs(self) -> Iterator[tuple[str, str, StartedWorker]]:
         """Yield the jobs of this user."""
-        output = run(["qselect", "-u", pwd.getpwuid(os.geteuid()).pw_name])
+        output = run_command(["qselect", "-u", pwd.getpwuid(os.geteuid()).pw_name])
         numbers = output.split()
         for number in numbers:
             if not NUMBER.fullmatch(number):
-                raise unexpected("qselect", "numbers of jobs", output)
+                raise unexpected_output("qselect", "numbers of jobs", output)
         if not numbers:
             return
-        process = ran(["qstat", "-f", *numbers], fine=GONE)
+        process = complete_command(["qstat", "-f", *numbers], fine=GONE)
         by_number = full(process.stdout)
         if len(by_number) < len(numbers) and process.returncode == 0:
-            raise unexpected("qstat", f"{len(numbers)} jobs", process.stdout)
+            raise unexpected_output("qstat", f"{len(numbers)} jobs", process.stdout)
         for number, job in by_number.items():
             if (name := _of(job, "Job_Name", number)).startswith(self._prefix):
                 yield name, number, _state_of(number, job)
 
 
-def _state_of(number: str, job: Mapping[str, str]) -> Started:
+def _state_of(number: str, job: Mapping[str, str]) -> StartedWorker:
     state = _of(job, "job_state", number)
     left_s = seconds_of(_of(job, "Resource_List.walltime", number))
     if begun := job.get("stime"):
         try:
             left_s -= time.time() - time.mktime(time.strptime(begun, TIME))
         except (ValueError, OverflowError) as error:
-            raise unexpected("qstat", f"a time as stime of job {number}", begun) from error
+            raise unexpected_output("qstat", f"a time as stime of job {number}", begun) from error
     why = job.get("comment", "")
     reason = f"job {number} of PBS: {state} ({why})"
     if state == "Q" and not why:  # not yet considered by the scheduler
         reason = ""
-    return Started(STATES.get(state, "ended"), reason, left_s)
+    return StartedWorker(STATES.get(state, "ended"), reason, left_s)
 
 
 def _of(job: Mapping[str, str], name: str, number: str) -> str:
     if name not in job:
-        raise unexpected("qstat", f"{name} of job {number}", ", ".join(job))
+        raise unexpected_output("qstat", f"{name} of job {number}", ", ".join(job))
     return job[name]
 
 
@@ -120,7 +120,7 @@ def full(said: str) -> dict[str, dict[str, str]]:
             jobs[number] = {}
         elif not number:
             if line.strip():
-                raise unexpected("qstat", f"{BEGINS!r}", said)
+                raise unexpected_output("qstat", f"{BEGINS!r}", said)
         elif line.startswith("\t") and name:
             jobs[number][name] += line[1:]
         elif line.startswith("    ") and " = " in line:

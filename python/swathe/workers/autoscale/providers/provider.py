@@ -41,7 +41,7 @@ class ProviderError(SwatheError):
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedWorker:
     """A worker that was started.
 
     Attributes:
@@ -65,7 +65,7 @@ class Provider(Protocol):
             ProviderError: If it cannot start.
         """
 
-    def known(self) -> Mapping[str, Started]:
+    def known(self) -> Mapping[str, StartedWorker]:
         """Return the workers that run, wait, or ended recently.
 
         Raises:
@@ -164,14 +164,14 @@ class Processes:
             raise ProviderError(f"processes: cannot start a worker: {error}") from error
         self._started[name] = process, output
 
-    def known(self) -> Mapping[str, Started]:
+    def known(self) -> Mapping[str, StartedWorker]:
         """Return the processes; an ended one is listed once."""
         workers = {}
         for name, (process, output) in list(self._started.items()):
             if (code := process.poll()) is None:
-                workers[name] = Started("running")
+                workers[name] = StartedWorker("running")
                 continue
-            workers[name] = Started("ended", f"exit {code}: {_last_of(output)}".rstrip(": "))
+            workers[name] = StartedWorker("ended", f"exit {code}: {_last_of(output)}".rstrip(": "))
             self._forget(name)
         return workers
 

@@ -6,8 +6,8 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from swathe.workers.autoscale.providers.batch_systems import BatchSystem, run, seconds_of
-from swathe.workers.autoscale.providers.provider import Started, State
+from swathe.workers.autoscale.providers.batch_systems import BatchSystem, run_command, seconds_of
+from swathe.workers.autoscale.providers.provider import StartedWorker, State
 
 STATES: Mapping[str, State] = {
     "PENDING": "waiting",
@@ -38,13 +38,15 @@ class Slurm(BatchSystem):
             command_line.append(f"--mem={self._memory_mib}M")
         if self._partition:
             command_line.append(f"--partition={self._partition}")
-        output = run([*command_line, *self._options], f"#!/bin/sh\nexec {shlex.join(command)}\n")
+        output = run_command(
+            [*command_line, *self._options], f"#!/bin/sh\nexec {shlex.join(command)}\n"
+        )
         return output.strip().partition(";")[0]
 
-    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+    def jobs(self) -> Iterator[tuple[str, str, StartedWorker]]:
         """Yield the jobs of this user."""
         command_line = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
-        for line in run(command_line).splitlines():
+        for line in run_command(command_line).splitlines():
             name, _, rest = line.strip().partition("|")
             if not name.startswith(self._prefix):  # the name may contain bars
                 continue
@@ -52,4 +54,4 @@ class Slurm(BatchSystem):
             reason = f"job {number} of Slurm: {state} ({why})"
             if state == "PENDING" and why == "None":  # not yet considered by the scheduler
                 reason = ""
-            yield name, number, Started(STATES.get(state, "ended"), reason, seconds_of(left))
+            yield name, number, StartedWorker(STATES.get(state, "ended"), reason, seconds_of(left))
