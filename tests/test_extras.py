@@ -66,7 +66,7 @@ with Catalog.open() as catalog:
         runner.start()
         try:
             for name, given in OPTIONS.items():
-                job = jobs.submit(PLACE, Options.checked(given), "me")
+                job = jobs.submit(PLACE, Options.from_mapping(given), "me")
                 while job.phase not in ("COMPLETED", "ERROR", "ABORTED"):
                     job = jobs.wait(job.id, job.phase, 5.0)
                 reasons = sorted({row.reason for row in jobs.rows(job.id) if row.reason})

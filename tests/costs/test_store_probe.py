@@ -155,7 +155,7 @@ def test_local_files_are_probed(folder: Path) -> None:
     assert found.root == "file:///"
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
-    assert found.writing is not None and found.writing.total_bytes_per_s > 1e6
+    assert found.writing is not None and found.writing.total_bytes_per_s > 0
     assert sorted(path.name for path in folder.iterdir()) == ["a.fits", "b.fits", "tiny.txt"]
 
 

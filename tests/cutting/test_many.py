@@ -455,7 +455,7 @@ def test_reasons_stand_until_their_rows_end_anew(
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(sys.modules["swathe.costs.prediction"], "expected", interrupt)
+        patch.setattr(sys.modules["swathe.costs.prediction"], "predict_job", interrupt)
         with pytest.raises(KeyboardInterrupt):
             cut_many(rows, tmp_path / output, resume=True)
     stopped = Table.read(manifest_of(tmp_path / output), fill_values=[])
@@ -1068,7 +1068,7 @@ def test_one_fits_file_holds_fits_only(form: Any, files: list[Path], tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("form", ["stack", "tiff", None])
+@pytest.mark.parametrize("form", ["stack", "tiff"])
 def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="format: expected one of fits, npy, png, rgb, found"):
         cut_many(boxes(files, 2), tmp_path / "o", format=form)

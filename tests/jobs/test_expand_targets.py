@@ -20,7 +20,9 @@ from swathe.core.errors import JobError, LimitError, NoSuchDatasetError, RegionE
 from swathe.datasets.scan import scan
 from swathe.datasets.search_many import find_each
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.operations.stack import Grid, _by_blocks, _clipped_mean, _Images, _picture, align_pixels
+from swathe.operations.grid import Grid, align_pixels
+from swathe.operations.kinds.rgb import _picture
+from swathe.operations.stacking import _by_blocks, _clipped_mean, _Images
 from swathe.stores.listing import list_objects
 from swathe.workers import Runner
 from tests.support.fits_frames import contents, sky_header
@@ -271,7 +273,7 @@ def test_stars_stay_where_they_are_and_keep_their_flux(
     way: Any,
 ) -> None:
     ra, dec = STARS[0]
-    options = Options(operation="stack", stack=way, bands=("r",))
+    options = Options(operation="stack", own={"stack": way}, bands=("r",))
     with stacked(jobs, options, {"ra": [ra], "dec": [dec], "size_deg": [0.006]}) as hdus:
         hdus.verify("exception")
         image, count = hdus[0], hdus["COUNT"]
@@ -461,8 +463,8 @@ def test_clipping_drops_what_lies_far_out() -> None:
 def test_images_are_put_together_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.operations.stack.BLOCK_BYTES", 8 * 100 * 7)
-    monkeypatch.setattr("swathe.operations.stack.GATHERED", 9)
+    monkeypatch.setattr("swathe.operations.stacking.BLOCK_BYTES", 8 * 100 * 7)
+    monkeypatch.setattr("swathe.operations.stacking.GATHERED", 9)
     rng = np.random.default_rng(4)
     cube = rng.normal(0, 1, (100, 11, 11)).astype(np.float32)
     paths = [tmp_path / f"{number}.npy" for number in range(len(cube))]

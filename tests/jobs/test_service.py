@@ -34,8 +34,9 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.jobs.estimate import ASSUMED_S, overhead_s
+from swathe.jobs.estimate import overhead_s
 from swathe.jobs.types import ArchiveKind
+from swathe.operations.registry import operations
 from swathe.workers import Runner
 from swathe.workers.batch import Batch, batch_of
 from swathe.workers.runner import _is_dead
@@ -423,7 +424,7 @@ def test_lists_that_make_no_sense(jobs: Jobs, table: Any, error: type[Exception]
     ("given", "message"),
     [
         ({"colour": 1}, "unknown option 'colour'"),
-        ({"operation": "mow"}, "option operation: one of cut, stack, not 'mow'"),
+        ({"operation": "mow"}, "option operation: one of cut, rgb, stack, not 'mow'"),
         ({"mode": ["trim"]}, "option mode"),
         ({"mode": "partial", "fill": "x"}, "option fill: a number, not 'x'"),
         ({"mode": "partial", "fill": 10**400}, "option fill: a finite number"),
@@ -433,13 +434,16 @@ def test_lists_that_make_no_sense(jobs: Jobs, table: Any, error: type[Exception]
         ({"planes": [1, 2, 3]}, "option planes"),
         ({"planes": 7}, "option planes"),
         ({"format": "gif"}, "option format"),
-        ({"format": "rgb", "bands": ["g", "r"]}, "exactly three, red first, not 2"),
+        ({"format": "rgb", "bands": ["g", "r"]}, "bands: expected three, red first, found 2"),
         ({"bands": [1]}, "option bands"),
         ({"bands": ["x"] * 101}, "option bands"),
         ({"dataset": ""}, "option dataset"),
         ({"time": 5}, "option time"),
         ({"time": [9, 5]}, "option time"),
-        ({"operation": "stack", "format": "png"}, "a stack is fits, not png"),
+        (
+            {"operation": "stack", "format": "png"},
+            "format: expected fits for operation stack, found 'png'",
+        ),
         ({"stack": "sum"}, "option stack"),
     ],
 )
@@ -752,6 +756,9 @@ def test_names_are_safe_and_unique(jobs: Jobs, runner: Runner, images: list[str]
 # ---- What jobs take beside the engine
 
 
+PNG = Options(format="png").results.file_format
+
+
 def past(rows: int, beside_s: float, engine_s: float = 1.0) -> PastJob:
     return PastJob("cut", "png", rows, beside_s + engine_s, engine_s)
 
@@ -759,27 +766,27 @@ def past(rows: int, beside_s: float, engine_s: float = 1.0) -> PastJob:
 def test_time_beside_the_engine_is_learned() -> None:
     done = [past(rows, 0.5 + 0.01 * rows) for rows in (1, 3, 10, 40, 200, 1000, 1000, 4000)]
     for rows, expected in ((1, 0.51), (100, 1.5), (10_000, 100.5)):
-        median, low, high = overhead_s(done, "png", rows)
+        median, low, high = overhead_s(done, PNG, rows)
         assert median == pytest.approx(expected, rel=0.1)
         assert low <= median <= high
 
 
 def test_odd_times_beside_the_engine_change_little() -> None:
     done = [past(rows, 0.5 + 0.01 * rows) for rows in (1, 10, 100, 1000, 1, 10, 100, 1000)]
-    plain, _, high = overhead_s(done, "png", 100)
+    plain, _, high = overhead_s(done, PNG, 100)
     # The first of a process; one whose prediction was far too long.
-    median, low, higher = overhead_s([past(1, 30.0), past(100, -500.0), *done], "png", 100)
+    median, low, higher = overhead_s([past(1, 30.0), past(100, -500.0), *done], PNG, 100)
     assert median == pytest.approx(plain, rel=0.3)
     assert 0 <= low < median < higher
     assert higher > high
 
 
 def test_time_beside_the_engine_is_taken_for_granted_at_first() -> None:
-    for kind, (each_job, each_row) in ASSUMED_S.items():
-        median, low, high = overhead_s([], kind, 100)
-        assert median == pytest.approx(each_job + 100 * each_row)
+    for made in [each for kind in operations().values() for each in kind.formats]:
+        median, low, high = overhead_s([], made, 100)
+        assert median == pytest.approx(made.job_s + 100 * made.row_s)
         assert low < median < high
-    nothing, low, high = overhead_s([past(0, 0.0)] * 5, "png", 0)
+    nothing, low, high = overhead_s([past(0, 0.0)] * 5, PNG, 0)
     assert 0 <= low <= nothing <= high < 1
 
 
@@ -801,4 +808,6 @@ def test_jobs_teach_what_jobs_like_them_take(jobs: Jobs, images: list[str]) -> N
     # Of another kind nothing was learned.
     others = jobs.estimate(table, Options(format="npy")).prediction
     assert others is not None
-    assert others.beside_s == pytest.approx(overhead_s([], "npy", 30)[0])
+    assert others.beside_s == pytest.approx(
+        overhead_s([], Options(format="npy").results.file_format, 30)[0]
+    )

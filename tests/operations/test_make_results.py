@@ -135,7 +135,7 @@ def test_stacks_are_those_of_a_job(
 ) -> None:
     rows = table_of(images, group=["x", "y", "x", "x", "y"])
     rows["dec"][1] = DEC + 0.0003
-    job = ended(jobs, jobs.submit(rows, Options(operation="stack", stack=way), "me"))
+    job = ended(jobs, jobs.submit(rows, Options(operation="stack", own={"stack": way}), "me"))
     of_job = {name: contents_of(jobs.result(job.id, name)) for name in ("x.fits", "y.fits")}
     for output in ("o", "o.zip", "o.tar"):
         found = cut_many(rows, tmp_path / output, operation="stack", stack=way)
@@ -369,12 +369,20 @@ def test_pictures_need_three_images(images: list[Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"operation": "stack", "format": "png"}, OutputError, "fits for a stack, found png"),
-        ({"operation": "sum"}, OutputError, "operation: expected one of cut, stack, found 'sum'"),
+        (
+            {"operation": "stack", "format": "png"},
+            OutputError,
+            "expected fits for operation stack, found 'png'",
+        ),
+        (
+            {"operation": "sum"},
+            OutputError,
+            "operation: expected one of cut, rgb, stack, found 'sum'",
+        ),
         ({"operation": "stack", "stack": "sum"}, OutputError, "stack: expected one of mean, "),
         ({"stack": "median"}, OutputError, "stack: expected operation stack, found cut"),
         ({"format": "rgb", "bands": ("i", "r")}, OutputError, "three, red first, found 2"),
-        ({"bands": ("i", "r", "g")}, OutputError, "bands: expected format rgb, found"),
+        ({"bands": ("i", "r", "g")}, OutputError, "bands: expected none for operation cut"),
         ({"operation": "stack", "mode": "partial"}, OutputError, "mode: expected trim"),
         ({"format": "rgb", "bands": "i,r,g"}, TargetsError, "expected a column 'band'"),
     ],

@@ -473,7 +473,7 @@ def test_lists_in_files_are_taken(client: httpx.Client, archive: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("bands", "r", "rgb needs exactly three"),
+        ("bands", "r", "option bands: expected three, red first, found 1"),
         ("time_from", "2000-01-01", "expected both a first and a last day"),
         ("planes", "x", "option planes"),
         ("dataset", "none", "no dataset"),

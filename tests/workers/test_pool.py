@@ -308,7 +308,7 @@ def test_a_fault_of_ours_is_told(pool: Pool, images: list[str]) -> None:
     # Rows that go into a result which nobody tells.
     rows = [row._replace(result=99, sky=(1.0, 2.0, 0.1)) for row in given.rows]
     with started(pool) as at_work:
-        at_work.give(0, replace(given, rows=RowTable.of(rows)))
+        at_work.give(0, replace(given, rows=RowTable.of(rows), options=Options(operation="stack")))
         _, done = at_work.next()
         at_work.give(1, batch(images, job="next"))
         assert at_work.next()[1].complete

@@ -32,7 +32,6 @@ from swathe.core.outputs import (
 from swathe.core.progress import progress_bar
 from swathe.cutting.resume import whole_members
 from swathe.files.manifest import FAILED, MANIFEST, Manifest, manifest_path, read_manifest
-from swathe.operations.formats import SUFFIXES, is_combined
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from swathe._swathe import Mode, OutputKind
     from swathe.costs.prediction import Prediction
     from swathe.files.targets.target_list import Targets
-    from swathe.operations.formats import Format, Operation, Stack
-    from swathe.operations.make_results import CombinedResults, Maker, ResultOptions, RowOutcome
+    from swathe.operations.make_results import CombinedResults, Maker, RowOutcome
+    from swathe.operations.registry import ResultOptions
 
     Told = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
 
@@ -102,7 +101,7 @@ class _OutputPaths(NamedTuple):
     @property
     def cut_into(self) -> Path:
         """Return the folder the engine cuts to: the output, or a folder of intermediate files."""
-        if not self.making.is_made:
+        if self.making.is_plain:
             return self.path
         if self.kind == "folder":
             return self.path / UNCONVERTED
@@ -111,7 +110,7 @@ class _OutputPaths(NamedTuple):
     @contextmanager
     def scratch(self) -> Iterator[None]:
         """Make the folder of intermediate files if it is needed, and remove it at the end."""
-        if not self.making.is_made:
+        if self.making.is_plain:
             yield
             return
         # A killed run may have left it; a link of that name is not our folder.
@@ -129,7 +128,7 @@ class _OutputPaths(NamedTuple):
 
     def member(self, name: str) -> str:
         """Return the path of a result in the output."""
-        return name if self.kind == "fits" else name + SUFFIXES[self.making.format]
+        return name if self.kind == "fits" else name + self.making.suffix
 
     @property
     def part(self) -> Path:
@@ -142,7 +141,7 @@ class _OutputPaths(NamedTuple):
             yield from unfinished_results(self.path)
         else:
             yield from filter(os.path.lexists, (self.part, self.unfinished))
-        if self.making.is_made:
+        if not self.making.is_plain:
             yield from self.cut_into.rglob("*")
 
     @property
@@ -199,9 +198,8 @@ def cut_many(
     mode: Mode = "trim",
     fill: float | None = None,
     planes: slice | tuple[int, int] | None = None,
-    operation: Operation = "cut",
-    format: Format = "fits",  # noqa: A002 - as jobs of a portal call it
-    stack: Stack = "mean",
+    operation: str | None = None,
+    format: str | None = None,  # noqa: A002 - as jobs of a portal call it
     bands: Sequence[str] | str = (),
     threads: int | None = None,
     resume: bool = False,
@@ -212,6 +210,7 @@ def cut_many(
     frame: str | None = None,
     ra: str | None = None,
     dec: str | None = None,
+    **own_options: Any,
 ) -> Table:
     """Cut many regions; each file is opened and decompressed once for all of its targets.
 
@@ -231,12 +230,12 @@ def cut_many(
         fill: physical value outside the image, with `partial`.
         planes: planes of cubes to keep along NAXIS3, zero-based; by default all. An image without
             these planes is an `error`.
-        operation: `cut` each target, or `stack` them: one image of all, or of each name in a column
-            `group`. For a stack the targets are sky positions, each with one angle as size.
+        operation: `cut` each target (default), `stack` them: one image of all, or of each name in a
+            column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
+            with one angle as size.
         format: format of the results: `fits`, `npy` (the physical pixels), `png` (a preview of one
-            plane) or `rgb` (one picture of three images: the rows of a `group`, red first). A
-            `.fits` file holds only `fits`, and a stack is `fits`.
-        stack: way to combine pixels: `mean`, `median`, `sigma-clipped` or `weighted`.
+            plane) or `rgb` (operation `rgb`: one picture of three images: the rows of a `group`,
+            red first). A `.fits` file holds only `fits`, and a stack is `fits`.
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its
             group with these names in the column `band`, in any order. Other rows are left out.
         threads: number of threads; by default the number of cores.
@@ -250,6 +249,8 @@ def cut_many(
         frame: frame of positions, if not ICRS or the columns' own frame, such as `galactic`, `fk4`.
         ra: name of the column of right ascension or longitude, if that is ambiguous.
         dec: name of the column of declination or latitude.
+        **own_options: options of the operation. A stack has one: `stack`, the way to combine
+            pixels: `mean` (default), `median`, `sigma-clipped` or `weighted`.
 
     Returns:
         The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
@@ -269,11 +270,12 @@ def cut_many(
     """
     from swathe.costs.prediction import sky_of
     from swathe.files.targets.target_list import choices_of, read_targets
-    from swathe.operations.make_results import ResultOptions, of_bands
+    from swathe.operations.make_results import of_bands
+    from swathe.operations.registry import ResultOptions
 
     started = time.perf_counter()
-    making = ResultOptions(operation, format, stack, _band_names(bands))
-    making.check()
+    making = ResultOptions.read(operation, format, _band_names(bands), own_options)
+    making.kind.check_bands(making.bands, are_needed=False)
     if making.is_combined and (mode != "trim" or fill is not None):
         raise OutputError(
             f"mode: expected trim without a fill, found {mode!r}: what goes into a stack or rgb is "
@@ -364,7 +366,7 @@ def _cut_into(
     names = {row: path for path, row in work.paths(place).items()}
     paths = {row: names[row] for row in results}
     settings = {**settings, "threads": settings["threads"] or cores()}
-    is_made = place.making.is_made
+    is_made = not place.making.is_plain
     job = to_engine_job(
         target_list,
         todo,
@@ -408,9 +410,7 @@ def _cut_into(
 
 def _run_options(making: ResultOptions, work: _CutWork) -> dict[str, Any]:
     """Return the options of the run, as the manifest records them."""
-    options: dict[str, Any] = {"operation": making.operation, "format": making.format}
-    if making.operation == "stack":
-        options["stack"] = making.stack
+    options = {"operation": making.operation, "format": making.format, **making.own}
     if making.bands:
         options["bands"] = list(making.bands)
     if work.results is not None:
@@ -491,9 +491,11 @@ def _check_same_kind(earlier: Table, place: _OutputPaths) -> None:
     Raises:
         OutputError: if it had not.
     """
+    from swathe.operations.registry import operation_of
+
     making, meta = place.making, earlier.meta
     was = meta.get("operation", "cut"), meta.get("format", "fits")
-    if is_combined(*was) != making.is_combined:
+    if operation_of(was[0]).is_combined != making.is_combined:
         raise OutputError(
             f"{place.latest_manifest}: expected a run of operation {making.operation} and format "
             f"{making.format} to resume, found {was[0]} and {was[1]}; give another output"
@@ -545,7 +547,7 @@ def _keep_earlier(
     if place.kind == "folder":
         sound = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
     else:
-        extensions = place.making.extensions
+        extensions = place.making.kind.hdus
         sound, end = whole_members(place.archive, place.kind, sizes, rows, extensions)
     todo = []
     for path, row in rows.items():
@@ -687,7 +689,7 @@ class _CutRun(NamedTuple):
         from swathe.costs.prediction import to_engine_job
 
         place = self.place
-        if not place.making.is_made:
+        if place.making.is_plain:
             return None
         settings = {"kind": place.kind, "append": self.end, "overwrite": place.overwrite}
         return to_engine_job(
@@ -703,7 +705,7 @@ class _CutRun(NamedTuple):
         place, work = self.place, self.work
         bench = Bench(place.cut_into, output, place.path, place.kind, self.paths, stopped)
         if work.results is None:
-            return Converter(bench)
+            return Converter(bench, place.making)
         todo = [row - work.first for row in self.paths]
         faults = work.read.faults
         return Combiner(bench, place.making, work.results, todo, work.first, faults, work.ids)

@@ -12,7 +12,6 @@ from swathe.catalog.records.jobs import Phase, RowStatus
 from swathe.core.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
 from swathe.jobs.service import Jobs
 from swathe.jobs.types import ArchiveKind, Estimate, Job, Limits, Options, Result, Row
-from swathe.operations.formats import Format, Operation, Stack
 from swathe.stores.bucket_results import Bucket, result_store_named
 from swathe.stores.results import Folder, ResultStore
 
@@ -21,7 +20,6 @@ __all__ = [
     "Bucket",
     "Estimate",
     "Folder",
-    "Format",
     "Job",
     "JobError",
     "Jobs",
@@ -29,13 +27,11 @@ __all__ = [
     "Limits",
     "NoSuchJobError",
     "NoSuchResultError",
-    "Operation",
     "Options",
     "Phase",
     "Result",
     "ResultStore",
     "Row",
     "RowStatus",
-    "Stack",
     "result_store_named",
 ]

@@ -14,8 +14,8 @@ from swathe.catalog.jobs.row_table import hexadecimal
 from swathe.catalog.records.jobs import STATUSES
 from swathe.core.errors import FormatError, SourceError
 from swathe.files.manifest import MANIFEST, Manifest
-from swathe.jobs.types import MEDIA_TYPES, Result
-from swathe.operations.formats import SUFFIXES
+from swathe.jobs.types import Result
+from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ def file_name(row: RowRecord, options: Options) -> str:
     """Return the file name of a row's result; empty if it has none or is an input of another."""
     if row.status != "ok" or row.result is not None:
         return ""
-    return f"{row.name}{SUFFIXES[options.format]}"
+    return f"{row.name}{options.results.suffix}"
 
 
 def place_of(row: RowRecord, options: Options) -> str:
     """Return the path of a row's result, relative to the results of the job."""
-    return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
+    return f"{row.number // IN_FOLDER:04}/{row.name}{options.results.suffix}"
 
 
 def places_of(rows: RowTable, options: Options) -> list[str]:
     """Return the paths of the results of many rows."""
-    suffix = SUFFIXES[options.format]
+    suffix = options.results.suffix
     return [
         f"{number // IN_FOLDER:04}/{name}{suffix}"
         for number, name in zip(rows.number.tolist(), rows.name, strict=True)
@@ -80,13 +80,13 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
         NoSuchResultError: If the file no longer exists.
     """
     stored = place.find(job, place_of(row, options))
-    suffix = SUFFIXES[options.format]
+    suffix = options.results.suffix
     return Result(
         file=stored.file,
         name=f"{row.name}{suffix}",
         size=stored.size,
         etag=f'"{row.sha256[:32]}"',
-        media_type=MEDIA_TYPES[suffix],
+        media_type=options.results.file_format.media_type,
         sha256=row.sha256,
         open=stored.open,
     )
@@ -109,7 +109,7 @@ def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
         **{str(status): count for status, count in job.counts.items()},
     }
     yield Manifest([], [], meta).head().encode()
-    suffix = SUFFIXES[options["format"]]
+    suffix = ResultOptions.read(options["operation"], options["format"]).suffix
     for rows in pages:
         part = Manifest(rows.id, rows.source.list(), {})
         part.status = [STATUSES[code] for code in rows.status.tolist()]
@@ -251,7 +251,7 @@ def _extension_header(file: BinaryIO, row: RowRecord, options: Options) -> bytes
     lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
     data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
     after = row.bytes - file.tell() - -(-data // BLOCK) * BLOCK
-    if after > 0 and options.operation == "cut":
+    if after > 0 and options.results.kind.hdus == 1:
         raise FormatError(
             f"{row.name}: one FITS file cannot hold images whose WCS needs lookup tables, as "
             "their EXTVER would clash; take zip or tar"

@@ -22,24 +22,19 @@ if TYPE_CHECKING:
     from swathe.catalog.records.jobs import PastJob
     from swathe.jobs.expand_targets import ExpandedJob
     from swathe.jobs.types import Options
+    from swathe.operations.operation import ResultFormat
 
 LOOKED_INTO = 16
 """Objects per store that a prediction opens; the others are assumed to be similar."""
 TRIED = 4 * LOOKED_INTO
 """Objects tried per store to find LOOKED_INTO readable ones: any file may be missing."""
 HEADER_BYTES = 2 * 2880
+PIXEL_BYTES = 4
+"""Bytes per pixel of combined results whose format does not say."""
 UNKNOWN_SIDE = 100
 """Side of a sky target in pixels if none of its images could be read yet."""
 PAST = 200
 """Earlier jobs to learn from."""
-ASSUMED_S = {
-    "fits": (0.03, 10e-6),
-    "npy": (0.03, 1e-3),
-    "png": (0.05, 5e-3),
-    "rgb": (0.1, 30e-3),
-    "stack": (0.1, 30e-3),
-}
-"""Seconds by kind of job: per job, and per row."""
 SPREAD = 2.0
 LEAST_S = 1e-6
 BELIEF = 0.3
@@ -55,9 +50,9 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
     if prediction is None:
         return None
     rows = len(work.todo()) + len(work.results())
-    kind = _kind(options.operation, options.format)
-    alike = [job for job in done if _kind(job.operation, job.format) == kind]
-    beside_s, low_s, high_s = overhead_s(alike, kind, rows)
+    made = options.operation, options.format
+    alike = [job for job in done if (job.operation, job.format) == made]
+    beside_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
     low, high = prediction.interval_s
     return replace(
         prediction,
@@ -67,16 +62,18 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
     )
 
 
-def overhead_s(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float, float]:
+def overhead_s(
+    done: Sequence[PastJob], made: ResultFormat, rows: int
+) -> tuple[float, float, float]:
     """Return the seconds a job takes outside the engine: median, 10th and 90th percentile.
 
-    They are a time per job and a time per row. If few jobs of the kind have run, the assumed times
-    count.
+    They are a time per job and a time per row. If few jobs with such results have run, the assumed
+    times count.
     """
     import numpy as np
     from scipy.optimize import least_squares  # type: ignore[import-untyped]  # as in stacking
 
-    assumed = np.array(ASSUMED_S[kind])
+    assumed = np.array((made.job_s, made.row_s))
     terms = np.array([(1.0, job.rows) for job in done]).reshape(-1, 2)
     took = np.array([max(0.0, job.busy_s - job.engine_s) for job in done])
     scale = terms @ assumed
@@ -90,11 +87,6 @@ def overhead_s(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, fl
     ratios = [*(took / (terms @ times + LEAST_S)), 1 / SPREAD, SPREAD]
     low, high = np.percentile(ratios, (10, 90))
     return median, median * min(1.0, float(low)), median * max(1.0, float(high))
-
-
-def _kind(operation: str, file_format: str) -> str:
-    """Return the kind of work done for each row."""
-    return file_format if operation == "cut" else operation
 
 
 def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
@@ -164,18 +156,17 @@ def bytes_out(work: ExpandedJob, options: Options) -> int:
     if work.group is not None:
         return _bytes_of_results(work, rows, options)
     areas = work.read.boxes[rows, 2].astype(float) * work.read.boxes[rows, 3]
-    if options.format == "png":
-        return int(areas.sum())
-    return int(areas.sum() * mean) + len(rows) * HEADER_BYTES
+    each = options.results.file_format.pixel_bytes
+    return int(areas.sum() * (each or mean)) + len(rows) * HEADER_BYTES
 
 
 def _bytes_of_results(work: ExpandedJob, rows: Sequence[int], options: Options) -> int:
-    """Estimate the size of three-band pictures, or of stacks with their count planes."""
-    from swathe.operations.stack import TURNED
+    """Estimate the size of results that combine images."""
+    from swathe.operations.grid import TURNED
 
     assert work.group is not None
     first = {work.group[row]: row for row in reversed(rows)}
-    each = 3 if options.format == "rgb" else 8
+    each = options.results.file_format.pixel_bytes or PIXEL_BYTES
     sides = work.read.boxes[list(first.values()), 2] / TURNED
     return int((sides**2 * each).sum()) + len(first) * HEADER_BYTES
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from swathe.files.targets.target_list import (
     read_targets,
 )
 from swathe.jobs.types import read_planes
-from swathe.operations.stack import enlarge_boxes
+from swathe.operations.grid import enlarge_boxes
 from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ TOLD = 20
 """Errors and matches listed in an estimate."""
 MOST_PLANES = 100
 """Different values of `planes` in one list."""
-ALL = "stack"
-"""Name of the result of a stack without groups."""
 TRIED = 10
 """Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
@@ -125,7 +124,10 @@ def expand(
     columns = one_angle(standard_columns(table), "a job")
     in_sky = all(name in columns for name in SKY)
     if options.is_combined and not in_sky:
-        raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
+        raise JobError(
+            f"operation {options.operation}: expected targets in the sky ({', '.join(SKY)}), "
+            "found none"
+        )
     if "file" in columns or not in_sky:
         for name in ("dataset", "time", "bands"):
             if getattr(options, name):
@@ -146,7 +148,7 @@ def expand(
 def certain_bytes(work: ExpandedJob, options: Options) -> int:
     """Return a lower limit of the result size: each pixel of a filled box has at least a byte."""
     is_filled = options.mode == "partial" and not options.is_combined
-    if not is_filled or options.format == "png":
+    if not is_filled or options.results.file_format.is_compressed:
         return 0
     sides = work.read.boxes[work.todo(), 2:].astype(float)
     return int((sides[:, 0] * sides[:, 1]).sum())
@@ -190,7 +192,7 @@ def _of_files(
     sky = None
     if all(name in columns for name in SKY):
         sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-    group = _groups(columns, count) if options.is_combined else None
+    group = _name_results(options, (), columns, count)
     return ExpandedJob(count, read, _planes(columns, options, read), sky, group, unread)
 
 
@@ -287,12 +289,8 @@ def _of_places(
     read.faults.update(reasons)
     unread -= reasons.keys()
     read.unplaced = [row for row in read.unplaced if row not in read.faults]
-    group = None
-    if options.format == "rgb":
-        pictures = _numbered_ids(ids)
-        group = [pictures[target] for target in of]
-    elif options.operation == "stack":
-        group = _groups(picked, len(rows))
+    targets = _numbered_ids(ids)
+    group = _name_results(options, [targets[target] for target in of], picked, len(rows))
     planes = _planes(picked, options, read)
     return ExpandedJob(count, read, planes, places[of], group, unread, unmatched, counts)
 
@@ -342,35 +340,26 @@ def _search_positions(
                 matches = [match for match in matches if match.granule.band in wanted_bands]
             if bands[row]:
                 matches = [match for match in matches if match.granule.band == bands[row]]
-            reason = ""
-            if options.format == "rgb":
-                matches, reason = _one_of_each(matches, options.bands, places[row])
-            of[row] = matches, reason
+            chosen, reason = options.results.kind.choose_images(
+                [match.granule.band or "" for match in matches],
+                options.bands,
+                partial(_distance, matches, places[row]),
+            )
+            of[row] = [matches[index] for index in chosen], reason
     return of
 
 
-def _one_of_each(
-    matches: Sequence[Match], bands: Sequence[str], place: NDArray[np.float64]
-) -> tuple[list[Match], str]:
-    """Return for each band the image whose centre is nearest, or what is missing."""
+def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) -> float:
+    """Return the angle between a position and the centre of an image, in radians."""
     import numpy as np
 
     from swathe.datasets.spherical import angle, directions
 
-    here = directions(place[0], place[1])
-    chosen = []
-    for band in bands:
-        of_band = [match for match in matches if match.granule.band == band]
-        if not of_band:
-            return [], f"no image of band {band} shows it"
-        middles = [match.granule.footprint for match in of_band]
-        away = [
-            float(angle(directions(np.array(each.s_ra), np.array(each.s_dec)), here))
-            for each in middles
-            if each is not None
-        ]
-        chosen.append(of_band[int(np.argmin(away))])
-    return chosen, ""
+    centre = matches[index].granule.footprint
+    if centre is None:
+        return np.inf
+    there = directions(np.array(centre.s_ra), np.array(centre.s_dec))
+    return float(angle(there, directions(place[0], place[1])))
 
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
@@ -383,10 +372,21 @@ def _numbered_ids(ids: Sequence[str]) -> list[str]:
     return numbered
 
 
-def _groups(columns: dict[str, Any], count: int) -> list[str]:
-    if "group" not in columns:
-        return [ALL] * count
-    return [name or ALL for name in texts(columns["group"])]
+def _name_results(
+    options: Options, targets: Sequence[str], columns: dict[str, Any], count: int
+) -> list[str] | None:
+    """Return the result that each row goes into; `None` if each has its own.
+
+    Args:
+        options: options of the job.
+        targets: target of each row, if images were searched.
+        columns: columns of the list, by row.
+        count: number of rows.
+    """
+    if not options.is_combined:
+        return None
+    groups = texts(columns["group"]) if "group" in columns else [""] * count
+    return options.results.combining.name_results(targets, groups)
 
 
 def _planes(

@@ -14,7 +14,7 @@ from swathe.catalog.records.jobs import RowRecord
 from swathe.core.errors import JobError, RegionError
 from swathe.costs.prediction import sky_of
 from swathe.files.targets.target_list import hdu_text, unique_names
-from swathe.operations.stack import Grid
+from swathe.operations.grid import Grid
 
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import RowStatus

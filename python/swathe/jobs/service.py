@@ -20,7 +20,6 @@ from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import Quota
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
 from swathe.jobs.views import job_view, row_view
-from swathe.operations.formats import SUFFIXES
 from swathe.stores.results import Folder
 
 if TYPE_CHECKING:
@@ -275,7 +274,7 @@ class Jobs:
         """
         job = self.catalog.job(job_id)
         options = Options.from_mapping(job.options)
-        stem = name.removesuffix(SUFFIXES[options.format])
+        stem = name.removesuffix(options.results.suffix)
         row = self.catalog.row_named(job.number, stem)
         if row is None or made.file_name(row, options) != name:
             raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
@@ -296,7 +295,7 @@ class Jobs:
         options = Options.from_mapping(job.options)
         if job.phase == "PENDING":
             raise JobError(f"job {job_id}: it was not started")
-        if kind == "fits" and options.format != "fits":
+        if kind == "fits" and options.results.suffix != ".fits":
             raise JobError(f"job {job_id}: its results are {options.format}, not fits")
         pages = self._done_rows(job_id, stopped)
         return made.archive(kind, pages, self.place, job_id, options, lambda: self.manifest(job_id))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from swathe.catalog.records.jobs import Phase, RowStatus
-from swathe.core.errors import DatasetError, JobError
-from swathe.operations.formats import BANDS, Format, Operation, Stack, is_combined
+from swathe.core.errors import DatasetError, JobError, OutputError
+from swathe.operations.registry import DEFAULT, ResultOptions, formats, operations, own_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,11 +23,6 @@ ArchiveKind = Literal["zip", "tar", "fits"]
 
 DAY_S = 86_400
 MODES = ("trim", "partial", "strict")
-MEDIA_TYPES = {
-    ".fits": "application/fits",
-    ".npy": "application/octet-stream",
-    ".png": "image/png",
-}
 MOST_BANDS = 100
 LONGEST_TEXT = 200
 
@@ -36,27 +32,34 @@ class Options:
     """Options of a job: what to make from the targets.
 
     Attributes:
-        operation: `cut` for each target, or `stack`: one image of all, or of each `group`.
+        operation: name of an operation, as `swathe.operations.registry` lists them: `cut` for each
+            target, `stack`: one image of all, or of each `group`, or `rgb`: one picture of three
+            bands.
         mode: `trim`, `partial` or `strict`, as for `swathe.cut`.
         fill: physical value outside the image, with `partial`.
         planes: for cubes, first and last plane, zero-based, last excluded.
-        format: format of each result; `rgb` is one picture of three bands.
+        format: format of each result; by default the first of the operation.
         bands: bands of the images of sky positions without a file; with `rgb` exactly three, red
             first.
         dataset: dataset searched for sky positions; by default all.
         time: time range of the images, MJD (UTC), from and to.
-        stack: how pixels are combined.
+        own: options that only this operation has, such as `stack`; in JSON beside the others.
     """
 
-    operation: Operation = "cut"
+    operation: str = DEFAULT
     mode: Mode = "trim"
     fill: float | None = None
     planes: tuple[int, int] | None = None
-    format: Format = "fits"
+    format: str = ""
     bands: tuple[str, ...] = ()
     dataset: str | None = None
     time: tuple[float, float] | None = None
-    stack: Stack = "mean"
+    own: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Fill in what follows from the operation."""
+        for name in ("operation", "format", "own"):
+            object.__setattr__(self, name, getattr(self.results, name))
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Options:
@@ -65,20 +68,34 @@ class Options:
         Raises:
             JobError: If an option is invalid; the text names it, with expected and found value.
         """
-        names = [field.name for field in fields(cls)]
+        names = [each.name for each in fields(cls) if each.name != "own"] + [*own_options()]
         for name in given:
             if name not in names:
                 raise JobError(
                     f"unknown option {str(name)[:50]!r}; the options are {', '.join(names)}"
                 )
         read: dict[str, Any] = {}
+        own: dict[str, Any] = {}
         for name, value in given.items():
             # A null value counts as absent.
             if value is not None:
-                read[name] = _READ[name](name, value)
-        options = cls(**read)
+                read_value = _READ[name](name, value) if name in _READ else _own(name, value)
+                (read if name in _READ else own)[name] = read_value
+        options = cls(**read, own=own)
         options.check()
         return options
+
+    @cached_property
+    def results(self) -> ResultOptions:
+        """Return the options that say what the results are.
+
+        Raises:
+            JobError: If they do not fit together; the text names the option.
+        """
+        try:
+            return ResultOptions.read(self.operation, self.format, self.bands, self.own)
+        except OutputError as error:
+            raise JobError(f"option {error}") from None
 
     def check(self) -> None:
         """Check that the options fit together.
@@ -86,25 +103,25 @@ class Options:
         Raises:
             JobError: If they do not; the text names the option.
         """
-        if self.format == "rgb" and len(self.bands) != BANDS:
-            raise JobError(
-                f"option bands: format rgb needs exactly three, red first, not {len(self.bands)}"
-            )
-        if self.operation == "stack" and self.format != "fits":
-            raise JobError(f"option format: a stack is fits, not {self.format}")
+        try:
+            self.results.kind.check_bands(self.bands, are_needed=True)
+        except OutputError as error:
+            raise JobError(f"option {error}") from None
         if self.fill is not None and self.mode != "partial":
             raise JobError(f"option fill: goes with mode partial, not {self.mode}")
 
     @property
     def is_combined(self) -> bool:
         """Check whether each result is made from several rows."""
-        return is_combined(self.operation, self.format)
+        return self.results.is_combined
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the options as JSON; `checked` reads them back."""
+        """Return the options as JSON; `from_mapping` reads them back."""
+        values = asdict(self)
+        values |= values.pop("own")
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
+            for name, value in values.items()
         }
 
 
@@ -115,6 +132,11 @@ def _choice(*allowed: str) -> Any:
         return str(value)
 
     return read
+
+
+def _own(name: str, value: Any) -> Any:
+    """Return the value of an option that one operation has."""
+    return _choice(*own_options()[name][1].values)(name, value)
 
 
 def _number(name: str, value: Any) -> float:
@@ -181,15 +203,14 @@ def _short(value: Any) -> str:
 
 
 _READ: dict[str, Any] = {
-    "operation": _choice(*get_args(Operation)),
+    "operation": lambda name, value: _choice(*operations())(name, value),
     "mode": _choice(*MODES),
     "fill": _number,
     "planes": read_planes,
-    "format": _choice(*get_args(Format)),
+    "format": lambda name, value: _choice(*formats())(name, value),
     "bands": _bands,
     "dataset": _text,
     "time": _time,
-    "stack": _choice(*get_args(Stack)),
 }
 
 

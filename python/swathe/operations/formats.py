@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from io import BytesIO
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe
 from swathe.files.cutout import Cutout, saving
@@ -12,21 +12,9 @@ from swathe.files.cutout import Cutout, saving
 if TYPE_CHECKING:
     from pathlib import Path
 
-Format = Literal["fits", "npy", "png", "rgb"]
-Operation = Literal["cut", "stack"]
-Stack = Literal["mean", "median", "sigma-clipped", "weighted"]
-BANDS = 3
-"""Bands of a picture of format `rgb`, red first."""
-SUFFIXES: dict[Format, str] = {"fits": ".fits", "npy": ".npy", "png": ".png", "rgb": ".png"}
-
-
-def is_combined(operation: Operation, form: Format) -> bool:
-    """Check whether results are made from several images."""
-    return operation == "stack" or form == "rgb"
-
 
 class FileDigest(NamedTuple):
-    """A file that was written: its size and checksum."""
+    """Size in bytes and SHA-256 of a file."""
 
     bytes: int
     sha256: str
@@ -49,29 +37,12 @@ def read_cutout(path: Path) -> Cutout:
     )
 
 
-def convert_to_bytes(cut: Path, name: Path) -> bytes:
-    """Return a cutout in the format of a name's suffix, and remove its FITS file.
+def convert(cutout: Cutout, name: Path) -> bytes:
+    """Return a cutout in the format of a name's suffix.
 
     Raises:
         RegionError: if a picture cannot show the cutout.
     """
     into = BytesIO()
-    try:
-        saving(read_cutout(cut), name)(into)
-    finally:
-        cut.unlink()
+    saving(cutout, name)(into)
     return into.getvalue()
-
-
-def convert(cut: Path, path: Path, *, overwrite: bool = True) -> None:
-    """Write a cutout in the format of the suffix of `path`, and remove its FITS file.
-
-    Raises:
-        OutputExistsError: if the file exists and `overwrite` is false.
-        RegionError: if a picture cannot show the cutout.
-        OutputError: if the file cannot be written.
-    """
-    try:
-        read_cutout(cut).write(path, overwrite=overwrite)
-    finally:
-        cut.unlink()

@@ -13,71 +13,19 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import NoOverlapError, OutputError, RegionError, SwatheError, TargetsError
 from swathe.files.targets.target_list import hdu_text, unique_names
-from swathe.operations.formats import (
-    BANDS,
-    SUFFIXES,
-    Format,
-    Operation,
-    Stack,
-    convert_to_bytes,
-    is_combined,
-    read_cutout,
-)
-from swathe.operations.stack import Grid, Input, align, enlarge_boxes, make_result, without_images
+from swathe.operations.formats import read_cutout
+from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
     from swathe.files.targets.target_list import CombinedTargets, Targets
+    from swathe.operations.registry import ResultOptions
 
 BLOCK = 2880
-
-
-@dataclass(frozen=True)
-class ResultOptions:
-    """Options of a job that say what its results are."""
-
-    operation: Operation = "cut"
-    format: Format = "fits"
-    stack: Stack = "mean"
-    bands: tuple[str, ...] = ()
-
-    @property
-    def is_combined(self) -> bool:
-        """Check whether results are made from several images."""
-        return is_combined(self.operation, self.format)
-
-    @property
-    def is_made(self) -> bool:
-        """Check whether results differ from what the engine cuts."""
-        return self.is_combined or self.format != "fits"
-
-    @property
-    def extensions(self) -> int:
-        """Return the number of extensions per FITS result: two for a stack with counts."""
-        return 2 if self.operation == "stack" else 1
-
-    def check(self) -> None:
-        """Check that the options fit each other.
-
-        Raises:
-            OutputError: naming the option that does not fit.
-        """
-        for name, kinds in (("operation", Operation), ("format", Format), ("stack", Stack)):
-            if (value := getattr(self, name)) not in get_args(kinds):
-                expected = ", ".join(get_args(kinds))
-                raise OutputError(f"{name}: expected one of {expected}, found {value!r}")
-        if self.operation == "stack" and self.format != "fits":
-            raise OutputError(f"format: expected fits for a stack, found {self.format}")
-        if self.operation != "stack" and self.stack != "mean":
-            raise OutputError(f"stack: expected operation stack, found {self.operation}")
-        if self.bands and self.format != "rgb":
-            raise OutputError(f"bands: expected format rgb, found {self.format}")
-        if self.bands and len(self.bands) != BANDS:
-            raise OutputError(f"bands: expected three, red first, found {len(self.bands)}")
 
 
 @dataclass
@@ -134,16 +82,16 @@ def results_of(
     """
     combined = _combined_of(read)
     groups: dict[str, list[int]] = {}
-    usual = "stack" if making.operation == "stack" else "rgb"
-    for row, group in enumerate(combined.groups):
-        groups.setdefault(group or usual, []).append(row)
+    for row, group in enumerate(making.combining.name_results((), combined.groups)):
+        groups.setdefault(group, []).append(row)
     read.boxes = enlarge_boxes(read.boxes)
     sky = combined.sky.tolist()
     results = CombinedResults(list(groups), unique_names(list(groups)), [], [], [], sky)
     for number, rows in enumerate(groups.values()):
-        inputs, fault = _choose_inputs(rows, combined, making)
-        results.inputs.append(inputs if fault is None else rows)
-        if fault is not None:
+        of_rows = [combined.bands[row] for row in rows]
+        chosen, fault = making.kind.choose_images(of_rows, making.bands, None)
+        results.inputs.append(rows if fault else [rows[index] for index in chosen])
+        if fault:
             _refuse(results, read, number, fault)
     scale = pixel_deg(read) if callable(pixel_deg) else pixel_deg
     for number, inputs in enumerate(results.inputs):
@@ -173,24 +121,6 @@ def _refuse(results: CombinedResults, targets: Targets, number: int, fault: str)
         targets.faults.setdefault(row, ("error", f"{results.ids[number]}: {fault}"))
 
 
-def _choose_inputs(
-    rows: list[int], combined: CombinedTargets, making: ResultOptions
-) -> tuple[list[int], str | None]:
-    """Return the rows of a result in their order, or the reason why it cannot be made."""
-    if making.format != "rgb":
-        return rows, None
-    if not making.bands:
-        fault = f"a picture needs three images, red first; found {len(rows)}"
-        return rows, None if len(rows) == BANDS else fault
-    chosen = []
-    for band in making.bands:
-        of_band = [row for row in rows if combined.bands[row] == band]
-        if len(of_band) != 1:
-            return rows, f"a picture needs one image of band {band}; found {len(of_band)}"
-        chosen += of_band
-    return chosen, None
-
-
 def _digest(
     targets: Targets,
     rows: list[int],
@@ -207,7 +137,7 @@ def _digest(
         )
         for row in rows
     ]
-    parts = [making.operation, making.format, making.stack, planes, images]
+    parts = [making.operation, making.format, dict(making.own), planes, images]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -281,9 +211,10 @@ class Bench:
 
 @dataclass
 class Converter:
-    """Maker that converts each cutout to an array of pixels or a picture."""
+    """Maker that converts each cutout, such as to an array of pixels or a picture."""
 
     bench: Bench
+    making: ResultOptions
 
     def begin(self) -> Iterator[RowOutcome]:
         """Return nothing."""
@@ -297,16 +228,19 @@ class Converter:
             yield self._convert(told)
 
     def _convert(self, ended: RowOutcome) -> RowOutcome:
+        cut = self.bench.cut(ended.row)
         name = self.bench.shown / self.bench.paths[ended.row]
         try:
-            return self.bench.put(ended, convert_to_bytes(self.bench.cut(ended.row), name))
+            return self.bench.put(ended, self.making.converting.convert(read_cutout(cut), name))
         except (RegionError, OutputError) as error:
             return ended._replace(status="error", reason=str(error), bytes=0, sha256="")
+        finally:
+            cut.unlink()
 
 
 @dataclass
 class Combiner:
-    """Maker of stacks and of pictures of three bands.
+    """Maker of results from several images each.
 
     Attributes:
         bench: files and output of the run.
@@ -388,8 +322,8 @@ class Combiner:
             status, reason = without_images(outcomes)
             yield new._replace(status=status, reason=reason)
             return
-        path = self.bench.scratch / f"{row}{SUFFIXES[self.making.format]}"
-        inputs = [Input(self._pixels(each), *self.results.sky[each][:2]) for each in used]
+        path = self.bench.scratch / f"{row}{self.making.suffix}"
+        inputs = [AlignedImage(self._pixels(each), *self.results.sky[each][:2]) for each in used]
         try:
             if self._write(path, grid, inputs):
                 yield self.bench.put(new, self._content(path, self.bench.paths[row]))
@@ -400,18 +334,16 @@ class Combiner:
                 self._pixels(each).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
 
-    def _write(self, path: Path, grid: Grid, inputs: list[Input]) -> bool:
+    def _write(self, path: Path, grid: Grid, images: list[AlignedImage]) -> bool:
         making, stopped = self.making, self.bench.stopped
-        return not stopped() and make_result(
-            path, grid, inputs, making.format, making.stack, stopped
-        )
+        return not stopped() and making.combining.make(path, grid, images, making.own, stopped)
 
     def _content(self, path: Path, name: str) -> bytes:
         return _as_extensions(path, name) if self.bench.kind == "fits" else path.read_bytes()
 
 
 def _as_extensions(path: Path, name: str) -> bytes:
-    """Return a stack and its counts as extensions of a FITS file."""
+    """Return the HDUs of a FITS file as extensions of another; the first gets a name."""
     from astropy.io import fits
 
     with fits.open(path) as hdus:
@@ -419,5 +351,5 @@ def _as_extensions(path: Path, name: str) -> bytes:
         # Set here, since astropy would write the name in capitals.
         image.header["EXTNAME"] = name
         into = io.BytesIO()
-        fits.HDUList([fits.PrimaryHDU(), image, hdus[1]]).writeto(into, checksum=True)
+        fits.HDUList([fits.PrimaryHDU(), image, *hdus[1:]]).writeto(into, checksum=True)
     return into.getvalue()[BLOCK:]

@@ -31,8 +31,8 @@ from swathe.cutting.many import POLL_S
 from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
-from swathe.operations.formats import SUFFIXES, FileDigest, convert, read_cutout
-from swathe.operations.stack import Grid, Input, align, enlarge_boxes, make_result, without_images
+from swathe.operations.formats import FileDigest, read_cutout
+from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.workers.batch import summed
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
 
 PUT_BYTES = 256 << 20
 """Result bytes after which results are moved to the result store, or at the end of a chunk."""
-PICTURE_BYTES = 24
-"""Memory per pixel of a picture while it is made."""
-ALIGNED_BYTES = 160
-"""Memory per pixel of an image while it is resampled onto a grid."""
 GATHERED = 1000
 """Rows per request to the engine: each request costs as much as some rows."""
 ASIDE = ".chunk-"
@@ -259,7 +255,7 @@ class _BatchRun:
             most_bytes=self.batch.cutout_bytes,
         )
         batch = job.start()
-        enough = GATHERED if self._is_plain(rows) else 1
+        enough = GATHERED if self._is_plain else 1
         try:
             while (news := batch.gather(enough, POLL_S)) is not None:
                 if self._ends():
@@ -274,9 +270,10 @@ class _BatchRun:
         self._count(cost)
         self.notes += cost["notes"]
 
-    def _is_plain(self, rows: RowTable) -> bool:
+    @property
+    def _is_plain(self) -> bool:
         """Check whether the engine writes the results in their final form."""
-        return self.options.format == "fits" and not (rows.result >= 0).any()
+        return self.options.results.is_plain
 
     def _count(self, cost: Mapping[str, Any]) -> None:
         """Add the bytes read, by origin."""
@@ -309,7 +306,7 @@ class _BatchRun:
             wrong[[row for row, _, _ in failed]] = True
             self._end(cut.take(wrong), [(status, reason) for _, status, reason in failed])
             cut = cut.take(~wrong)
-        if self._is_plain(rows):
+        if self._is_plain:
             # As text: path objects would take as long as the rest.
             self._keep(cut, [f"{self._aside}/{number}.fits" for number in cut.number.tolist()])
             return
@@ -324,26 +321,31 @@ class _BatchRun:
         if row.result is not None:
             self.single.append(self._align(row, cut))
             return
-        converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
+        results = self.options.results
+        converted = self.aside / f"{row.number}{results.suffix}"
         try:
-            if self.options.format == "png":
-                self._check_size(_pixels(cut), PICTURE_BYTES, "a picture")
-            convert(cut, converted)
+            if results.file_format.memory_per_pixel:
+                self._check_size(_pixels(cut))
+            content = results.converting.convert(read_cutout(cut), converted)
         except SwatheError as error:
             self.single.append(_end_row(row, "error", str(error)))
             return
+        finally:
+            cut.unlink()
+        converted.write_bytes(content)
         self._keep_new(row, converted)
 
-    def _check_size(self, pixels: int, pixel_bytes: int, what: str) -> None:
+    def _check_size(self, pixels: int) -> None:
         """Check that a result of this many pixels fits into four times the largest cutout.
 
         Raises:
             RegionError: If it does not.
         """
-        most = self.batch.cutout_bytes
+        most, made = self.batch.cutout_bytes, self.options.results.file_format
+        pixel_bytes = made.memory_per_pixel
         if most is not None and pixels * pixel_bytes > 4 * most:
             raise RegionError(
-                f"{what} of {pixels:,} pixels: expected up to {4 * most // pixel_bytes:,}, "
+                f"{made.noun} of {pixels:,} pixels: expected up to {4 * most // pixel_bytes:,}, "
                 "by limits.cutout_mb"
             )
 
@@ -355,7 +357,7 @@ class _BatchRun:
             return _end_row(row, "error", "the size of its result is not known")
         new = self.aside / f"{row.number}.npy"
         try:
-            self._check_size(grid.side**2, ALIGNED_BYTES, "a stack or a picture of three bands")
+            self._check_size(grid.side**2)
             align(read_cutout(cut), grid.at(row.sky[0], row.sky[1]), new)
         except NoOverlapError as error:
             return _end_row(row, "no-overlap", str(error))
@@ -381,7 +383,7 @@ class _BatchRun:
             if (lost := self._restore_inputs(used, row)) is not None:
                 self.single.append(_end_row(row, "error", lost))
                 continue
-            new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
+            new = self.aside / f"{row.number}{self.options.results.suffix}"
             try:
                 if self._ends() or not self._make_result(new, grid, used):
                     return
@@ -398,12 +400,12 @@ class _BatchRun:
         """
         places = [(row.number, row.sky) for row in rows]
         inputs = [
-            Input(input_of(self.folder, number), *sky[:2])
+            AlignedImage(input_of(self.folder, number), *sky[:2])
             for number, sky in places
             if sky is not None
         ]
-        options = self.options
-        return make_result(new, grid, inputs, options.format, options.stack, self._ends)
+        results = self.options.results
+        return results.combining.make(new, grid, inputs, results.own, self._ends)
 
     def _restore_inputs(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
         """Cut again the inputs that no longer exist; return the reason if that fails.

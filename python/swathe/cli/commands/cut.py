@@ -130,7 +130,7 @@ def cut(
         ),
     ] = None,
     operation: Annotated[
-        Literal["cut", "stack"] | None,
+        Literal["cut", "stack", "rgb"] | None,
         typer.Option(
             help="With --targets: cut each target, or stack the targets of each group (column "
             "group)."
@@ -176,13 +176,11 @@ def cut(
             "dec": dec,
         }
         options |= {"resume": resume, "overwrite": overwrite, **fills}
-        if stack is not None and operation != "stack":
-            raise typer.BadParameter("--stack goes with --operation stack")
         options |= {
-            "operation": operation or "cut",
-            "format": result_format or "fits",
-            "stack": stack or "mean",
+            "operation": operation,
+            "format": result_format,
             "bands": bands or (),
+            **({} if stack is None else {"stack": stack}),
         }
         _cut_table(targets, output, threads, as_json, quiet, options)
         return

@@ -38,7 +38,7 @@ def submit(
     url: Url = None,
     name: Annotated[str, typer.Option(help="Name of the job.")] = "",
     operation: Annotated[
-        Literal["cut", "stack"] | None,
+        Literal["cut", "stack", "rgb"] | None,
         typer.Option(help="Operation: cut each target, or stack all; else cut."),
     ] = None,
     mode: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
@@ -10,7 +10,7 @@ from swathe import _swathe
 from swathe.catalog import SCOPES, GranuleQuery, this_host
 from swathe.core.errors import DatasetError
 from swathe.datasets.search import find
-from swathe.jobs import Format
+from swathe.operations.registry import formats, operations
 from swathe.portal.access import Reader
 from swathe.portal.api import models
 from swathe.portal.context import portal_of
@@ -48,7 +48,8 @@ def about(request: Request, user: Reader) -> models.About:
             longest_days=limits.longest_days,
         ),
         hosts=list(config.access.hosts),
-        formats=list(get_args(Format)),
+        formats=list(formats()),
+        operations=list(operations()),
     )
 
 

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from swathe.jobs.types import Options
+from swathe.operations.registry import formats, operations, own_options
 
 Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
 RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
@@ -24,19 +36,45 @@ class ErrorModel(BaseModel):
     kind: str
 
 
-class OptionsModel(ApiModel):
+class CommonOptionsModel(ApiModel):
     """Options of a job; see `swathe.jobs.Options`."""
 
     model_config = ConfigDict(from_attributes=True, extra="forbid")
-    operation: Literal["cut", "stack"] = "cut"
     mode: Literal["trim", "partial", "strict"] = "trim"
     fill: float | None = None
     planes: tuple[int, int] | None = None
-    format: Literal["fits", "npy", "png", "rgb"] = "fits"
     bands: list[str] = []
     dataset: str | None = None
     time: tuple[float, float] | None = None
-    stack: Literal["mean", "median", "sigma-clipped", "weighted"] = "mean"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_job(cls, given: Any) -> Any:
+        """Take the options of a job, with the operation's own beside the others."""
+        return given.as_dict() if isinstance(given, Options) else given
+
+
+def _choices(description: str, names: Iterable[str]) -> Any:
+    """Return the field of an option with these values; `None` if it is not given."""
+    return Literal[tuple(names)] | None, Field(None, description=description)
+
+
+if TYPE_CHECKING:
+
+    class OptionsModel(CommonOptionsModel):
+        """Options of a job, with those of the operations."""
+else:
+    OptionsModel = create_model(
+        "OptionsModel",
+        __base__=CommonOptionsModel,
+        __doc__=CommonOptionsModel.__doc__,
+        operation=_choices("What to make from the targets.", operations()),
+        format=_choices("Format of each result.", formats()),
+        **{
+            name: _choices(f"{option.help}, for operation {kind.name}.", option.values)
+            for name, (kind, option) in own_options().items()
+        },
+    )
 
 
 class TargetsModel(BaseModel):
@@ -156,6 +194,7 @@ class About(BaseModel):
     limits: LimitsModel
     hosts: list[str]
     formats: list[str]
+    operations: list[str]
 
 
 class DatasetModel(ApiModel):

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from swathe.core.errors import SwatheError, TargetsError
 from swathe.jobs import Options
+from swathe.operations.registry import DEFAULT, formats, operations, own_options
 from swathe.portal.access import Reader, needs
 from swathe.portal.context import portal_of
 from swathe.portal.http.long_responses import while_there
@@ -36,16 +37,17 @@ MOST_FIELDS = 40
 LONGEST_NAME = 200
 REPEATED = 1_000_000
 """Characters of a pasted list that the form still repeats: escaped, it may be six times as long."""
+USUAL = "Usual for the operation"
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 FIELDS = {
     "targets": "",
     "name": "",
-    "operation": "cut",
-    "stack": "mean",
+    "operation": DEFAULT,
+    **{name: option.default for name, (_, option) in own_options().items()},
     "mode": "trim",
     "fill": "",
     "planes": "",
-    "format": "fits",
+    "format": "",
     "dataset": "",
     "bands": "",
     "time_from": "",
@@ -159,8 +161,9 @@ def options_of(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of a job from the fields of the form, without empty ones."""
     names = ("operation", "mode", "format", "dataset", "planes", "bands")
     options: dict[str, Any] = {name: fields[name].strip() or None for name in names}
-    if fields["operation"] == "stack":
-        options["stack"] = fields["stack"]
+    for name, (kind, _) in own_options().items():
+        if fields["operation"] == kind.name:
+            options[name] = fields[name]
     if fields["mode"] == "partial" and fields["fill"].strip():
         options["fill"] = _number("fill", fields["fill"])
     start, end = fields["time_from"].strip(), fields["time_to"].strip()
@@ -225,6 +228,9 @@ def _form(
         unrepeated=unrepeated,
         file_name=form_content.file_name,
         error=error,
+        operations=[(each.name, each.title) for each in operations().values()],
+        own_options=[(option, kind.name) for kind, option in own_options().values()],
+        formats=[("", USUAL), *formats().items()],
         submitted=bool(error) and code != 200,
         example=_example(request, datasets),
         estimate=estimate,

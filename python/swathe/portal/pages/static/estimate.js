@@ -52,7 +52,15 @@ function summary() {
     .join("; ");
 }
 
+// Options of other operations than the chosen one do not count: they are hidden.
+function showOptions() {
+  for (const field of form.querySelectorAll("[data-operation]")) {
+    field.hidden = field.dataset.operation !== form.elements.operation.value;
+  }
+}
+
 function later(event) {
+  showOptions();
   if (event.target.name === "name") return;
   clearTimeout(timer);
   timer = setTimeout(estimate, WAIT_MS);
@@ -82,5 +90,6 @@ form.addEventListener("drop", (event) => {
   estimate();
 });
 
+showOptions();
 // The browser may have restored earlier input.
 if (!shown.querySelector(".figures, .notice")) estimate();

@@ -1,0 +1,1 @@
+"""The operations, one module each; `OPERATION` is the operation of its module."""

@@ -1,0 +1,55 @@
+"""Cut each target: pixels, or a grey picture of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swathe.operations.operation import ConvertingOperation, ResultFormat
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swathe.files.cutout import Cutout
+
+
+class CutOperation(ConvertingOperation):
+    """One result for each target."""
+
+    name = "cut"
+    title = "Cut each target"
+    formats = (
+        ResultFormat(
+            "fits",
+            "FITS",
+            "an image",
+            ".fits",
+            "application/fits",
+            0.03,
+            10e-6,
+            is_plain=True,
+        ),
+        ResultFormat(
+            "npy", "NumPy array", "an array", ".npy", "application/octet-stream", 0.03, 1e-3
+        ),
+        ResultFormat(
+            "png",
+            "PNG, grey",
+            "a picture",
+            ".png",
+            "image/png",
+            0.05,
+            5e-3,
+            pixel_bytes=1,
+            is_compressed=True,
+            memory_per_pixel=24,
+        ),
+    )
+
+    def convert(self, cutout: Cutout, name: Path) -> bytes:
+        """Return the pixels or the picture."""
+        from swathe.operations.formats import convert
+
+        return convert(cutout, name)
+
+
+OPERATION = CutOperation()

@@ -1,0 +1,186 @@
+"""The operations, and the options that choose one.
+
+Each module of `swathe.operations.kinds` holds one operation, `OPERATION`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+from swathe.core.errors import OutputError
+from swathe.operations import kinds
+from swathe.operations.operation import (
+    CombiningOperation,
+    ConvertingOperation,
+    Operation,
+    OperationOption,
+    ResultFormat,
+)
+
+DEFAULT = "cut"
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    """Return the operations by name, the default first."""
+    names = sorted(module.name for module in pkgutil.iter_modules(kinds.__path__))
+    modules = [import_module(f"{kinds.__name__}.{name}") for name in names]
+    found: list[Operation] = [module.OPERATION for module in modules]
+    return {each.name: each for each in sorted(found, key=lambda each: each.name != DEFAULT)}
+
+
+def operation_of(name: str) -> Operation:
+    """Return the operation of a name.
+
+    Raises:
+        OutputError: if there is none.
+    """
+    try:
+        return operations()[name]
+    except (KeyError, TypeError):
+        raise OutputError(
+            f"operation: expected one of {', '.join(operations())}, found {_short(name)}"
+        ) from None
+
+
+def formats() -> dict[str, str]:
+    """Return the titles of all formats by name, those of the default operation first."""
+    every = [each for kind in operations().values() for each in kind.formats]
+    return {each.name: each.title for each in every}
+
+
+def own_options() -> dict[str, tuple[Operation, OperationOption]]:
+    """Return the options that single operations have, by name."""
+    return {each.name: (kind, each) for kind in operations().values() for each in kind.options}
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """Options of a job that say what its results are.
+
+    Attributes:
+        operation: name of the operation.
+        format: name of the format of the results.
+        bands: names of bands, in the order in which the operation uses them.
+        own: values of the options that only this operation has.
+    """
+
+    operation: str = DEFAULT
+    format: str = "fits"
+    bands: tuple[str, ...] = ()
+    own: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def read(
+        cls,
+        operation: str | None = None,
+        file_format: str | None = None,
+        bands: Sequence[str] = (),
+        own: Mapping[str, Any] | None = None,
+    ) -> ResultOptions:
+        """Check names and values, and fill in what is not given.
+
+        A format that only one operation makes chooses that operation: `rgb` needs no other word.
+
+        Raises:
+            OutputError: naming the option that does not fit.
+        """
+        kind = operation_of(operation or DEFAULT)
+        names = [each.name for each in kind.formats]
+        if operation in (None, DEFAULT) and file_format and file_format not in names:
+            kind = _maker_of(file_format)
+            names = [each.name for each in kind.formats]
+        if (file_format or names[0]) not in names:
+            raise OutputError(
+                f"format: expected {' or '.join(names)} for operation {kind.name}, "
+                f"found {_short(file_format)}"
+            )
+        values = _own_values(kind, own or {})
+        return cls(kind.name, file_format or names[0], tuple(bands), values)
+
+    @cached_property
+    def kind(self) -> Operation:
+        """Return the operation."""
+        return operation_of(self.operation)
+
+    @property
+    def converting(self) -> ConvertingOperation:
+        """Return the operation, which is known to make each result from one image."""
+        kind = self.kind
+        assert isinstance(kind, ConvertingOperation)
+        return kind
+
+    @property
+    def combining(self) -> CombiningOperation:
+        """Return the operation, which is known to combine images."""
+        kind = self.kind
+        assert isinstance(kind, CombiningOperation)
+        return kind
+
+    @cached_property
+    def file_format(self) -> ResultFormat:
+        """Return the format of the results."""
+        return next(each for each in self.kind.formats if each.name == self.format)
+
+    @property
+    def suffix(self) -> str:
+        """Return the suffix of the results' files."""
+        return self.file_format.suffix
+
+    @property
+    def is_combined(self) -> bool:
+        """Check whether results are made from several images."""
+        return self.kind.is_combined
+
+    @property
+    def is_plain(self) -> bool:
+        """Check whether the files that the engine cuts are the results."""
+        return self.file_format.is_plain
+
+
+def _maker_of(file_format: str) -> Operation:
+    """Return the only operation that makes a format.
+
+    Raises:
+        OutputError: if no operation makes it.
+    """
+    for kind in operations().values():
+        if any(each.name == file_format for each in kind.formats):
+            return kind
+    raise OutputError(
+        f"format: expected one of {', '.join(formats())}, found {_short(file_format)}"
+    )
+
+
+def _own_values(kind: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an operation's own options, defaults included.
+
+    Raises:
+        OutputError: if a value is wrong, or the operation has no such option.
+    """
+    own = {each.name: each for each in kind.options}
+    for name, value in given.items():
+        if name not in own:
+            others = own_options()
+            if name not in others:
+                names = ", ".join(others) or "none"
+                raise OutputError(f"{str(name)[:50]}: expected an option ({names}), found another")
+            raise OutputError(
+                f"{name}: expected operation {others[name][0].name}, found {kind.name}"
+            )
+        if value not in own[name].values:
+            expected = ", ".join(own[name].values)
+            raise OutputError(f"{name}: expected one of {expected}, found {_short(value)}")
+    return {name: given.get(name, each.default) for name, each in own.items()}
+
+
+def _short(value: Any) -> str:
+    try:
+        return repr(value)[:60]
+    except ValueError:  # a number with too many digits
+        return "a number too long to be shown"

@@ -1,0 +1,179 @@
+"""A new operation is one module: commands, jobs, pages and the REST interface have it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from astropy.io import fits
+
+import swathe
+from swathe.catalog import Catalog
+from swathe.core.errors import JobError, OutputError
+from swathe.jobs import Jobs, Limits, Options
+from swathe.operations import kinds
+from swathe.operations.operation import CombiningOperation, ConvertingOperation
+from swathe.operations.registry import ResultOptions, formats, operations, own_options
+from tests.support.job_runner import ended, running
+
+DIFFERENCE = '''
+"""Subtract the second image of each group from the first."""
+
+import numpy as np
+from astropy.io import fits
+
+from swathe.core.errors import RegionError
+from swathe.operations.operation import CombiningOperation, OperationOption, ResultFormat
+
+
+class DifferenceOperation(CombiningOperation):
+    """The first image of a group less the second."""
+
+    name = "difference"
+    title = "Subtract two images"
+    formats = (
+        ResultFormat("fits", "FITS", "a difference", ".fits", "application/fits", 0.1, 0.03),
+    )
+    options = (
+        OperationOption("sign", "Sign", "Sign", (("plus", "Plus"), ("minus", "Minus")), "plus"),
+    )
+
+    def make(self, path, grid, images, options, stopped):
+        if len(images) != 2:
+            raise RegionError(f"a difference: expected two images, found {len(images)}")
+        first, second = (np.load(each.pixels) for each in images)
+        sign = 1 if options["sign"] == "plus" else -1
+        fits.writeto(path, sign * (first - second), grid.wcs().to_header())
+        return True
+
+
+OPERATION = DifferenceOperation()
+'''
+
+
+@pytest.fixture
+def difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put a fourth operation beside the others, for the time of a test."""
+    folder = tmp_path / "kinds"
+    folder.mkdir()
+    (folder / "difference.py").write_text(DIFFERENCE)
+    monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(folder)])
+    operations.cache_clear()
+    yield
+    operations.cache_clear()
+    sys.modules.pop(f"{kinds.__name__}.difference", None)
+
+
+def images_of_the_sky(folder: Path) -> list[Path]:
+    """Write two images of one place, with 7 and 4 in each pixel."""
+    folder.mkdir()
+    header = fits.Header()
+    header.update(CTYPE1="RA---TAN", CTYPE2="DEC--TAN", CRVAL1=10.0, CRVAL2=-1.0)
+    header.update(CRPIX1=32, CRPIX2=32, CDELT1=-1e-4, CDELT2=1e-4)
+    paths = [folder / "a.fits", folder / "b.fits"]
+    for path, value in zip(paths, (7, 4), strict=True):
+        fits.writeto(path, np.full((64, 64), value, np.float32), header)
+    return paths
+
+
+def table_of(files: list[str]) -> dict[str, list[object]]:
+    return {"file": [*files], "ra": [10.0, 10.0], "dec": [-1.0, -1.0], "size_deg": [1e-3, 1e-3]}
+
+
+@pytest.mark.usefixtures("difference")
+def test_a_new_operation_cuts_many(tmp_path: Path) -> None:
+    paths = images_of_the_sky(tmp_path / "survey")
+    found = swathe.cut_many(
+        table_of([str(path) for path in paths]),
+        tmp_path / "o",
+        operation="difference",
+        sign="minus",
+        progress=False,
+    )
+    assert found["id"].tolist()[-1] == "difference"
+    assert found["status"].tolist() == ["ok"] * 3
+    data = fits.getdata(tmp_path / "o" / "difference.fits")
+    assert data.shape == (10, 10)
+    np.testing.assert_allclose(data, -3, rtol=1e-6)
+    assert found.meta["sign"] == "minus"
+
+
+@pytest.mark.usefixtures("difference")
+def test_a_new_operation_runs_as_a_job(tmp_path: Path, catalog: Catalog) -> None:
+    paths = images_of_the_sky(tmp_path / "survey")
+    catalog.add_store("survey", str(tmp_path / "survey"))
+    options = Options.from_mapping({"operation": "difference", "sign": "plus"})
+    table = table_of([f"survey:{path.name}" for path in paths])
+    with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs, running(jobs):
+        estimate = jobs.estimate(table, options)
+        assert estimate.prediction is not None
+        assert estimate.bytes_out > 0
+        job = ended(jobs, jobs.submit(table, options, "me"))
+        assert (job.phase, job.counts["ok"]) == ("COMPLETED", 3)
+        assert job.options.as_dict()["sign"] == "plus"
+        result = jobs.result(job.id, "difference.fits")
+        assert result.media_type == "application/fits"
+        with result.open() as file:
+            np.testing.assert_allclose(fits.getdata(file), 3, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("difference")
+def test_pages_and_models_ask_the_registry() -> None:
+    assert list(operations()) == ["cut", "difference", "rgb", "stack"]
+    assert list(own_options()) == ["sign", "stack"]
+    assert ResultOptions.read("difference").own == {"sign": "plus"}
+    with pytest.raises(JobError, match="option sign: expected operation difference, found cut"):
+        Options.from_mapping({"sign": "plus"})
+
+
+def test_operations_are_whole() -> None:
+    assert list(operations()) == ["cut", "rgb", "stack"]
+    for name, kind in operations().items():
+        assert isinstance(kind, ConvertingOperation if name == "cut" else CombiningOperation)
+        assert kind.is_combined == isinstance(kind, CombiningOperation)
+        assert kind.title
+        assert kind.formats
+    names = [option.name for kind in operations().values() for option in kind.options]
+    assert len(names) == len(set(names)), "options of two operations have one name"
+    assert list(formats()) == ["fits", "npy", "png", "rgb"]
+
+
+def test_a_format_of_one_operation_chooses_it() -> None:
+    assert ResultOptions.read(None, "rgb").operation == "rgb"
+    assert ResultOptions.read("cut", "rgb").operation == "rgb"
+    assert ResultOptions.read("rgb").format == "rgb"
+    assert ResultOptions.read("stack").format == "fits"
+    assert Options(format="rgb", bands=("r", "g", "b")).operation == "rgb"
+
+
+@pytest.mark.parametrize(
+    ("operation", "file_format", "own", "text"),
+    [
+        ("sum", None, {}, "operation: expected one of cut, rgb, stack, found 'sum'"),
+        (["cut"], None, {}, "operation: expected one of"),
+        (None, "jpg", {}, "format: expected one of fits, npy, png, rgb, found 'jpg'"),
+        ("stack", "rgb", {}, "format: expected fits for operation stack, found 'rgb'"),
+        ("stack", None, {"stack": "sum"}, "stack: expected one of mean, "),
+        ("cut", None, {"stack": "mean"}, "stack: expected operation stack, found cut"),
+        ("cut", None, {"thread": 3}, "thread: expected an option"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    operation: str, file_format: str, own: dict[str, object], text: str
+) -> None:
+    with pytest.raises(OutputError, match=text):
+        ResultOptions.read(operation, file_format, (), own)
+
+
+def test_commands_start_without_numpy() -> None:
+    # The shell lists operations and their options.
+    code = (
+        "import sys; from swathe.operations.registry import operations; operations(); "
+        "print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
