@@ -1,4 +1,4 @@
-"""Real portals for the tests: `swathe portal serve` in a process of its own, ended by its starter."""
+"""Real portals for the tests: `swathe portal serve` as a process, ended by whoever began it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def list_tokens(config: PortalConfig = None, as_json: Json = False) -> None:
         )
         for token in tokens
     ]
-    print_table(("number", "user", "scopes", "created", "expires", "revoked"), rows)
+    print_table(("number", "user", "scopes", "created", "expires", "removed"), rows)
 
 
 @app.command()
