@@ -252,7 +252,8 @@ def places(sample: Path, frames: int, short: bool) -> Iterator[Places]:
         database = os.environ["SWATHE_DATABASE"]
         (links.FOLDER / "portal").mkdir()
         settings = register(links.FOLDER / "portal", used)
-        serve = ["-m", "swathe.cli", "serve", "--config", str(settings), "--port", "0", "--json"]
+        command = ["-m", "swathe.cli", "portal", "serve", "--config", str(settings)]
+        serve = [*command, "--port", "0", "--json"]
         portal = stack.enter_context(running([sys.executable, *serve]))
         os.environ["SWATHE_DATABASE"] = database
         with Catalog.open() as catalog:

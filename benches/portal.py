@@ -293,7 +293,8 @@ def main() -> None:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
         )
         settings = register(folder, sample)
-        serve = ["-m", "swathe.cli", "serve", "--config", str(settings), "--port", "0", "--json"]
+        command = ["-m", "swathe.cli", "portal", "serve", "--config", str(settings)]
+        serve = [*command, "--port", "0", "--json"]
         ours = stack.enter_context(running([sys.executable, *serve]))
         plain = stack.enter_context(
             running([sys.executable, str(HERE / "portal_plain.py"), str(sample)])

@@ -130,8 +130,9 @@ def settings_page() -> str:
     lines = [
         "# Settings of a portal",
         "",
-        "You can write these keys into the file of `swathe serve --config FILE`, a TOML file. "
-        "[The portal](../portal.md#settings) and [Workers](../workers.md) explain how to use them.",
+        "You can write these keys into the file of `swathe portal serve --config FILE`, a TOML "
+        "file. [The portal](../portal.md#settings) and [Workers](../workers.md) explain how to use "
+        "them.",
         "",
     ]
     for name, section in sections(Config).items():

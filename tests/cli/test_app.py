@@ -258,7 +258,7 @@ def test_help_names_commands_in_groups_and_whole() -> None:
     assert re.search(r"Cutting:\n  cut ", shown)
     assert "..." not in shown.partition("Cutting:")[2]
     assert "--install-completion" in shown
-    for words in ("cut", "predict", "sample", "portal submit", "store add", "bench region"):
+    for words in ("cut", "predict", "sample", "job submit", "store add", "bench region"):
         assert not re.search(r"<(str|int|float|path|list)", run(*words.split(), "--help").stdout)
     assert "--mode trim|partial|strict" in run("cut", "--help").stdout
 
@@ -405,10 +405,10 @@ def test_installed_command_exits_alike(words: str, code: int, folder: Path) -> N
 def test_settings_of_a_portal_are_checked(tmp_path: Path) -> None:
     settings = tmp_path / "portal.toml"
     settings.write_text("[server]\nport = 0\n")
-    ran = run("serve", "--config", settings, "--check", "--json")
+    ran = run("portal", "serve", "--config", settings, "--check", "--json")
     assert json.loads(ran.stdout) == {"settings": str(settings), "in_order": True}
     settings.write_text("[server]\nport = -1\n")
-    assert run("serve", "--config", settings, "--check", "--json").returncode == USAGE
+    assert run("portal", "serve", "--config", settings, "--check", "--json").returncode == USAGE
 
 
 def test_a_fault_of_ours_is_no_target_that_failed(

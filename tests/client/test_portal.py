@@ -1,4 +1,4 @@
-"""`swathe.connect` and `swathe portal`: jobs on a portal, over good and bad links."""
+"""`swathe.connect` and `swathe job`: jobs on a portal, over good and bad links."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_command_submits_shows_and_fetches(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def run(*words: object, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["swathe", "portal", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["swathe", "job", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capsys.readouterr()
@@ -216,21 +216,23 @@ def test_command_submits_shows_and_fetches(
     table = folder / "targets.csv"
     assert "--url" in run("list", code=2)
     monkeypatch.setenv("SWATHE_PORTAL", running.url)
-    told = json.loads(run("submit", table, "--estimate", "--json"))
+    told = json.loads(run("submit", "--targets", table, "--estimate", "--json"))
     assert told["rows"] == TARGETS
-    job = run("submit", table, "--name", "mine", "--format", "npy").strip()
+    job = run("submit", "--targets", table, "--name", "mine", "--format", "npy").strip()
     told = json.loads(run("status", job, "--wait", "--json"))
     assert (told["phase"], told["name"], told["counts"]["ok"]) == ("COMPLETED", "mine", TARGETS)
     assert job in run("list")
-    assert f"{TARGETS} of {TARGETS} rows" in run("fetch", job, tmp_path / "out")
+    assert f"{TARGETS} of {TARGETS} rows" in run("fetch", job, "-o", tmp_path / "out")
     assert len(list((tmp_path / "out").glob("*.npy"))) == TARGETS
     assert run("cancel", job).startswith(f"{job}: COMPLETED")
     bad = tmp_path / "bad.csv"
     bad.write_text("file,x0,y0,width,height\nsurvey:none.fit,0,0,9,9\n")
-    run("submit", bad, "--wait", code=1)
+    run("submit", "--targets", bad, "--wait", code=1)
     failed = json.loads(run("list", "--json", "--last", "1"))["jobs"][0]["id"]
     assert "missing" in run("status", failed, "--failed")
     run("resume", failed)
+    assert json.loads(run("remove", failed, "--yes", "--json")) == {"removed": failed}
+    assert "no job" in run("status", failed, code=2)
     assert "no job" in run("status", ID, code=2)
 
 

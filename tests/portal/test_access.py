@@ -168,21 +168,22 @@ def test_scopes_that_are_none(catalog: Catalog, scopes: list[str]) -> None:
 # ---- The command
 
 
-def test_command_makes_lists_and_revokes(
+def test_command_adds_lists_and_removes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = tmp_path / "swathe.toml"
     settings.write_text(f'[catalog]\ndatabase = "sqlite:///{tmp_path}/c.sqlite"\n')
 
     def run(*words: str, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["swathe", "token", *words, "--config", str(settings)])
+        argv = ["swathe", "portal", "token", *words, "--config", str(settings)]
+        monkeypatch.setattr(sys, "argv", argv)
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capsys.readouterr()
         assert ended.value.code == code, err
         return out if code == 0 else err
 
-    token = run("create", "ann", "--scope", "read", "--scope", "admin", "--days", "3").strip()
+    token = run("add", "ann", "--scope", "read", "--scope", "admin", "--days", "3").strip()
     listed = run("list")
     assert "ann" in listed
     assert "read admin" in listed
@@ -192,14 +193,16 @@ def test_command_makes_lists_and_revokes(
         assert known is not None
         assert known.expires_at is not None
         assert abs(known.expires_at - known.created_at - timedelta(days=3)) < timedelta(minutes=1)
-        assert run("revoke", "ann") == "ann: 1 revoked\n"
+        assert run("remove", "ann") == "ann: 1 removed\n"
         revoked = catalog.token(token)
     assert revoked is not None
     assert not revoked.is_good()
-    made = json.loads(run("create", "bob", "--json"))
+    made = json.loads(run("add", "bob", "--json"))
     assert made["token"].startswith("swathe_")
     assert made["scopes"] == ["read", "submit"]
-    assert "scopes are" in run("create", "bob", "--scope", "write", code=2)
+    assert "'write' is not one of 'read', 'submit', 'admin'" in run(
+        "add", "bob", "--scope", "write", code=2
+    )
 
 
 # ---- Requests

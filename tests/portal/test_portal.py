@@ -1,4 +1,4 @@
-"""A portal as its clients meet it: `swathe serve` in a process of its own, over HTTP."""
+"""A portal as its clients meet it: `swathe portal serve` in a process of its own, over HTTP."""
 
 from __future__ import annotations
 

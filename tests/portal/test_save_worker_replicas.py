@@ -107,7 +107,7 @@ def test_status_without_a_portal_is_of_the_catalogue(
     config = tmp_path / "swathe.toml"
     config.write_text(f'[catalog]\ndatabase = "{url}"\n')
     portal = f"http://127.0.0.1:{free_port()}"
-    asked = ("pool", "status", portal, "--config", config)
+    asked = ("pool", "status", "--url", portal, "--config", config)
     assert portal in run(*asked, code=3)
     with Catalog.open(url) as catalog:
         catalog.keep_replicas("p", TOLD, {}, {("w0", "web:a"): 10, ("w1", "web:b"): 20})

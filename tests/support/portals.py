@@ -1,4 +1,4 @@
-"""Real portals for the tests: `swathe serve` in a process of its own, ended by whoever began it."""
+"""Real portals for the tests: `swathe portal serve` as a process, ended by whoever began it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def command_for(
     path = folder / "swathe.toml"
     results = f'folder = "{folder}/results"' if results is None else results
     path.write_text(SETTINGS.format(results=results, database=database_in(folder)) + settings)
-    serve = ["serve", "--config", str(path), "--port", str(port), "--json"]
+    serve = ["portal", "serve", "--config", str(path), "--port", str(port), "--json"]
     return [sys.executable, "-m", "swathe.cli", *serve]
 
 

@@ -212,21 +212,24 @@ def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) ->
     with served(tmp_path, settings) as portal:
         config = ("--config", tmp_path / "swathe.toml")
         at = "2100-01-01T20:00"
-        asked = command("reserve", "--workers", "2", "--for", "2h", "--at", at, *config, "--json")
-        made = json.loads(run(asked).stdout)
+        asked = command("reservation", "add", "--workers", "2", "--for", "2h", "--at", at, *config)
+        made = json.loads(run([*asked, "--json"]).stdout)
         assert made["starts_at"] == "2100-01-01T20:00:00Z"
         assert made["ends_at"] == "2100-01-01T22:00:00Z"
         told = seen(portal.url, lambda told: told["workers"] and told["grown"]["reserved"])
         assert told["workers"][0]["name"].split("-")[-2] == "0"
         assert told["grown"]["reserved"] == [made]
         assert (told["grown"]["by"], told["grown"]["maximum"]) == ("processes", 2)
-        shown = run(command("status", portal.url)).stdout
+        shown = run(command("status", "--url", portal.url)).stdout
         assert "reservation 1: 2 from 2100-01-01T20:00:00Z" in shown
         page = httpx.get(f"{portal.url}/pool").text
         assert "Reserved: 2 from 2100-01-01 20:00" in page
-        gone = run(command("release", str(made["number"]), *config, "--json"))
-        assert json.loads(gone.stdout) == {"released": made["number"]}
-        assert run(command("release", str(made["number"]), *config)).returncode == 2
+        listed = json.loads(run(command("reservation", "list", *config, "--json")).stdout)
+        assert listed == {"reservations": [made]}
+        remove = command("reservation", "remove", str(made["number"]), *config)
+        gone = json.loads(run([*remove, "--json"]).stdout)
+        assert gone == {"removed": made["number"]}
+        assert run(remove).returncode == 2
         [worker] = seen(portal.url, lambda told: not told["grown"]["reserved"])["workers"]
         assert pids(f"{tmp_path}/caches/0") == pids(worker["name"])
         portal.kill()
@@ -274,7 +277,7 @@ def test_reservations_that_make_no_sense(
         f'[catalog]\ndatabase = "{url}"\n'
         '[workers]\nurl = "dask://127.0.0.1:1"\ngrow = "processes"\n'
     )
-    ran = run(command("reserve", *given, "--config", config))
+    ran = run(command("reservation", "add", *given, "--config", config))
     assert ran.returncode == 2
     assert message in " ".join(ran.stderr.split())
     with Catalog.open(url) as catalog:
@@ -283,11 +286,11 @@ def test_reservations_that_make_no_sense(
 
 def test_reservations_of_a_pool_that_does_not_grow(tmp_path: Path) -> None:
     (tmp_path / "swathe.toml").write_text("")
-    asked = ("reserve", "--workers", "1", "--for", "1h", "--config", tmp_path / "swathe.toml")
-    ran = run(command(*asked))
+    asked = ("reservation", "add", "--workers", "1", "--for", "1h")
+    ran = run(command(*asked, "--config", tmp_path / "swathe.toml"))
     assert ran.returncode == 2
     assert "workers.grow: expected a setting, found none" in ran.stderr
-    ran = run(command("reserve", "--workers", "1", "--for", "1h"))
+    ran = run(command(*asked))
     assert ran.returncode == 2
     assert "portal: --config FILE" in " ".join(ran.stderr.split())
 

@@ -657,7 +657,7 @@ def test_a_portal_with_workers(tmp_path: Path, cluster: Process) -> None:
             wait_until(lambda: not told(client)["workers"][0]["busy"])
             found = told(client)
         shown = subprocess.run(
-            command("status", portal.url), capture_output=True, text=True, timeout=120
+            command("status", "--url", portal.url), capture_output=True, text=True, timeout=120
         )
         page = httpx.get(f"{portal.url}/pool").text
     assert (found["kind"], found["address"]) == ("dask", cluster.address)

@@ -113,7 +113,7 @@ class Tokens(Database):
             rows = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
             if not rows:
                 raise TokenError(
-                    f"there is no token or user {which[:100]!r}; see: swathe token list"
+                    f"there is no token or user {which[:100]!r}; see: swathe portal token list"
                 )
             good = [_token(row) for row in rows if row.revoked_at is None]
             session.execute(

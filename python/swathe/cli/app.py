@@ -11,18 +11,17 @@ from typing import Annotated
 import typer
 
 from swathe import trace
-from swathe.cli.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
+from swathe.cli.commands import bench, buffer, cache, dataset, job, pool, portal, probe, store
 from swathe.cli.commands import trace as tracing
 from swathe.cli.commands.cut import cut
 from swathe.cli.commands.find import find
 from swathe.cli.commands.info import info
 from swathe.cli.commands.predict import predict
 from swathe.cli.commands.sample import sample
-from swathe.cli.commands.serve import serve
 from swathe.cli.commands.simulate import simulate
 from swathe.cli.options import ValuesCommand
 from swathe.cli.output import print_json
-from swathe.cli.usage import Group
+from swathe.cli.usage import ARCHIVE, CUTTING, MEASURING, PORTAL, Group
 from swathe.core import errors
 from swathe.trace.record import for_children
 
@@ -56,8 +55,6 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SourceError, 3),
     (errors.SwatheError, INTERNAL),
 )
-
-CUTTING, ARCHIVE, PORTAL, MEASURING = "Cutting", "Archive", "Portal", "Measuring"
 
 app = typer.Typer(
     cls=Group,
@@ -169,9 +166,8 @@ app.add_typer(store.app, cls=Group, name="store", rich_help_panel=ARCHIVE)
 app.add_typer(dataset.app, cls=Group, name="dataset", rich_help_panel=ARCHIVE)
 app.command(cls=ValuesCommand, rich_help_panel=ARCHIVE)(find)
 app.add_typer(cache.app, cls=Group, name="cache", rich_help_panel=ARCHIVE)
-app.command(rich_help_panel=PORTAL)(serve)
 app.add_typer(portal.app, cls=Group, name="portal", rich_help_panel=PORTAL)
-app.add_typer(token.app, cls=Group, name="token", rich_help_panel=PORTAL)
+app.add_typer(job.app, cls=Group, name="job", rich_help_panel=PORTAL)
 app.add_typer(pool.app, cls=Group, name="pool", rich_help_panel=PORTAL)
 for measure in (probe.probe, buffer.buffer, simulate):
     app.command(rich_help_panel=MEASURING)(measure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,8 @@ from swathe.core.errors import RegionError
 
 if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
+
+    from swathe.client.portal import RemotePortal
 
 
 def one_image(image: str | None) -> str | None:
@@ -37,6 +40,32 @@ Overwrite = Annotated[
     typer.Option("--overwrite", is_eager=True, help="Replace existing files."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")]
+
+# Options that name a portal: one elsewhere by its URL, one's own by its settings.
+PORTAL_VARIABLE = "SWATHE_PORTAL"
+Url = Annotated[str | None, typer.Option(help="URL of the portal; else $SWATHE_PORTAL.")]
+PortalConfig = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings file of the portal; else the defaults."),
+]
+
+
+def connected(url: str | None) -> RemotePortal:
+    """Connect to the portal at a URL, else at $SWATHE_PORTAL.
+
+    Raises:
+        typer.BadParameter: If there is neither.
+        SourceError: If the portal does not answer.
+        TokenError: If it refuses the token.
+    """
+    from swathe.client.portal import connect
+
+    url = url or os.environ.get(PORTAL_VARIABLE)
+    if not url:
+        raise typer.BadParameter(
+            f"expected a URL, found none; give one, or set ${PORTAL_VARIABLE}", param_hint="--url"
+        )
+    return connect(url)
 
 
 # Options on positions, sizes and lists of targets.

@@ -16,6 +16,7 @@ from swathe.core.value_errors import fault_text
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
+CUTTING, ARCHIVE, PORTAL, MEASURING = "Cutting", "Archive", "Portal", "Measuring"
 OTHERS = "Commands"
 UNITS = {
     "s": "SECONDS",
@@ -53,19 +54,20 @@ class Group(TyperGroup):
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the commands by group, in the order of the first command of each group."""
-        groups: dict[str, list[tuple[str, str]]] = {}
+        """Write the commands by group."""
+        panels = (CUTTING, ARCHIVE, PORTAL, MEASURING, OTHERS)
+        groups: dict[str, list[tuple[str, str]]] = {panel: [] for panel in panels}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             if command is None or command.hidden:
                 continue
             panel = getattr(command, "rich_help_panel", None)
             summary = (command.help or "").split("\n\n")[0].replace("\n", " ")
-            groups.setdefault(panel if isinstance(panel, str) else OTHERS, []).append(
-                (name, summary)
-            )
+            groups[panel if isinstance(panel, str) else OTHERS].append((name, summary))
         width = max((len(name) for rows in groups.values() for name, _ in rows), default=0)
         for panel, rows in groups.items():
+            if not rows:
+                continue
             with formatter.section(panel):
                 # Align the columns of all groups.
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])

@@ -19,7 +19,7 @@ KINDS: tuple[Literal["blocks", "index"], ...] = ("blocks", "index")
 
 
 @app.command()
-def info(as_json: Json = False) -> None:
+def show(as_json: Json = False) -> None:
     """Show folder, size and size limit of the block cache and the index."""
     from swathe import _swathe
 

@@ -149,7 +149,8 @@ def portal(settings: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     Raises:
         SettingsError: If the portal does not start.
     """
-    command = [sys.executable, "-m", "swathe.cli", "serve", "--config", str(settings), "--json"]
+    serve = ["portal", "serve", "--config", str(settings), "--json"]
+    command = [sys.executable, "-m", "swathe.cli", *serve]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import Certificates, Insecure, Json
+from swathe.cli.options import Certificates, Insecure, Json, PortalConfig, Url, connected
 from swathe.cli.output import print_json, print_table
+from swathe.cli.usage import Group
 from swathe.core.format import size_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
     from swathe.catalog import Catalog
+    from swathe.catalog.reservations import ReservationRecord
     from swathe.portal.config import WorkersSettings
     from swathe.workers.dask.certificates import Role
     from swathe.workers.dask.tls import Address
@@ -34,10 +36,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Config = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Settings file of the portal; else the defaults."),
-]
+reservation = typer.Typer(
+    help="Reserve workers of an autoscaling pool for a time.", no_args_is_help=True
+)
 MISSING = "{}; try: pip install 'swathe[cluster]'"
 
 
@@ -164,19 +165,18 @@ def worker(
 
 @app.command()
 def status(
-    url: Annotated[str, typer.Argument(metavar="URL", help="URL of the portal.")],
-    config: Config = None,
+    url: Url = None,
+    config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
     """Show the workers of a portal, their load and their cached objects.
 
     If the portal does not answer, show the cached objects last recorded in the catalogue.
     """
-    from swathe.client.portal import connect
     from swathe.core.errors import SourceError
 
     try:
-        with connect(url) as portal:
+        with connected(url) as portal:
             pool = portal.pool()
     except SourceError as error:
         _print_recorded(config, as_json, error)
@@ -234,8 +234,8 @@ def _print_recorded(config: Path | None, as_json: bool, error: Exception) -> Non
             typer.echo(f"and {each.held - len(rows)} more")
 
 
-@app.command()
-def reserve(
+@reservation.command()
+def add(
     workers: Annotated[int, typer.Option(min=1, help="Number of workers.")],
     long: Annotated[
         str, typer.Option("--for", metavar="2h", help="Length, with the unit s, m, h or d.")
@@ -243,7 +243,7 @@ def reserve(
     at: Annotated[
         str | None, typer.Option(metavar="TIME", help="Start, ISO 8601, UTC; else now.")
     ] = None,
-    config: Config = None,
+    config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
     """Reserve workers of an autoscaling pool, which the portal starts in time."""
@@ -264,36 +264,45 @@ def reserve(
             raise SettingsError(
                 f"--workers: expected at most workers.maximum, {settings.maximum}, found {workers}"
             )
-        reservation = catalog.reserve(workers, starts_at, ends_at)
-    fields = {
-        **asdict(reservation),
-        "starts_at": _iso(reservation.starts_at),
-        "ends_at": _iso(reservation.ends_at),
-    }
+        record = catalog.reserve(workers, starts_at, ends_at)
+    fields = _as_dict(record)
     if as_json:
         print_json(fields)
     else:
         typer.echo("reservation {number}: {workers} from {starts_at} to {ends_at}".format(**fields))
 
 
-@app.command()
-def release(
+@reservation.command("list")
+def list_reservations(config: PortalConfig = None, as_json: Json = False) -> None:
+    """List the reservations that have not ended, the earliest first."""
+    with _catalog(config) as (catalog, _):
+        rows = [_as_dict(each) for each in catalog.reservations()]
+    if as_json:
+        print_json({"reservations": rows})
+        return
+    names = ("number", "workers", "starts_at", "ends_at")
+    titles = ("number", "workers", "start (UTC)", "end (UTC)")
+    print_table(titles, [[str(row[name]) for name in names] for row in rows])
+
+
+@reservation.command()
+def remove(
     number: Annotated[int, typer.Argument(min=1, max=2**62, help="Number of the reservation.")],
-    config: Config = None,
+    config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Cancel a reservation."""
+    """Remove a reservation."""
     from swathe.core.errors import SettingsError
 
     with _catalog(config) as (catalog, _):
         if not catalog.release(number):
             raise SettingsError(
-                f"expected a reservation number, found {number}; see: swathe pool status"
+                f"expected a reservation number, found {number}; see: swathe pool reservation list"
             )
     if as_json:
-        print_json({"released": number})
+        print_json({"removed": number})
     else:
-        typer.echo(f"reservation {number}: released")
+        typer.echo(f"reservation {number}: removed")
 
 
 @contextmanager
@@ -315,6 +324,11 @@ def _catalog(config: Path | None) -> Iterator[tuple[Catalog, WorkersSettings]]:
         )
     with Catalog.open(settings.catalog.database) as catalog:
         yield catalog, settings.workers
+
+
+def _as_dict(record: ReservationRecord) -> dict[str, Any]:
+    times = {"starts_at": _iso(record.starts_at), "ends_at": _iso(record.ends_at)}
+    return {**asdict(record), **times}
 
 
 def _length(text: str) -> timedelta:
@@ -398,3 +412,6 @@ def _address_printer(what: str, as_json: bool) -> Callable[[str], None]:
             typer.echo(f"{what}: {address}")
 
     return tell
+
+
+app.add_typer(reservation, cls=Group, name="reservation")

@@ -1,43 +1,47 @@
-"""The commands `swathe token`: manage the tokens of a portal's users."""
+"""The commands `swathe portal token`: manage the tokens of a portal's users."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import Json
+from swathe.cli.options import Json, PortalConfig
 from swathe.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Token
 
-app = typer.Typer(help="Create and revoke the tokens of a portal's users.", no_args_is_help=True)
+app = typer.Typer(help="Add, remove and list the tokens of a portal's users.", no_args_is_help=True)
 
-Config = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Settings file of the portal; else the defaults."),
-]
+
+class Scope(StrEnum):
+    """What a token permits."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    ADMIN = "admin"
 
 
 @app.command()
-def create(
+def add(
     name: Annotated[
         str, typer.Argument(help="Name of the user, who owns the jobs submitted with the token.")
     ],
     scope: Annotated[
-        list[str] | None,
-        typer.Option(help="Scope: read, submit or admin; may be repeated; else read and submit."),
+        list[Scope] | None,
+        typer.Option(help="Scope of the token; may be repeated; else read and submit."),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, max=36500, help="Validity, days; else until revoked.")
+        int | None, typer.Option(min=1, max=36500, help="Validity, days; else until removed.")
     ] = None,
-    config: Config = None,
+    config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Create a token. It is shown once and stored only as a hash."""
+    """Add a token. It is shown once and stored only as a hash."""
     expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
     with _catalog(config) as catalog:
         secret, token = catalog.add_token(name, scope or ["read", "submit"], expires_at)
@@ -48,7 +52,7 @@ def create(
 
 
 @app.command("list")
-def list_tokens(config: Config = None, as_json: Json = False) -> None:
+def list_tokens(config: PortalConfig = None, as_json: Json = False) -> None:
     """List the tokens, without their secrets."""
     with _catalog(config) as catalog:
         tokens = catalog.tokens()
@@ -66,24 +70,24 @@ def list_tokens(config: Config = None, as_json: Json = False) -> None:
         )
         for token in tokens
     ]
-    print_table(("number", "user", "scopes", "created", "expires", "revoked"), rows)
+    print_table(("number", "user", "scopes", "created", "expires", "removed"), rows)
 
 
 @app.command()
-def revoke(
+def remove(
     which: Annotated[
         str, typer.Argument(help="Number of a token, or name of a user for all their tokens.")
     ],
-    config: Config = None,
+    config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Revoke tokens. They become invalid within two seconds."""
+    """Remove tokens. They become invalid within two seconds."""
     with _catalog(config) as catalog:
         revoked_tokens = catalog.revoke_tokens(which)
     if as_json:
-        print_json({"revoked": [token.number for token in revoked_tokens]})
+        print_json({"removed": [token.number for token in revoked_tokens]})
     else:
-        typer.echo(f"{which}: {len(revoked_tokens)} revoked")
+        typer.echo(f"{which}: {len(revoked_tokens)} removed")
 
 
 def _catalog(config: Path | None) -> Catalog:
