@@ -130,6 +130,38 @@ def test_pages_and_models_ask_the_registry() -> None:
         Options.from_mapping({"sign": "plus"})
 
 
+ALL_DOORS = """
+import sys
+from pathlib import Path
+
+from swathe.operations import kinds
+
+kinds.__path__.append(sys.argv[1])
+
+from typer.testing import CliRunner
+
+from swathe.cli.app import app
+from swathe.portal.api.models import OptionsModel
+from swathe.portal.pages.submission import FIELDS, options_of
+
+for command in (["cut"], ["job", "submit"]):
+    shown = CliRunner().invoke(app, [*command, "--help"]).output
+    assert "cut|difference|rgb|stack" in shown, shown
+    assert "--sign plus|minus" in shown, shown
+schema = OptionsModel.model_json_schema()["properties"]
+assert "difference" in schema["operation"]["anyOf"][0]["enum"], schema
+assert schema["sign"]["anyOf"][0]["enum"] == ["plus", "minus"], schema
+chosen = {**FIELDS, "operation": "difference", "sign": "minus"}
+assert options_of(chosen)["sign"] == "minus"
+assert "sign" not in options_of(FIELDS)
+"""
+
+
+@pytest.mark.usefixtures("difference")
+def test_all_doors_show_a_new_operation(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", ALL_DOORS, str(tmp_path / "kinds")], check=True)
+
+
 def test_operations_are_whole() -> None:
     assert list(operations()) == ["cut", "rgb", "stack"]
     for name, kind in operations().items():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from swathe.cli.operation_options import with_operations
 from swathe.cli.options import (
     SIZE_FORMS,
     DecColumn,
@@ -41,7 +42,10 @@ URL = re.compile("[a-z][a-z0-9]*:/")
 SHOWN_ROWS = 5
 
 
+@with_operations
 def cut(
+    *,
+    results: dict[str, Any],
     image: Annotated[
         str | None, typer.Argument(help="FITS file: path or URL.", callback=one_image)
     ] = None,
@@ -120,26 +124,6 @@ def cut(
             help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
         ),
     ] = None,
-    result_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="fits|npy|png|rgb",
-            help="Format of results with --targets, by default fits; rgb = a colour picture of the "
-            "three images of each group, red first.",
-        ),
-    ] = None,
-    operation: Annotated[
-        Literal["cut", "stack", "rgb"] | None,
-        typer.Option(
-            help="With --targets: cut each target, or stack the targets of each group (column "
-            "group)."
-        ),
-    ] = None,
-    stack: Annotated[
-        Literal["mean", "median", "sigma-clipped", "weighted"] | None,
-        typer.Option(help="Way to combine pixels, with --operation stack; by default mean."),
-    ] = None,
     bands: Annotated[
         str | None,
         typer.Option(
@@ -177,18 +161,17 @@ def cut(
         }
         options |= {"resume": resume, "overwrite": overwrite, **fills}
         options |= {
-            "operation": operation,
-            "format": result_format,
+            **results,
             "bands": bands or (),
-            **({} if stack is None else {"stack": stack}),
         }
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
     if threads is not None or resume:
         raise typer.BadParameter("--threads and --resume go with --targets")
-    if any(value is not None for value in (result_format, operation, stack, bands)):
-        raise typer.BadParameter("--format, --operation, --stack and --bands go with --targets")
+    if results or bands is not None:
+        names = ", ".join(f"--{name}" for name in results or ["bands"])
+        raise typer.BadParameter(f"{names}: only with --targets")
     region_options = [value is not None for value in (box, center, sky, section)]
     if sum(region_options) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from swathe.cli.operation_options import with_operations
 from swathe.cli.options import Json, Overwrite, Quiet, Url, connected, planes_of
 from swathe.cli.output import print_json, print_table
 
@@ -23,7 +24,10 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
 
 
 @app.command()
+@with_operations
 def submit(
+    *,
+    results: dict[str, Any],
     targets: Annotated[
         Path,
         typer.Option(
@@ -32,10 +36,6 @@ def submit(
     ],
     url: Url = None,
     name: Annotated[str, typer.Option(help="Name of the job.")] = "",
-    operation: Annotated[
-        Literal["cut", "stack"] | None,
-        typer.Option(help="Operation: cut each target, or stack all; else cut."),
-    ] = None,
     mode: Annotated[
         Literal["trim", "partial", "strict"] | None,
         typer.Option(
@@ -53,20 +53,12 @@ def submit(
             help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
         ),
     ] = None,
-    format_: Annotated[
-        Literal["fits", "npy", "png", "rgb"] | None,
-        typer.Option("--format", help="Format of the results."),
-    ] = None,
     band: Annotated[
         list[str] | None,
         typer.Option(help="Band of the images; may be repeated."),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Dataset of the images, for sky positions.")
-    ] = None,
-    stack: Annotated[
-        Literal["mean", "median", "sigma-clipped", "weighted"] | None,
-        typer.Option(help="Way to combine the pixels of a stack; else mean."),
     ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Show the predicted cost; do not submit.")
@@ -77,14 +69,12 @@ def submit(
 ) -> None:
     """Submit a table of targets as a job, and print its id."""
     options: dict[str, Any] = {
-        "operation": operation,
+        **results,
         "mode": mode,
         "fill": fill,
         "planes": planes_of(planes),
-        "format": format_,
         "bands": band,
         "dataset": dataset,
-        "stack": stack,
     }
     set_options = {key: value for key, value in options.items() if value is not None}
     with connected(url) as portal:

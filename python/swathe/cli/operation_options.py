@@ -1,0 +1,52 @@
+"""Options of commands that come from the operations: `--operation`, `--format`, `--stack`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, Literal
+
+import typer
+
+from swathe.operations.registry import formats, operations, own_options
+
+RESULTS = "results"
+
+
+def with_operations(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of all operations.
+
+    The command takes those that were given as the mapping `results`, by name.
+    """
+    parameters = [
+        _option("operation", "Operation on the targets; by default cut.", tuple(operations())),
+        _option("format", "Format of results; by default the operation's first.", tuple(formats())),
+    ]
+    parameters += [
+        _option(name, f"{option.help}, with --operation {kind.name}.", option.values)
+        for name, (kind, option) in own_options().items()
+    ]
+    signature = inspect.signature(command, eval_str=True)
+    others = [each for name, each in signature.parameters.items() if name != RESULTS]
+    names = [each.name for each in parameters]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        results = {name: given.pop(name) for name in names}
+        command(
+            **given, results={name: value for name, value in results.items() if value is not None}
+        )
+
+    # The command line is made from these.
+    run.__dict__["__signature__"] = signature.replace(parameters=[*others, *parameters])
+    run.__annotations__ = {each.name: each.annotation for each in (*others, *parameters)}
+    return run
+
+
+def _option(name: str, text: str, values: tuple[str, ...]) -> inspect.Parameter:
+    kind = Annotated[
+        Literal[values] | None,  # type: ignore[valid-type]  # known when it runs
+        typer.Option(f"--{name}", help=text),
+    ]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
