@@ -311,7 +311,7 @@ USAGE = 2
         (
             "cut --targets good.csv -o OUT --format gif",
             USAGE,
-            "--format: expected one of fits, npy,",
+            "'gif' is not one of 'fits', 'npy'",
         ),
         ("cut --targets good.csv -o OUT --format rgb", USAGE, "needs targets in the sky: ra, dec"),
         (
