@@ -9,7 +9,7 @@ use swathe_array::Region;
 /// What kind of extension a WCS refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// An image of distortions, given in pixels of the image (CPDIS, D2IM).
+    /// An image of distortions, in pixels of the image (CPDIS, D2IM).
     Image,
     /// A table of coordinates (-TAB).
     Table,
@@ -101,7 +101,7 @@ fn record_value(header: &Header, record: &str, field: &str) -> Option<i64> {
     })
 }
 
-/// The header of a lookup image that moves with a cut: given in pixels of the image, so its
+/// The header of a lookup image that moves with a cut: its unit is pixels of the image, so its
 /// reference value moves by where the cut starts.
 pub fn shifted_companion(header: &Header, region: &Region) -> Header {
     let mut shifted = header.clone();
