@@ -29,9 +29,9 @@ pub enum RegionError {
     Empty {
         /// Axis, from 0, fastest first.
         axis: usize,
-        /// First pixel asked for.
+        /// First pixel of the box.
         start: i64,
-        /// One past the last pixel asked for.
+        /// One past the last pixel of the box.
         stop: i64,
     },
     /// No pixel of the box lies in the array.
@@ -42,7 +42,7 @@ pub enum RegionError {
         /// Shape of the array, fastest axis first.
         shape: Vec<u64>,
     },
-    /// Part of the box lies outside the array, where that was not allowed.
+    /// Part of the box lies outside the array, which this mode does not allow.
     #[error("region {} lies partly outside the image of {}", region.in_words(), pixels(shape))]
     Partial {
         /// The box.
@@ -71,7 +71,7 @@ impl Region {
     /// A box from its corners.
     ///
     /// # Errors
-    /// [`RegionError::Axes`] where the corners differ in length, [`RegionError::Empty`] where a
+    /// [`RegionError::Axes`] if the corners differ in length, [`RegionError::Empty`] if a
     /// side has no pixel.
     pub fn new(start: Vec<i64>, stop: Vec<i64>) -> Result<Region, RegionError> {
         if start.len() != stop.len() {
@@ -120,7 +120,7 @@ impl Region {
     /// Pixels in the box.
     ///
     /// # Errors
-    /// [`RegionError::TooLarge`] where the count exceeds `usize`.
+    /// [`RegionError::TooLarge`] if the count exceeds `usize`.
     pub fn pixels(&self) -> Result<usize, RegionError> {
         self.shape()
             .iter()
@@ -287,8 +287,8 @@ mod tests {
             "region x 5000 to 5004, y 5000 to 5004 does not overlap the image of 2048 x 1489 pixels"
         );
         let error = region(&[0, 0, -7], &[1, 1, -5]).overlap(&[5, 6, 7]).unwrap_err();
-        let said = "region x 0 to 0, y 0 to 0, axis 3 -7 to -6 does not overlap";
-        assert!(error.to_string().starts_with(said), "{error}");
+        let message = "region x 0 to 0, y 0 to 0, axis 3 -7 to -6 does not overlap";
+        assert!(error.to_string().starts_with(message), "{error}");
     }
 
     #[test]
@@ -309,12 +309,12 @@ mod tests {
                 &sides.iter().map(|s| s.1 + s.2).collect::<Vec<_>>(),
             );
             let Ok(overlap) = part.overlap(&shape) else { return Ok(()) };
-            let mut seen = Vec::new();
+            let mut elements = Vec::new();
             let mut filled = 0;
             for run in Region::whole(&shape).runs(&overlap.inside, &overlap.inside) {
                 prop_assert_eq!(run.to, filled);
                 filled += run.elements;
-                seen.extend(run.from..run.from + run.elements);
+                elements.extend(run.from..run.from + run.elements);
             }
             let total: u64 = shape.iter().product();
             let expected: Vec<u64> = (0..total).filter(|&element| {
@@ -325,7 +325,7 @@ mod tests {
                     overlap.inside.start[axis] <= at && at < overlap.inside.stop[axis]
                 })
             }).collect();
-            prop_assert_eq!(seen, expected);
+            prop_assert_eq!(elements, expected);
         }
     }
 }

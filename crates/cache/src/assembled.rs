@@ -2,7 +2,7 @@
 
 use crate::cell::{CELL_BYTES, Cell, PendingCells};
 use crate::refetch::Again;
-use crate::{AvoidedTraffic, Part, note_asked};
+use crate::{AvoidedTraffic, Part, record_check};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use swathe_trace::{Ids, Level, event};
 /// Requests on their way: some of their parts from the server, the others from blocks.
 pub(crate) struct AssembledRead {
     pub(crate) inner: Arc<dyn Source>,
-    pub(crate) asked: Option<Pieces>,
-    /// How many parts there are up to the end of each request.
+    pub(crate) fetched: Option<Pieces>,
+    /// Number of parts up to the end of each request.
     pub(crate) requests: std::vec::IntoIter<usize>,
     pub(crate) parts: std::vec::IntoIter<Part>,
-    pub(crate) given: usize,
+    pub(crate) parts_done: usize,
     /// The cell that was read last: the next request may need it too.
     pub(crate) last: Option<(u64, Cell)>,
-    /// What came and is not stored yet.
+    /// Fetched bytes that are not stored yet.
     pub(crate) gathered: PendingCells,
     pub(crate) confirmed: Arc<AtomicBool>,
-    pub(crate) came: Arc<AvoidedTraffic>,
+    pub(crate) avoided: Arc<AvoidedTraffic>,
     /// Requests in flight.
     pub(crate) streams: u32,
-    /// What was thought to be here, and is asked for.
+    /// The fetch of parts that were expected in the cache and were missing.
     pub(crate) again: Option<Again>,
 }
 
@@ -35,10 +35,10 @@ impl Iterator for AssembledRead {
 
     fn next(&mut self) -> Option<Result<Bytes, StoreError>> {
         let until = self.requests.next()?;
-        let parts: Vec<Part> = self.parts.by_ref().take(until - self.given).collect();
-        self.given = until;
+        let parts: Vec<Part> = self.parts.by_ref().take(until - self.parts_done).collect();
+        self.parts_done = until;
         let whole = match &parts[..] {
-            [Part::Missing(range)] => self.ask(range),
+            [Part::Missing(range)] => self.fetch_next(range),
             parts => self.assemble(parts),
         };
         if whole.is_err() {
@@ -54,44 +54,46 @@ impl AssembledRead {
         let mut bytes = Vec::new();
         for (number, part) in parts.iter().enumerate() {
             match part {
-                Part::Missing(range) => bytes.extend_from_slice(&self.ask(range)?),
-                Part::Held(range) => self.take(range, &parts[number..], &mut bytes)?,
+                Part::Missing(range) => bytes.extend_from_slice(&self.fetch_next(range)?),
+                Part::Cached(range) => self.take(range, &parts[number..], &mut bytes)?,
             }
         }
         Ok(bytes.into())
     }
 
-    /// The next part that was asked for.
-    fn ask(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
-        self.tell("CACHE_MISS", range.end.saturating_sub(range.start));
-        let bytes = self.asked.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
+    /// The next part from the server.
+    fn fetch_next(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
+        self.record("CACHE_MISS", range.end.saturating_sub(range.start));
+        let bytes = self.fetched.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
         self.keep(range, bytes)
     }
 
-    fn tell(&self, name: &str, bytes: u64) {
+    fn record(&self, name: &str, bytes: u64) {
         event(Level::Usage, name, &Ids::default(), |record| {
-            record.text("OBJECT", self.gathered.cells().opened().told()).number("BYTES", bytes);
+            record
+                .text("OBJECT", self.gathered.cells().opened().display_name())
+                .number("BYTES", bytes);
         });
     }
 
     fn keep(&mut self, range: &Range<u64>, bytes: Bytes) -> Result<Bytes, StoreError> {
-        let wanted = range.end.saturating_sub(range.start);
-        if bytes.len() as u64 != wanted {
+        let length = range.end.saturating_sub(range.start);
+        if bytes.len() as u64 != length {
             return Err(StoreError::ShortRead {
                 url: self.inner.url().to_string(),
                 start: range.start,
-                wanted,
+                wanted: length,
                 found: bytes.len() as u64,
             });
         }
         if !self.confirmed.swap(true, Ordering::Relaxed) {
-            note_asked(self.gathered.cells());
+            record_check(self.gathered.cells());
         }
         self.gathered.add(range.start, &bytes);
         Ok(bytes)
     }
 
-    /// Take what is here; `parts` are the range and those after it in the request.
+    /// Read cached bytes; `parts` are the range and those after it in the request.
     fn take(
         &mut self,
         range: &Range<u64>,
@@ -107,23 +109,24 @@ impl AssembledRead {
             let end = range.end.min((number + 1) * CELL_BYTES);
             match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
                 Some(bytes) => {
-                    self.came.cache.add(TrafficCount { bytes: bytes.len() as u64, requests: 1 });
+                    self.avoided.cache.add(TrafficCount { bytes: bytes.len() as u64, requests: 1 });
                     to.extend_from_slice(bytes);
-                    self.tell("CACHE_HIT", end - at);
+                    self.record("CACHE_HIT", end - at);
                 }
                 // It was evicted in the meantime, or it is damaged.
-                None => to.extend_from_slice(&self.ask_again(at..end, parts)?),
+                None => to.extend_from_slice(&self.refetch(at..end, parts)?),
             }
             at = end;
         }
         Ok(())
     }
 
-    /// What is not here, though it was. With the first such range all that is left is looked at.
-    fn ask_again(&mut self, range: Range<u64>, parts: &[Part]) -> Result<Bytes, StoreError> {
+    /// Bytes missing from the cache that were in it. With the first such range the rest is checked.
+    fn refetch(&mut self, range: Range<u64>, parts: &[Part]) -> Result<Bytes, StoreError> {
         for _ in 0..2 {
-            let taken = self.again.as_mut().map(|again| again.take(&range)).transpose()?.flatten();
-            if let Some((bytes, news)) = taken {
+            let refetched =
+                self.again.as_mut().map(|again| again.take(&range)).transpose()?.flatten();
+            if let Some((bytes, news)) = refetched {
                 if let Some((start, window)) = news {
                     let all = start..start + window.len() as u64;
                     self.keep(&all, window)?;
@@ -132,7 +135,7 @@ impl AssembledRead {
             }
             let parts = [parts, self.parts.as_slice()];
             let cells = self.gathered.cells();
-            self.again = Some(Again::ask(cells, &*self.inner, &range, &parts, self.streams));
+            self.again = Some(Again::start(cells, &*self.inner, &range, &parts, self.streams));
         }
         let (start, wanted) = (range.start, range.end - range.start);
         let url = self.inner.url().to_string();

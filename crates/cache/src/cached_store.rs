@@ -8,7 +8,7 @@ use swathe_store_api::{
     Layer, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Stores, Version,
 };
 
-/// The same stores, with what servers send kept in blocks, and taken from there.
+/// The same stores, with a cache of blocks for the bytes of servers.
 pub fn cached_stores(stores: Stores, blocks: Option<Arc<BlockCache>>) -> Stores {
     let Some(blocks) = blocks else { return stores };
     let files = stores.file_costs();
@@ -40,12 +40,12 @@ struct CachedStore {
 }
 
 impl CachedStore {
-    /// `asked`: whether the server was just asked for the version.
-    fn cached(&self, source: Arc<dyn Source>, called: &str, asked: bool) -> Arc<dyn Source> {
+    /// `is_confirmed`: whether the server just confirmed the version.
+    fn cached(&self, source: Arc<dyn Source>, called: &str, is_confirmed: bool) -> Arc<dyn Source> {
         if source.is_local() || !source.version().is_told_apart() {
             return source;
         }
-        let cached = Cached::new(source, called, self.blocks.clone(), asked);
+        let cached = Cached::new(source, called, self.blocks.clone(), is_confirmed);
         Arc::new(cached.on(self.files.clone()))
     }
 }

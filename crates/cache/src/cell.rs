@@ -1,4 +1,4 @@
-//! Cells: what is kept of 256 KiB of an object.
+//! Cells: the cached bytes of 256 KiB of an object.
 
 use crate::BlockCache;
 use bytes::Bytes;
@@ -10,15 +10,15 @@ use swathe_store_api::Source;
 
 /// Bytes of an object in a cell.
 pub(crate) const CELL_BYTES: u64 = 256 << 10;
-/// When the oldest bytes came (seconds since 1970), and how many extents there are.
+/// When the oldest bytes were fetched (seconds since 1970), and the number of extents.
 const HEAD_BYTES: usize = 8 + 4;
 /// Start and length of an extent.
 const EXTENT_BYTES: usize = 4 + 4;
 /// Extents that are seen at a glance; a cell with more is read whole.
 const GLANCED: usize = 510;
-/// Cells that are looked at to see how much of an object is here.
+/// Cells that are looked at to estimate how much of an object is cached.
 const SAMPLED: u64 = 1024;
-/// Cells that are looked at to tell others which are here: those of 64 GiB.
+/// Cells that are looked at to list the cached ones for other workers: those of 64 GiB.
 const LISTED: u64 = 1 << 18;
 
 /// The cells of one version of an object.
@@ -32,7 +32,7 @@ pub(crate) struct Cells {
 /// One version of an object.
 #[derive(Debug)]
 pub(crate) struct OpenedObject {
-    /// By who asked for it.
+    /// As its reader named it.
     pub(crate) called: String,
     pub(crate) url: String,
     /// What the keys of its cells begin with.
@@ -48,7 +48,7 @@ pub(crate) struct OpenedObject {
 /// What others must know of an object to ask for its cells, and which of them are here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectDescription {
-    /// Where it is, as users may see it.
+    /// Its URL, as users may see it.
     pub url: String,
     /// What the keys of its cells begin with: place and version.
     pub object: String,
@@ -63,27 +63,27 @@ pub struct ObjectDescription {
 }
 
 impl OpenedObject {
-    /// What another worker says of an object.
-    pub(crate) fn as_described(called: &str, told: &ObjectDescription) -> OpenedObject {
+    /// An object as another worker describes it.
+    pub(crate) fn as_described(called: &str, description: &ObjectDescription) -> OpenedObject {
         OpenedObject {
             called: called.to_string(),
-            url: told.url.clone(),
-            object: told.object.clone(),
-            size: told.size,
-            request_s: told.request_s,
-            byte_s: told.byte_s,
+            url: description.url.clone(),
+            object: description.object.clone(),
+            size: description.size,
+            request_s: description.request_s,
+            byte_s: description.byte_s,
             identity: None,
         }
     }
 
-    /// Under what is noted when its server was asked: what others may read says nothing to us.
-    pub(crate) fn asker(&self) -> (String, Option<u64>) {
+    /// The key for the time when its server was asked: the permissions of others do not count.
+    pub(crate) fn reader_key(&self) -> (String, Option<u64>) {
         (self.object.clone(), self.identity)
     }
 
-    /// When bytes came that come now, for whoever reads them later. What was given for credentials
-    /// is never recent: who has others is to ask the server, and so is every other process.
-    pub(crate) fn came_s(&self) -> u64 {
+    /// The fetch time of bytes that arrive now, for later readers. Bytes read with credentials are
+    /// never recent: a reader with other ones, and every other process, has to ask the server.
+    pub(crate) fn fetched_s(&self) -> u64 {
         if self.identity.is_none() { now_s() } else { 0 }
     }
 
@@ -94,8 +94,8 @@ impl OpenedObject {
 }
 
 impl OpenedObject {
-    /// What events call it; a URL that was asked for may hold credentials.
-    pub(crate) fn told(&self) -> &str {
+    /// Its name in events; the URL that was opened may hold credentials.
+    pub(crate) fn display_name(&self) -> &str {
         if self.called.contains("://") { &self.url } else { &self.called }
     }
 }
@@ -135,12 +135,12 @@ impl Cells {
         &self.blocks
     }
 
-    /// Bytes that there may be of all objects.
+    /// Limit of the bytes of all objects.
     pub(crate) fn limit(&self) -> u64 {
         self.blocks.shelf.limit()
     }
 
-    /// What to tell others of the object.
+    /// The description of the object for other workers.
     pub(crate) fn described(&self) -> ObjectDescription {
         let OpenedObject { url, object, size, request_s, byte_s, .. } = &*self.of;
         let count = size.div_ceil(CELL_BYTES).min(LISTED);
@@ -167,7 +167,7 @@ impl Cells {
         numbers.iter().filter(|&&number| self.blocks.shelf.has(&self.key(number))).count() as u64
     }
 
-    /// Seconds that so many bytes of it would take if they were not here: from its store, or from
+    /// Seconds to fetch this many bytes of it if they were not cached: from its store, or from
     /// a peer that has them.
     pub(crate) fn refetch_s(&self, bytes: u64) -> f64 {
         let store_s = self.of.request_s + bytes as f64 * self.of.byte_s;
@@ -177,7 +177,7 @@ impl Cells {
     }
 
     /// Bytes of the object that are here, most likely; of many cells, by a sample of them.
-    pub(crate) fn held(&self) -> u64 {
+    pub(crate) fn cached_bytes(&self) -> u64 {
         let count = self.of.size.div_ceil(CELL_BYTES);
         let step = count.div_ceil(SAMPLED).max(1);
         let numbers = (0..count).step_by(step as usize);
@@ -186,7 +186,7 @@ impl Cells {
         (bytes as f64 * count as f64 / looked as f64) as u64
     }
 
-    /// Take a cell as a peer has it; `None` for what is not just that.
+    /// Store a cell from a peer; `None` if it is not that cell.
     pub(crate) fn adopt(&self, number: u64, file: Bytes) -> Option<()> {
         let cell = Cell::whole(number, value_in(file, &self.key(number))?)?;
         let length = self.len(number) as usize;
@@ -195,7 +195,7 @@ impl Cells {
             return None;
         }
         // By the clock of another machine.
-        self.store(number, &pieces, cell.came_s.min(now_s()));
+        self.store(number, &pieces, cell.fetched_s.min(now_s()));
         Some(())
     }
 
@@ -223,33 +223,33 @@ impl Cells {
         Cell::whole(number, self.blocks.shelf.get_weighed(&self.key(number), Some(&weight))?)
     }
 
-    /// Add pieces, each with its place in the cell, to what is here.
-    pub(crate) fn store(&self, number: u64, pieces: &[(usize, Bytes)], came_s: u64) {
+    /// Add pieces, each with its position in the cell, to those cached.
+    pub(crate) fn store(&self, number: u64, pieces: &[(usize, Bytes)], fetched_s: u64) {
         let length = self.len(number) as usize;
         let key = self.key(number);
         let weight = |bytes| self.refetch_s(bytes);
         match pieces {
             [(0, piece)] if piece.len() == length => {
-                let mut value = head(came_s, &[0..length]);
+                let mut value = head(fetched_s, &[0..length]);
                 value.extend_from_slice(piece);
                 self.blocks.keep(|shelf| shelf.put_weighed(&key, &value, Some(&weight)));
             }
             _ => self.blocks.keep(|shelf| {
                 shelf.update(&key, Some(&weight), |known| {
                     let known = known.and_then(|value| Cell::whole(number, value));
-                    joined(known.as_ref(), pieces, length, came_s)
+                    joined(known.as_ref(), pieces, length, fetched_s)
                 })
             }),
         }
     }
 }
 
-/// The value of a cell to which pieces came; `None` where all of them were there.
+/// The value of a cell with new pieces; `None` if all of them were cached.
 fn joined(
     known: Option<&Cell>,
     pieces: &[(usize, Bytes)],
     length: usize,
-    came_s: u64,
+    fetched_s: u64,
 ) -> Option<Vec<u8>> {
     let mut extents: Vec<Range<usize>> =
         pieces.iter().map(|(at, piece)| *at..at + piece.len()).collect();
@@ -263,17 +263,17 @@ fn joined(
     for (at, piece) in known.into_iter().flat_map(Cell::pieces).chain(pieces) {
         all.get_mut(at..at + piece.len())?.copy_from_slice(piece);
     }
-    let came_s = known.map_or(u64::MAX, |known| known.came_s).min(came_s);
-    let mut value = head(came_s, &extents);
+    let fetched_s = known.map_or(u64::MAX, |known| known.fetched_s).min(fetched_s);
+    let mut value = head(fetched_s, &extents);
     extents.into_iter().for_each(|extent| value.extend_from_slice(&all[extent]));
     Some(value)
 }
 
 /// What stands before the bytes.
-fn head(came_s: u64, extents: &[Range<usize>]) -> Vec<u8> {
+fn head(fetched_s: u64, extents: &[Range<usize>]) -> Vec<u8> {
     let bytes: usize = extents.iter().map(|extent| EXTENT_BYTES + extent.len()).sum();
     let mut head = Vec::with_capacity(HEAD_BYTES + bytes);
-    head.extend_from_slice(&came_s.to_le_bytes());
+    head.extend_from_slice(&fetched_s.to_le_bytes());
     head.extend_from_slice(&(extents.len() as u32).to_le_bytes());
     for extent in extents {
         head.extend_from_slice(&(extent.start as u32).to_le_bytes());
@@ -289,7 +289,7 @@ fn now_s() -> u64 {
 /// Some of the bytes of a cell.
 pub(crate) struct Cell {
     start: u64,
-    came_s: u64,
+    fetched_s: u64,
     /// Places in the cell, ascending, apart.
     extents: Vec<Range<usize>>,
     /// Of all extents, one after the other; none at a glance.
@@ -297,10 +297,10 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell without its bytes, and where those start; `None` for what is no cell.
+    /// A cell without its bytes, and where those start; `None` if it is not a cell.
     fn parse(number: u64, value: &[u8]) -> Option<(Cell, usize)> {
         let (head, rest) = value.split_at_checked(HEAD_BYTES)?;
-        let came_s = u64::from_le_bytes(head[..8].try_into().ok()?);
+        let fetched_s = u64::from_le_bytes(head[..8].try_into().ok()?);
         let count = u32::from_le_bytes(head[8..].try_into().ok()?) as usize;
         let table_bytes = count.checked_mul(EXTENT_BYTES)?;
         let mut extents = Vec::new();
@@ -315,7 +315,7 @@ impl Cell {
             extents.push(start..end);
         }
         let start = number * CELL_BYTES;
-        Some((Cell { start, came_s, extents, data: Bytes::new() }, HEAD_BYTES + table_bytes))
+        Some((Cell { start, fetched_s, extents, data: Bytes::new() }, HEAD_BYTES + table_bytes))
     }
 
     /// A cell with its bytes.
@@ -326,9 +326,9 @@ impl Cell {
         (cell.data.len() == bytes).then_some(cell)
     }
 
-    /// When the oldest of its bytes came.
-    pub(crate) fn came(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(self.came_s)
+    /// When the oldest of its bytes were fetched.
+    pub(crate) fn fetched_at(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.fetched_s)
     }
 
     /// What of a range of the object is here, ascending.
@@ -353,7 +353,7 @@ impl Cell {
         self.extents.iter().map(|extent| extent.len() as u64).sum()
     }
 
-    /// As [`Cell::pieces`], to be kept.
+    /// As [`Cell::pieces`], as owned bytes.
     fn owned_pieces(&self) -> impl Iterator<Item = (usize, Bytes)> {
         self.pieces().map(|(at, piece)| (at, self.data.slice_ref(piece)))
     }
@@ -382,7 +382,7 @@ fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     united
 }
 
-/// What came of the cell that is coming now: stored once, when the next one begins.
+/// Fetched bytes of the current cell: stored once, when the next one begins.
 pub(crate) struct PendingCells {
     cells: Arc<Cells>,
     number: u64,
@@ -416,7 +416,7 @@ impl PendingCells {
     fn store(&mut self) {
         let pieces = std::mem::take(&mut self.pieces);
         if !pieces.is_empty() {
-            self.cells.store(self.number, &pieces, self.cells.opened().came_s());
+            self.cells.store(self.number, &pieces, self.cells.opened().fetched_s());
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What servers sent, kept on local disk.
+//! Bytes from servers, cached on local disk.
 //!
-//! An object is divided into cells of 256 KiB. What came of a cell is one value on a shelf, under
-//! the object's key and version: so a changed object is simply not found, and a block that was torn
-//! or damaged, whoever was killed when, is never served.
+//! An object is divided into cells of 256 KiB. The fetched bytes of a cell are one value in a disk
+//! cache, under the object's key and version. So a changed object is simply absent, and a block
+//! that was torn or damaged, whichever process was killed, is never served.
 #![warn(missing_docs)]
 
 mod assembled;
@@ -36,13 +36,13 @@ pub use tls::Identity;
 
 /// What its variables begin with.
 const VARIABLES: &str = "SWATHE_CACHE";
-/// Limit where `$SWATHE_CACHE_BYTES` does not say.
+/// Limit if `$SWATHE_CACHE_BYTES` is not set.
 const LIMIT_BYTES: u64 = 4 << 30;
 /// After the disk refused, nothing is stored for this time.
 const REFUSED: Duration = Duration::from_secs(60);
-/// Objects of which is known when their server was asked.
+/// Objects with a recorded time of the last check at their server.
 const NOTED: usize = 10_000;
-/// Objects of which is known what they are called.
+/// Objects with a recorded name.
 const CALLED: usize = 100_000;
 
 /// Bytes of objects on servers, shared by the processes of a user.
@@ -53,27 +53,27 @@ pub struct BlockCache {
     peers: Peers,
     /// Objects that were opened last, by what they are called.
     opened: Mutex<HashMap<String, Arc<OpenedObject>>>,
-    asked: Mutex<HashMap<Asker, Instant>>,
+    checks: Mutex<HashMap<ReaderKey, Instant>>,
 }
 
-/// An object at a version, and who asked for it.
-type Asker = (String, Option<u64>);
+/// An object at a version, and its reader.
+type ReaderKey = (String, Option<u64>);
 
 /// What the disk said when it did not take a block.
 #[derive(Debug, Default)]
 struct WriteRefusals {
     last: Option<Instant>,
-    /// Not told yet.
+    /// Not reported yet.
     note: Option<String>,
-    told: bool,
+    is_reported: bool,
 }
 
 impl BlockCache {
-    /// The user's, the same for all of this process; `None` where they are switched off with a
-    /// limit of 0, or have no place.
+    /// The user's cache, the same for all of this process; `None` if it is switched off with a
+    /// limit of 0, or has no folder.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where `$SWATHE_CACHE_BYTES` is no number.
+    /// [`StoreError::Unsupported`] if `$SWATHE_CACHE_BYTES` is not a number.
     pub fn user() -> Result<Option<Arc<BlockCache>>, StoreError> {
         static BLOCKS: OnceLock<Option<Arc<BlockCache>>> = OnceLock::new();
         if limit_of("blocks", VARIABLES, LIMIT_BYTES)? == 0 {
@@ -83,7 +83,7 @@ impl BlockCache {
         Ok(BLOCKS.get_or_init(open).clone())
     }
 
-    /// Where the user's are kept: in `$SWATHE_CACHE_DIR`, else `$XDG_CACHE_HOME/swathe/blocks`,
+    /// The user's folder: `$SWATHE_CACHE_DIR`, else `$XDG_CACHE_HOME/swathe/blocks`,
     /// else `~/.cache/swathe/blocks`; at most `$SWATHE_CACHE_BYTES` (4 GiB).
     ///
     /// # Errors
@@ -94,34 +94,34 @@ impl BlockCache {
 
     /// Blocks on a shelf.
     pub fn on(shelf: DiskCache) -> BlockCache {
-        let (refused, opened, asked) = Default::default();
-        BlockCache { shelf, refused, peers: Peers::default(), opened, asked }
+        let (refused, opened, checks) = Default::default();
+        BlockCache { shelf, refused, peers: Peers::default(), opened, checks }
     }
 
-    /// Ask peers for blocks from now on, with an identity by TLS only.
+    /// Fetch blocks from peers from now on, with an identity by TLS only.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where the identity is unusable.
-    pub fn ask(&self, identity: Option<&Identity>) -> Result<(), StoreError> {
+    /// [`StoreError::Unsupported`] if the identity is unusable.
+    pub fn use_peers(&self, identity: Option<&Identity>) -> Result<(), StoreError> {
         self.peers.identify(identity)
     }
 
-    /// Which peers have blocks of an object: URL and token of each; the first is asked first.
-    pub fn have(&self, object: &str, peers: Vec<(String, String)>) {
+    /// Set the peers that have blocks of an object: URL and token of each, in the order of use.
+    pub fn set_peers(&self, object: &str, peers: Vec<(String, String)>) {
         self.peers.set(object, peers);
     }
 
-    /// Bytes that are here of an object that this process has opened under this very name.
-    pub fn held(self: &Arc<BlockCache>, object: &str) -> u64 {
-        self.cells(object).map_or(0, |cells| cells.held())
+    /// Cached bytes of an object that this process has opened under this very name.
+    pub fn cached_bytes(self: &Arc<BlockCache>, object: &str) -> u64 {
+        self.cells(object).map_or(0, |cells| cells.cached_bytes())
     }
 
     /// The cells of an object that this process has opened under this very name.
     fn cells(self: &Arc<BlockCache>, object: &str) -> Option<Cells> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = opened.get(object).cloned();
+        let entry = opened.get(object).cloned();
         drop(opened);
-        found.map(|found| Cells::of(self.clone(), found))
+        entry.map(|entry| Cells::of(self.clone(), entry))
     }
 
     /// Whether the disk takes blocks.
@@ -130,33 +130,33 @@ impl BlockCache {
         refused.last.is_none_or(|last| last.elapsed() >= REFUSED)
     }
 
-    /// Note that the server was asked just now whether an object is still the same, and gave it.
-    fn note_asked(&self, asker: Asker) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.len() >= NOTED {
-            asked.retain(|_, at| at.elapsed() < TRUSTED);
+    /// Record that the server confirmed the version of an object just now, and served it.
+    fn record_check(&self, reader_key: ReaderKey) {
+        let mut checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        if checks.len() >= NOTED {
+            checks.retain(|_, at| at.elapsed() < TRUSTED);
         }
-        if asked.len() >= NOTED {
-            asked.clear(); // they are asked once more than needed
+        if checks.len() >= NOTED {
+            checks.clear(); // they are checked once more than needed
         }
-        asked.insert(asker, Instant::now());
+        checks.insert(reader_key, Instant::now());
     }
 
-    /// Whether this process asked of late, with these credentials.
-    fn asked_lately(&self, asker: &Asker) -> bool {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.get(asker).is_some_and(|at| at.elapsed() < TRUSTED)
+    /// Whether this process checked recently, with these credentials.
+    fn is_checked_recently(&self, reader_key: &ReaderKey) -> bool {
+        let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
+        checks.get(reader_key).is_some_and(|at| at.elapsed() < TRUSTED)
     }
 
     fn note_opened(&self, object: &Arc<OpenedObject>) {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if opened.len() >= CALLED && !opened.contains_key(&object.called) {
-            opened.clear(); // what is wanted again is opened again
+            opened.clear(); // an object that is needed again is opened again
         }
         opened.insert(object.called.clone(), object.clone());
     }
 
-    /// Keep a block, if the disk takes it.
+    /// Store a block, if the disk takes it.
     fn keep(&self, put: impl FnOnce(&DiskCache) -> Result<(), StoreError>) {
         if !self.takes() {
             return;
@@ -164,26 +164,26 @@ impl BlockCache {
         if let Err(error) = put(&self.shelf) {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.last = Some(Instant::now());
-            if !refused.told {
-                refused.told = true;
+            if !refused.is_reported {
+                refused.is_reported = true;
                 refused.note = Some(format!("what servers sent was not kept: {error}"));
             }
         }
     }
 }
 
-/// A source whose bytes are taken from blocks where they are there, and put there where not.
+/// A source with a cache: bytes are read from cached blocks if possible, and stored if not.
 pub(crate) struct Cached {
     inner: Arc<dyn Source>,
     cells: Arc<Cells>,
-    /// What files of this machine cost, which blocks are.
+    /// The costs of local files, as blocks are files.
     files: Costs,
-    /// Whether the server was asked for the version.
-    asked: Arc<AtomicBool>,
-    came: Arc<AvoidedTraffic>,
+    /// Whether the server confirmed the version.
+    is_confirmed: Arc<AtomicBool>,
+    avoided: Arc<AvoidedTraffic>,
 }
 
-/// What did not come from the server, since that was asked last.
+/// Traffic that the server was spared, since the last call.
 #[derive(Default)]
 struct AvoidedTraffic {
     peers: TrafficCounter,
@@ -209,53 +209,53 @@ impl TrafficCounter {
 }
 
 impl Cached {
-    /// `called`: by who asked for it.
+    /// `called`: as its reader named it.
     pub fn new(
         inner: Arc<dyn Source>,
         called: &str,
         blocks: Arc<BlockCache>,
-        asked: bool,
+        is_confirmed: bool,
     ) -> Cached {
         let cells = Arc::new(Cells::new(blocks, called, &*inner));
         cells.blocks().note_opened(cells.opened());
-        if asked {
-            note_asked(&cells);
+        if is_confirmed {
+            record_check(&cells);
         }
-        let (asked, came) = (Arc::new(AtomicBool::new(asked)), Arc::default());
-        Cached { inner, cells, files: Costs::local(), asked, came }
+        let (is_confirmed, avoided) = (Arc::new(AtomicBool::new(is_confirmed)), Arc::default());
+        Cached { inner, cells, files: Costs::local(), is_confirmed, avoided }
     }
 
-    /// The same, where files cost this.
+    /// The same, with other costs of files.
     pub fn on(self, files: Costs) -> Cached {
         Cached { files, ..self }
     }
 
-    /// Divide requests; gives the parts, how many there are up to the end of each request, and when
-    /// the oldest block came.
+    /// Divide requests; returns the parts, their number up to the end of each request, and when
+    /// the oldest block was fetched.
     fn divided(&self, requests: &[Range<u64>]) -> (Vec<Part>, Vec<usize>, Option<SystemTime>) {
-        let (mut parts, mut seen, mut oldest) = (Vec::new(), None, None);
+        let (mut parts, mut last_cell, mut oldest) = (Vec::new(), None, None);
         let mut ends = Vec::with_capacity(requests.len());
         for request in requests {
             if request.end > self.len() || request.is_empty() {
                 parts.push(Part::Missing(request.clone()));
             } else {
-                let came = self.divide(request, &mut seen, &mut parts);
-                oldest = oldest.min(came).or(came);
+                let fetched_at = self.divide(request, &mut last_cell, &mut parts);
+                oldest = oldest.min(fetched_at).or(fetched_at);
             }
             ends.push(parts.len());
         }
         (parts, ends, oldest)
     }
 
-    /// Have peers give what is missing, where that is predicted to take less than the server does.
-    /// Tells whether anything came.
+    /// Fetch missing parts from peers, if that is predicted to take less than the server does.
+    /// Returns whether any arrived.
     fn ask_peers(&self, parts: &[Part], streams: u32) -> bool {
         let blocks = self.cells.blocks();
         if !blocks.peers.any(&self.cells.opened().called) || !blocks.takes() {
             return false;
         }
         let mut load = Load { requests: 0, bytes: 0, largest: 0 };
-        let mut wanted = Vec::new();
+        let mut numbers = Vec::new();
         for range in missing(parts) {
             if range.is_empty() || range.end > self.len() {
                 continue;
@@ -264,21 +264,21 @@ impl Cached {
             load.requests += 1;
             load.bytes += length;
             load.largest = load.largest.max(length);
-            wanted.extend(range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES);
+            numbers.extend(range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES);
         }
-        wanted.sort_unstable();
-        wanted.dedup();
+        numbers.sort_unstable();
+        numbers.dedup();
         let store_s = self.costs().seconds(load, streams.max(1));
-        let moved = blocks.peers.get(&self.cells, wanted, store_s);
-        self.came.peers.add(moved);
+        let moved = blocks.peers.get(&self.cells, numbers, store_s);
+        self.avoided.peers.add(moved);
         moved.bytes > 0
     }
 
-    /// Divide a request into what is here and what is not; gives when the oldest block came.
+    /// Divide a request into cached and missing parts; returns when the oldest block was fetched.
     fn divide(
         &self,
         request: &Range<u64>,
-        seen: &mut Seen,
+        last_cell: &mut LastCell,
         parts: &mut Vec<Part>,
     ) -> Option<SystemTime> {
         let first = parts.len();
@@ -287,17 +287,17 @@ impl Cached {
         while at < request.end {
             let cell = at / CELL_BYTES;
             let end = request.end.min((cell + 1) * CELL_BYTES);
-            if seen.as_ref().is_none_or(|(last, _)| *last != cell) {
-                *seen = Some((cell, self.cells.glance(cell)));
+            if last_cell.as_ref().is_none_or(|(last, _)| *last != cell) {
+                *last_cell = Some((cell, self.cells.glance(cell)));
             }
-            let held = seen.as_ref().and_then(|(_, held)| held.as_ref());
-            let wanted = at..end;
-            for range in held.iter().flat_map(|held| held.ranges(&wanted)) {
+            let known = last_cell.as_ref().and_then(|(_, known)| known.as_ref());
+            let rest = at..end;
+            for range in known.iter().flat_map(|known| known.ranges(&rest)) {
                 add(parts, first, Part::Missing(at..range.start));
                 at = range.end;
-                add(parts, first, Part::Held(range));
-                let came = held.map(Cell::came);
-                oldest = oldest.min(came).or(came);
+                add(parts, first, Part::Cached(range));
+                let fetched_at = known.map(Cell::fetched_at);
+                oldest = oldest.min(fetched_at).or(fetched_at);
             }
             add(parts, first, Part::Missing(at..end));
             at = end;
@@ -306,14 +306,14 @@ impl Cached {
         oldest
     }
 
-    /// Ask for a little that is here rather than with another request.
+    /// Request a short cached part again rather than send another request.
     fn fill_gaps(&self, first: usize, parts: &mut Vec<Part>) {
         let gap_bytes = self.inner.costs().gap_bytes();
         let mut at = first;
-        while let Some([Part::Missing(left), Part::Held(held), Part::Missing(right)]) =
+        while let Some([Part::Missing(left), Part::Cached(cached), Part::Missing(right)]) =
             parts.get(at..at + 3)
         {
-            if held.end - held.start <= gap_bytes {
+            if cached.end - cached.start <= gap_bytes {
                 parts.splice(at..at + 3, [Part::Missing(left.start..right.end)]);
             } else {
                 at += 2;
@@ -321,64 +321,65 @@ impl Cached {
         }
     }
 
-    /// Whether the server must be asked if this is still the object, for that was not asked for long.
-    fn must_ask(&self, oldest: Option<SystemTime>) -> bool {
-        // What came in the future came before the clock was set.
-        let is_recent = |came: SystemTime| came.elapsed().is_ok_and(|age| age < TRUSTED);
-        let is_known = oldest.is_none_or(is_recent) || self.asked.load(Ordering::Relaxed);
-        !(is_known || asked_lately(&self.cells))
+    /// Whether the server must confirm that this is still the object, as the last check is too old.
+    fn must_check(&self, oldest: Option<SystemTime>) -> bool {
+        // Bytes from the future were fetched before the clock was set.
+        let is_recent =
+            |fetched_at: SystemTime| fetched_at.elapsed().is_ok_and(|age| age < TRUSTED);
+        let is_known = oldest.is_none_or(is_recent) || self.is_confirmed.load(Ordering::Relaxed);
+        !(is_known || is_checked_recently(&self.cells))
     }
 
     fn confirm(&self, oldest: Option<SystemTime>) -> Result<(), StoreError> {
-        if self.must_ask(oldest) {
+        if self.must_check(oldest) {
             self.inner.read_exact_at(0, &mut [0])?;
-            self.asked.store(true, Ordering::Relaxed);
-            note_asked(&self.cells);
+            self.is_confirmed.store(true, Ordering::Relaxed);
+            record_check(&self.cells);
         }
         Ok(())
     }
 }
 
-/// Note that the server was asked, of an object that is given for credentials: of others the time
+/// Record that the server was asked, for an object read with credentials: for others the time
 /// stands with the bytes.
-fn note_asked(cells: &Cells) {
-    let asker = cells.opened().asker();
-    if asker.1.is_some() {
-        cells.blocks().note_asked(asker);
+fn record_check(cells: &Cells) {
+    let reader_key = cells.opened().reader_key();
+    if reader_key.1.is_some() {
+        cells.blocks().record_check(reader_key);
     }
 }
 
-fn asked_lately(cells: &Cells) -> bool {
-    let asker = cells.opened().asker();
-    asker.1.is_some() && cells.blocks().asked_lately(&asker)
+fn is_checked_recently(cells: &Cells) -> bool {
+    let reader_key = cells.opened().reader_key();
+    reader_key.1.is_some() && cells.blocks().is_checked_recently(&reader_key)
 }
 
-/// What is to be asked for.
+/// The missing parts.
 fn missing(parts: &[Part]) -> impl Iterator<Item = Range<u64>> {
     parts.iter().filter_map(|part| match part {
         Part::Missing(range) => Some(range.clone()),
-        Part::Held(_) => None,
+        Part::Cached(_) => None,
     })
 }
 
-/// The cell that was glanced at last, and what was seen.
-type Seen = Option<(u64, Option<Cell>)>;
+/// The cell that was looked at last, and its extents.
+type LastCell = Option<(u64, Option<Cell>)>;
 
 /// Part of a request.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    Held(Range<u64>),
+    Cached(Range<u64>),
     Missing(Range<u64>),
 }
 
-/// Add a part of a request whose parts begin at `first`, to the last where it is of its kind.
+/// Add a part of a request whose parts begin at `first`; join it to the last of its kind.
 fn add(parts: &mut Vec<Part>, first: usize, part: Part) {
-    let (Part::Held(range) | Part::Missing(range)) = &part;
+    let (Part::Cached(range) | Part::Missing(range)) = &part;
     if range.is_empty() {
         return;
     }
     match (parts[first..].last_mut(), &part) {
-        (Some(Part::Held(last)), Part::Held(range))
+        (Some(Part::Cached(last)), Part::Cached(range))
         | (Some(Part::Missing(last)), Part::Missing(range)) => last.end = range.end,
         _ => parts.push(part),
     }
@@ -430,19 +431,19 @@ impl Source for Cached {
     }
 
     fn at_hand(&self, ranges: &[Range<u64>]) -> Option<Traffic> {
-        let (mut parts, mut seen, mut oldest) = (Vec::new(), None, None);
+        let (mut parts, mut last_cell, mut oldest) = (Vec::new(), None, None);
         for range in ranges {
             parts.clear();
             if range.end > self.len() {
                 return None;
             }
-            let came = self.divide(range, &mut seen, &mut parts);
+            let fetched_at = self.divide(range, &mut last_cell, &mut parts);
             if parts.iter().any(|part| matches!(part, Part::Missing(_))) {
                 return None;
             }
-            oldest = oldest.min(came).or(came);
+            oldest = oldest.min(fetched_at).or(fetched_at);
         }
-        let asks = u64::from(self.must_ask(oldest));
+        let asks = u64::from(self.must_check(oldest));
         Some(Traffic { bytes: asks, requests: asks, ..Traffic::default() })
     }
 
@@ -451,7 +452,7 @@ impl Source for Cached {
     }
 
     fn take_traffic(&self) -> Traffic {
-        let AvoidedTraffic { peers, cache } = &*self.came;
+        let AvoidedTraffic { peers, cache } = &*self.avoided;
         let mut traffic = self.inner.take_traffic();
         (traffic.from_peers, traffic.from_cache) = (peers.take(), cache.take());
         traffic
@@ -479,17 +480,17 @@ impl Source for Cached {
             return Box::new(std::iter::once(Err(error)));
         }
         let missing: Vec<Range<u64>> = missing(&parts).collect();
-        let asked = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
+        let fetched = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
         Box::new(AssembledRead {
             inner: self.inner.clone(),
-            asked,
+            fetched,
             requests: ends.into_iter(),
             parts: parts.into_iter(),
-            given: 0,
+            parts_done: 0,
             last: None,
             gathered: PendingCells::new(self.cells.clone()),
-            confirmed: self.asked.clone(),
-            came: self.came.clone(),
+            confirmed: self.is_confirmed.clone(),
+            avoided: self.avoided.clone(),
             streams,
             again: None,
         })

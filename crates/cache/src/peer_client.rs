@@ -1,7 +1,7 @@
-//! Asks the other workers of a pool for blocks, where that is predicted to take less than the store.
+//! Fetches blocks from the other workers of a pool, if that should take less than the store.
 //!
-//! What a peer gives is never data by itself: it is checked as a file of one's own shelf is (which
-//! object, version and cell, length, checksum), put there, and read from there.
+//! A peer's answer is never data by itself: it is checked as a file of the own disk cache is
+//! (object, version and cell, length, checksum), stored there, and read from there.
 
 use crate::cell::{CELL_BYTES, Cells};
 use crate::peer_server::{IDLE, MOST_CELLS, MOST_FILE_BYTES};
@@ -27,31 +27,31 @@ const CONNECT: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(1);
 /// or takes longer for all of an answer.
 const WHOLE: Duration = Duration::from_secs(5);
-/// One that is away is not asked for so long.
+/// A peer that is away is not tried for this time.
 const AWAY: Duration = Duration::from_secs(30);
-/// What was measured longer ago counts no more: who was slow once would never be asked again.
+/// Older measurements do not count: a peer that was slow once would never be tried again.
 const MEASURED: Duration = Duration::from_secs(60);
 /// Requests to a peer at the same time.
 const STREAMS: usize = 2;
-/// Peers that are asked for the same, one after the other.
-const ASKED: usize = 3;
-/// What is taken for granted of a peer: seconds until it answers, bytes per second.
+/// Peers that are tried for the same object, one after the other.
+const PEERS_TRIED: usize = 3;
+/// Default costs of a peer: seconds until it answers, bytes per second.
 const ASSUMED: (f64, f64) = (0.001, 100e6);
 /// How much the last answer counts, of all.
 const WEIGHT: f64 = 0.2;
-/// Objects whose peers are known.
+/// Objects with recorded peers.
 const OBJECTS: usize = 10_000;
 /// Answers that what peers cost is learnt from.
 const ANSWERS: usize = 64;
 
-/// Who has blocks of which objects.
+/// The peers that have blocks of each object.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     client: RwLock<Option<Client>>,
     by_url: Mutex<HashMap<String, Arc<Peer>>>,
     by_object: Mutex<HashMap<String, Vec<Arc<Peer>>>>,
     notes: Mutex<Vec<String>>,
-    /// Of the last answers: seconds until it began, and bytes per second where it was long.
+    /// Of the last answers: seconds until it began, and bytes per second if it was long.
     answers: Mutex<VecDeque<(f64, Option<f64>)>>,
 }
 
@@ -63,7 +63,7 @@ struct Peer {
     state: Mutex<State>,
 }
 
-/// What is known of a peer.
+/// The state of a peer.
 #[derive(Debug)]
 struct State {
     away: Option<Instant>,
@@ -92,7 +92,7 @@ impl Fault {
     }
 }
 
-/// What a peer gave: cells, each with its file where the peer has it; and how long that took.
+/// The answer of a peer: cells, each with its file if the peer has it; and its duration.
 struct Answer {
     files: Vec<(u64, Option<Bytes>)>,
     bytes: u64,
@@ -116,7 +116,7 @@ impl Peers {
                 Client::builder().tls_backend_preconfigured(tls).https_only(true)
             }
         };
-        let made = settings
+        let client = settings
             .no_proxy()
             .redirect(Policy::none())
             .connect_timeout(CONNECT)
@@ -125,11 +125,11 @@ impl Peers {
             .http1_only()
             .build()
             .map_err(|error| fail(error.to_string()))?;
-        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(made);
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
         Ok(())
     }
 
-    /// Take who has blocks of an object: URL and token of each, the first is asked first.
+    /// Set the peers of an object: URL and token of each, the first is tried first.
     pub(crate) fn set(&self, object: &str, peers: Vec<(String, String)>) {
         let mut by_object = lock(&self.by_object);
         if peers.is_empty() {
@@ -137,7 +137,7 @@ impl Peers {
             return;
         }
         if by_object.len() >= OBJECTS && !by_object.contains_key(object) {
-            by_object.clear(); // they are told again with the next batch
+            by_object.clear(); // they are set again with the next batch
         }
         by_object.insert(object.to_string(), self.known(peers));
         drop(by_object);
@@ -145,7 +145,7 @@ impl Peers {
         by_url.retain(|_, peer| Arc::strong_count(peer) > 1 || lock(&peer.state).is_of_use());
     }
 
-    /// Those at these URLs with these tokens, and what is known of them.
+    /// Peers at these URLs with these tokens, and their states.
     fn known(&self, peers: Vec<(String, String)>) -> Vec<Arc<Peer>> {
         let mut by_url = lock(&self.by_url);
         let mut known = |(url, token): (String, String)| {
@@ -156,19 +156,19 @@ impl Peers {
                 peer
             })
         };
-        peers.into_iter().take(ASKED).map(&mut known).collect()
+        peers.into_iter().take(PEERS_TRIED).map(&mut known).collect()
     }
 
-    /// Seconds that so many bytes of an object take from a peer that has it; `None` where none is
-    /// known to.
+    /// Seconds to fetch this many bytes of an object from a peer that has it; `None` if no peer
+    /// is known to.
     pub(crate) fn refetch_s(&self, object: &str, bytes: u64) -> Option<f64> {
         let cells = bytes as f64 / CELL_BYTES as f64;
         let seconds = self.of(object).into_iter().map(|peer| lock(&peer.state).some_s(cells));
         seconds.min_by(f64::total_cmp)
     }
 
-    /// What peers cost of late, by the median of many answers: seconds until one begins, and bytes
-    /// per second; `None` where too little came.
+    /// Recent costs of peers, by the median of many answers: seconds until one begins, and bytes
+    /// per second; `None` if the answers are too few.
     pub(crate) fn costs(&self) -> Option<(f64, f64)> {
         let answers = lock(&self.answers);
         let begun = median(answers.iter().map(|answer| answer.0).collect())?;
@@ -180,7 +180,7 @@ impl Peers {
         peers.into_iter().filter(|peer| lock(&peer.state).may_be_asked(object)).collect()
     }
 
-    /// Whether anybody may be asked for an object.
+    /// Whether any peer of an object may be tried.
     pub(crate) fn any(&self, object: &str) -> bool {
         !self.of(object).is_empty()
     }
@@ -189,38 +189,38 @@ impl Peers {
         std::mem::take(&mut lock(&self.notes))
     }
 
-    /// Get cells from peers, as far as they have them and that takes less than the store, which
-    /// is predicted to take `store_s` for all. Gives what came.
-    pub(crate) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> TrafficCount {
+    /// Fetch cells from peers, as far as they have them and that takes less than the store, which
+    /// is predicted to take `store_s` for all. Returns the traffic.
+    pub(crate) fn get(&self, cells: &Cells, mut numbers: Vec<u64>, store_s: f64) -> TrafficCount {
         let called = &cells.opened().called;
-        let each_s = store_s / wanted.len().max(1) as f64;
+        let each_s = store_s / numbers.len().max(1) as f64;
         // As much as stays until it is read.
         let room = cells.limit() / YOUNG / CELL_BYTES;
-        wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        numbers.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let pays =
             |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
-        self.ask(&self.of(called), cells, wanted, None, pays)
+        self.try_peers(&self.of(called), cells, numbers, None, pays)
     }
 
     /// Get cells from these peers whatever that costs, until a moment.
     pub(crate) fn pull(
         &self,
         cells: &Cells,
-        wanted: Vec<u64>,
+        numbers: Vec<u64>,
         peers: Vec<(String, String)>,
         until: Instant,
     ) -> TrafficCount {
         let called = &cells.opened().called;
         let mut peers = self.known(peers);
         peers.retain(|peer| lock(&peer.state).may_be_asked(called));
-        self.ask(&peers, cells, wanted, Some(until), |_, _| true)
+        self.try_peers(&peers, cells, numbers, Some(until), |_, _| true)
     }
 
-    fn ask(
+    fn try_peers(
         &self,
         peers: &[Arc<Peer>],
         cells: &Cells,
-        mut wanted: Vec<u64>,
+        mut numbers: Vec<u64>,
         until: Option<Instant>,
         pays: impl Fn(&Peer, usize) -> bool,
     ) -> TrafficCount {
@@ -231,20 +231,24 @@ impl Peers {
         };
         let called = &cells.opened().called;
         for peer in peers {
-            if wanted.is_empty() {
+            if numbers.is_empty() {
                 break;
             }
-            if !pays(peer, wanted.len()) {
+            if !pays(peer, numbers.len()) {
                 continue;
             }
-            let told = |level, name, fill: &dyn Fn(&mut Record<'_>)| {
+            let record_event = |level, name, fill: &dyn Fn(&mut Record<'_>)| {
                 event(level, name, &Ids::default(), |record| {
-                    fill(record.text("OBJECT", cells.opened().told()).text("PEER", &peer.url));
+                    fill(
+                        record
+                            .text("OBJECT", cells.opened().display_name())
+                            .text("PEER", &peer.url),
+                    );
                 });
             };
-            told(Level::Usage, "PEER_START", &|_| {});
+            record_event(Level::Usage, "PEER_START", &|_| {});
             let before = moved.bytes;
-            let (left, fault) = peer.get(&client, cells, wanted, until, |answer| {
+            let (left, fault) = peer.get(&client, cells, numbers, until, |answer| {
                 moved.requests += 1;
                 if let Some(answer) = answer {
                     moved.bytes += answer.bytes;
@@ -253,15 +257,15 @@ impl Peers {
             });
             let bytes = moved.bytes - before;
             match &fault {
-                None => told(Level::Usage, "PEER_END", &|record| {
+                None => record_event(Level::Usage, "PEER_END", &|record| {
                     record.number("BYTES", bytes).text("RESULT", "ok");
                 }),
-                Some(fault) => told(Level::Error, "PEER_END", &|record| {
+                Some(fault) => record_event(Level::Error, "PEER_END", &|record| {
                     record.number("BYTES", bytes).text("RESULT", "error");
                     record.text("REASON", fault.reason());
                 }),
             }
-            wanted = left;
+            numbers = left;
             let mut state = lock(&peer.state);
             match fault {
                 None | Some(Fault::Busy) => {}
@@ -297,7 +301,7 @@ fn median(mut numbers: Vec<f64>) -> Option<f64> {
 }
 
 impl Answer {
-    /// As it came, once it had begun; `None` of so little that this says nothing.
+    /// Its bandwidth, once it had begun; `None` if it is too short to measure.
     fn bytes_per_s(&self) -> Option<f64> {
         let streaming_s = self.seconds - self.first_byte_s;
         (self.bytes >= CELL_BYTES && streaming_s > 0.0).then(|| self.bytes as f64 / streaming_s)
@@ -330,7 +334,7 @@ impl State {
         !self.is_away() && !self.wrong.contains(object)
     }
 
-    /// Seconds that so many cells are predicted to take.
+    /// Predicted seconds for a number of cells.
     fn seconds(&mut self, cells: usize) -> f64 {
         self.forget();
         let rounds = cells.div_ceil(MOST_CELLS * STREAMS) as f64;
@@ -352,12 +356,12 @@ impl State {
     }
 
     fn learn(&mut self, answer: &Answer) {
-        let come = |known: &mut f64, found: f64| *known += WEIGHT * (found - *known);
+        let come = |known: &mut f64, measured: f64| *known += WEIGHT * (measured - *known);
         self.measured = Instant::now();
         come(&mut self.first_byte_s, answer.first_byte_s);
-        let held = answer.files.iter().filter(|(_, file)| file.is_some()).count();
-        if held > 0 {
-            come(&mut self.cell_bytes, answer.bytes as f64 / held as f64);
+        let count = answer.files.iter().filter(|(_, file)| file.is_some()).count();
+        if count > 0 {
+            come(&mut self.cell_bytes, answer.bytes as f64 / count as f64);
         }
         if let Some(bytes_per_s) = answer.bytes_per_s() {
             come(&mut self.bytes_per_s, bytes_per_s);
@@ -370,26 +374,26 @@ impl Peer {
         Peer { url, token, state: Mutex::new(State::new()) }
     }
 
-    /// Put what it has of some cells on the shelf, as far as that comes until a moment; gives those
-    /// that are still wanted, and why no more was asked for. Each answer is `noted`.
+    /// Store the cells that a peer sends until a deadline; returns those
+    /// that are still missing, and why the fetch stopped early. Each answer is `noted`.
     fn get(
         self: &Arc<Peer>,
         client: &Client,
         cells: &Cells,
-        wanted: Vec<u64>,
+        numbers: Vec<u64>,
         until: Option<Instant>,
         mut noted: impl FnMut(Option<&Answer>),
     ) -> (Vec<u64>, Option<Fault>) {
-        let Ok(net) = net() else { return (wanted, None) };
-        let groups: Vec<Vec<(u64, u128)>> = wanted
+        let Ok(net) = net() else { return (numbers, None) };
+        let groups: Vec<Vec<(u64, u128)>> = numbers
             .chunks(MOST_CELLS)
             .map(|group| group.iter().map(|&cell| (cell, digest(&cells.key(cell)))).collect())
             .collect();
         let (sender, mut receiver) = mpsc::channel(1);
         let (peer, client, scope) = (self.clone(), client.clone(), Scope::current());
         net.runtime.spawn(async move {
-            let asked = groups.into_iter().map(|group| peer.ask(&client, group, &scope));
-            let mut answers = stream::iter(asked).buffered(STREAMS);
+            let requests = groups.into_iter().map(|group| peer.request(&client, group, &scope));
+            let mut answers = stream::iter(requests).buffered(STREAMS);
             let all = async {
                 while let Some(answer) = answers.next().await {
                     let is_last = answer.is_err();
@@ -403,12 +407,12 @@ impl Peer {
                 None => all.await,
             }
         });
-        let mut left: HashSet<u64> = wanted.iter().copied().collect();
+        let mut left: HashSet<u64> = numbers.iter().copied().collect();
         let mut fault = None;
         while let Some(answer) = receiver.blocking_recv() {
             noted(answer.as_ref().ok());
             match answer {
-                Err(found) => fault = Some(found),
+                Err(error) => fault = Some(error),
                 Ok(answer) => {
                     lock(&self.state).learn(&answer);
                     for (number, file) in answer.files {
@@ -424,11 +428,11 @@ impl Peer {
                 break;
             }
         }
-        (wanted.into_iter().filter(|cell| left.contains(cell)).collect(), fault)
+        (numbers.into_iter().filter(|cell| left.contains(cell)).collect(), fault)
     }
 
     /// One request.
-    async fn ask(
+    async fn request(
         &self,
         client: &Client,
         group: Vec<(u64, u128)>,
@@ -450,8 +454,8 @@ impl Peer {
         connect_events::set_server(|| {
             Url::parse(&self.url).map(|url| host(&url)).unwrap_or_default()
         });
-        let asked = client.get(url).bearer_auth(&self.token).send();
-        let sent = timeout(SILENCE, asked).await;
+        let request = client.get(url).bearer_auth(&self.token).send();
+        let sent = timeout(SILENCE, request).await;
         let response = sent.ok().and_then(Result::ok).ok_or(Fault::Away)?;
         let first_byte_s = began.elapsed().as_secs_f64();
         match response.status() {
@@ -499,7 +503,7 @@ impl Body {
     }
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let came = timeout(SILENCE, self.response.chunk()).await;
-        came.ok().and_then(Result::ok).ok_or(Fault::Away)
+        let chunk = timeout(SILENCE, self.response.chunk()).await;
+        chunk.ok().and_then(Result::ok).ok_or(Fault::Away)
     }
 }

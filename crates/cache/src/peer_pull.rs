@@ -6,7 +6,7 @@ use crate::cell::{Cells, ObjectDescription, OpenedObject};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What came.
+/// The result of a pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PullResult {
     /// Bytes that were sent.
@@ -21,43 +21,43 @@ impl BlockCache {
         self.cells(object).map(|cells| cells.described())
     }
 
-    /// Fetch from peers what they are told to have of an object and is not here, for so long at
-    /// most. Each block is checked as when it is asked for to be read. Nothing is done where the
-    /// object is known here at another version, or the disk takes nothing.
+    /// Fetch the cells of an object that peers should have and that are not cached, for a limited
+    /// time. Each block is checked as when it is fetched for reading. Nothing is done if the
+    /// object is cached at another version, or the disk takes nothing.
     ///
-    /// `peers`: URL and token of each, the first is asked first. `only`: nobody else will have it:
-    /// it is worth what its store asks for it.
+    /// `peers`: URL and token of each, the first is tried first. `only`: nobody else will have it:
+    /// it is worth the costs of its store.
     pub fn pull(
         self: &Arc<BlockCache>,
         object: &str,
-        told: &ObjectDescription,
+        description: &ObjectDescription,
         peers: Vec<(String, String)>,
         limit: Duration,
         only: bool,
     ) -> PullResult {
         let until = Instant::now() + limit.min(LONGEST);
-        let wanted = Arc::new(OpenedObject::as_described(object, told));
+        let described = Arc::new(OpenedObject::as_described(object, description));
         if !self.takes() {
             return PullResult::default();
         }
         match self.cells(object) {
-            Some(known) if !known.opened().is_same(&wanted) => return PullResult::default(),
+            Some(known) if !known.opened().is_same(&described) => return PullResult::default(),
             Some(_) => {}
-            None => self.note_opened(&wanted),
+            None => self.note_opened(&described),
         }
         if !only {
-            self.have(object, peers.clone());
+            self.set_peers(object, peers.clone());
         }
-        let cells = Cells::of(self.clone(), wanted).only(only);
-        let before = cells.here(&told.cells);
-        let lacking = cells.lacking(&told.cells);
+        let cells = Cells::of(self.clone(), described).only(only);
+        let before = cells.here(&description.cells);
+        let lacking = cells.lacking(&description.cells);
         let moved = self.peers.pull(&cells, lacking, peers, until);
-        let blocks = cells.here(&told.cells).saturating_sub(before);
+        let blocks = cells.here(&description.cells).saturating_sub(before);
         PullResult { bytes: moved.bytes, blocks }
     }
 
-    /// What other workers cost of late: seconds until an answer begins, and bytes per second;
-    /// `None` before enough came of them.
+    /// Recent costs of other workers: seconds until an answer begins, and bytes per second;
+    /// `None` if the answers are too few.
     pub fn peer_costs(&self) -> Option<(f64, f64)> {
         self.peers.costs()
     }

@@ -1,9 +1,9 @@
-//! Gives blocks to the other workers of a pool: `GET /blocks/DIGEST,DIGEST,...`, nothing else.
+//! Serves blocks to the other workers of a pool: `GET /blocks/DIGEST,DIGEST,...`, nothing else.
 //!
-//! The answer is a file of the shelf for each digest, as it lies there, after its length in four
-//! bytes (little-endian; 0 where there is none). The file says of which object, version and cell it
-//! is, and holds a checksum of all that: who asked checks it. A digest is a number, so nothing that
-//! is asked for can name any other file.
+//! The answer is a file of the disk cache for each digest, as it is stored, after its length in
+//! four bytes (little-endian; 0 if absent). The file names its object, version and cell,
+//! and holds a checksum of all that: the client checks it. A digest is a number, so a request
+//! cannot name any other file.
 
 use crate::BlockCache;
 use crate::tls::Identity;
@@ -34,7 +34,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// Cells given for one request.
+/// Most cells of one request.
 pub(crate) const MOST_CELLS: usize = 16;
 /// A file that is longer is no cell.
 pub(crate) const MOST_FILE_BYTES: u64 = 1 << 20;
@@ -42,17 +42,17 @@ pub(crate) const MOST_FILE_BYTES: u64 = 1 << 20;
 const CONNECTIONS: usize = 256;
 /// Who has not sent the token by then is closed.
 const GREETING: Duration = Duration::from_secs(5);
-/// Requests that are answered at a time; others are told that we are busy.
+/// Requests that are answered at a time; others are answered that we are busy.
 const REQUESTS: usize = 16;
 /// Of a request line with its headers.
 const REQUEST_BYTES: usize = 16 << 10;
-/// A connection on which nothing is asked for so long is closed.
+/// An idle connection is closed after this time.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 /// It takes no more requests after this time,
 const LIFE: Duration = Duration::from_secs(300);
 /// and is closed after so much more, whatever it is doing.
 const LAST: Duration = Duration::from_secs(30);
-/// After the system had no more connections to give.
+/// The wait after the system had no more connections.
 const PAUSE: Duration = Duration::from_millis(50);
 
 type Body = BoxBody<Bytes, Infallible>;
@@ -67,11 +67,11 @@ struct Door {
 }
 
 impl BlockCache {
-    /// Give blocks, on a free port of an address and as long as the process lives, to who sends
-    /// the token; with an identity, by TLS only, to who has one of the same authority.
+    /// Serve blocks, on a free port of an address until the process ends, to clients that send
+    /// the token; with an identity, by TLS only, to clients with one of the same authority.
     ///
     /// # Errors
-    /// [`StoreError::Network`] where nothing can listen there, or the identity is unusable.
+    /// [`StoreError::Network`] if nothing can listen there, or the identity is unusable.
     pub fn serve(
         self: &Arc<BlockCache>,
         address: IpAddr,
@@ -83,7 +83,7 @@ impl BlockCache {
         let tls = identity.map(Identity::server).transpose().map_err(fail)?;
         let listening = net.runtime.block_on(TcpListener::bind((address, 0)));
         let listener = listening.map_err(|error| fail(error.to_string()))?;
-        let found = listener.local_addr().map_err(|error| fail(error.to_string()))?;
+        let local = listener.local_addr().map_err(|error| fail(error.to_string()))?;
         let door = Door {
             blocks: self.clone(),
             token: token.to_string(),
@@ -93,7 +93,7 @@ impl BlockCache {
             requests: Arc::new(Semaphore::new(REQUESTS)),
         };
         net.runtime.spawn(Arc::new(door).open(listener));
-        Ok(found)
+        Ok(local)
     }
 }
 
@@ -159,20 +159,21 @@ impl Door {
             return refusal(StatusCode::METHOD_NOT_ALLOWED);
         }
         let uri = request.uri();
-        let Some(asked) = uri.path().strip_prefix("/blocks/").filter(|_| uri.query().is_none())
+        let Some(path_digests) =
+            uri.path().strip_prefix("/blocks/").filter(|_| uri.query().is_none())
         else {
             return refusal(StatusCode::NOT_FOUND);
         };
-        let Some(digests) = parse(asked) else { return refusal(StatusCode::BAD_REQUEST) };
+        let Some(digests) = parse(path_digests) else { return refusal(StatusCode::BAD_REQUEST) };
         let Ok(room) = self.requests.clone().try_acquire_owned() else {
             return refusal(StatusCode::SERVICE_UNAVAILABLE);
         };
         let blocks = self.blocks.clone();
         let frames = stream::iter(digests).then(move |digest| {
-            let _room = &room; // until the last is given
+            let _room = &room; // until the last is sent
             let blocks = blocks.clone();
-            let found = tokio::task::spawn_blocking(move || frame(&blocks, digest));
-            async move { Ok(Frame::data(found.await.unwrap_or_else(|_| absent()))) }
+            let file = tokio::task::spawn_blocking(move || frame(&blocks, digest));
+            async move { Ok(Frame::data(file.await.unwrap_or_else(|_| absent()))) }
         });
         Response::new(BodyExt::boxed(StreamBody::new(frames)))
     }

@@ -1,7 +1,7 @@
 //! What was thought to be here and is not: it was evicted in the meantime, or it is damaged.
 //!
-//! Requests for what is here are as those of a file, one for each row of a region perhaps. What
-//! turns out to be missing is asked for as of a server: all that is left, in as few requests as
+//! Requests for cached bytes are as those of a file, one for each row of a region perhaps. Bytes
+//! that turn out to be missing are requested as from a server: all the rest, in as few requests as
 //! cost less than what they leave out.
 
 use crate::Part;
@@ -14,22 +14,22 @@ use swathe_store_api::{Pieces, Source, StoreError};
 
 /// Most bytes of one request.
 const CAP_BYTES: u64 = 8 << 20;
-/// Requests in flight at least: what is here is read with one.
+/// Fewest requests in flight: cached bytes are read with one.
 const STREAMS: u32 = 4;
 /// Cells that are checked at a time: 256 MiB.
 const CHECKED: usize = 1024;
 
-/// Ranges that are asked for anew, on their way.
+/// Ranges that are requested anew, on their way.
 pub(crate) struct Again {
     windows: VecDeque<Range<u64>>,
     fetched: Pieces,
-    /// The one that came last.
+    /// The last one.
     last: Option<(Range<u64>, Bytes)>,
 }
 
 impl Again {
-    /// Ask for what is not here of the parts to be read, the first of which is known to be missing.
-    pub(crate) fn ask(
+    /// Request the missing bytes of the parts to be read; the first is known to be missing.
+    pub(crate) fn start(
         cells: &Cells,
         source: &dyn Source,
         first: &Range<u64>,
@@ -46,8 +46,8 @@ impl Again {
         Again { windows: windows.into(), fetched, last: None }
     }
 
-    /// What came of a range, and the window that it is in if that came just now; `None` where the
-    /// range is not among those that are still to come.
+    /// The fetched bytes of a range, and their window if that arrived just now; `None` if the
+    /// range is not among those on their way.
     pub(crate) fn take(
         &mut self,
         range: &Range<u64>,
@@ -78,15 +78,15 @@ impl Again {
     }
 }
 
-/// Where bytes of the object start, and the bytes.
+/// Offset of the bytes in the object, and the bytes.
 pub(crate) type Window = (u64, Bytes);
 
-/// What is not here of parts that were thought to be here; of the first cells of them.
+/// The missing ranges of parts that were thought to be cached; of the first cells of them.
 fn lost(cells: &Cells, parts: &[&[Part]]) -> Vec<Range<u64>> {
     let mut checked = HashMap::new();
     let mut lost = Vec::new();
     for part in parts.iter().flat_map(|parts| parts.iter()) {
-        let Part::Held(range) = part else { continue };
+        let Part::Cached(range) = part else { continue };
         let mut at = range.start;
         while at < range.end {
             let number = at / CELL_BYTES;

@@ -7,8 +7,8 @@ use swathe_plan::Curve;
 pub(super) const SIZE: usize = 700_000;
 pub(super) const LIMIT: u64 = 1 << 30;
 
-/// An object that counts what is asked of it.
-pub(super) struct Asked {
+/// An object that counts its requests.
+pub(super) struct CountingSource {
     key: &'static str,
     data: Arc<Vec<u8>>,
     pub(super) version: Version,
@@ -19,7 +19,7 @@ pub(super) struct Asked {
     pub(super) identity: Option<u64>,
 }
 
-impl Source for Asked {
+impl Source for CountingSource {
     fn url(&self) -> &str {
         "http://host/a"
     }
@@ -66,7 +66,7 @@ impl Source for Asked {
 
     fn take_traffic(&self) -> Traffic {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        asked(take(&self.bytes), take(&self.requests))
+        traffic(take(&self.bytes), take(&self.requests))
     }
 
     fn measure(&self, _: &[Range<u64>], _: u32, _: bool) -> Result<Vec<RequestTiming>, StoreError> {
@@ -79,8 +79,8 @@ pub(super) fn data(seed: u32) -> Arc<Vec<u8>> {
     Arc::new((0..SIZE as u32).map(byte).collect())
 }
 
-pub(super) fn object(seed: u32) -> Asked {
-    Asked {
+pub(super) fn object(seed: u32) -> CountingSource {
+    CountingSource {
         key: "http://host/a",
         data: data(seed),
         version: Version { size: SIZE as u64, tag: format!("\"{seed}\"") },
@@ -96,27 +96,27 @@ pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<BlockCache> 
     Arc::new(BlockCache::on(DiskCache::at(folder.path().join("blocks"), limit)))
 }
 
-pub(super) fn cached(inner: Asked, blocks: &Arc<BlockCache>) -> Cached {
+pub(super) fn cached(inner: CountingSource, blocks: &Arc<BlockCache>) -> Cached {
     Cached::new(Arc::new(inner), "store:a", blocks.clone(), true)
 }
 
-pub(super) fn asked(bytes: u64, requests: u64) -> Traffic {
+pub(super) fn traffic(bytes: u64, requests: u64) -> Traffic {
     Traffic { bytes, requests, ..Traffic::default() }
 }
 
 pub(super) fn of_server(source: &Cached) -> Traffic {
     let Traffic { bytes, requests, .. } = source.take_traffic();
-    asked(bytes, requests)
+    traffic(bytes, requests)
 }
 
 pub(super) fn read(source: &Cached, ranges: &[Range<u64>]) -> Vec<Bytes> {
     source.fetch(ranges.to_vec(), 4).map(Result::unwrap).collect()
 }
 
-pub(super) fn assert_right(seed: u32, ranges: &[Range<u64>], found: &[Bytes]) {
-    assert_eq!(ranges.len(), found.len());
+pub(super) fn assert_right(seed: u32, ranges: &[Range<u64>], pieces: &[Bytes]) {
+    assert_eq!(ranges.len(), pieces.len());
     let data = data(seed);
-    for (range, bytes) in ranges.iter().zip(found) {
+    for (range, bytes) in ranges.iter().zip(pieces) {
         let expected = &data[range.start as usize..range.end as usize];
         assert!(bytes == expected, "{range:?} differs");
     }
@@ -152,13 +152,13 @@ proptest! {
         }
         let source = cached(object(1), &blocks);
         for ranges in reads.iter().map(|ranges| {
-            let wanted = ranges.iter().filter(|range| !range.is_empty());
-            wanted.cloned().collect::<Vec<_>>()
+            let requests = ranges.iter().filter(|range| !range.is_empty());
+            requests.cloned().collect::<Vec<_>>()
         }) {
             prop_assert!(source.at_hand(&ranges).is_some());
             assert_right(1, &ranges, &read(&source, &ranges));
         }
-        prop_assert_eq!(of_server(&source), asked(0, 0));
+        prop_assert_eq!(of_server(&source), traffic(0, 0));
     }
 
     #[test]
@@ -194,16 +194,16 @@ fn only_what_is_missing_is_asked_for() {
     read(&source, &[100_000..400_000]);
     source.take_traffic();
     read(&source, &[99_000..401_000]);
-    // A round trip costs as much as 250 kB: what is here is less.
-    assert_eq!(of_server(&source), asked(2000, 2));
+    // A round trip costs as much as 250 kB: the cached part is less.
+    assert_eq!(of_server(&source), traffic(2000, 2));
     read(&source, &[401_000..401_100, 402_000..402_100]);
     source.take_traffic();
     read(&source, &[401_000..402_100]);
-    assert_eq!(of_server(&source), asked(900, 1));
+    assert_eq!(of_server(&source), traffic(900, 1));
     read(&source, &[500_000..500_010, 600_000..600_010]);
     source.take_traffic();
     read(&source, &[499_990..600_020]);
-    assert_eq!(of_server(&source), asked(100_030, 1));
+    assert_eq!(of_server(&source), traffic(100_030, 1));
     assert!(source.at_hand(&[99_000..401_000]).is_some());
     assert_eq!(source.at_hand(&[99_000..403_000]), None);
     assert_eq!(source.at_hand(&[600_000..SIZE as u64 + 1]), None);
@@ -217,7 +217,7 @@ fn another_version_is_another_object() {
     for seed in [1, 2, 1] {
         assert_right(seed, &ranges, &read(&cached(object(seed), &blocks), &ranges));
     }
-    let elsewhere = Asked { key: "s3://other:9000/a", ..object(1) };
+    let elsewhere = CountingSource { key: "s3://other:9000/a", ..object(1) };
     assert_eq!(cached(elsewhere, &blocks).at_hand(&ranges), None);
 }
 
@@ -271,19 +271,19 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let assumed = || Cached::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
     let source = assumed();
     read(&source, &ranges);
-    assert_eq!(of_server(&source), asked(0, 0));
+    assert_eq!(of_server(&source), traffic(0, 0));
     let key = source.cells.key(0);
     let mut value = blocks.shelf.get(&key).unwrap().to_vec();
-    let came = SystemTime::now() - 2 * TRUSTED;
-    let came_s = came.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    value[..8].copy_from_slice(&came_s.to_le_bytes());
+    let fetched_at = SystemTime::now() - 2 * TRUSTED;
+    let fetched_s = fetched_at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    value[..8].copy_from_slice(&fetched_s.to_le_bytes());
     blocks.shelf.put(&key, &value).unwrap();
     let source = assumed();
-    assert_eq!(source.at_hand(&ranges), Some(asked(1, 1)));
+    assert_eq!(source.at_hand(&ranges), Some(traffic(1, 1)));
     for _ in 0..2 {
         assert_right(1, &ranges, &read(&source, &ranges));
     }
-    assert_eq!(of_server(&source), asked(1, 1));
+    assert_eq!(of_server(&source), traffic(1, 1));
     let inner = object(1);
     inner.fails.store(true, Ordering::Relaxed);
     let source = Cached::new(Arc::new(inner), "store:a", blocks.clone(), false);
@@ -314,9 +314,9 @@ fn an_error_is_the_last_and_what_came_before_is_kept() {
     let inner = object(1);
     inner.fails.store(true, Ordering::Relaxed);
     let source = cached(inner, &blocks);
-    let found: Vec<_> = source.fetch(vec![0..100, 50..150, 0..10], 1).collect();
-    assert_eq!(found.len(), 2);
-    assert!(found[0].is_ok() && found[1].is_err());
+    let pieces: Vec<_> = source.fetch(vec![0..100, 50..150, 0..10], 1).collect();
+    assert_eq!(pieces.len(), 2);
+    assert!(pieces[0].is_ok() && pieces[1].is_err());
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn what_came_from_far_outlasts_what_came_from_near() {
     (2..20).for_each(|seed| _ = reader(seed, 0.001, 100e6));
     assert!(far.at_hand(&all).is_some());
     assert!(reader(19, 0.001, 100e6).at_hand(&all).is_some());
-    assert!((2..20).any(|seed| blocks.held(&format!("store:{seed}")) == 0));
+    assert!((2..20).any(|seed| blocks.cached_bytes(&format!("store:{seed}")) == 0));
     // Not for ever.
     (20..800).for_each(|seed| _ = reader(seed, 0.001, 100e6));
     assert!(far.at_hand(&all).is_none());
@@ -355,12 +355,12 @@ fn what_is_damaged_is_asked_for_in_few_requests() {
     }
     let rows: Vec<Range<u64>> = (0..600).map(|row| row * 1000..row * 1000 + 100).collect();
     let source = cached(object(1), &blocks);
-    assert_eq!(source.at_hand(&rows), Some(asked(0, 0)), "it looks as if all were there");
+    assert_eq!(source.at_hand(&rows), Some(traffic(0, 0)), "it looks as if all were there");
     assert_right(1, &rows, &read(&source, &rows));
     let Traffic { requests, .. } = source.take_traffic();
     assert!(requests <= 4, "{requests}");
     assert_right(1, &rows, &read(&source, &rows));
-    assert_eq!(of_server(&source), asked(0, 0), "what came is kept");
+    assert_eq!(of_server(&source), traffic(0, 0), "what came is kept");
 }
 
 #[test]
@@ -380,28 +380,28 @@ fn of_damaged_and_sound_blocks_only_what_is_damaged_is_asked_for() {
 #[test]
 fn who_has_other_credentials_asks_the_server() {
     let folder = tempfile::tempdir().unwrap();
-    let held = blocks(&folder, LIMIT);
+    let cache = blocks(&folder, LIMIT);
     let ranges = [300..400, 300_000..300_001];
-    let of = |identity, asked, blocks: &Arc<BlockCache>| {
-        let inner = Asked { identity, ..object(1) };
-        Cached::new(Arc::new(inner), "store:a", blocks.clone(), asked)
+    let of = |identity, is_confirmed, blocks: &Arc<BlockCache>| {
+        let inner = CountingSource { identity, ..object(1) };
+        Cached::new(Arc::new(inner), "store:a", blocks.clone(), is_confirmed)
     };
-    read(&of(Some(1), true, &held), &[0..SIZE as u64]);
-    // The same again, in the same process: within a minute nothing is asked.
-    let again = of(Some(1), false, &held);
-    assert_eq!(again.at_hand(&ranges), Some(asked(0, 0)));
+    read(&of(Some(1), true, &cache), &[0..SIZE as u64]);
+    // The same again, in the same process: within a minute no request is sent.
+    let again = of(Some(1), false, &cache);
+    assert_eq!(again.at_hand(&ranges), Some(traffic(0, 0)));
     assert_right(1, &ranges, &read(&again, &ranges));
-    assert_eq!(of_server(&again), asked(0, 0));
+    assert_eq!(of_server(&again), traffic(0, 0));
     // Another process that has the same credentials cannot know that, nor one that has none.
     for (identity, blocks) in [(Some(1), blocks(&folder, LIMIT)), (None, blocks(&folder, LIMIT))] {
         let source = of(identity, false, &blocks);
-        assert_eq!(source.at_hand(&ranges), Some(asked(1, 1)));
+        assert_eq!(source.at_hand(&ranges), Some(traffic(1, 1)));
         assert_right(1, &ranges, &read(&source, &ranges));
-        assert_eq!(of_server(&source), asked(1, 1));
+        assert_eq!(of_server(&source), traffic(1, 1));
     }
-    // Others are asked for, and refused.
-    let inner = Asked { identity: Some(2), ..object(1) };
+    // Other credentials are tried, and refused.
+    let inner = CountingSource { identity: Some(2), ..object(1) };
     inner.fails.store(true, Ordering::Relaxed);
-    let refused = Cached::new(Arc::new(inner), "store:a", held, false);
+    let refused = Cached::new(Arc::new(inner), "store:a", cache, false);
     refused.read_exact_at(300, &mut [0; 100]).unwrap_err();
 }

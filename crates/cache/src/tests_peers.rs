@@ -1,4 +1,4 @@
-//! What peers give is what the server would have given, or it is not used.
+//! Blocks of peers are the server's bytes, or they are not used.
 
 use super::tests::*;
 use super::*;
@@ -11,7 +11,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: &str = "hush-hush";
 const ALL: [Range<u64>; 1] = [0..SIZE as u64];
 
-/// Blocks that hold an object, and give it.
+/// Blocks that hold an object, and serve it.
 fn holder(seed: u32, ranges: &[Range<u64>]) -> (tempfile::TempDir, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
@@ -24,14 +24,14 @@ fn holder(seed: u32, ranges: &[Range<u64>]) -> (tempfile::TempDir, SocketAddr) {
 fn empty() -> (tempfile::TempDir, Arc<BlockCache>) {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    blocks.ask(None).unwrap();
+    blocks.use_peers(None).unwrap();
     (folder, blocks)
 }
 
 /// Blocks that hold nothing, and ask this one.
 fn asker(address: SocketAddr, token: &str) -> (tempfile::TempDir, Arc<BlockCache>) {
     let (folder, blocks) = empty();
-    blocks.have("store:a", vec![(format!("http://{address}"), token.to_string())]);
+    blocks.set_peers("store:a", vec![(format!("http://{address}"), token.to_string())]);
     (folder, blocks)
 }
 
@@ -45,28 +45,28 @@ fn damage(folder: &tempfile::TempDir) {
     }
 }
 
-/// Read all of an object; gives what the server was asked for, what came of peers, and the notes.
+/// Read all of an object; returns the traffic of the server, that of peers, and the warnings.
 fn all(seed: u32, blocks: &Arc<BlockCache>) -> (Traffic, TrafficCount, Vec<String>) {
     let source = cached(object(seed), blocks);
     assert_right(seed, &ALL, &read(&source, &ALL));
     let Traffic { bytes, requests, from_peers, .. } = source.take_traffic();
-    (asked(bytes, requests), from_peers, source.take_notes())
+    (traffic(bytes, requests), from_peers, source.take_notes())
 }
 
 fn whole() -> Traffic {
-    asked(SIZE as u64, 1)
+    traffic(SIZE as u64, 1)
 }
 
 #[test]
 fn what_a_peer_has_is_not_asked_of_the_server_and_kept() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
-    assert_eq!((server, notes), (asked(0, 0), vec![]));
+    assert_eq!((server, notes), (traffic(0, 0), vec![]));
     assert_eq!(peers.requests, 1);
     assert!((SIZE as u64..SIZE as u64 + 1000).contains(&peers.bytes));
-    assert_eq!(blocks.held("store:a"), SIZE as u64);
-    blocks.have("store:a", Vec::new());
+    assert_eq!(blocks.cached_bytes("store:a"), SIZE as u64);
+    blocks.set_peers("store:a", Vec::new());
     let source = cached(object(1), &blocks);
     assert_right(1, &ALL, &read(&source, &ALL));
     let cache = TrafficCount { bytes: SIZE as u64, requests: 3 };
@@ -75,16 +75,16 @@ fn what_a_peer_has_is_not_asked_of_the_server_and_kept() {
 
 #[test]
 fn what_a_peer_lacks_is_asked_of_the_server() {
-    let (_there, address) = holder(1, &[0..CELL_BYTES, CELL_BYTES + 5000..CELL_BYTES + 9000]);
+    let (_folder, address) = holder(1, &[0..CELL_BYTES, CELL_BYTES + 5000..CELL_BYTES + 9000]);
     let (_here, blocks) = asker(address, TOKEN);
     let (server, _, notes) = all(1, &blocks);
     assert_eq!(notes, Vec::<String>::new());
-    assert_eq!(server, asked(SIZE as u64 - CELL_BYTES - 4000, 2));
+    assert_eq!(server, traffic(SIZE as u64 - CELL_BYTES - 4000, 2));
 }
 
 #[test]
 fn a_store_that_is_nearer_is_asked() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, TOKEN);
     let mut source = object(1);
     source.costs = Costs::local();
@@ -95,7 +95,7 @@ fn a_store_that_is_nearer_is_asked() {
 
 #[test]
 fn another_version_is_never_mixed_in() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(2, &blocks);
     assert_eq!((server, notes), (whole(), vec![]));
@@ -104,8 +104,8 @@ fn another_version_is_never_mixed_in() {
 
 #[test]
 fn damaged_blocks_are_refused_and_the_peer_is_not_asked_again() {
-    let (there, address) = holder(1, &ALL);
-    damage(&there);
+    let (folder, address) = holder(1, &ALL);
+    damage(&folder);
     let (here, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers.requests), (whole(), 1));
@@ -119,8 +119,8 @@ fn damaged_blocks_are_refused_and_the_peer_is_not_asked_again() {
 
 #[test]
 fn blocks_in_the_place_of_others_are_refused() {
-    let (there, address) = holder(1, &ALL);
-    let paths = files(&there);
+    let (folder, address) = holder(1, &ALL);
+    let paths = files(&folder);
     let bytes: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
     for (at, path) in paths.iter().enumerate() {
         fs::write(path, &bytes[(at + 1) % bytes.len()]).unwrap();
@@ -132,7 +132,7 @@ fn blocks_in_the_place_of_others_are_refused() {
 
 #[test]
 fn who_has_another_token_gets_nothing() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, "hush-husj");
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers.bytes, notes.len()), (whole(), 0, 1));
@@ -140,16 +140,16 @@ fn who_has_another_token_gets_nothing() {
 
 #[test]
 fn why_a_peer_gave_nothing_is_told() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, "hush-husj");
-    let told = recorded(tempfile::tempdir().unwrap().path(), || _ = all(1, &blocks));
+    let text = recorded(tempfile::tempdir().unwrap().path(), || _ = all(1, &blocks));
     let peer = format!("PEER=http://{address}");
     let of_peer = |name: &str| {
         let name = format!("NL.EVNT={name} ");
-        let mut lines = told.lines().filter(|line| line.contains(&name) && line.contains(&peer));
-        lines.next().unwrap_or_else(|| panic!("{name}: {told}"))
+        let mut lines = text.lines().filter(|line| line.contains(&name) && line.contains(&peer));
+        lines.next().unwrap_or_else(|| panic!("{name}: {text}"))
     };
-    assert!(of_peer("PEER_END").ends_with("RESULT=error REASON=\"it does not know us\""), "{told}");
+    assert!(of_peer("PEER_END").ends_with("RESULT=error REASON=\"it does not know us\""), "{text}");
     let connected = of_peer("CONNECT_END");
     assert!(connected.ends_with(&format!(" SERVER={address} RESULT=ok")), "{connected}");
 }
@@ -165,7 +165,7 @@ fn a_peer_that_is_away_is_not_asked_again() {
     assert_eq!(all(1, &blocks).1, TrafficCount::default());
 }
 
-/// A peer that says this, whatever it is asked, and then either closes or waits.
+/// A peer that sends this, whatever the request, and then either closes or waits.
 fn false_peer(says: Vec<u8>, closes: bool) -> SocketAddr {
     let listener = TcpListener::bind((HERE, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -206,17 +206,17 @@ fn false_peers_are_seen_through() {
         (answer(&[4, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0]), true, 1),
         (answer(&[0; 13]), true, 1),
     ];
-    for (says, closes, told) in cases {
-        let shown = String::from_utf8_lossy(&says).into_owned();
+    for (says, closes, warnings) in cases {
+        let answer = String::from_utf8_lossy(&says).into_owned();
         let (_here, blocks) = asker(false_peer(says, closes), TOKEN);
         let (server, _, notes) = all(1, &blocks);
-        assert_eq!((server, notes.len()), (whole(), told), "{shown:?}: {notes:?}");
+        assert_eq!((server, notes.len()), (whole(), warnings), "{answer:?}: {notes:?}");
     }
 }
 
 #[test]
 fn a_disk_that_takes_nothing_does_not_ask() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (here, blocks) = asker(address, TOKEN);
     fs::write(here.path().join("blocks"), b"no folder").unwrap();
     assert_eq!(all(1, &blocks).0, whole());
@@ -225,10 +225,10 @@ fn a_disk_that_takes_nothing_does_not_ask() {
 
 #[test]
 fn the_time_when_bytes_came_comes_along() {
-    let (there, address) = holder(1, &[]);
+    let (folder, address) = holder(1, &[]);
     let long_ago = Cells::of(
-        blocks(&there, LIMIT),
-        cached(object(1), &blocks(&there, LIMIT)).cells.opened().clone(),
+        blocks(&folder, LIMIT),
+        cached(object(1), &blocks(&folder, LIMIT)).cells.opened().clone(),
     );
     let file = |number: u64, came_s: u64| {
         let length = SIZE as u64 - number * CELL_BYTES;
@@ -243,11 +243,11 @@ fn the_time_when_bytes_came_comes_along() {
     let (_here, blocks) = asker(address, TOKEN);
     let source = Cached::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
     assert_right(1, &ALL, &read(&source, &ALL));
-    assert_eq!(of_server(&source), asked(1, 1), "whether it has changed since");
+    assert_eq!(of_server(&source), traffic(1, 1), "whether it has changed since");
 }
 
 /// The first line of an answer.
-fn said(address: SocketAddr, request: &str) -> String {
+fn response(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut text = Vec::new();
@@ -257,7 +257,7 @@ fn said(address: SocketAddr, request: &str) -> String {
 
 #[test]
 fn nothing_else_is_answered() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let digest = "0".repeat(32);
     let many = vec![digest.clone(); 17].join(",");
     let cases = [
@@ -280,98 +280,98 @@ fn nothing_else_is_answered() {
         let request = format!(
             "{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
         );
-        let found = said(address, &request);
-        assert!(found.contains(status), "{line}: {found}");
+        let text = response(address, &request);
+        assert!(text.contains(status), "{line}: {text}");
     }
 }
 
 /// What a holder says of an object.
-fn described(there: &tempfile::TempDir, seed: u32) -> ObjectDescription {
-    let blocks = blocks(there, LIMIT);
+fn described(folder: &tempfile::TempDir, seed: u32) -> ObjectDescription {
+    let blocks = blocks(folder, LIMIT);
     cached(object(seed), &blocks);
     blocks.described("store:a").unwrap()
 }
 
 fn pull(
     blocks: &Arc<BlockCache>,
-    told: &ObjectDescription,
+    description: &ObjectDescription,
     address: SocketAddr,
     limit: Duration,
 ) -> PullResult {
     let peers = vec![(format!("http://{address}"), TOKEN.to_string())];
-    blocks.pull("store:a", told, peers, limit, true)
+    blocks.pull("store:a", description, peers, limit, true)
 }
 
 const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
-    let (there, address) = holder(1, &ALL);
+    let (folder, address) = holder(1, &ALL);
     let (_here, heir) = empty();
-    let told = described(&there, 1);
-    assert_eq!(told.cells, [0, 1, 2]);
-    let moved = pull(&heir, &told, address, LONG);
+    let description = described(&folder, 1);
+    assert_eq!(description.cells, [0, 1, 2]);
+    let moved = pull(&heir, &description, address, LONG);
     assert!((SIZE as u64..SIZE as u64 + 1000).contains(&moved.bytes));
-    assert_eq!(heir.held("store:a"), SIZE as u64);
+    assert_eq!(heir.cached_bytes("store:a"), SIZE as u64);
     assert_eq!(moved.blocks, 3);
-    assert_eq!(pull(&heir, &told, address, LONG), PullResult::default(), "it is here");
-    assert_eq!(all(1, &heir).0, asked(0, 0));
+    assert_eq!(pull(&heir, &description, address, LONG), PullResult::default(), "it is here");
+    assert_eq!(all(1, &heir).0, traffic(0, 0));
     assert!(heir.peer_costs().is_some_and(|(begun_s, rate)| begun_s > 0.0 && rate > 1e6));
 }
 
 #[test]
 fn what_is_known_at_another_version_is_not_pulled() {
-    let (there, address) = holder(1, &ALL);
-    let told = described(&there, 1);
+    let (folder, address) = holder(1, &ALL);
+    let description = described(&folder, 1);
     let (_here, heir) = empty();
     cached(object(2), &heir);
-    assert_eq!(pull(&heir, &told, address, LONG), PullResult::default());
-    // One whose blocks are not of what it says gives nothing that is kept.
-    let lies = ObjectDescription { object: "of another".into(), ..told };
+    assert_eq!(pull(&heir, &description, address, LONG), PullResult::default());
+    // A peer with blocks of another object: nothing is stored.
+    let lies = ObjectDescription { object: "of another".into(), ..description };
     let (_here, heir) = empty();
     pull(&heir, &lies, address, LONG);
-    assert_eq!(heir.held("store:a"), 0);
+    assert_eq!(heir.cached_bytes("store:a"), 0);
 }
 
 #[test]
 fn damaged_blocks_are_not_pulled() {
-    let (there, address) = holder(1, &ALL);
-    damage(&there);
+    let (folder, address) = holder(1, &ALL);
+    damage(&folder);
     let (_here, heir) = empty();
-    pull(&heir, &described(&there, 1), address, LONG);
-    assert_eq!(heir.held("store:a"), 0);
+    pull(&heir, &described(&folder, 1), address, LONG);
+    assert_eq!(heir.cached_bytes("store:a"), 0);
     assert_eq!(all(1, &heir).0, whole());
 }
 
 #[test]
 fn pulling_ends_in_time_whatever_the_peer_does() {
-    let (there, _) = holder(1, &ALL);
-    let told = described(&there, 1);
+    let (folder, _) = holder(1, &ALL);
+    let description = described(&folder, 1);
     for (says, closes) in [(Vec::new(), false), (answer(&[4, 0, 0, 0, 1]), false)] {
         let (_here, heir) = empty();
         let began = std::time::Instant::now();
-        let moved = pull(&heir, &told, false_peer(says, closes), Duration::from_millis(300));
+        let moved = pull(&heir, &description, false_peer(says, closes), Duration::from_millis(300));
         assert_eq!(moved, PullResult::default());
         assert!(began.elapsed() < LONG);
-        assert_eq!(heir.held("store:a"), 0);
+        assert_eq!(heir.cached_bytes("store:a"), 0);
     }
 }
 
 #[test]
 fn a_copy_of_what_a_peer_has_goes_before_what_only_the_store_has() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let (_here, heir) = asker(address, TOKEN);
     all(1, &heir);
     let cells = cached(object(1), &heir).cells;
     let copy_s = cells.refetch_s(CELL_BYTES);
-    heir.have("store:a", Vec::new());
+    heir.set_peers("store:a", Vec::new());
     assert!(copy_s < cells.refetch_s(CELL_BYTES) / 2.0);
 }
 
 /// Connections that say nothing keep nobody away, and are closed before long.
 #[test]
 fn who_says_nothing_makes_room() {
-    let (_there, address) = holder(1, &ALL);
+    let (_folder, address) = holder(1, &ALL);
     let silent: Vec<_> = (0..400)
         .map(|number| {
             let mut stream = TcpStream::connect(address).unwrap();
@@ -383,7 +383,7 @@ fn who_says_nothing_makes_room() {
         .collect();
     let (_here, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
-    assert_eq!((server, notes), (asked(0, 0), vec![]));
+    assert_eq!((server, notes), (traffic(0, 0), vec![]));
     assert!(peers.bytes >= SIZE as u64);
     // The last of them had room of its own until the end.
     let mut last = silent.last().unwrap();

@@ -42,8 +42,8 @@ impl Identity {
             WebPkiServerVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;
         let (chain, key) = self.own()?;
         ClientConfig::builder()
-            .dangerous() // what is given up is the name alone, see `OfPool`
-            .with_custom_certificate_verifier(Arc::new(OfPool(verifier)))
+            .dangerous() // only the check of the name is given up, see `PoolVerifier`
+            .with_custom_certificate_verifier(Arc::new(PoolVerifier(verifier)))
             .with_client_auth_cert(chain, key)
             .map_err(|error| self.unusable(&error))
     }
@@ -72,12 +72,12 @@ fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> 
     CertificateDer::pem_file_iter(path).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)
 }
 
-/// Whoever has a certificate of the authority belongs to the pool, under whatever name or address
-/// it is reached: as Dask has it.
+/// Any certificate of the authority belongs to the pool, under whatever name or address
+/// it is reached: as in Dask.
 #[derive(Debug)]
-struct OfPool(Arc<WebPkiServerVerifier>);
+struct PoolVerifier(Arc<WebPkiServerVerifier>);
 
-impl ServerCertVerifier for OfPool {
+impl ServerCertVerifier for PoolVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -91,7 +91,7 @@ impl ServerCertVerifier for OfPool {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
-            found => found,
+            result => result,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Connections of those who have not said yet who they are.
 //!
-//! Whoever has the token says so within milliseconds. So where there are too many who do not, the
-//! one that is silent for longest goes: first of the address that has too many, and others come in.
+//! A client with the token sends it within milliseconds. So if too many have not, the
+//! one that is silent for longest goes: first of the address that has too many, then of others.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ struct Stranger {
 }
 
 impl Strangers {
-    /// Let a connection in, which is served by what `serve` starts, and close another where that
+    /// Admit a connection, which `serve` handles, and close another if that
     /// makes too many.
     pub(crate) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
         // Nobody is known before all this is noted.

@@ -72,7 +72,7 @@ impl<'a> Bits<'a> {
         self.at as u64 * 8 - u64::from(self.count)
     }
 
-    /// Whether more bits were taken than there are.
+    /// Whether more bits were taken than the input has.
     #[inline(always)]
     pub(crate) fn overrun(&self) -> bool {
         self.taken() > self.bytes.len() as u64 * 8

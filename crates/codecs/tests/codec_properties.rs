@@ -1,5 +1,5 @@
 //! Tiles coded by small encoders of their own, from the standard's description, decode to the
-//! pixels they were made of; any bytes at all give pixels or an error.
+//! original pixels; any bytes at all decode to pixels or an error.
 
 use proptest::prelude::*;
 use swathe_array::DType;
@@ -47,7 +47,7 @@ impl Writer {
     }
 }
 
-/// RICE_1 with the given split level for each block, raised where its unary part would be long.
+/// RICE_1 with the set split level for each block, raised if its unary part would be long.
 fn rice(pixels: &[i32], width: u32, block: usize, levels: &[u32]) -> Vec<u8> {
     let (bits, level_bits, plain) = match width {
         1 => (8, 3, 6),
@@ -205,8 +205,8 @@ proptest! {
             let want = stored(&pixels, dtype);
             let need = (pixels.len() as f64 * part) as usize;
             for need in [pixels.len(), need] {
-                let found = decode(codec, dtype, &bytes, pixels.len(), need).unwrap();
-                prop_assert_eq!(&found, &want[..need * dtype.size()]);
+                let decoded = decode(codec, dtype, &bytes, pixels.len(), need).unwrap();
+                prop_assert_eq!(&decoded, &want[..need * dtype.size()]);
             }
         }
         let cut = decode(codec, DType::I32, &bytes[..bytes.len() - 1], pixels.len(), pixels.len());
@@ -227,8 +227,8 @@ proptest! {
         for dtype in [DType::U8, DType::I16, DType::I32] {
             let want = stored(&pixels, dtype);
             for need in [pixels.len(), pixels.len() / 3] {
-                let found = decode(Codec::Plio, dtype, &bytes, pixels.len(), need).unwrap();
-                prop_assert!(found == want[..need * dtype.size()]);
+                let decoded = decode(Codec::Plio, dtype, &bytes, pixels.len(), need).unwrap();
+                prop_assert!(decoded == want[..need * dtype.size()]);
             }
         }
     }
@@ -276,11 +276,11 @@ fn special_integers_are_blank_and_exact_zero() {
     assert_eq!((plain[0], plain[2]), (5.5, -2_147_483_646.0 * 0.5 + 3.0));
     assert!(plain[1].is_nan());
     for dither in [Dither::Subtractive1, Dither::Subtractive2] {
-        let found = values(dither);
-        assert!((found[0] - 5.5).abs() <= 0.25 && found[0] != 5.5);
-        assert!(found[1].is_nan());
-        assert_eq!(found[2] == 0.0, dither == Dither::Subtractive2);
-        assert!(found[3] < -1e9);
+        let decoded = values(dither);
+        assert!((decoded[0] - 5.5).abs() <= 0.25 && decoded[0] != 5.5);
+        assert!(decoded[1].is_nan());
+        assert_eq!(decoded[2] == 0.0, dither == Dither::Subtractive2);
+        assert!(decoded[3] < -1e9);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use swathe_codecs::tile::{CodecError, Scratch, TileInput};
 
-/// The real test files, or nothing where they are not at hand.
+/// The real test files, or nothing if they are not installed.
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("SWATHE_TEST_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
@@ -68,7 +68,7 @@ fn lossless_copies_equal_the_plain_image() {
     }
 }
 
-/// CRC-32 of the pixels astropy 8.0.2 and cfitsio 4.2 give for the images that have no plain
+/// CRC-32 of the pixels of astropy 8.0.2 and cfitsio 4.2 for the images that have no plain
 /// copy; NaN as 7fc00000 or 7ff8000000000000.
 #[test]
 fn quantised_and_other_images_equal_astropy_and_cfitsio() {
@@ -76,12 +76,12 @@ fn quantised_and_other_images_equal_astropy_and_cfitsio() {
     for (name, sums) in ASTROPY {
         let file = std::fs::read(data.join(name)).unwrap();
         let hdus = compressed::hdus(&file);
-        let found: Vec<u32> = hdus
+        let computed: Vec<u32> = hdus
             .iter()
             .filter(|hdu| compressed::Image::new(hdu).is_some())
             .map(|hdu| crc32fast::hash(&pixels(&file, hdu)))
             .collect();
-        assert_eq!(found, sums, "{name}");
+        assert_eq!(computed, sums, "{name}");
     }
 }
 
@@ -111,7 +111,7 @@ fn golden_images_equal_what_astropy_and_cfitsio_read() {
     assert_eq!(count, sums.lines().count());
 }
 
-/// images.fits, which is kept compressed: most of it is header blocks.
+/// images.fits, which is stored compressed: most of it is header blocks.
 fn golden_images() -> Vec<u8> {
     let packed = include_bytes!("golden/images.fits.gz");
     let size = u32::from_le_bytes(*packed.last_chunk().unwrap());

@@ -1,4 +1,5 @@
-//! Where what is kept stands, and what goes first. Knows no files: simulated pools go by the same.
+//! The priorities of cached values, and the order of eviction. Knows no files: simulated pools use
+//! the same.
 //!
 //! See `docs/design/016-what-goes-first.md`.
 
@@ -9,69 +10,71 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Uses of a value within this time count once.
 pub(super) const MARK_EVERY: Duration = Duration::from_secs(10);
-/// What goes is looked for once for this part of the limit.
+/// Values to evict are chosen once for this part of the limit.
 const SWEPT: u64 = 20;
-/// What stands above the level for one use: seconds for each second of fetching a GiB of it again.
+/// The priority that one use adds: seconds for each second of fetching a GiB again.
 const WEIGHED_BYTES: f64 = (1 << 30) as f64;
-/// Nothing counts for more: that is 10 kB in a second.
+/// The highest gain: that of 10 kB in a second.
 pub(super) const MOST_GAIN_S: f64 = 1e5;
-/// Gains that differ by less than this are the same: costs are not known better.
+/// Gains that differ by less than this are equal: costs are not known better.
 const ALIKE: f64 = std::f64::consts::SQRT_2;
-/// The level rises when so many times as much went as there is room for.
+/// The level rises when this many times the limit was evicted.
 const RISES: u64 = 2;
-/// Uses that count, at most: what was used often long ago must go some time.
+/// Uses that count, at most: a value that was used often long ago must be evicted some time.
 const MOST_USES: u32 = 8;
 
-/// What a value takes, where it stands, and when that was said.
+/// The size of a value, its priority, and when that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rank {
     pub(super) bytes: u64,
-    pub(super) stands: SystemTime,
-    pub(super) said: SystemTime,
+    pub(super) priority: SystemTime,
+    pub(super) marked_at: SystemTime,
 }
 
-/// Where what comes stands, if it costs nothing to fetch again. It rises to what went, each time
-/// that [`RISES`] times as much went as there is room for: so who goes round and round through more
-/// than that finds a part of it, which is used again before it stands lower than what comes.
+/// The priority of a new value that costs nothing to fetch again. It rises to that of the evicted
+/// values, each time that [`RISES`] times the limit was evicted. So a reader that cycles through
+/// more than the limit finds a part of it, used again before its priority is below that of new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
     pub(super) at: SystemTime,
-    /// Bytes that went since it rose,
-    pub(super) gone: u64,
-    /// and where they stood, in the mean.
-    pub(super) stood: SystemTime,
+    /// Bytes evicted since it rose,
+    pub(super) evicted_bytes: u64,
+    /// and their mean priority.
+    pub(super) evicted_priority: SystemTime,
 }
 
 impl Level {
     pub(super) fn new(at: SystemTime) -> Level {
-        Level { at, gone: 0, stood: at }
+        Level { at, evicted_bytes: 0, evicted_priority: at }
     }
 
-    /// Where a value stands that comes, or comes again.
-    pub(super) fn put(&self, stood: Option<SystemTime>, gain: Duration) -> SystemTime {
+    /// The priority of a value that is stored, or stored again.
+    pub(super) fn put(&self, priority: Option<SystemTime>, gain: Duration) -> SystemTime {
         let least = self.at + gain;
-        stood.map_or(least, |stood| stood.max(least))
+        priority.map_or(least, |priority| priority.max(least))
     }
 
-    /// Where one stands that is used.
-    pub(super) fn used(&self, stood: SystemTime, gain: Duration) -> SystemTime {
-        stood.clamp(self.at, self.at + gain * (MOST_USES - 1)) + gain
+    /// The priority of a value that is used.
+    pub(super) fn used(&self, priority: SystemTime, gain: Duration) -> SystemTime {
+        priority.clamp(self.at, self.at + gain * (MOST_USES - 1)) + gain
     }
 
-    /// Note that bytes went that stood there, of a shelf of this limit.
-    pub(super) fn went(&mut self, bytes: u64, stood: SystemTime, limit: u64) {
+    /// Record the eviction of bytes at a priority, from a cache of this limit.
+    pub(super) fn note_evicted(&mut self, bytes: u64, priority: SystemTime, limit: u64) {
         let nanos = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let all = self.gone + bytes;
-        let sum = nanos(self.stood) * u128::from(self.gone) + nanos(stood) * u128::from(bytes);
-        self.stood = UNIX_EPOCH + Duration::from_nanos((sum / u128::from(all.max(1))) as u64);
-        self.gone = all;
-        if self.gone >= limit.saturating_mul(RISES) {
-            (self.at, self.gone) = (self.at.max(self.stood), 0);
+        let all = self.evicted_bytes + bytes;
+        let sum = nanos(self.evicted_priority) * u128::from(self.evicted_bytes)
+            + nanos(priority) * u128::from(bytes);
+        self.evicted_priority =
+            UNIX_EPOCH + Duration::from_nanos((sum / u128::from(all.max(1))) as u64);
+        self.evicted_bytes = all;
+        if self.evicted_bytes >= limit.saturating_mul(RISES) {
+            (self.at, self.evicted_bytes) = (self.at.max(self.evicted_priority), 0);
         }
     }
 }
 
-/// What one use counts for a value that takes so many bytes, and so many seconds to fetch again.
+/// The gain of one use of a value with this size and this time to fetch it again.
 pub(super) fn gain(seconds: f64, bytes: u64) -> Duration {
     let gain_s = seconds / bytes.max(1) as f64 * WEIGHED_BYTES;
     if gain_s.is_nan() || gain_s <= 0.0 {
@@ -81,31 +84,31 @@ pub(super) fn gain(seconds: f64, bytes: u64) -> Duration {
     Duration::from_secs_f64(ALIKE.powf(step).min(MOST_GAIN_S))
 }
 
-/// What goes next of all there is, at least so many bytes, the first first: what stands lowest,
-/// and of equals what came last, but for what is young. So is what `comes` now, besides.
-pub(super) fn going<T>(
-    mut kept: Vec<T>,
-    place: impl Fn(&T) -> Rank,
+/// The values to evict, in order, at least `bytes` of them: lowest priority first, of equals the
+/// newest first. Young values go last. The `incoming` bytes count as young, too.
+pub(super) fn eviction_order<T>(
+    mut values: Vec<T>,
+    rank: impl Fn(&T) -> Rank,
     limit: u64,
-    comes: u64,
+    incoming: u64,
     bytes: u64,
 ) -> VecDeque<T> {
-    // Those of all that make up so many bytes, or one more.
+    // The number of values that make up `bytes`, or one more.
     let first = |all: &[T], bytes: u64| {
         let mut sum = 0;
         let of = all.iter().take_while(|each| {
             let is_one = sum < bytes;
-            sum += place(each).bytes;
+            sum += rank(each).bytes;
             is_one
         });
         of.count()
     };
-    kept.sort_unstable_by_key(|each| Reverse(place(each).said));
-    let young = first(&kept, (limit / YOUNG).saturating_sub(comes));
-    let mut order = kept.split_off(young);
-    order.sort_by_key(|each| place(each).stands);
-    kept.sort_by_key(|each| (place(each).stands, place(each).said));
-    order.append(&mut kept);
+    values.sort_unstable_by_key(|each| Reverse(rank(each).marked_at));
+    let young = first(&values, (limit / YOUNG).saturating_sub(incoming));
+    let mut order = values.split_off(young);
+    order.sort_by_key(|each| rank(each).priority);
+    values.sort_by_key(|each| (rank(each).priority, rank(each).marked_at));
+    order.append(&mut values);
     order.truncate(first(&order, bytes.max(limit / SWEPT)));
     order.into()
 }

@@ -1,18 +1,18 @@
 //! A folder of values by key that never grows beyond its limit, shared by processes.
 //!
 //! One file per key, named by the key's hash. A value is written to a file of its own and
-//! renamed into place, so that a reader sees all of it or nothing, whoever is killed when; what
-//! is damaged anyway fails its checksum, counts as absent and is removed.
+//! renamed into place, so that a reader sees all of it or nothing, whichever process is killed. A
+//! damaged file fails its checksum, counts as absent and is removed.
 //!
-//! Who writes or removes holds a lock on the file `usage`, which says how many bytes there are.
-//! They are added before they are written and taken off after they are removed: whoever is killed
-//! in between leaves too large a number, never too small a one. Readers need no lock.
+//! A process that writes or removes locks the file `usage`, which has the number of bytes in use.
+//! Bytes are added before they are written and subtracted after they are removed: a process that is
+//! killed in between leaves too large a number, never too small a one. Readers need no lock.
 //!
-//! What goes first when room is needed is written in the modification time of each file: of values
-//! that are put and read without a weight, when they were used last. Of those with one, the
-//! level of the shelf at the time, and above it, for each use, what fetching them again costs for
-//! what they take; the level rises to what goes (GreedyDual-Size with frequency, Cherkasova 1998).
-//! No more goes than must. See `docs/design/016-what-goes-first.md`.
+//! The modification time of each file is its priority; the lowest is evicted first. For values
+//! without a weight it is the time of the last use. For those with one it is the level of the cache
+//! at the time and, for each use, the cost of fetching them again divided by their size; the level
+//! rises to the priority of evicted values (GreedyDual-Size with frequency, Cherkasova 1998).
+//! No more is evicted than necessary. See `docs/design/016-what-goes-first.md`.
 #![warn(missing_docs)]
 
 mod eviction;
@@ -20,7 +20,7 @@ mod simulated;
 mod usage_file;
 
 use bytes::Bytes;
-use eviction::{Level, MARK_EVERY, Rank, gain, going};
+use eviction::{Level, MARK_EVERY, Rank, eviction_order, gain};
 use rustix::fs::OFlags;
 pub use simulated::SimulatedCache;
 use std::collections::VecDeque;
@@ -39,23 +39,23 @@ const MAGIC: &[u8; 8] = b"SWSHELF1";
 const HEAD_BYTES: usize = 8 + 4 + 4 + 8;
 /// Folders the files are spread over.
 const FAN_OUT: u64 = 256;
-/// Of the names of those folders, and of the files, in hexadecimal.
+/// Hexadecimal digits of the names of those folders, and of the files.
 const FOLDER_DIGITS: usize = 2;
 const FILE_DIGITS: usize = 32;
 /// The extension of a value that is being written.
 const UNFINISHED: &str = "new";
-/// What file systems give space in.
+/// The unit of allocation of file systems.
 const DISK_BLOCK_BYTES: u64 = 4096;
-/// What came or was used last, up to this part of the limit, goes only after all else: whoever
-/// fetched it is about to read it.
+/// The newest values, up to this part of the limit, are evicted last: the reader that fetched
+/// them is about to read them.
 pub const YOUNG: u64 = 8;
-/// A writer that has waited for the others so long gives up: one of them may have been stopped.
+/// A writer gives up after this wait for the others: one of them may have been stopped.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// Where the bytes in use are written down.
+/// The file with the number of bytes in use.
 const USAGE_FILE: &str = "usage";
 
-/// The seconds that it takes to fetch a value again, by its bytes; `None`: only when it was used
-/// last counts.
+/// The seconds that it takes to fetch a value again, by its bytes; `None`: only the time of the
+/// last use counts.
 pub type Weight<'a> = Option<&'a dyn Fn(u64) -> f64>;
 
 /// A size-limited folder of values.
@@ -65,12 +65,12 @@ pub struct DiskCache {
     limit: u64,
     /// A value that was read is marked as used if its last mark is older than this.
     mark_every: Duration,
-    /// Threads of this process queue here, and only one waits for other processes. What is to go
-    /// next, as far as it was looked for.
+    /// Threads of this process queue here, and only one waits for other processes. The values to
+    /// evict next, as far as they were chosen.
     writing: Mutex<VecDeque<Candidate>>,
 }
 
-/// What a shelf holds.
+/// The contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Number of values.
@@ -84,15 +84,15 @@ pub struct Usage {
 #[derive(Debug)]
 struct Candidate {
     path: PathBuf,
-    place: Rank,
+    rank: Rank,
 }
 
 impl DiskCache {
-    /// A shelf of the user: `$<variables>_DIR`, else `$XDG_CACHE_HOME/swathe/<name>`, else
+    /// A cache of the user: `$<variables>_DIR`, else `$XDG_CACHE_HOME/swathe/<name>`, else
     /// `~/.cache/swathe/<name>`; at most `$<variables>_BYTES`, else `limit`.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where the environment says nothing usable.
+    /// [`StoreError::Unsupported`] if the environment has no usable values.
     pub fn user(name: &str, variables: &str, limit: u64) -> Result<DiskCache, StoreError> {
         let path = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let unusable = |why| StoreError::Unsupported { url: name.into(), why };
@@ -114,13 +114,13 @@ impl DiskCache {
         DiskCache::user("index", "SWATHE_INDEX", 1 << 30)
     }
 
-    /// A shelf in a folder, made when the first value is put.
+    /// A cache in a folder, created when the first value is put.
     pub fn at(folder: impl Into<PathBuf>, limit: u64) -> DiskCache {
         let mark_every = MARK_EVERY;
         DiskCache { folder: folder.into(), limit, mark_every, writing: Mutex::default() }
     }
 
-    /// Where it lies.
+    /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -130,7 +130,7 @@ impl DiskCache {
         self.limit
     }
 
-    /// The value put last under `key`; `None` where there is none that can be read whole.
+    /// The value put last under `key`; `None` if none can be read whole.
     pub fn get(&self, key: &str) -> Option<Bytes> {
         self.get_weighed(key, None)
     }
@@ -149,25 +149,25 @@ impl DiskCache {
         Some(Bytes::from(bytes).slice(value_at..))
     }
 
-    /// Note a use of a value.
+    /// Record a use of a value.
     fn mark(&self, file: &File, weight: Weight<'_>) -> Option<()> {
         let stat = file.metadata().ok()?;
         let marked = if weight.is_some() { changed(&stat) } else { stat.modified().ok()? };
         if marked.elapsed().is_ok_and(|age| age > self.mark_every) {
-            let stands = match weight {
+            let priority = match weight {
                 None => SystemTime::now(),
                 Some(seconds) => {
                     let gain = gain(seconds(stat.len()), on_disk(stat.len()));
                     self.level()?.used(stat.modified().ok()?, gain)
                 }
             };
-            let _ = file.set_modified(stands);
+            let _ = file.set_modified(priority);
         }
         Some(())
     }
 
-    /// Up to `max` first bytes of the value under `key`, not checked: what [`DiskCache::get`] is
-    /// likely to give.
+    /// Up to `max` first bytes of the value under `key`, not checked: most likely those of
+    /// [`DiskCache::get`].
     pub fn glance(&self, key: &str, max: usize) -> Option<Bytes> {
         let file = File::open(self.path(key)).ok()?;
         let value_at = HEAD_BYTES + key.len();
@@ -178,21 +178,21 @@ impl DiskCache {
         whole.then(|| Bytes::from(bytes).slice(value_at..))
     }
 
-    /// Whether there is a value under `key`, most likely.
+    /// Whether a value is stored under `key`, most likely.
     pub fn has(&self, key: &str) -> bool {
         self.path(key).exists()
     }
 
-    /// Keep `value` under `key`, in place of what was there. Values used longest ago give way
-    /// before the limit is passed; one larger than the limit is not kept.
+    /// Store `value` under `key`, in place of the earlier one. The values used longest ago are
+    /// evicted before the limit is passed; one larger than the limit is not stored.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where the folder cannot be written.
+    /// [`StoreError::Io`] if the folder cannot be written.
     pub fn put(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         self.put_weighed(key, value, None)
     }
 
-    /// As [`DiskCache::put`]; those of least worth give way.
+    /// As [`DiskCache::put`]; those of lowest priority are evicted.
     ///
     /// # Errors
     /// As [`DiskCache::put`].
@@ -210,7 +210,7 @@ impl DiskCache {
         self.write(&mut doomed, ledger, key, value, weight)
     }
 
-    /// Keep what `change` makes of the value under `key`, if it makes anything; nobody else
+    /// Store the result of `change` for the value under `key`, if any; nobody else
     /// changes it meanwhile. As [`DiskCache::put_weighed`].
     ///
     /// # Errors
@@ -223,18 +223,18 @@ impl DiskCache {
     ) -> Result<(), StoreError> {
         let mut doomed = self.turn();
         let ledger = self.ledger()?;
-        let kept = File::open(self.path(key)).ok().and_then(|mut file| self.read(&mut file));
-        let kept = kept.and_then(|bytes| {
+        let value = File::open(self.path(key)).ok().and_then(|mut file| self.read(&mut file));
+        let value = value.and_then(|bytes| {
             let value_at = check(&bytes, key)?;
             Some(Bytes::from(bytes).slice(value_at..))
         });
-        match change(kept) {
+        match change(value) {
             Some(value) => self.write(&mut doomed, ledger, key, &value, weight),
             None => Ok(()),
         }
     }
 
-    /// What a value takes, unless it is larger than the limit.
+    /// The size of a value on disk, unless it is larger than the limit.
     fn fits(&self, key: &str, value: &[u8]) -> Option<u64> {
         let bytes = on_disk((HEAD_BYTES + key.len() + value.len()) as u64);
         (bytes <= self.limit).then_some(bytes)
@@ -253,13 +253,13 @@ impl DiskCache {
         self.make_room(doomed, &mut ledger, bytes)?;
         let before = ledger.bytes;
         ledger.set(before + bytes).map_err(|source| self.fail(source))?;
-        let (replaced, stood) = fs::metadata(&path)
+        let (replaced, earlier) = fs::metadata(&path)
             .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
-        let stands = weight.map(|seconds| ledger.level.put(stood, gain(seconds(bytes), bytes)));
+        let priority = weight.map(|seconds| ledger.level.put(earlier, gain(seconds(bytes), bytes)));
         let new = path.with_extension(UNFINISHED);
         let folder = path.parent().unwrap_or(&self.folder);
         let written = fs::create_dir_all(folder)
-            .and_then(|()| write_new(&new, key, value, stands))
+            .and_then(|()| write_new(&new, key, value, priority))
             .and_then(|()| fs::rename(&new, &path));
         let now = match written {
             Ok(()) => before + bytes - replaced.min(before),
@@ -275,42 +275,42 @@ impl DiskCache {
             .map_err(|source| StoreError::Io { url: path.display().to_string(), source })
     }
 
-    /// What is held.
+    /// The number of values and their bytes.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where the folder cannot be read.
+    /// [`StoreError::Io`] if the folder cannot be read.
     pub fn usage(&self) -> Result<Usage, StoreError> {
-        // Where nothing can be written nothing changes either.
+        // If nothing can be written nothing changes either.
         let _turn = self.turn();
         let _ledger = self.folder.exists().then(|| self.ledger().ok());
-        let kept = self.list()?;
-        let bytes = kept.iter().map(|value| value.place.bytes).sum();
-        let values = kept.iter().filter(|value| !value.is_unfinished()).count() as u64;
-        Ok(Usage { values, bytes, limit: self.limit })
+        let values = self.list()?;
+        let bytes = values.iter().map(|value| value.rank.bytes).sum();
+        let count = values.iter().filter(|value| !value.is_unfinished()).count() as u64;
+        Ok(Usage { values: count, bytes, limit: self.limit })
     }
 
     /// Remove all values.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where one cannot be removed.
+    /// [`StoreError::Io`] if one cannot be removed.
     pub fn clear(&self) -> Result<(), StoreError> {
         if !self.folder.exists() {
             return Ok(());
         }
         let _turn = self.turn();
         let mut ledger = self.ledger()?;
-        self.list()?.iter().try_for_each(|kept| remove(&kept.path))?;
+        self.list()?.iter().try_for_each(|value| remove(&value.path))?;
         ledger.set(0).map_err(|source| self.fail(source))
     }
 
-    /// Where what comes stands.
+    /// The priority of a new value.
     fn level(&self) -> Option<Level> {
         let file = File::open(self.folder.join(USAGE_FILE)).ok()?;
         UsageFile::of(file).ok().map(|ledger| ledger.level)
     }
 
     /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
-    /// for [`value_in`] to check by whoever gets it.
+    /// the receiver checks it with [`value_in`].
     pub fn file(&self, digest: u128, most: u64) -> Option<Vec<u8>> {
         let mut file = File::open(self.path_of(digest)).ok()?;
         (file.metadata().ok()?.len() <= most).then(|| self.read(&mut file))?
@@ -355,12 +355,12 @@ impl DiskCache {
         }
     }
 
-    /// The right to write, and how much there is. What others left half-written is theirs no
-    /// more, for whoever writes holds this.
+    /// The right to write, and the bytes in use. Files that others left half-written may be removed,
+    /// for a writer has this lock.
     fn ledger(&self) -> Result<UsageFile, StoreError> {
-        // Others have no business in what was read with a user's credentials.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(|source| self.fail(source))?;
+        // Others must not see bytes that were read with a user's credentials.
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        created.map_err(|source| self.fail(source))?;
         let path = self.folder.join(USAGE_FILE);
         let fail = |source| StoreError::Io { url: path.display().to_string(), source };
         let file = File::options()
@@ -389,56 +389,57 @@ impl DiskCache {
             }
         }
         UsageFile::of(file).or_else(|file| {
-            // Nothing that is there may stand higher than what is to come.
-            let level = self.list()?.iter().map(|kept| kept.place.stands).max();
+            // No value may have a higher priority than new ones.
+            let level = self.list()?.iter().map(|value| value.rank.priority).max();
             let mut ledger = UsageFile::new(file, level.unwrap_or_else(SystemTime::now));
             self.count(&mut ledger)?;
             Ok(ledger)
         })
     }
 
-    /// Remove what is to go first until so many bytes have room that come.
+    /// Evict values until `incoming` bytes fit.
     fn make_room(
         &self,
         doomed: &mut VecDeque<Candidate>,
         ledger: &mut UsageFile,
-        comes: u64,
+        incoming: u64,
     ) -> Result<(), StoreError> {
-        let most = self.limit.saturating_sub(comes);
+        let most = self.limit.saturating_sub(incoming);
         while ledger.bytes > most {
             let Some(next) = doomed.pop_front() else {
-                let kept = self.count(ledger)?;
+                let values = self.count(ledger)?;
                 let too_many = ledger.bytes.saturating_sub(most);
                 if too_many > 0 {
-                    *doomed = going(kept, |kept| kept.place, self.limit, comes, too_many);
+                    *doomed =
+                        eviction_order(values, |value| value.rank, self.limit, incoming, too_many);
                 }
                 continue;
             };
-            // It may have been used, or removed, since it was looked for.
-            if fs::metadata(&next.path).is_ok_and(|stat| place(&stat) == next.place) {
+            // It may have been used, or removed, since it was chosen.
+            if fs::metadata(&next.path).is_ok_and(|stat| rank(&stat) == next.rank) {
                 remove(&next.path)?;
-                ledger.level.went(next.place.bytes, next.place.stands, self.limit);
-                let left = ledger.bytes.saturating_sub(next.place.bytes);
+                ledger.level.note_evicted(next.rank.bytes, next.rank.priority, self.limit);
+                let left = ledger.bytes.saturating_sub(next.rank.bytes);
                 ledger.set(left).map_err(|source| self.fail(source))?;
             }
         }
         Ok(())
     }
 
-    /// Note what there is, and remove what was left half-written.
+    /// Count the bytes in use, and remove half-written files.
     fn count(&self, ledger: &mut UsageFile) -> Result<Vec<Candidate>, StoreError> {
-        let (unfinished, kept): (Vec<Candidate>, Vec<Candidate>) =
+        let (unfinished, values): (Vec<Candidate>, Vec<Candidate>) =
             self.list()?.into_iter().partition(Candidate::is_unfinished);
-        unfinished.iter().try_for_each(|kept| remove(&kept.path))?;
-        let bytes = kept.iter().map(|value| value.place.bytes).sum();
+        unfinished.iter().try_for_each(|value| remove(&value.path))?;
+        let bytes = values.iter().map(|value| value.rank.bytes).sum();
         ledger.set(bytes).map_err(|source| self.fail(source))?;
-        Ok(kept)
+        Ok(values)
     }
 
     /// All files of values, finished or not. Files of other names are not the cache's: its folder
     /// may have been one that holds images.
     fn list(&self) -> Result<Vec<Candidate>, StoreError> {
-        let mut kept = Vec::new();
+        let mut values = Vec::new();
         for folder in entries(&self.folder)? {
             if !is_hex(folder.file_name(), FOLDER_DIGITS) || !folder.is_dir() {
                 continue;
@@ -449,10 +450,10 @@ impl DiskCache {
                 }
                 // Another process may have removed it in the meantime.
                 let Ok(stat) = fs::metadata(&path) else { continue };
-                kept.push(Candidate { path, place: place(&stat) });
+                values.push(Candidate { path, rank: rank(&stat) });
             }
         }
-        Ok(kept)
+        Ok(values)
     }
 }
 
@@ -477,7 +478,7 @@ fn is_hex(name: Option<&OsStr>, digits: usize) -> bool {
 /// A limit that users may set: `$VARIABLES_BYTES`, else `limit`. `name`: what it limits.
 ///
 /// # Errors
-/// [`StoreError::Unsupported`] where the variable is no number.
+/// [`StoreError::Unsupported`] if the variable is not a number.
 pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreError> {
     let variable = format!("{variables}_BYTES");
     match std::env::var(&variable) {
@@ -489,17 +490,17 @@ pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreErr
     }
 }
 
-/// What a file of so many bytes takes.
+/// Size on disk of a file of `length` bytes.
 fn on_disk(length: u64) -> u64 {
     length.next_multiple_of(DISK_BLOCK_BYTES)
 }
 
-/// By which the file of a key is found.
+/// The number that names the file of a key.
 pub fn digest(key: &str) -> u128 {
     fnv1a(key.as_bytes())
 }
 
-/// The value in a file of a shelf, if the file is whole and of this very key.
+/// The value in a file of a cache, if the file is whole and of this very key.
 pub fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
     check(&file, key).map(|value_at| file.slice(value_at..))
 }
@@ -508,7 +509,7 @@ fn write_new(
     path: &Path,
     key: &str,
     value: &[u8],
-    stands: Option<SystemTime>,
+    priority: Option<SystemTime>,
 ) -> std::io::Result<()> {
     let mut head = [0; HEAD_BYTES];
     head[..8].copy_from_slice(MAGIC);
@@ -519,16 +520,16 @@ fn write_new(
     file.write_all(&head)?;
     file.write_all(key.as_bytes())?;
     file.write_all(value)?;
-    stands.map_or(Ok(()), |stands| file.set_modified(stands))
+    priority.map_or(Ok(()), |priority| file.set_modified(priority))
 }
 
-/// Where a file stands.
-fn place(stat: &Metadata) -> Rank {
-    let stands = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    Rank { bytes: on_disk(stat.len()), stands, said: changed(stat) }
+/// The rank of a file.
+fn rank(stat: &Metadata) -> Rank {
+    let priority = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Rank { bytes: on_disk(stat.len()), priority, marked_at: changed(stat) }
 }
 
-/// When a file was put there, or marked.
+/// When a file was stored, or marked.
 fn changed(stat: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
     SystemTime::UNIX_EPOCH
@@ -543,19 +544,19 @@ fn checksum(key: &str, value: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Where the value starts in a file that holds it whole, under this very key.
+/// The offset of the value in a file, if the file is whole and of this very key.
 fn check(bytes: &[u8], key: &str) -> Option<usize> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
-    let (found_key, value) = rest.split_at_checked(key.len())?;
+    let (stored_key, value) = rest.split_at_checked(key.len())?;
     let whole = head[..8] == *MAGIC
         && head[12..16] == (key.len() as u32).to_le_bytes()
         && head[16..] == (value.len() as u64).to_le_bytes()
-        && found_key == key.as_bytes()
+        && stored_key == key.as_bytes()
         && head[8..12] == checksum(key, value).to_le_bytes();
     whole.then_some(HEAD_BYTES + key.len())
 }
 
-/// The paths in a folder; none where it does not exist.
+/// The paths in a folder; none if it does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let fail = |source| StoreError::Io { url: folder.display().to_string(), source };
     match fs::read_dir(folder) {

@@ -190,14 +190,14 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
                 // Each as if in a process of its own.
                 let shelf = DiskCache::at(shelf.folder(), 200_000);
                 scope.spawn(move || {
-                    let mut kept = 0;
+                    let mut stored = 0;
                     for i in 0..300 {
                         let value = vec![writer; 500 + 40 * i];
                         let seconds = |_| f64::from(writer) * 0.01 * (i % 7) as f64;
                         let key = format!("{}", i % 70);
                         match shelf.put_weighed(&key, &value, Some(&seconds)) {
-                            Ok(()) => kept += 1,
-                            // One that waited long for the others gives up, and for nothing else.
+                            Ok(()) => stored += 1,
+                            // A writer that waited long for the others gives up, and for nothing else.
                             Err(StoreError::Io { source, .. })
                                 if source.kind() == std::io::ErrorKind::WouldBlock => {}
                             Err(error) => panic!("{error}"),
@@ -206,32 +206,32 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
                             shelf.get_weighed(&key, Some(&seconds));
                         }
                     }
-                    kept
+                    stored
                 })
             })
             .collect();
         let (shelf, stop) = (&shelf, &stop);
         let reader = scope.spawn(move || {
-            let mut seen = 0;
+            let mut reads = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 for i in 0..70 {
                     if let Some(value) = shelf.get(&format!("{i}")) {
                         assert!(value.iter().all(|byte| *byte == value[0]));
-                        seen += 1;
+                        reads += 1;
                     }
                 }
                 assert!(shelf.usage().unwrap().bytes <= 200_000);
             }
-            seen
+            reads
         });
-        let kept: Vec<std::thread::Result<u64>> =
+        let results: Vec<std::thread::Result<u64>> =
             writers.into_iter().map(|writer| writer.join()).collect();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(kept.into_iter().map(|kept| kept.unwrap()).sum::<u64>() > 0);
+        assert!(results.into_iter().map(|results| results.unwrap()).sum::<u64>() > 0);
         assert!(reader.join().unwrap() > 0);
     });
-    let found = shelf.usage().unwrap();
-    assert_eq!(shelf.ledger().unwrap().bytes, found.bytes);
+    let usage = shelf.usage().unwrap();
+    assert_eq!(shelf.ledger().unwrap().bytes, usage.bytes);
 }
 
 const DAY: f64 = 86_400.0;
@@ -243,7 +243,7 @@ fn weighing(limit: u64) -> (tempfile::TempDir, DiskCache) {
     (folder, shelf)
 }
 
-/// Put a value of one block of the disk, that takes so many seconds to fetch again.
+/// Put a value of one block of the disk, with the seconds to fetch it again.
 fn put(shelf: &DiskCache, key: &str, seconds: f64) {
     shelf.put_weighed(key, &[1; 1000], Some(&|_| seconds)).unwrap();
 }
@@ -276,12 +276,12 @@ fn of_equal_worth_what_came_before_the_last_goes() {
         tick();
     }
     assert_eq!(shelf.usage().unwrap().values, 20);
-    // Those that came last are there, and those that came first.
+    // The last ones are stored, and the first ones.
     assert_eq!(has(&shelf, &["29", "28", "27"]), [true; 3]);
     assert_eq!(has(&shelf, &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]), [true; 10]);
 }
 
-/// Wait until the clock of the file system goes on, which is coarse.
+/// Wait for a tick of the clock of the file system, which is coarse.
 fn tick() {
     let written = || {
         let mut file = tempfile::tempfile().unwrap();
@@ -294,23 +294,23 @@ fn tick() {
     }
 }
 
-/// Go over so many values again and again, which costs nothing where they are there; gives how
-/// many were, the last time.
+/// Read values in a loop again and again, and store missing ones; returns how
+/// many were cached, the last time.
 fn found_in_loops(limit: u64, values: usize, rounds: usize) -> usize {
     let (_folder, shelf) = weighing(limit * 4096);
-    let mut found = 0;
+    let mut hits = 0;
     for _ in 0..rounds {
-        found = 0;
+        hits = 0;
         for number in 0..values {
             let key = number.to_string();
             match shelf.get_weighed(&key, Some(&|_| 0.01)) {
-                Some(_) => found += 1,
+                Some(_) => hits += 1,
                 None => put(&shelf, &key, 0.01),
             }
             tick();
         }
     }
-    found
+    hits
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
     let limit = 40 * 4096;
     let (_folder, shelf) = weighing(limit);
     let mut numbers = SimulatedCache::new(limit);
-    let (mut kept, mut evicted) = (std::collections::BTreeSet::new(), 0);
+    let (mut stored, mut evicted) = (std::collections::BTreeSet::new(), 0);
     for step in 0..400u64 {
         // Loops, and some that are used more often.
         let number = if step % 3 == 0 { step * step % 9 } else { step * 2 / 3 % 60 };
@@ -333,15 +333,15 @@ fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
         if shelf.get_weighed(&name, Some(&|_| seconds)).is_none() {
             put(&shelf, &name, seconds);
         }
-        kept.insert(name.clone());
-        for (gone, blocks) in numbers.note(&name, 1, 4033, seconds, 100.0 * step as f64) {
+        stored.insert(name.clone());
+        for (name, blocks) in numbers.note(&name, 1, 4033, seconds, 100.0 * step as f64) {
             assert_eq!(blocks, 1);
-            assert!(kept.remove(&gone));
+            assert!(stored.remove(&name));
             evicted += 1;
         }
         tick();
-        let found = (0..60).map(|number| number.to_string()).filter(|name| shelf.has(name));
-        assert_eq!(found.collect::<std::collections::BTreeSet<_>>(), kept, "step {step}");
+        let present = (0..60).map(|number| number.to_string()).filter(|name| shelf.has(name));
+        assert_eq!(present.collect::<std::collections::BTreeSet<_>>(), stored, "step {step}");
         assert_eq!(numbers.bytes(), shelf.usage().unwrap().bytes);
     }
     assert!(evicted > 40);
@@ -401,15 +401,15 @@ fn the_level_is_that_of_all_processes_and_survives_its_file() {
     }
     let level = shelf.level().unwrap();
     let other = DiskCache::at(shelf.folder(), 10 * 4096);
-    assert!(level.at > SystemTime::UNIX_EPOCH && level.gone > 0);
+    assert!(level.at > SystemTime::UNIX_EPOCH && level.evicted_bytes > 0);
     assert_eq!(other.level(), Some(level));
     assert_eq!(other.ledger().unwrap().level, level);
-    // As older versions wrote it, and nothing at all: what is there stands no higher than what comes.
+    // As older versions wrote it, and nothing at all: no value has a higher priority than new ones.
     let noted = fs::read(shelf.folder.join(USAGE_FILE)).unwrap();
     for left in [&noted[..16], &noted[..32], &[]] {
         fs::write(shelf.folder.join(USAGE_FILE), left).unwrap();
         put(&shelf, "new", 0.0);
-        let highest = shelf.list().unwrap().iter().map(|kept| kept.place.stands).max();
+        let highest = shelf.list().unwrap().iter().map(|value| value.rank.priority).max();
         assert_eq!(highest, shelf.level().map(|level| level.at));
         assert!(shelf.level().unwrap().at >= level.at);
         assert!(shelf.usage().unwrap().bytes <= 10 * 4096);
@@ -424,12 +424,12 @@ fn weights_that_make_no_sense_harm_nothing() {
         assert!(shelf.get_weighed(&format!("{number}"), Some(&|_| seconds)).is_some());
     }
     let most = SystemTime::now() + Duration::from_secs_f64(DAY + 2.0 * MOST_GAIN_S);
-    assert!(shelf.list().unwrap().iter().all(|kept| kept.place.stands < most));
+    assert!(shelf.list().unwrap().iter().all(|value| value.rank.priority < most));
     // Marks of another clock.
     for at in [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(1 << 31)] {
         File::options().write(true).open(file_of(&shelf, "0")).unwrap().set_modified(at).unwrap();
         assert!(shelf.get_weighed("0", Some(&|_| 0.01)).is_some());
-        assert!(shelf.list().unwrap().iter().all(|kept| kept.place.stands < most));
+        assert!(shelf.list().unwrap().iter().all(|value| value.rank.priority < most));
     }
 }
 
@@ -452,12 +452,12 @@ proptest! {
             let before = shelf.ledger().unwrap().bytes;
             shelf.put_weighed(&key, &vec![key.len() as u8; size], Some(&weight)).unwrap();
             prop_assert!(shelf.has(&key));
-            let found = shelf.usage().unwrap().bytes;
-            prop_assert!(found <= limit);
-            prop_assert_eq!(shelf.ledger().unwrap().bytes, found);
+            let used = shelf.usage().unwrap().bytes;
+            prop_assert!(used <= limit);
+            prop_assert_eq!(shelf.ledger().unwrap().bytes, used);
             let most = 60_000u64.next_multiple_of(4096) + 4096;
-            // What was there of it, and one that was larger than it had to be.
-            prop_assert!(found + 2 * most >= before);
+            // The earlier value, and one that was larger than necessary.
+            prop_assert!(used + 2 * most >= before);
             let now = shelf.level().unwrap().at;
             prop_assert!(now >= level);
             level = now;

@@ -1,16 +1,16 @@
-//! The locked file that says how many bytes are in use, and what went last.
+//! The locked file with the number of bytes in use, and the last evictions.
 
 use super::eviction::Level;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Numbers, each followed by its complement: bytes in use; of the level where it is, how much
-/// went since it rose, and where that stood.
+/// Numbers, each followed by its complement: bytes in use; the level, the bytes evicted since it
+/// rose, and their mean priority.
 const NUMBERS: usize = 4;
 const BYTES: usize = 16 * NUMBERS;
 
-/// What the file says.
+/// The contents of the file.
 pub(super) struct UsageFile {
     file: File,
     /// In use.
@@ -19,50 +19,54 @@ pub(super) struct UsageFile {
 }
 
 impl UsageFile {
-    /// What stands in a file; the file, where that is nothing.
+    /// Read a file; returns the file if it is empty or damaged.
     pub(super) fn of(file: File) -> Result<UsageFile, File> {
-        let mut noted = [0; BYTES];
-        if file.read_exact_at(&mut noted, 0).is_err() {
+        let mut stored = [0; BYTES];
+        if file.read_exact_at(&mut stored, 0).is_err() {
             return Err(file);
         }
-        let numbers: Option<Vec<u64>> = noted.chunks_exact(16).map(number).collect();
+        let numbers: Option<Vec<u64>> = stored.chunks_exact(16).map(number).collect();
         match numbers.as_deref() {
-            Some(&[bytes, at, gone, stood]) => Ok(UsageFile {
+            Some(&[bytes, at, evicted_bytes, evicted_priority]) => Ok(UsageFile {
                 file,
                 bytes,
-                level: Level { at: time(at), gone, stood: time(stood) },
+                level: Level {
+                    at: time(at),
+                    evicted_bytes,
+                    evicted_priority: time(evicted_priority),
+                },
             }),
             _ => Err(file),
         }
     }
 
-    /// Whether a file is short enough to be one, whatever stands in it, and has no other name.
+    /// Whether a file is short enough to be one, whatever its contents, and has no other name.
     pub(super) fn may_be(file: &File) -> std::io::Result<bool> {
         let stat = file.metadata()?;
         Ok(stat.is_file() && stat.len() <= BYTES as u64 && stat.nlink() <= 1)
     }
 
-    /// One of which nothing is noted yet.
+    /// A new one, without numbers.
     pub(super) fn new(file: File, level: SystemTime) -> UsageFile {
         UsageFile { file, bytes: 0, level: Level::new(level) }
     }
 
     /// Note how many bytes are in use, and the level.
     pub(super) fn set(&mut self, bytes: u64) -> std::io::Result<()> {
-        let Level { at, gone, stood } = self.level;
-        let mut noted = Vec::with_capacity(BYTES);
-        for number in [bytes, nanos(at), gone, nanos(stood)] {
-            noted.extend_from_slice(&number.to_le_bytes());
-            noted.extend_from_slice(&(!number).to_le_bytes());
+        let Level { at, evicted_bytes, evicted_priority } = self.level;
+        let mut stored = Vec::with_capacity(BYTES);
+        for number in [bytes, nanos(at), evicted_bytes, nanos(evicted_priority)] {
+            stored.extend_from_slice(&number.to_le_bytes());
+            stored.extend_from_slice(&(!number).to_le_bytes());
         }
-        self.file.write_all_at(&noted, 0)?;
+        self.file.write_all_at(&stored, 0)?;
         self.bytes = bytes;
         Ok(())
     }
 }
 
-fn number(noted: &[u8]) -> Option<u64> {
-    let (number, complement) = noted.split_at_checked(8)?;
+fn number(stored: &[u8]) -> Option<u64> {
+    let (number, complement) = stored.split_at_checked(8)?;
     let number = u64::from_le_bytes(number.try_into().ok()?);
     (complement == (!number).to_le_bytes()).then_some(number)
 }

@@ -17,19 +17,19 @@ use swathe_layout::{Chunk, ChunkTable, Storage};
 use swathe_plan::Break;
 
 /// Takes each finished cutout, with the number of its region. Its error ends the reading.
-pub(crate) type Done<'a> = dyn FnMut(usize, Result<Cutout, EngineError>, &mut WorkerContext) -> Result<(), EngineError>
+pub(crate) type CutoutSink<'a> = dyn FnMut(usize, Result<Cutout, EngineError>, &mut WorkerContext) -> Result<(), EngineError>
     + 'a;
 
-/// Cut the placed regions of an image, each finished as soon as its last pixel is there.
+/// Cut the placed regions of an image. Each is finished as soon as its last pixel is decoded.
 ///
 /// # Errors
-/// What made it impossible to go on; regions not yet handed to `done` are not cut.
+/// The error that stopped the work; regions not yet passed to `done` are not cut.
 pub(crate) fn cut(
     object: &Object,
     template: &Arc<Template>,
     placed: Vec<(usize, PlacedRegion)>,
     work: &mut WorkerContext,
-    done: &mut Done<'_>,
+    done: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
     let mut jobs: Vec<Job> =
@@ -57,23 +57,23 @@ struct Job {
 
 enum State {
     Waiting,
-    Filling(Filling),
+    Partial(PartialCutout),
     Finished,
 }
 
-struct Filling {
+struct PartialCutout {
     file: Vec<u8>,
     header_start: usize,
     data: Range<usize>,
 }
 
 impl Job {
-    /// The buffer, made at the first pixel: headers written, pixels outside the image filled.
-    fn filling(
+    /// The buffer, allocated at the first pixel: headers written, pixels outside the image filled.
+    fn partial(
         &mut self,
         template: &Template,
         spare: &mut SpareBuffers,
-    ) -> Result<&mut Filling, EngineError> {
+    ) -> Result<&mut PartialCutout, EngineError> {
         if let State::Waiting = self.state {
             let mut file = spare.take();
             let expected = self.placed.bytes + 16 * crate::template::BLOCK;
@@ -92,10 +92,10 @@ impl Job {
             let data = file.len()..file.len() + self.placed.bytes;
             file.resize(data.end, 0);
             self.placed.prefill(&mut file[data.clone()]);
-            self.state = State::Filling(Filling { file, header_start, data });
+            self.state = State::Partial(PartialCutout { file, header_start, data });
         }
         match &mut self.state {
-            State::Filling(filling) => Ok(filling),
+            State::Partial(partial) => Ok(partial),
             _ => Err(EngineError::Internal {
                 place: format!("cutting {} of {}", self.placed.output, template.url),
                 message: "a finished cutout was given more pixels".into(),
@@ -108,23 +108,23 @@ impl Job {
         template: &Arc<Template>,
         spare: &mut SpareBuffers,
     ) -> Result<Cutout, EngineError> {
-        self.filling(template, spare)?;
-        let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished)
+        self.partial(template, spare)?;
+        let State::Partial(mut partial) = std::mem::replace(&mut self.state, State::Finished)
         else {
-            unreachable!("filling() left the job in that state")
+            unreachable!("partial() left the job in that state")
         };
         template.complete(
             &self.placed.output,
             self.placed.fill_text(),
-            filling.data.clone(),
-            &mut filling.file,
+            partial.data.clone(),
+            &mut partial.file,
         )?;
         Ok(Cutout {
             template: template.clone(),
             region: self.placed.output.clone(),
-            header: filling.header_start..filling.data.start,
-            data: filling.data,
-            file: filling.file,
+            header: partial.header_start..partial.data.start,
+            data: partial.data,
+            file: partial.file,
         })
     }
 }
@@ -143,7 +143,7 @@ fn from_rows(
     template: &Arc<Template>,
     jobs: &mut [Job],
     work: &mut WorkerContext,
-    done: &mut Done<'_>,
+    done: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
     let size = template.image.layout.dtype.size() as u64;
@@ -178,8 +178,8 @@ fn from_rows(
             let sweep = &mut active[next];
             let job = &mut jobs[sweep.job];
             work.begin(job.id, work.stages.read_since());
-            let filling = job.filling(template, &mut work.spare)?;
-            let pixels = &mut filling.file[filling.data.clone()];
+            let partial = job.partial(template, &mut work.spare)?;
+            let pixels = &mut partial.file[partial.data.clone()];
             if copy_piece(sweep, pixels, at, piece, offset, size) {
                 let id = job.id;
                 let cutout = job.finish(template, &mut work.spare);
@@ -191,7 +191,7 @@ fn from_rows(
             }
         }
         if sweeps.is_empty() && active.is_empty() {
-            work.stages.enter_untold(Stage::Read);
+            work.stages.enter_unrecorded(Stage::Read);
         } else {
             work.stages.enter(Stage::Read);
         }
@@ -249,7 +249,7 @@ fn copy_piece(
 }
 
 /// A tile that some regions need.
-struct Needed {
+struct TileNeed {
     tile: u64,
     /// Which of the sorted (tile, job) pairs.
     pairs: Range<usize>,
@@ -261,7 +261,7 @@ fn from_tiles(
     template: &Arc<Template>,
     jobs: &mut [Job],
     work: &mut WorkerContext,
-    done: &mut Done<'_>,
+    done: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     let mut pairs: Vec<(u64, usize)> = Vec::new();
     let mut left = vec![0usize; jobs.len()];
@@ -279,7 +279,7 @@ fn from_tiles(
     for (index, needed) in needed.iter().enumerate() {
         match memory.as_ref().and_then(|memory| memory.get(tiles.piece(needed.tile))) {
             Some(pixels) => {
-                tiles.give(needed.tile, &pixels, &pairs[needed.pairs.clone()], work, done)?
+                tiles.deliver(needed.tile, &pixels, &pairs[needed.pairs.clone()], work, done)?
             }
             None => order.push(index),
         }
@@ -301,7 +301,7 @@ fn from_tiles(
         work.stages.moved(piece.len() as u64);
         while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
             let bytes = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-            let Needed { tile, pairs: ref range } = needed[order[next]];
+            let TileNeed { tile, pairs: ref range } = needed[order[next]];
             let takers = &pairs[range.clone()];
             let entry = &entries[order[next]];
             next += 1;
@@ -317,13 +317,13 @@ fn from_tiles(
                 &mut work.codec,
                 &mut pixels,
             )?;
-            tiles.give(tile, &pixels, takers, work, done)?;
+            tiles.deliver(tile, &pixels, takers, work, done)?;
             work.tile = pixels;
         }
         if next < segments.len() {
             work.stages.enter(Stage::Read);
         } else {
-            work.stages.enter_untold(Stage::Read);
+            work.stages.enter_unrecorded(Stage::Read);
         }
         Ok(())
     });
@@ -345,7 +345,7 @@ impl Tiles<'_> {
         Piece::Tile { hdu: self.template.hdu, tile }
     }
 
-    /// Decode a tile: all of it where it can be kept, else as far as the regions need it.
+    /// Decode a tile: all of it if it can be cached, else as far as the regions need it.
     #[allow(clippy::too_many_arguments)] // all of them are one tile's
     fn decode(
         &self,
@@ -374,7 +374,7 @@ impl Tiles<'_> {
             zero: entry.zero,
             blank: entry.blank,
         };
-        // Of a tile that is damaged further on, what is needed may still be right.
+        // If a tile is damaged further on, the part that is needed may still be right.
         if let Some(memory) = memory
             && table.codec().decode(&input, whole, scratch, pixels).is_ok()
         {
@@ -390,13 +390,13 @@ impl Tiles<'_> {
     }
 
     /// Copy the pixels of a tile into all regions that need it; those that lack no other are done.
-    fn give(
+    fn deliver(
         &mut self,
         tile: u64,
         pixels: &[u8],
         takers: &[(u64, usize)],
         work: &mut WorkerContext,
-        done: &mut Done<'_>,
+        done: &mut CutoutSink<'_>,
     ) -> Result<(), EngineError> {
         work.stages.count(Stage::Assemble);
         let size = self.template.image.layout.dtype.size();
@@ -406,8 +406,8 @@ impl Tiles<'_> {
             let output = job.placed.output.clone();
             work.begin(job.id, work.stages.read_since());
             if let Some(part) = region.intersection(&job.placed.inside) {
-                let filling = job.filling(self.template, &mut work.spare)?;
-                let to_pixels = &mut filling.file[filling.data.clone()];
+                let partial = job.partial(self.template, &mut work.spare)?;
+                let to_pixels = &mut partial.file[partial.data.clone()];
                 for run in region.runs(&output, &part) {
                     let length = run.elements as usize * size;
                     let (from, to) = (run.from as usize * size, run.to as usize * size);
@@ -420,29 +420,29 @@ impl Tiles<'_> {
                 let id = job.id;
                 let cutout = job.finish(self.template, &mut work.spare);
                 done(id, cutout, work)?;
-                work.stages.enter_untold(Stage::Assemble);
+                work.stages.enter_unrecorded(Stage::Assemble);
             }
         }
         Ok(())
     }
 }
 
-fn group(pairs: &[(u64, usize)]) -> Vec<Needed> {
+fn group(pairs: &[(u64, usize)]) -> Vec<TileNeed> {
     let mut needed = Vec::new();
     let mut start = 0;
     for chunk in pairs.chunk_by(|a, b| a.0 == b.0) {
-        needed.push(Needed { tile: chunk[0].0, pairs: start..start + chunk.len() });
+        needed.push(TileNeed { tile: chunk[0].0, pairs: start..start + chunk.len() });
         start += chunk.len();
     }
     needed
 }
 
-/// The table rows of the needed tiles: where each lies and how it is scaled.
+/// The table rows of the needed tiles: position and scaling of each.
 fn read_entries(
     content: &ByteSource,
     table: &dyn ChunkTable,
     template: &Template,
-    needed: &[Needed],
+    needed: &[TileNeed],
     work: &mut WorkerContext,
 ) -> Result<Vec<Chunk>, EngineError> {
     let segments: Vec<Range<u64>> =

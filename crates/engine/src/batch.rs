@@ -32,7 +32,7 @@ pub struct Row {
     pub target: usize,
     /// The version of the object, if it could be opened.
     pub version: String,
-    /// The result, or why there is none.
+    /// The result, or the error.
     pub outcome: Result<ResultFile, EngineError>,
 }
 
@@ -49,11 +49,11 @@ pub struct ResultFile {
 pub struct Summary {
     /// Time per stage, summed over threads.
     pub stages: Stages,
-    /// What was asked of storages.
+    /// Traffic of the storages.
     pub traffic: Traffic,
     /// Seconds from start to finish.
     pub wall_s: f64,
-    /// What the user should be told though the work went on.
+    /// Warnings for the user; the work went on.
     pub notes: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Batch {
     /// Start cutting.
     ///
     /// # Errors
-    /// [`EngineError::Output`] where the output cannot be written.
+    /// [`EngineError::Output`] if the output cannot be written.
     pub fn start(job: Job, cancel: Cancel) -> Result<Batch, EngineError> {
         let output = Arc::new(Output::open(&job)?);
         let shared = Arc::new(Shared::new(job, output.clone(), cancel));
@@ -117,8 +117,8 @@ impl Batch {
         }
     }
 
-    /// Rows finished since the last call, after `timeout` at the latest: as soon as there are
-    /// `enough` of them, or no more will come. `None` when all were given.
+    /// Rows finished since the last call, after `timeout` at the latest: as soon as `enough` rows
+    /// are finished, or no more will follow. `None` when all rows were returned.
     pub fn gather(&self, enough: usize, timeout: Duration) -> Option<Vec<Row>> {
         let until = Instant::now() + timeout;
         let mut rows = Vec::new();
@@ -133,15 +133,15 @@ impl Batch {
         Some(rows)
     }
 
-    /// Stop soon; results already made stay.
+    /// Stop soon; results already written stay.
     pub fn cancel(&self) {
         self.shared.cancel.cancel();
     }
 
-    /// Wait for the threads; gives what it cost, and the output, to be closed.
+    /// Wait for the threads; returns the costs, and the output, to be closed.
     ///
     /// # Errors
-    /// [`EngineError::Internal`] where a thread died.
+    /// [`EngineError::Internal`] if a thread died.
     pub fn finish(self) -> Result<(Summary, Output), EngineError> {
         let mut stages = Stages::start();
         let mut traffic = Traffic::default();

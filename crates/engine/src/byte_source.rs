@@ -15,7 +15,7 @@ use swathe_store_api::{Source, Traffic};
 pub(crate) struct ReadPlan {
     requests: Vec<Range<u64>>,
     pub(crate) load: Load,
-    /// Seconds that this is predicted to take: not of what is inflated, or kept here.
+    /// Predicted seconds of the read. Not for inflated or cached bytes.
     pub(crate) seconds: Option<f64>,
     /// Requests at the same time.
     streams: u32,
@@ -39,7 +39,7 @@ impl ByteSource {
         }
     }
 
-    /// Bytes there are, where that is known before they are read.
+    /// Length in bytes, if it is known before the bytes are read.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             ByteSource::Plain(source) => Some(source.len()),
@@ -47,8 +47,8 @@ impl ByteSource {
         }
     }
 
-    /// Gaps up to this are read through in any case, so that there is no need to tell apart what
-    /// lies on both sides.
+    /// Gaps up to this are read through in any case, so that the bytes
+    /// on both sides need not be told apart.
     pub(crate) fn gap_bytes(&self) -> u64 {
         match self {
             ByteSource::Plain(source) => source.costs().single_gap().unwrap_or(0),
@@ -200,7 +200,7 @@ fn read_remote(
     read
 }
 
-/// Read from blocks of the stream, of which those in memory are not decoded again.
+/// Read from blocks of the stream; those in memory are not decoded again.
 fn read_kept(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
@@ -222,14 +222,15 @@ fn read_kept(
     for (index, window) in windows.iter().enumerate() {
         gathered.clear();
         for number in decoded_cache::blocks_of(window) {
-            let held = last.take().filter(|(held, _)| *held == number).map(|(_, block)| block);
+            let latest =
+                last.take().filter(|(latest, _)| *latest == number).map(|(_, block)| block);
             let start = decoded_cache::range_of(number).start;
-            let block = match held.or_else(|| memory.get(Piece::Block(number))) {
+            let block = match latest.or_else(|| memory.get(Piece::Block(number))) {
                 Some(block) => block,
                 None => match reader.peek(start, BLOCK_BYTES as usize, &reading.cancel) {
                     Ok(bytes) => memory.put(Piece::Block(number), &bytes),
                     Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
-                    // What is needed of a block that is damaged further on may still be right.
+                    // If a block is damaged further on, the part that is needed may still be right.
                     Err(_) => {
                         let mut left = windows[index..].to_vec();
                         if !whole {

@@ -21,7 +21,7 @@ pub enum Mode {
 /// A cutout larger than this is refused rather than attempted, unless `SWATHE_MAX_CUTOUT_BYTES`
 /// says otherwise, or a job allows less: damaged headers ask for terabytes.
 const DEFAULT_LIMIT_BYTES: u64 = 8 << 30;
-/// Where a job has a limit, a cutout may have so many times the bytes that come from the image,
+/// If a job has a limit, a cutout may have this many times the bytes that come from the image,
 const MOST_FILL: u64 = 64;
 /// or these, whatever comes from it.
 const HARMLESS_BYTES: u64 = 16 << 20;
@@ -99,7 +99,7 @@ impl PlacedRegion {
         self.fill.as_ref().map(|fill| fill.text.as_str())
     }
 
-    /// Give every pixel of an empty cutout its value before the image's are copied in.
+    /// Set every pixel of an empty cutout to its fill value before the image's are copied in.
     pub(crate) fn prefill(&self, pixels: &mut [u8]) {
         if let Some(fill) = &self.fill {
             for pixel in pixels.chunks_exact_mut(fill.stored.len()) {
@@ -129,7 +129,7 @@ fn check_fill(
     })
 }
 
-/// A cut may need at most this many rows or tiles: what is listed for each fits in memory.
+/// A cut may need at most this many rows or tiles: the list of them fits in memory.
 const PIECES_LIMIT: u64 = 1 << 24;
 
 /// Look, before any is listed, at how many rows or tiles a region needs, and whether the last of
@@ -158,13 +158,13 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
     }
 }
 
-/// Integers of 64 bits end below it: conversion would give the last one instead of an error.
+/// Integers of 64 bits end below it: conversion would saturate instead of failing.
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
 impl Fill {
     /// The stored form of a physical fill value. By default NaN for floats, BLANK for integers
     /// that declare one, and otherwise physical 0.
-    fn new(template: &Template, wanted: Option<f64>) -> Result<Fill, EngineError> {
+    fn new(template: &Template, requested: Option<f64>) -> Result<Fill, EngineError> {
         let dtype = template.image.layout.dtype;
         let header = &template.image.header;
         let wrong = |fill: f64, why: String| EngineError::Fill {
@@ -180,15 +180,15 @@ impl Fill {
         };
         let (zero, scale) = (number("BZERO", 0.0)?, number("BSCALE", 1.0)?);
         if dtype.is_float() {
-            let value = wanted.unwrap_or(f64::NAN);
+            let value = requested.unwrap_or(f64::NAN);
             return Ok(Fill { stored: store(dtype, (value - zero) / scale, 0), text: text(value) });
         }
         let blank = header.get_int("BLANK").ok().flatten();
-        let (stored, text) = match (wanted, blank) {
+        let (stored, text) = match (requested, blank) {
             (None, Some(blank)) => (blank, format!("BLANK ({blank})")),
             (Some(value), Some(blank)) if value.is_nan() => (blank, format!("BLANK ({blank})")),
             _ => {
-                let value = wanted.unwrap_or(0.0);
+                let value = requested.unwrap_or(0.0);
                 let exact = (value - zero) / scale;
                 if !(-TWO_63..TWO_63).contains(&exact) || (scale == 1.0 && exact.fract() != 0.0) {
                     return Err(wrong(value, "integer pixels cannot hold it".into()));
@@ -209,7 +209,7 @@ impl Fill {
                 range.end(),
                 dtype.bitpix()
             );
-            return Err(wrong(wanted.unwrap_or(0.0), why));
+            return Err(wrong(requested.unwrap_or(0.0), why));
         }
         Ok(Fill { stored: store(dtype, 0.0, stored), text })
     }

@@ -1,5 +1,5 @@
-//! What was decoded, kept in the memory of this process: whoever cuts again from the same object
-//! decodes nothing twice.
+//! Decoded blocks and tiles, cached in the memory of this process: a second cut from the same
+//! object decodes nothing twice.
 
 use crate::error::EngineError;
 use quick_cache::Weighter;
@@ -10,17 +10,17 @@ use std::time::Instant;
 use swathe_disk_cache::limit_of;
 use swathe_store_api::{Source, TRUSTED};
 
-/// Bytes of a compressed stream that are kept together.
+/// Bytes of a compressed stream that are cached together.
 pub(crate) const BLOCK_BYTES: u64 = 64 << 10;
-/// Limit where `$SWATHE_MEMORY_BYTES` does not say.
+/// Limit if `$SWATHE_MEMORY_BYTES` is not set.
 const LIMIT_BYTES: u64 = 256 << 20;
-/// Into so many blocks a read is divided at most: 4 GiB.
+/// A read is divided into at most this many blocks: 4 GiB.
 const MOST_BLOCKS: u64 = 1 << 16;
-/// Larger pieces are not kept: a bound on what the first cut from one does for those to come.
+/// Larger pieces are not cached: a bound on what the first cut from one does for later ones.
 const MOST_BYTES: usize = 4 << 20;
 /// What keeping a piece takes besides its bytes, about.
 const ENTRY_BYTES: u64 = 200;
-/// How many pieces are made room for at first.
+/// Initial capacity, in pieces.
 const FEW: usize = 1024;
 
 /// A piece of what an object holds.
@@ -38,19 +38,19 @@ type Pieces = Cache<Key, CacheEntry, Weight>;
 #[derive(Clone)]
 struct CacheEntry {
     bytes: Arc<[u8]>,
-    came: Instant,
+    inserted: Instant,
 }
 
 #[derive(Clone)]
 struct Weight;
 
 impl Weighter<Key, CacheEntry> for Weight {
-    fn weight(&self, _: &Key, kept: &CacheEntry) -> u64 {
-        kept.bytes.len() as u64 + ENTRY_BYTES
+    fn weight(&self, _: &Key, entry: &CacheEntry) -> u64 {
+        entry.bytes.len() as u64 + ENTRY_BYTES
     }
 }
 
-/// What is kept of one version of one object.
+/// The cache for one version of one object.
 #[derive(Clone)]
 pub(crate) struct DecodedCache {
     pieces: &'static Pieces,
@@ -60,11 +60,11 @@ pub(crate) struct DecodedCache {
 }
 
 impl DecodedCache {
-    /// Of this object; `None` where memory is switched off with a limit of 0, or where a change of
-    /// the object would not show in its version.
+    /// The cache for this object; `None` if memory is switched off with a limit of 0, or if a
+    /// change of the object would not show in its version.
     ///
     /// # Errors
-    /// Where `$SWATHE_MEMORY_BYTES` is no number.
+    /// If `$SWATHE_MEMORY_BYTES` is not a number.
     pub(crate) fn of(source: &dyn Source) -> Result<Option<DecodedCache>, EngineError> {
         static PIECES: OnceLock<Pieces> = OnceLock::new();
         let limit = limit_of("memory", "SWATHE_MEMORY", LIMIT_BYTES)?;
@@ -72,28 +72,28 @@ impl DecodedCache {
             return Ok(None);
         }
         let pieces = PIECES.get_or_init(|| Cache::with_weighter(FEW, limit, Weight));
-        // What a server gives to some it may refuse to others.
+        // A server may refuse to others what it serves to some.
         let (key, version, identity) = (source.key(), source.version(), source.identity());
         let object = format!("{key}\n{version}\n{identity:?}").into();
         Ok(Some(DecodedCache { pieces, object, is_local: source.is_local() }))
     }
 
-    /// Whether a piece of so many bytes can be kept.
+    /// Whether a piece of this many bytes can be cached.
     pub(crate) fn takes(bytes: usize) -> bool {
         bytes <= MOST_BYTES
     }
 
-    /// The bytes of a piece, if they are kept.
+    /// The bytes of a piece, if they are cached.
     pub(crate) fn get(&self, piece: Piece) -> Option<Arc<[u8]>> {
-        let CacheEntry { bytes, came } = self.pieces.get(&(self.object.clone(), piece))?;
-        (self.is_local || came.elapsed() < TRUSTED).then_some(bytes)
+        let CacheEntry { bytes, inserted } = self.pieces.get(&(self.object.clone(), piece))?;
+        (self.is_local || inserted.elapsed() < TRUSTED).then_some(bytes)
     }
 
     /// Keep the bytes of a piece.
     pub(crate) fn put(&self, piece: Piece, bytes: &[u8]) -> Arc<[u8]> {
         let bytes: Arc<[u8]> = bytes.into();
-        let kept = CacheEntry { bytes: bytes.clone(), came: Instant::now() };
-        self.pieces.insert((self.object.clone(), piece), kept);
+        let entry = CacheEntry { bytes: bytes.clone(), inserted: Instant::now() };
+        self.pieces.insert((self.object.clone(), piece), entry);
         bytes
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn blocks_of(window: &Range<u64>) -> Range<u64> {
     window.start / BLOCK_BYTES..window.end.div_ceil(BLOCK_BYTES)
 }
 
-/// Where a block lies in its stream; the last one is shorter.
+/// The range of a block in its stream; the last one is shorter.
 pub(crate) fn range_of(block: u64) -> Range<u64> {
     block * BLOCK_BYTES..block.saturating_add(1).saturating_mul(BLOCK_BYTES)
 }
@@ -133,12 +133,12 @@ mod tests {
             other.put(Piece::Block(number), &[2; 3_000]);
             assert!(pieces.weight() <= LIMIT, "{}", pieces.weight());
             for (memory, byte) in [(&one, 1), (&other, 2)] {
-                let found = memory.get(Piece::Block(number));
-                assert!(found.is_none_or(|bytes| bytes.iter().all(|&found| found == byte)));
+                let bytes = memory.get(Piece::Block(number));
+                assert!(bytes.is_none_or(|bytes| bytes.iter().all(|&bytes| bytes == byte)));
             }
         }
-        let kept = (0..500).filter(|&number| one.get(Piece::Block(number)).is_some()).count();
-        assert!((20..=105).contains(&kept), "{kept}");
+        let blocks = (0..500).filter(|&number| one.get(Piece::Block(number)).is_some()).count();
+        assert!((20..=105).contains(&blocks), "{blocks}");
         assert_eq!(one.get(Piece::Tile { hdu: 0, tile: 499 }), None);
     }
 

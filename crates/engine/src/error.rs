@@ -6,7 +6,7 @@ use swathe_codecs::tile::CodecError;
 use swathe_fits::FitsError;
 use swathe_store_api::StoreError;
 
-/// Errors of the engine. Each names the object, and the HDU or tile where one is meant.
+/// Errors of the engine. Each names the object, and the HDU or tile if one is meant.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -26,11 +26,11 @@ pub enum EngineError {
         url: String,
         /// What was being read.
         what: String,
-        /// Where the (decompressed) object ends.
+        /// Length of the (decompressed) object.
         end: u64,
-        /// First byte wanted.
+        /// First byte of the read.
         start: u64,
-        /// One past the last byte wanted.
+        /// One past the last byte of the read.
         stop: u64,
     },
     /// The object's compression is damaged.
@@ -38,7 +38,7 @@ pub enum EngineError {
     Stream {
         /// The object.
         url: String,
-        /// What the decoder found.
+        /// The decoder's error.
         source: StreamError,
     },
     /// A header is damaged, or says something impossible or unsupported.
@@ -48,7 +48,7 @@ pub enum EngineError {
         url: String,
         /// HDU, from 0.
         hdu: usize,
-        /// What was found.
+        /// What stands instead.
         source: FitsError,
     },
     /// A compressed tile is damaged.
@@ -60,17 +60,17 @@ pub enum EngineError {
         hdu: usize,
         /// Row of the compressed table, from 0.
         tile: u64,
-        /// What the decoder found.
+        /// The decoder's error.
         source: CodecError,
     },
-    /// There is no such HDU.
-    #[error("{url}: no HDU {wanted}; {found}")]
+    /// The file has no such HDU.
+    #[error("{url}: no HDU {selector}; {found}")]
     NoSuchHdu {
         /// The object.
         url: String,
-        /// What was asked for.
-        wanted: String,
-        /// What there is.
+        /// The requested HDU.
+        selector: String,
+        /// The HDUs of the file.
         found: String,
     },
     /// The HDU that is meant holds something else.
@@ -82,16 +82,16 @@ pub enum EngineError {
         hdu: usize,
         /// What it holds.
         found: String,
-        /// Where images are, with a separator; may be empty.
+        /// The HDUs with images, with a separator; may be empty.
         images: String,
     },
-    /// Whether there is such an HDU cannot be told.
-    #[error("{url}: cannot look for HDU {wanted}: {why}")]
+    /// The file is damaged before this HDU could be reached.
+    #[error("{url}: cannot look for HDU {selector}: {why}")]
     LostHdus {
         /// The object.
         url: String,
-        /// What was asked for.
-        wanted: String,
+        /// The requested HDU.
+        selector: String,
         /// Why not.
         why: String,
     },
@@ -105,7 +105,7 @@ pub enum EngineError {
         /// Why not.
         source: RegionError,
     },
-    /// The image has not all the planes asked for.
+    /// The image does not have all the requested planes.
     #[error(
         "{url}, HDU {hdu}: planes {start}:{stop} of NAXIS{axis} are not within the image of shape \
          {shape:?}"
@@ -117,14 +117,14 @@ pub enum EngineError {
         hdu: usize,
         /// Axis, as FITS numbers them: 3 or more.
         axis: usize,
-        /// First plane asked for, from 0.
+        /// First requested plane, from 0.
         start: i64,
-        /// One past the last plane asked for.
+        /// One past the last requested plane.
         stop: i64,
         /// Shape of the image, NAXIS1 first.
         shape: Vec<u64>,
     },
-    /// The pixels outside the image cannot be given the value asked for.
+    /// The requested fill value cannot be stored in the pixels outside the image.
     #[error("{url}, HDU {hdu}: cannot fill with {fill}: {why}")]
     Fill {
         /// The object.
@@ -181,7 +181,7 @@ pub enum EngineError {
         /// Bytes of its pixels and headers.
         bytes: u64,
     },
-    /// The cutout would be made of more rows or tiles than can be listed in memory.
+    /// The cutout would need more rows or tiles than can be listed in memory.
     #[error("{url}, HDU {hdu}: cutout {region} needs {found} {what}, the limit is {limit}")]
     TooMany {
         /// The object.
@@ -205,7 +205,7 @@ pub enum EngineError {
         /// Why not.
         source: std::io::Error,
     },
-    /// There is a file of the name of a result, and nobody asked to replace it.
+    /// A file with the name of a result exists, and replacing it was not requested.
     #[error("{path}: exists already; give --overwrite to replace it")]
     OutputExists {
         /// The file.
@@ -219,7 +219,7 @@ pub enum EngineError {
         /// By which name it is read.
         source_path: String,
     },
-    /// A result cannot be held by the kind of output asked for.
+    /// The output kind cannot store this result.
     #[error("{path}: {why}")]
     OutputKind {
         /// The file or archive.
@@ -227,12 +227,12 @@ pub enum EngineError {
         /// Why not.
         why: String,
     },
-    /// An error that was told before, of an object that many targets share.
+    /// An error that was already reported, of an object that many targets share.
     #[error("{message}")]
     Shared {
         /// Whether the object does not exist.
         missing: bool,
-        /// What was told.
+        /// The text of that error.
         message: String,
     },
     /// The work was cancelled.

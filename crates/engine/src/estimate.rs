@@ -1,4 +1,4 @@
-//! What a batch will cost, from headers and kept layouts alone: no pixel is read.
+//! What a batch will cost, from headers and cached layouts alone: no pixel is read.
 
 mod reads;
 
@@ -19,7 +19,7 @@ use swathe_trace::Scope;
 
 /// Objects looked into at the same time.
 const LOOKERS: usize = 16;
-/// So many faults are told, of each storage.
+/// At most this many errors are reported for each storage.
 const MOST_FAULTS: usize = 100;
 
 /// What the part of a batch that one storage serves is expected to cost.
@@ -41,7 +41,7 @@ pub struct Estimate {
     pub unreadable: usize,
     /// Why; of the first hundred.
     pub faults: Vec<String>,
-    /// Expected to be asked of the storage.
+    /// Expected traffic of the storage.
     pub traffic: Traffic,
     /// Expected seconds.
     pub seconds: f64,
@@ -85,7 +85,7 @@ pub struct Alternative {
     pub unpack_s: f64,
 }
 
-/// What is expected of one unit.
+/// The estimate of one unit.
 #[derive(Clone, Debug, Default)]
 struct UnitEstimate {
     task: Task,
@@ -98,11 +98,11 @@ struct UnitEstimate {
 }
 
 /// Expect what a batch costs, storage by storage. Of each storage at most `most` units are looked
-/// into, spread over all. Headers the index lacks are read, and kept. `machines`: how many like this
-/// one share the work, and the storages.
+/// into, spread over all. Headers the index lacks are read, and cached. `machines`: how many like
+/// this one share the work, and the storages.
 ///
 /// # Errors
-/// Only where nothing can be expected at all; an object that cannot be read is expected to fail.
+/// Only if nothing can be expected at all; an object that cannot be read is expected to fail.
 pub fn estimate(
     job: &Job,
     compute: &Compute,
@@ -124,12 +124,13 @@ pub fn estimate(
         .map(|(root, units)| {
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
             let looked_into = spread(units.len(), most);
-            let found = look(&looked_into, |index| {
+            let estimates = look(&looked_into, |index| {
                 expect(job, units[index], compute, &store.settings().costs, workers, cancel)
             });
             cancel.check()?;
-            let all: Vec<&UnitEstimate> =
-                (0..units.len()).map(|index| &found[index * found.len() / units.len()]).collect();
+            let all: Vec<&UnitEstimate> = (0..units.len())
+                .map(|index| &estimates[index * estimates.len() / units.len()])
+                .collect();
             let tasks: Vec<&Task> = all.iter().map(|expected| &expected.task).collect();
             let mut traffic = Traffic::default();
             all.iter().for_each(|expected| traffic.add(expected.traffic));
@@ -150,8 +151,8 @@ pub fn estimate(
             let helping = store.settings().costs.streams.saturating_mul(machines.max(1) as u32);
             let paced_s = paced_s(traffic.requests, latency_s, helping, used);
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
-                // The server computes too, once it was asked: what it takes for a request, or a byte,
-                // was measured together with ours.
+                // The server computes too, from the first request on: its time for a request, or a
+                // byte, was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
                 let moved_s = store
@@ -165,7 +166,7 @@ pub fn estimate(
                 0.0
             };
             let mut faults: Vec<String> =
-                found.iter().filter_map(|expected| expected.fault.clone()).collect();
+                estimates.iter().filter_map(|expected| expected.fault.clone()).collect();
             // HDUs of one object are units of their own.
             faults.dedup();
             Ok(Estimate {
@@ -173,14 +174,17 @@ pub fn estimate(
                 measured: store.settings().measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
-                headers_read: found.iter().filter(|expected| expected.header_read).count(),
-                looked_into: found.len(),
+                headers_read: estimates.iter().filter(|expected| expected.header_read).count(),
+                looked_into: estimates.len(),
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
                 seconds: compute.job_s + connect_s + finish_s.max(served_s).max(paced_s),
                 compute_s,
-                explained: found.into_iter().filter_map(|expected| expected.explained).collect(),
+                explained: estimates
+                    .into_iter()
+                    .filter_map(|expected| expected.explained)
+                    .collect(),
             })
         })
         .collect()
@@ -192,25 +196,26 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
     (0..taken).map(|index| index * count / taken).collect()
 }
 
-/// What is expected of each of these units, several looked into at the same time.
+/// Estimate each of these units, several at the same time.
 fn look(units: &[usize], expect: impl Fn(usize) -> UnitEstimate + Sync) -> Vec<UnitEstimate> {
     let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<UnitEstimate>> = Mutex::new(vec![UnitEstimate::default(); units.len()]);
-    let told = Scope::current();
+    let estimates: Mutex<Vec<UnitEstimate>> =
+        Mutex::new(vec![UnitEstimate::default(); units.len()]);
+    let trace_scope = Scope::current();
     std::thread::scope(|scope| {
         for _ in 0..LOOKERS.min(units.len()) {
             scope.spawn(|| {
-                told.adopt();
+                trace_scope.adopt();
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&unit) = units.get(at) else { break };
                     let expected = expect(unit);
-                    found.lock().unwrap_or_else(PoisonError::into_inner)[at] = expected;
+                    estimates.lock().unwrap_or_else(PoisonError::into_inner)[at] = expected;
                 }
             });
         }
     });
-    found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    estimates.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn expect(
@@ -251,13 +256,13 @@ fn expect(
         Ok(template) => template,
         Err(error) => return failed(error),
     };
-    // Kept for the batch, which then need not ask again. Of a stream the first read does that.
-    let kept = object.kind().is_none() && object.settle(cancel).is_ok();
+    // Cached for the batch, which need not read it again. Of a stream the first read does that.
+    let is_cached = object.kind().is_none() && object.settle(cancel).is_ok();
     let placed: Vec<PlacedRegion> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
-    let asked_anew = waits && !(object.is_assumed() || kept && object.can_be_assumed());
+    let is_asked_anew = waits && !(object.is_assumed() || is_cached && object.can_be_assumed());
     // They come with the answer to that.
-    let opened_bytes = if asked_anew { object.source().first().len() as u64 } else { 0 };
+    let opened_bytes = if is_asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
     let connected = part_of(object.connections(), workers as u32).max(1);
     let Reads { method, plans, unpacked, unpack_s, instead } =
@@ -269,7 +274,7 @@ fn expect(
         + placed.len() as f64 * compute.cut_s
         + pixels as f64 * compute.byte_s
         + unpack_s;
-    if waits && asked_anew {
+    if waits && is_asked_anew {
         expected.traffic.add(opening.0);
         expected.task.steps = opening.1;
         expected.streams = 1;
@@ -277,11 +282,11 @@ fn expect(
     for plan in plans.iter().filter(|plan| plan.load.requests > 0) {
         let Load { requests, bytes, .. } = plan.load;
         let dates = object.source().questions(requests, plan.streams);
-        let asked = Traffic { bytes, requests: requests + dates, ..Traffic::default() };
-        expected.traffic.add(asked);
+        let total = Traffic { bytes, requests: requests + dates, ..Traffic::default() };
+        expected.traffic.add(total);
         if waits {
             expected.task.steps.extend(Step::reading(&alone, plan.load, plan.streams));
-            // For the last of the dates; the others are asked beside reading.
+            // For the last of the dates; the others are requested beside reading.
             expected.task.steps.extend((dates > 0).then(|| Step::asking(&alone)));
             expected.streams = expected.streams.max(plan.streams);
         } else {

@@ -7,17 +7,17 @@ use swathe_disk_cache::DiskCache;
 use swathe_fits::Hdu;
 use swathe_store_api::{Source, Version};
 
-/// Kept things may take this part of the object they describe.
+/// An index entry may take this part of the object it describes.
 const SHARE: u64 = 8; // percent
-/// Changes whenever the kept form does, so that old entries are not found.
+/// Changes whenever the format of an entry does, so that old entries are ignored.
 const FORMAT: u32 = 5;
 
 /// HDUs and seek points of one version of an object.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct IndexEntry {
-    /// HDUs found so far, from the first.
+    /// HDUs read so far, from the first.
     pub hdus: Vec<Hdu>,
-    /// Where the next header would start; `None` when all were found.
+    /// Where the next header would start; `None` when all were read.
     pub next: Option<u64>,
     /// Why what follows them is no HDU.
     pub ignored: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct IndexEntry {
     pub seek: Option<SeekTable>,
 }
 
-/// The user's index, or why there is none. Opened once per process.
+/// The user's index, or the error. Opened once per process.
 fn shelf() -> Result<&'static DiskCache, &'static str> {
     static SHELF: OnceLock<Result<DiskCache, String>> = OnceLock::new();
     SHELF
@@ -34,8 +34,8 @@ fn shelf() -> Result<&'static DiskCache, &'static str> {
         .map_err(String::as_str)
 }
 
-/// Of an object on a server the last version is kept, so that it can be read without asking which
-/// it is. Versions of a file lie side by side: which it is costs nothing to know.
+/// For an object on a server the last version is cached, so that it can be read without asking
+/// for its version. Versions of a file lie side by side: its version costs nothing to know.
 fn key(object: &str, local: Option<&Version>) -> String {
     match local {
         Some(version) => format!("layout {FORMAT}\n{object}\n{version}"),
@@ -47,16 +47,16 @@ fn key_of(source: &dyn Source) -> String {
     key(source.key(), source.is_local().then(|| source.version()))
 }
 
-/// What is kept of this version of the object; `None` where nothing (readable) is.
+/// The entry of this version of the object; `None` if nothing (readable) is cached.
 pub(crate) fn load(source: &dyn Source) -> Option<IndexEntry> {
     if !source.version().is_told_apart() {
         return None;
     }
-    let (version, kept) = read(&key_of(source))?;
-    (version == *source.version()).then_some(kept)
+    let (version, entry) = read(&key_of(source))?;
+    (version == *source.version()).then_some(entry)
 }
 
-/// The version of an object on a server that was seen last, and what is kept of it.
+/// The version of an object on a server that was seen last, and its entry.
 pub(crate) fn load_last(object: &str) -> Option<(Version, IndexEntry)> {
     read(&key(object, None))
 }
@@ -74,17 +74,17 @@ fn read(key: &str) -> Option<(Version, IndexEntry)> {
     Some((version, IndexEntry { hdus, next, ignored, seek }))
 }
 
-/// Keep what is known of the object, in at most [`SHARE`] percent of its size. Seek points are
-/// thinned to fit; of an object so small that even its headers do not fit nothing is kept:
+/// Save the entry of the object, in at most [`SHARE`] percent of its size. Seek points are
+/// thinned to fit; for an object so small that even its headers do not fit nothing is saved:
 /// reading it whole is as quick.
 ///
 /// # Errors
-/// Where the index cannot be written. The cut itself is not harmed.
-pub(crate) fn save(source: &dyn Source, kept: &mut IndexEntry) -> Result<(), String> {
+/// If the index cannot be written. The cut itself is not harmed.
+pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), String> {
     if !source.version().is_told_apart() {
         return Ok(());
     }
-    let layout = postcard::to_stdvec(&(source.version(), &kept.hdus, kept.next, &kept.ignored))
+    let layout = postcard::to_stdvec(&(source.version(), &entry.hdus, entry.next, &entry.ignored))
         .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed = vec![0; compressor.deflate_compress_bound(layout.len())];
@@ -99,11 +99,11 @@ pub(crate) fn save(source: &dyn Source, kept: &mut IndexEntry) -> Result<(), Str
     value.extend_from_slice(&layout_size.to_le_bytes());
     value.extend_from_slice(&packed[..length]);
     let allowed = source.len() * SHARE / 100;
-    let left = allowed.saturating_sub(value.len() as u64 + OVERHEAD);
-    if let Some(seek) = &mut kept.seek {
-        seek.thin(left as usize);
+    let room = allowed.saturating_sub(value.len() as u64 + OVERHEAD);
+    if let Some(seek) = &mut entry.seek {
+        seek.thin(room as usize);
     }
-    value.extend(postcard::to_stdvec(&kept.seek).map_err(|error| error.to_string())?);
+    value.extend(postcard::to_stdvec(&entry.seek).map_err(|error| error.to_string())?);
     if value.len() as u64 > allowed {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Reading inside a gzip, bzip2 or compress stream: forward from where the decoder stands, or
+//! Reading inside a gzip, bzip2 or compress stream: forward from the decoder's position, or
 //! from the nearest seek point.
 
 mod window_plan;
@@ -6,7 +6,7 @@ mod window_plan;
 use crate::error::EngineError;
 use crate::prefetch::Prefetch;
 use crate::requests::INPUT_BYTES;
-use crate::timing::{about, tell, tell_end};
+use crate::timing::{about, record_end, record_events};
 use crate::worker_context::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use swathe_plan::Compute;
 use swathe_store_api::{Source, Traffic};
 pub(crate) use window_plan::{Stretch, Unpacking};
 
-/// Compressed bytes of a server that are kept after they were decoded: a restart may enter the block
-/// that the decoder has begun, and nothing is asked for twice.
+/// Compressed bytes of a server that stay in memory after they were decoded: a restart may enter
+/// the block that the decoder has begun, and nothing is requested twice.
 const LOOK_BACK_BYTES: usize = 64 << 10;
 /// Decompressed bytes handed on at a time: small enough to stay in the L2 cache.
 pub(crate) const OUTPUT_BYTES: usize = 256 << 10;
@@ -29,29 +29,29 @@ pub(crate) struct StreamReader {
     called: String,
     table: SeekTable,
     unpacking: Unpacking,
-    /// Whether points were added since that was asked last.
+    /// Whether points were added since the last call.
     grown: bool,
-    running: Option<Running>,
-    /// The decoder that reads a gzip stream for the first time, laid aside while another looks
-    /// back, and where it stands.
-    aside: Option<(Running, u64)>,
-    /// What it found wrong.
+    running: Option<RunningDecoder>,
+    /// The decoder that reads a gzip stream for the first time, laid aside while another decodes
+    /// earlier bytes, and its position.
+    aside: Option<(RunningDecoder, u64)>,
+    /// The damage it met.
     damage: Option<StreamError>,
     chunk: Vec<u8>,
-    /// Where `chunk` lies in the decompressed data.
+    /// Offset of `chunk` in the decompressed data.
     chunk_at: u64,
     /// Compressed bytes on their way from a server.
     ahead: Option<Prefetch>,
     traffic: Traffic,
 }
 
-struct Running {
+struct RunningDecoder {
     decoder: Box<dyn Decoder>,
     input: Vec<u8>,
     used: usize,
     next: u64,
     ended: bool,
-    /// Whether it has seen all that lies before, and so can tell whether a checksum is right.
+    /// Whether it has seen all bytes before, and so can check the checksum.
     whole: bool,
 }
 
@@ -104,20 +104,20 @@ impl StreamReader {
         self.table.raw_len.is_none()
     }
 
-    /// Whether seek points were found since this was asked last.
+    /// Whether seek points were added since the last call.
     pub(crate) fn take_grown(&mut self) -> bool {
         std::mem::take(&mut self.grown)
     }
 
-    /// What was asked of the storage since the last call.
+    /// Traffic of the storage since the last call.
     pub(crate) fn take_traffic(&mut self) -> Traffic {
         let mut traffic = std::mem::take(&mut self.traffic);
         traffic.add(self.source.take_traffic());
         traffic
     }
 
-    /// Prepare to give these windows, which ascend: what they need of an object on a server is
-    /// asked for now, by a plan of its own. `share`: how many readers the server has to serve.
+    /// Prepare to decode these windows, which ascend: the bytes they need of an object on a server
+    /// are requested now, by a plan of their own. `share`: how many readers share the server.
     pub(crate) fn expect(&mut self, windows: &[Range<u64>], share: u32) -> Result<(), EngineError> {
         if self.source.is_local() {
             return Ok(());
@@ -148,7 +148,7 @@ impl StreamReader {
         Ok(bytes)
     }
 
-    /// Hand on the bytes of `range` in ascending pieces; gives where the data ended if that was
+    /// Hand on the bytes of `range` in ascending pieces; returns where the data ended if that was
     /// before the end of the range.
     pub(crate) fn stream(
         &mut self,
@@ -172,7 +172,7 @@ impl StreamReader {
         Ok(None)
     }
 
-    /// Read a gzip stream on to the end, so that all seek points are found and its checksums hold.
+    /// Read a gzip stream to its end, so that all seek points are known and its checksums hold.
     pub(crate) fn finish(&mut self, cancel: &Cancel) -> Result<(), EngineError> {
         if self.table.raw_len.is_some() {
             return Ok(());
@@ -181,7 +181,7 @@ impl StreamReader {
             return Err(stream_error(&*self.source, damage.clone()));
         }
         if !self.running.as_ref().is_some_and(|running| running.whole) && !self.take_up(u64::MAX) {
-            self.running = Some(Running::at(stream::start(self.table.kind, true), 0, true));
+            self.running = Some(RunningDecoder::at(stream::start(self.table.kind, true), 0, true));
             (self.chunk_at, self.ahead) = (0, None);
             self.chunk.clear();
         }
@@ -209,7 +209,7 @@ impl StreamReader {
     }
 
     /// Make `chunk` hold the byte at `at`, unless the data ends before it. Bytes up to `end` will
-    /// be wanted, perhaps none beyond.
+    /// be needed, perhaps none beyond.
     fn go_to(&mut self, at: u64, end: u64, cancel: &Cancel) -> Result<(), EngineError> {
         if self.holds(at) {
             return Ok(());
@@ -231,18 +231,18 @@ impl StreamReader {
         // What begins at the beginning looks for nothing.
         let is_told = swathe_trace::is_on() && (from.is_some() || point > 0);
         if is_told {
-            tell(&["SEEK_START"], Instant::now(), &about, None, |record| {
+            record_events(&["SEEK_START"], Instant::now(), &about, None, |record| {
                 from.iter().for_each(|from| _ = record.number("FROM", *from));
                 record.number("TO", at).number("POINT", point);
             });
         }
-        let done = self.restart(at).and_then(|()| self.reach(at, end, cancel));
+        let result = self.restart(at).and_then(|()| self.reach(at, end, cancel));
         if is_told {
-            // What failed has no chunk left to tell how far it came.
-            let decoded = done.is_ok().then(|| self.chunk_end().saturating_sub(point));
-            tell_end(&["SEEK_END"], Instant::now(), &about, decoded, done.as_ref().err());
+            // A decoder that failed has no chunk left, so its position is unknown.
+            let decoded = result.is_ok().then(|| self.chunk_end().saturating_sub(point));
+            record_end(&["SEEK_END"], Instant::now(), &about, decoded, result.as_ref().err());
         }
-        done
+        result
     }
 
     /// Decode on until `chunk` holds the byte at `at`.
@@ -265,7 +265,7 @@ impl StreamReader {
             None => (stream::start(self.table.kind, first), 0, 0),
         };
         let stands = self.chunk_end();
-        let mut new = Running::at(decoder, next, next == 0 && self.aside.is_none());
+        let mut new = RunningDecoder::at(decoder, next, next == 0 && self.aside.is_none());
         if let Some(mut old) = self.running.take() {
             let stays = first && old.whole && self.table.kind == StreamKind::Gzip;
             new.input = if stays { old.input.clone() } else { std::mem::take(&mut old.input) };
@@ -351,12 +351,12 @@ impl StreamReader {
     }
 }
 
-impl Running {
-    fn at(decoder: Box<dyn Decoder>, next: u64, whole: bool) -> Running {
-        Running { decoder, input: Vec::new(), used: 0, next, ended: false, whole }
+impl RunningDecoder {
+    fn at(decoder: Box<dyn Decoder>, next: u64, whole: bool) -> RunningDecoder {
+        RunningDecoder { decoder, input: Vec::new(), used: 0, next, ended: false, whole }
     }
 
-    /// Fetch the compressed bytes that follow; gives how many.
+    /// Fetch the compressed bytes that follow; returns how many.
     fn fetch(
         &mut self,
         source: &dyn Source,
@@ -364,21 +364,21 @@ impl Running {
     ) -> Result<u64, EngineError> {
         // A decoder may have begun a block that a restart will enter.
         let look_back = if source.is_local() { 0 } else { LOOK_BACK_BYTES };
-        let done = self.used.saturating_sub(look_back);
-        self.input.drain(..done);
-        self.used -= done;
-        let kept = self.input.len();
+        let drained = self.used.saturating_sub(look_back);
+        self.input.drain(..drained);
+        self.used -= drained;
+        let tail = self.input.len();
         if let Some(piece) = ahead.and_then(|ahead| ahead.take(self.next)).transpose()? {
             self.input.extend_from_slice(&piece);
         } else {
             let first = source.first().len() as u64;
-            // What came with opening is there at once.
+            // The bytes that came with opening are in memory already.
             let end = if self.next < first { first } else { self.next + INPUT_BYTES as u64 };
             let more = (end.min(source.len()) - self.next) as usize;
-            self.input.resize(kept + more, 0);
-            source.read_exact_at(self.next, &mut self.input[kept..])?;
+            self.input.resize(tail + more, 0);
+            source.read_exact_at(self.next, &mut self.input[tail..])?;
         }
-        let more = (self.input.len() - kept) as u64;
+        let more = (self.input.len() - tail) as u64;
         self.next += more;
         Ok(more)
     }

@@ -1,4 +1,4 @@
-//! What a batch is asked to do.
+//! The order for a batch.
 
 use crate::cutout::Mode;
 use crate::object::Selector;
@@ -29,11 +29,11 @@ pub struct Target {
     pub pixels: [i64; 4],
     /// Name of its result.
     pub name: String,
-    /// What its user calls it, where that is another name.
+    /// The user's name of the object, if it is another one.
     pub id: Option<String>,
 }
 
-/// What is to be cut, and where it goes.
+/// What is to be cut, and the output.
 #[derive(Clone)]
 pub struct Job {
     /// URLs of the objects.
@@ -46,7 +46,7 @@ pub struct Job {
     pub output: PathBuf,
     /// Which of those.
     pub kind: OutputKind,
-    /// Up to where an archive keeps what it already holds.
+    /// The length of an archive up to its last whole member, if it is continued.
     pub append: Option<u64>,
     /// Whether files of the names of results are replaced.
     pub overwrite: bool,
@@ -54,8 +54,8 @@ pub struct Job {
     pub mode: Mode,
     /// Physical value of pixels outside the image.
     pub fill: Option<f64>,
-    /// Bytes of the pixels of one cutout, where that is limited. What is nearly all fill is refused
-    /// then.
+    /// Limit of the bytes of one cutout's pixels, if any. A cutout that is nearly all fill is then
+    /// refused.
     pub most_bytes: Option<u64>,
     /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
     /// that has not all of them is not cut.

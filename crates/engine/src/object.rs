@@ -1,4 +1,4 @@
-//! One open object: what it is wrapped in, its HDUs, and what is needed to cut from each.
+//! One open object: its compression, its HDUs, and what is needed to cut from each.
 
 mod companions;
 
@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
 use crate::template::Template;
-use crate::timing::{about, tell_end, tell_start};
+use crate::timing::{about, record_end, record_start};
 use crate::worker_context::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ pub enum Selector {
     FirstImage,
     /// By number, from 0.
     Index(usize),
-    /// By EXTNAME (any case) and, if given, EXTVER.
+    /// By EXTNAME (any case) and EXTVER, if set.
     Name(String, Option<i64>),
 }
 
@@ -61,7 +61,7 @@ pub struct Object {
     notes: Mutex<Vec<String>>,
     /// Whether its version was taken from the index.
     assumed: bool,
-    /// Whether events tell of what is read to learn what is in it; else who opened it does that.
+    /// Whether reading headers is recorded as an event here; else whatever opened it does that.
     tells: bool,
     cancel: Cancel,
 }
@@ -69,19 +69,19 @@ pub struct Object {
 #[derive(Default)]
 struct Walk {
     hdus: Vec<Arc<Hdu>>,
-    /// Where the next header would start; `None` when all were found.
+    /// Where the next header would start; `None` when all were read.
     next: Option<u64>,
     /// Why what follows them is no HDU.
     ignored: Option<String>,
-    /// Whether more is known than is kept.
+    /// Whether more is known than the index holds.
     grown: bool,
     /// Bytes of the headers read.
     header_bytes: u64,
 }
 
 impl Object {
-    /// Open an object by path or URL. Reads its first bytes, or what the index keeps of it: of an
-    /// object on a server that was read before nothing is asked, and a cut is
+    /// Open an object by path or URL. Reads its first bytes, or its index entry: for an
+    /// object on a server that was read before no request is sent, and a cut is
     /// [`EngineError::Store`] with [`StoreError::Changed`] if it has changed since. `fresh`: ask in
     /// any case. `cancel` ends the reading of headers; cuts bring their own.
     ///
@@ -96,11 +96,11 @@ impl Object {
         let called = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
         if let Some((key, _)) = server
-            && let Some((version, kept)) = index_entry::load_last(&key)
+            && let Some((version, entry)) = index_entry::load_last(&key)
             && let Some(source) = stores.assume(url, version)?
         {
-            let kind = kept.seek.as_ref().map(|table| table.kind);
-            return Ok(Object::new(source, called, kind, Some(kept), stores, true, cancel));
+            let kind = entry.seek.as_ref().map(|table| table.kind);
+            return Ok(Object::new(source, called, kind, Some(entry), stores, true, cancel));
         }
         let source = stores.open(url)?;
         let mut first = [0; 4];
@@ -112,25 +112,25 @@ impl Object {
         let kind = StreamKind::detect(&first[..length]);
         // The headers of a plain local file are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local();
-        let kept = if worth_it { index_entry::load(&*source) } else { None };
-        Ok(Object::new(source, called, kind, kept, stores, false, cancel))
+        let entry = if worth_it { index_entry::load(&*source) } else { None };
+        Ok(Object::new(source, called, kind, entry, stores, false, cancel))
     }
 
     fn new(
         source: Arc<dyn Source>,
         called: Option<String>,
         kind: Option<StreamKind>,
-        kept: Option<IndexEntry>,
+        entry: Option<IndexEntry>,
         stores: &Stores,
         assumed: bool,
         cancel: Cancel,
     ) -> Object {
         let mut walk = Walk { next: Some(0), ..Walk::default() };
         let mut seek = None;
-        if let Some(kept) = kept {
-            walk.hdus = kept.hdus.into_iter().map(Arc::new).collect();
-            (walk.next, walk.ignored) = (kept.next, kept.ignored);
-            seek = kept.seek;
+        if let Some(entry) = entry {
+            walk.hdus = entry.hdus.into_iter().map(Arc::new).collect();
+            (walk.next, walk.ignored) = (entry.next, entry.ignored);
+            seek = entry.seek;
         }
         let content = match kind {
             None => ByteSource::Plain(source.clone()),
@@ -161,7 +161,7 @@ impl Object {
         object
     }
 
-    /// As [`Object::open`], for single cuts: events tell of that, and of headers read later.
+    /// As [`Object::open`], for single cuts: events record that, and headers read later.
     ///
     /// # Errors
     /// As [`Object::open`].
@@ -184,7 +184,7 @@ impl Object {
         if self.tells { trace_opening(self.called(), work) } else { work() }
     }
 
-    /// Whether nothing was asked of the server when it was opened.
+    /// Whether no request was sent to the server when it was opened.
     pub(crate) fn is_assumed(&self) -> bool {
         self.assumed
     }
@@ -203,13 +203,13 @@ impl Object {
         self.source.connections()
     }
 
-    /// Where the last HDU found so far ends, in the decompressed data.
+    /// End of the last HDU read so far, in the decompressed data.
     pub(crate) fn known_end(&self) -> u64 {
         lock(&self.walk).hdus.last().map_or(0, |hdu| hdu.end())
     }
 
-    /// Whether nothing was asked of the server when it was opened, and `error` says that it should
-    /// have been.
+    /// Whether no request was sent to the server when it was opened, and `error` says that one
+    /// was needed.
     pub(crate) fn is_stale(&self, error: &EngineError) -> bool {
         self.assumed && matches!(error, EngineError::Store(StoreError::Changed { .. }))
     }
@@ -244,13 +244,13 @@ impl Object {
         self.kind
     }
 
-    /// What was asked of its storage and not counted yet.
+    /// Traffic of its storage that is not counted yet.
     pub(crate) fn take_traffic(&self) -> Traffic {
         let in_stream = self.content.stream_reader().map(|mut reader| reader.take_traffic());
         in_stream.unwrap_or_else(|| self.source.take_traffic())
     }
 
-    /// What a user should be told about this object or its index entry, though the work went on.
+    /// Warnings for the user about this object or its index entry; the work went on.
     pub fn take_notes(&self) -> Vec<String> {
         let mut notes = std::mem::take(&mut *lock(&self.notes));
         notes.extend(self.source.take_notes());
@@ -260,7 +260,7 @@ impl Object {
     /// All HDUs, in order.
     ///
     /// # Errors
-    /// Where the first header cannot be read. What follows the last readable HDU is a note.
+    /// If the first header cannot be read. What follows the last readable HDU is a warning.
     pub fn hdus(&self) -> Result<Vec<Arc<Hdu>>, EngineError> {
         let mut walk = lock(&self.walk);
         if walk.next.is_some() {
@@ -275,7 +275,7 @@ impl Object {
     /// The HDU that is meant, reading no further than it.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchHdu`], [`EngineError::LostHdus`] where it might be behind damage, or
+    /// [`EngineError::NoSuchHdu`], [`EngineError::LostHdus`] if it might be behind damage, or
     /// as [`Object::hdus`].
     pub fn find(&self, selector: &Selector) -> Result<Arc<Hdu>, EngineError> {
         let matches = |hdu: &Hdu| match selector {
@@ -288,11 +288,11 @@ impl Object {
             return Ok(hdu.clone());
         }
         let missing = |walk: &Walk| {
-            let (url, wanted) = (self.url().to_string(), selector.to_string());
+            let (url, name) = (self.url().to_string(), selector.to_string());
             if let Some(why) = walk.ignored.clone() {
-                return EngineError::LostHdus { url, wanted, why };
+                return EngineError::LostHdus { url, selector: name, why };
             }
-            EngineError::NoSuchHdu { url, wanted, found: there_is(&walk.hdus, selector) }
+            EngineError::NoSuchHdu { url, selector: name, found: list_hdus(&walk.hdus, selector) }
         };
         if walk.next.is_none() {
             return Err(missing(&walk));
@@ -307,10 +307,10 @@ impl Object {
         })
     }
 
-    /// What is needed to cut from an HDU, made once.
+    /// The template to cut from an HDU, computed once.
     ///
     /// # Errors
-    /// Where the HDU is no image, or its header or the tables its WCS needs cannot be used.
+    /// If the HDU is no image, or its header or the tables its WCS needs cannot be used.
     pub fn template(&self, selector: &Selector) -> Result<Arc<Template>, EngineError> {
         let hdu = self.find(selector)?;
         if let Some(template) = lock(&self.templates).get(&hdu.index) {
@@ -338,7 +338,7 @@ impl Object {
         }
     }
 
-    /// Whether what is read now is vouched for only by [`Object::settle`]: the first read of a
+    /// Whether the bytes read now are verified only by [`Object::settle`]: the first read of a
     /// gzip stream, whose checksum stands at its end.
     pub fn is_unverified(&self) -> bool {
         self.kind == Some(StreamKind::Gzip)
@@ -349,11 +349,11 @@ impl Object {
     /// its checks hold and its seek points are known, and keep what was learnt.
     ///
     /// # Errors
-    /// Where the stream is damaged further on.
+    /// If the stream is damaged further on.
     pub fn settle(&self, cancel: &Cancel) -> Result<(), EngineError> {
         let mut more_points = false;
         if let Some(mut reader) = self.content.stream_reader() {
-            // A bzip2 block carries its own checksum, so there is no need to read on.
+            // A bzip2 block carries its own checksum, so reading on is not needed.
             if self.kind == Some(StreamKind::Gzip) {
                 reader.finish(cancel)?;
             }
@@ -367,8 +367,8 @@ impl Object {
         walk.grown = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
-        let mut kept = IndexEntry { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
-        if let Err(message) = index_entry::save(&*self.source, &mut kept) {
+        let mut entry = IndexEntry { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
+        if let Err(message) = index_entry::save(&*self.source, &mut entry) {
             self.note(format!("the index was not written: {message}"));
         }
         Ok(())
@@ -392,8 +392,8 @@ impl Object {
             Err(source) => Err(self.header_error(index, source)),
         };
         let read = self.read_header(index, start);
-        let found = match read.and_then(|found| found.map(measure).transpose()) {
-            Ok(found) => found,
+        let hdu = match read.and_then(|hdu| hdu.map(measure).transpose()) {
+            Ok(hdu) => hdu,
             Err(error @ EngineError::Header { .. }) if index > 0 => {
                 self.ignore(walk, index - 1, &error.to_string());
                 None
@@ -402,7 +402,7 @@ impl Object {
         };
         walk.grown = true;
         walk.next = None;
-        let Some((hdu, bytes)) = found else { return Ok(None) };
+        let Some((hdu, bytes)) = hdu else { return Ok(None) };
         walk.header_bytes += bytes;
         if walk.hdus.len() < HDU_LIMIT && walk.header_bytes < HEADERS_LIMIT {
             walk.next = Some(hdu.end());
@@ -415,9 +415,9 @@ impl Object {
 
     /// The header that starts at `start`; `None` at the end of the object.
     fn read_header(&self, index: usize, start: u64) -> Result<Option<(Header, u64)>, EngineError> {
-        let mut wanted = HEADER_BYTES;
+        let mut bytes_needed = HEADER_BYTES;
         loop {
-            let bytes = self.content.peek(start, wanted, &self.cancel)?;
+            let bytes = self.content.peek(start, bytes_needed, &self.cancel)?;
             if bytes.is_empty() && index > 0 {
                 return Ok(None);
             }
@@ -425,16 +425,18 @@ impl Object {
                 Header::parse(&bytes).map_err(|source| self.header_error(index, source))?;
             match parsed {
                 Parsed::Complete { header, bytes } => return Ok(Some((header, bytes as u64))),
-                Parsed::Incomplete if bytes.len() < wanted || wanted >= HEADER_LIMIT => {
+                Parsed::Incomplete
+                    if bytes.len() < bytes_needed || bytes_needed >= HEADER_LIMIT =>
+                {
                     return Err(EngineError::Truncated {
                         url: self.url().to_string(),
                         what: format!("the header of HDU {index} (no END card)"),
                         end: start + bytes.len() as u64,
                         start,
-                        stop: start + wanted as u64,
+                        stop: start + bytes_needed as u64,
                     });
                 }
-                Parsed::Incomplete => wanted *= 4,
+                Parsed::Incomplete => bytes_needed *= 4,
             }
         }
     }
@@ -443,7 +445,7 @@ impl Object {
         EngineError::Header { url: self.url().to_string(), hdu, source }
     }
 
-    /// Go no further than an HDU; that is told now and whenever the object is opened again.
+    /// Stop at an HDU; the warning is repeated whenever the object is opened again.
     fn ignore(&self, walk: &mut Walk, last: usize, why: &str) {
         let note = format!("ignored what follows HDU {last}: {why}");
         walk.ignored = Some(note.clone());
@@ -455,20 +457,20 @@ impl Object {
     }
 }
 
-/// Open an object, or what is needed of it, and tell that.
+/// Open an object, or a part of it, and record that.
 fn trace_opening<T>(
     called: &str,
     work: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     let about = about(called);
-    tell_start("OPEN_START", Instant::now(), &about);
-    let done = work();
-    tell_end(&["OPEN_END"], Instant::now(), &about, None, done.as_ref().err());
-    done
+    record_start("OPEN_START", Instant::now(), &about);
+    let result = work();
+    record_end(&["OPEN_END"], Instant::now(), &about, None, result.as_ref().err());
+    result
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole between two statements, even after a panic.
+    // The data behind these locks are whole between two statements, even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -486,11 +488,11 @@ fn is_image(hdu: &Hdu) -> bool {
 }
 
 /// HDUs or names that a message lists.
-const SHOWN: usize = 12;
+const LISTED_HDUS: usize = 12;
 
-/// What there is instead of the HDU that was asked for.
-fn there_is(hdus: &[Arc<Hdu>], wanted: &Selector) -> String {
-    match wanted {
+/// The HDUs of the file, for the message that one is missing.
+fn list_hdus(hdus: &[Arc<Hdu>], selector: &Selector) -> String {
+    match selector {
         Selector::Name(..) => {
             let named = hdus.iter().filter_map(|hdu| {
                 let name = hdu.name()?;
@@ -518,16 +520,16 @@ fn described(hdus: &[Arc<Hdu>]) -> String {
     }
 }
 
-/// Numbers of HDUs as a message names them: `HDUs 0, 3`; `None` where there are none.
+/// Numbers of HDUs as a message names them: `HDUs 0, 3`; `None` for an empty list.
 fn numbers(of: impl Iterator<Item = usize>) -> Option<String> {
     let all: Vec<String> = of.map(|index| index.to_string()).collect();
     let noun = if all.len() == 1 { "HDU" } else { "HDUs" };
     list(all.into_iter()).map(|numbers| format!("{noun} {numbers}"))
 }
 
-/// The first of some texts; `None` where there are none.
+/// The first of some texts; `None` for an empty list.
 fn list(mut texts: impl Iterator<Item = String>) -> Option<String> {
-    let first: Vec<String> = texts.by_ref().take(SHOWN).collect();
+    let first: Vec<String> = texts.by_ref().take(LISTED_HDUS).collect();
     let more = if texts.next().is_some() { ", ..." } else { "" };
     (!first.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! Where results go: a folder, a zip or tar archive, or one multi-extension FITS file.
+//! The destinations of results: a folder, a zip or tar archive, or one multi-extension FITS file.
 //!
 //! Everything is seen under its name when it is whole, and no file that is read is ever replaced:
 //! `python/swathe/core/outputs.py` decides that for names before a batch begins, this at the moment
@@ -43,7 +43,7 @@ impl Output {
     /// [`unfinished`] until it is closed.
     ///
     /// # Errors
-    /// [`EngineError::Output`] where it cannot be written.
+    /// [`EngineError::Output`] if it cannot be written.
     pub fn open(job: &Job) -> Result<Output, EngineError> {
         let sources = Sources::new(&job.files, &job.stores);
         let sink = open_sink(job).map_err(|source| output_error(&job.output, source))?;
@@ -53,7 +53,7 @@ impl Output {
     /// The bytes of a cutout as this output holds them.
     ///
     /// # Errors
-    /// [`EngineError::OutputKind`] where it cannot hold it.
+    /// [`EngineError::OutputKind`] if this kind of output cannot store it.
     pub(crate) fn form(&self, cutout: Cutout, name: &str) -> Result<Vec<u8>, EngineError> {
         let Sink::Fits(_) = self.sink else { return Ok(cutout.file) };
         if cutout.template.has_companions() {
@@ -111,14 +111,14 @@ impl Output {
             .map_err(|source| output_error(path, source))
             .and_then(|()| publish(&new, path, self.overwrite, &self.sources));
         if written.is_err() {
-            // There is none where it could not be made.
+            // No file exists if it could not be created.
             let _ = std::fs::remove_file(&new);
         }
         written
     }
 
-    /// Write the manifest as the last member of an archive (of FITS, as the bytes of an
-    /// extension), and give what was written its name. All is on the disk then, of a folder the
+    /// Write the manifest as the last member of an archive (in FITS, as the bytes of an
+    /// extension), and rename the output to its name. All is on the disk then; of a folder the
     /// names.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl Output {
 /// The manifest within an archive.
 const MANIFEST: &str = "manifest.ecsv";
 const TAR_BLOCK: usize = 512;
-/// What ends a tar archive. It is there after every member: at the last, the disk may be full.
+/// The end mark of a tar archive. Written after every member: at the last, the disk may be full.
 const TAR_END: [u8; 2 * TAR_BLOCK] = [0; 2 * TAR_BLOCK];
 /// `O_NOFOLLOW` of Linux and macOS: a link may lead to a file that is not ours.
 const O_NOFOLLOW: i32 = if cfg!(target_os = "linux") { 0o400_000 } else { 0x0100 };
@@ -196,16 +196,16 @@ fn open_sink(job: &Job) -> io::Result<Sink> {
 
 fn open_folder(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
-    // Whether files can be made is known before the first cut is.
+    // Whether files can be created is known before the first cut is.
     let probe = path.join(format!(".swathe-{}", std::process::id()));
     match File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe)) {
         // Another batch of this process looks at the same time.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        done => done,
+        result => result,
     }
 }
 
-/// Open the unfinished archive: a new one, or to go on with what is there.
+/// Open the unfinished archive: a new one, or the existing one to append to.
 fn open_archive(path: &Path, append: bool) -> io::Result<File> {
     let part = unfinished(path);
     let mut options = OpenOptions::new();

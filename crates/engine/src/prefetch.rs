@@ -1,4 +1,4 @@
-//! Bytes of an object on their way from a server, asked for before they are needed.
+//! Bytes of an object on their way from a server, requested before they are needed.
 
 use crate::requests::remote_requests;
 use bytes::Bytes;
@@ -7,16 +7,16 @@ use std::ops::Range;
 use swathe_plan::Break;
 use swathe_store_api::{Pieces, Source, StoreError};
 
-/// Ranges that were asked for, taken in ascending order.
+/// Requested ranges, taken in ascending order.
 pub(crate) struct Prefetch {
     fetched: Pieces,
     requests: VecDeque<Range<u64>>,
-    /// What came last: where it starts, and what is left of it.
+    /// The last answer: its offset, and the bytes not yet taken.
     piece: (u64, Bytes),
 }
 
 impl Prefetch {
-    /// Ask for what covers `ranges`, whose starts ascend, and is then decoded in so many seconds for
+    /// Request windows that cover `ranges`, whose starts ascend. Decoding takes `decode_byte_s` for
     /// each byte.
     pub(crate) fn start(
         source: &dyn Source,
@@ -30,8 +30,8 @@ impl Prefetch {
         Prefetch { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
     }
 
-    /// The bytes from `at` as far as they came together; what lies before them is let go. `None`
-    /// where they were not asked for.
+    /// The bytes from `at` on, as far as they arrived together; earlier bytes are freed. `None`
+    /// if they were not requested.
     pub(crate) fn take(&mut self, at: u64) -> Option<Result<Bytes, StoreError>> {
         loop {
             let (start, bytes) = &mut self.piece;

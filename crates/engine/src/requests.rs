@@ -17,8 +17,8 @@ pub(crate) fn local_cap_bytes(source: &dyn Source) -> u64 {
     source.costs().buffer_bytes().min(CAPS.request_bytes)
 }
 
-/// How segments of a local file are read, in pieces of at most `request_bytes`. Threads do not share
-/// what a file gives.
+/// The plan for segments of a local file, in pieces of at most `request_bytes`. Threads do not
+/// share the bytes of a file.
 pub(crate) fn local_plan(
     source: &dyn Source,
     segments: &[Range<u64>],
@@ -48,7 +48,7 @@ pub(crate) fn remote_requests(
 
 /// Plan the requests for segments of a remote object. Decoding a byte takes `decode_byte_s`.
 /// Decoding runs beside reading, but starts only when its request is complete. So the last request
-/// delays the end by the time to decode the largest one. Requests are not made smaller for that.
+/// delays the end by the time to decode the largest one. Requests are not split for that.
 pub(crate) fn remote_plan(
     segments: &[Range<u64>],
     costs: &Costs,
@@ -72,8 +72,8 @@ pub(crate) fn remote_plan(
     best
 }
 
-/// Where all segments are kept here, what to read, as of a file, and what that will ask of the
-/// server. Without the gaps where another plan left those out.
+/// If all segments are cached here: what to read, as of a file, and the traffic with the
+/// server. Without the gaps if another plan left those out.
 pub(crate) fn at_hand(
     source: &dyn Source,
     segments: &[Range<u64>],

@@ -5,7 +5,7 @@ use crate::cutout::{Cutout, Mode, PlacedRegion};
 use crate::error::EngineError;
 use crate::object::{Object, Selector};
 use crate::template::Template;
-use crate::timing::{Stage, tell_end, tell_start};
+use crate::timing::{Stage, record_end, record_start};
 use crate::worker_context::{Cancel, WorkerContext};
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,13 +25,13 @@ pub fn cut(
     cancel: &Cancel,
 ) -> Result<Cutout, EngineError> {
     let about = object.about();
-    tell_start("CUT_START", Instant::now(), &about);
+    record_start("CUT_START", Instant::now(), &about);
     let cut = object.template(selector).and_then(|template| {
         let placed = PlacedRegion::new(&template, region, mode, fill, None)?;
         cut_placed(object, &template, placed, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
-    tell_end(&["CUT_END"], Instant::now(), &about, bytes, cut.as_ref().err());
+    record_end(&["CUT_END"], Instant::now(), &about, bytes, cut.as_ref().err());
     cut
 }
 
@@ -52,7 +52,7 @@ fn cut_placed(
     if object.is_unverified() {
         work.stages.enter(Stage::Read);
     } else {
-        work.stages.enter_untold(Stage::Read);
+        work.stages.enter_unrecorded(Stage::Read);
     }
     object.settle(cancel).inspect_err(|error| work.stages.fail(error))?;
     work.stages.about(Ids::default());

@@ -1,10 +1,10 @@
-//! What is the same for every cutout of one HDU: layout, headers, tables its WCS needs.
+//! The parts that every cutout of one HDU shares: layout, headers, tables its WCS needs.
 
 use crate::error::EngineError;
 use swathe_array::Region;
 use swathe_fits::{CutHeader, Header, Image, shifted_companion};
 
-/// FITS files are made of blocks of this many bytes.
+/// FITS files consist of blocks of this many bytes.
 pub(crate) const BLOCK: usize = 2880;
 /// All that cutouts of one HDU share.
 pub struct Template {
@@ -16,9 +16,9 @@ pub struct Template {
     pub version: String,
     /// HDU, from 0.
     pub hdu: usize,
-    /// The image: type, shape, where its pixels are.
+    /// The image: type, shape, position of its pixels.
     pub image: Image,
-    /// Bytes of the object, where they are known before it is read: not inside a stream.
+    /// Length of the object, if it is known before it is read: not inside a stream.
     pub(crate) content_len: Option<u64>,
     pub(crate) header: CutHeader,
     /// What stands before the image's header: the primary HDU, if the image is an extension.
@@ -31,7 +31,7 @@ pub(crate) struct Companion {
     pub(crate) header: Header,
     /// Padded to whole blocks.
     pub(crate) data: Vec<u8>,
-    /// Whether it is given in pixels of the image, so that it moves with the cut.
+    /// Whether its unit is pixels of the image, so that it moves with the cut.
     pub(crate) moves: bool,
 }
 
@@ -44,7 +44,7 @@ impl Template {
     /// Bytes of the pixels of a region, without padding.
     ///
     /// # Errors
-    /// [`EngineError::Region`] where they cannot be counted.
+    /// [`EngineError::Region`] if they cannot be counted.
     pub(crate) fn data_bytes(&self, region: &Region) -> Result<usize, EngineError> {
         let bytes =
             region.pixels().map(|pixels| pixels.checked_mul(self.image.layout.dtype.size()));
@@ -62,7 +62,7 @@ impl Template {
         EngineError::Region { url: self.url.clone(), hdu: self.hdu, source }
     }
 
-    /// Of planes `[start, stop)` on an axis, numbered from 0, that are not all there.
+    /// For planes `[start, stop)` on an axis, numbered from 0, that are partly outside.
     pub(crate) fn planes_error(&self, axis: usize, start: i64, stop: i64) -> EngineError {
         EngineError::Planes {
             url: self.url.clone(),
@@ -74,8 +74,8 @@ impl Template {
         }
     }
 
-    /// Append the headers that stand before the pixels of a cutout of a region, which is filled with
-    /// `fill` outside the image; gives where the header of the image itself starts.
+    /// Append the headers that stand before the pixels of a region's cutout, which is filled with
+    /// `fill` outside the image; returns where the header of the image starts.
     pub(crate) fn write_headers(
         &self,
         region: &Region,
@@ -126,7 +126,7 @@ impl Template {
     }
 
     /// A small FITS file with all that the WCS of the whole image needs: the headers, no pixels,
-    /// the tables it refers to. Empty where it refers to none.
+    /// the tables it refers to. Empty if it refers to none.
     pub fn wcs_file(&self) -> Vec<u8> {
         if self.companions.is_empty() {
             return Vec::new();

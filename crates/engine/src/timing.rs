@@ -1,5 +1,5 @@
-//! Where the time of a job goes: seconds per stage, summed over threads; and events that say when
-//! each began and ended.
+//! Time of a job: seconds per stage, summed over threads; and events for the start and end of
+//! each stage.
 
 use crate::error::EngineError;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use swathe_trace::{Ids, Level, Record};
 /// The stages of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Opening objects, their headers and kept layouts.
+    /// Opening objects, their headers and cached layouts.
     Open,
     /// Deciding which bytes to read.
     Plan,
@@ -55,8 +55,8 @@ pub struct Stages {
     read_since: Instant,
     /// What the events are about.
     about: Ids,
-    /// The stage that has told its beginning and not its end.
-    told: Option<Stage>,
+    /// The stage whose start is recorded and whose end is not.
+    open_stage: Option<Stage>,
     bytes: Option<u64>,
     /// Requests that were planned, and the seconds that they are predicted to take.
     planned: Option<(u64, Option<f64>)>,
@@ -72,7 +72,7 @@ impl Stages {
             since,
             read_since: since,
             about: Ids::default(),
-            told: None,
+            open_stage: None,
             bytes: None,
             planned: None,
         }
@@ -80,34 +80,34 @@ impl Stages {
 
     /// What the events are about from now on.
     pub(crate) fn about(&mut self, about: Ids) {
-        self.tell_end(None, None);
+        self.record_end(None, None);
         self.about = about;
     }
 
-    /// Go on to another stage, and tell that.
+    /// Enter another stage, and record that.
     pub fn enter(&mut self, stage: Stage) {
         let now = Instant::now();
-        if self.told != Some(stage) {
-            self.tell_end(Some(now), None);
+        if self.open_stage != Some(stage) {
+            self.record_end(Some(now), None);
             if swathe_trace::is_on() {
                 let (name, _) = EVENTS[stage as usize];
-                tell_start(name, now, &self.about);
-                self.told = Some(stage);
+                record_start(name, now, &self.about);
+                self.open_stage = Some(stage);
                 self.bytes = None;
             }
         }
         self.change(stage, now);
     }
 
-    /// Go on to another stage whose events are told target by target; gives when.
-    pub(crate) fn enter_untold(&mut self, stage: Stage) -> Instant {
+    /// Enter another stage whose events are recorded target by target; returns the time.
+    pub(crate) fn enter_unrecorded(&mut self, stage: Stage) -> Instant {
         let now = Instant::now();
-        self.tell_end(Some(now), None);
+        self.record_end(Some(now), None);
         self.change(stage, now);
         now
     }
 
-    /// Count to another stage what is too short to be told.
+    /// Add a time too short for an event to another stage.
     pub(crate) fn count(&mut self, stage: Stage) {
         self.change(stage, Instant::now());
     }
@@ -126,15 +126,15 @@ impl Stages {
         self.read_since
     }
 
-    /// So many bytes were dealt with in this stage.
+    /// Add bytes to this stage.
     pub(crate) fn moved(&mut self, bytes: u64) {
         self.bytes = Some(self.bytes.unwrap_or(0) + bytes);
     }
 
     /// So was it decided to read.
     pub(crate) fn planned(&mut self, bytes: u64, requests: u64, seconds: Option<f64>) {
-        // The end of another stage must not tell it.
-        if self.told == Some(Stage::Plan) {
+        // The end of another stage must not record it.
+        if self.open_stage == Some(Stage::Plan) {
             self.bytes = Some(bytes);
             self.planned = Some((requests, seconds));
         }
@@ -142,15 +142,15 @@ impl Stages {
 
     /// The stage failed.
     pub(crate) fn fail(&mut self, error: &EngineError) {
-        self.tell_end(None, Some(error));
+        self.record_end(None, Some(error));
     }
 
-    fn tell_end(&mut self, at: Option<Instant>, error: Option<&EngineError>) {
-        if let Some(stage) = self.told.take() {
+    fn record_end(&mut self, at: Option<Instant>, error: Option<&EngineError>) {
+        if let Some(stage) = self.open_stage.take() {
             let (_, name) = EVENTS[stage as usize];
             let at = at.unwrap_or_else(Instant::now);
             let (bytes, planned) = (self.bytes.take(), self.planned.take());
-            tell(&[name], at, &self.about, Some(ended(error)), |record| {
+            record_events(&[name], at, &self.about, Some(ended(error)), |record| {
                 push_bytes(record, bytes);
                 if let Some((requests, seconds)) = planned {
                     record.number("REQUESTS", requests);
@@ -174,20 +174,20 @@ impl Stages {
     }
 }
 
-/// Tell that something began.
-pub(crate) fn tell_start(name: &str, at: Instant, about: &Ids) {
-    tell(&[name], at, about, None, |_| {});
+/// Record a start.
+pub(crate) fn record_start(name: &str, at: Instant, about: &Ids) {
+    record_events(&[name], at, about, None, |_| {});
 }
 
-/// Tell that something ended, or several things at once, and how.
-pub(crate) fn tell_end(
+/// Record an end, or several at once, with the result.
+pub(crate) fn record_end(
     names: &[&str],
     at: Instant,
     about: &Ids,
     bytes: Option<u64>,
     error: Option<&EngineError>,
 ) {
-    tell(names, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
+    record_events(names, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
 }
 
 fn push_bytes(record: &mut Record<'_>, bytes: Option<u64>) {
@@ -198,9 +198,9 @@ fn ended(error: Option<&EngineError>) -> (&'static str, Option<&EngineError>) {
     (error.map_or("ok", EngineError::result), error)
 }
 
-/// Tell events that differ in their names only, with more of their fields, and how something ended
+/// Record events that differ in their names only, with more of their fields, and the result
 /// with them.
-pub(crate) fn tell(
+pub(crate) fn record_events(
     names: &[&str],
     at: Instant,
     about: &Ids,
@@ -235,12 +235,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plan_that_is_told_is_kept_for_its_end() {
+    fn only_a_recorded_plan_is_stored_for_its_end() {
         let mut stages = Stages::start();
         stages.change(Stage::Plan, Instant::now());
         stages.planned(1, 2, Some(3.0));
         assert_eq!((stages.bytes, stages.planned), (None, None));
-        stages.told = Some(Stage::Plan);
+        stages.open_stage = Some(Stage::Plan);
         stages.planned(1, 2, Some(3.0));
         assert_eq!((stages.bytes, stages.planned), (Some(1), Some((2, Some(3.0)))));
     }

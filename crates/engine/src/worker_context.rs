@@ -2,7 +2,7 @@
 
 use crate::decoded_cache::DecodedCache;
 use crate::error::EngineError;
-use crate::timing::{Stages, tell_start};
+use crate::timing::{Stages, record_start};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use swathe_codecs::tile::Scratch;
 use swathe_store_api::Traffic;
 use swathe_trace::Ids;
 
-/// Tells work that it is no longer wanted. Looked at about every 256 KiB.
+/// A request to stop the work. Checked about every 256 KiB.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
@@ -20,18 +20,18 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work was asked to stop.
+    /// Whether the work is to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// [`EngineError::Interrupted`] if the work was asked to stop.
+    /// [`EngineError::Interrupted`] if the work is to stop.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         if self.is_cancelled() { Err(EngineError::Interrupted) } else { Ok(()) }
     }
 }
 
-/// Where pieces that were read go: their offset, and the bytes.
+/// The receiver of pieces: their offset, and the bytes.
 pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
 /// What a thread needs to read.
@@ -42,7 +42,7 @@ pub(crate) struct ReadContext {
     pub traffic: Traffic,
     /// How many threads read from the store at the same time.
     pub share: u32,
-    /// What is kept of the object in memory, where that is wanted.
+    /// The memory cache of the object, if it is used.
     pub memory: Option<DecodedCache>,
     /// Whether to stop.
     pub cancel: Cancel,
@@ -66,14 +66,14 @@ impl ReadContext {
     }
 }
 
-/// So much is kept by a thread of buffers that are no longer needed,
+/// A thread keeps this many bytes of buffers for reuse,
 const SPARE_BYTES: usize = 4 << 20;
-/// and of so many threads that ended, for those to come.
+/// and buffers of this many ended threads are kept for new ones.
 const SPARES_LEFT: usize = 4;
 
 static LEFT: Mutex<Vec<SpareBuffers>> = Mutex::new(Vec::new());
 
-/// Buffers of results that were written, for those to come. Freed, they would be given back to the
+/// Buffers of written results, for reuse. Freed, their pages would go back to the
 /// system each time, which clears every page of the next: a fifth of what a small cut takes.
 #[derive(Default)]
 pub(crate) struct SpareBuffers {
@@ -83,7 +83,7 @@ pub(crate) struct SpareBuffers {
 
 impl SpareBuffers {
     /// What a thread that ended has left.
-    pub(crate) fn left() -> SpareBuffers {
+    pub(crate) fn reclaim() -> SpareBuffers {
         LEFT.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
@@ -103,7 +103,7 @@ impl SpareBuffers {
         buffer
     }
 
-    /// Keep a buffer, unless there is enough.
+    /// Keep a buffer for reuse, unless enough are kept.
     pub(crate) fn keep(&mut self, buffer: Vec<u8>) {
         if self.bytes + buffer.capacity() <= SPARE_BYTES {
             self.bytes += buffer.capacity();
@@ -112,11 +112,11 @@ impl SpareBuffers {
     }
 }
 
-/// What events tell of a region.
+/// The events of a region's cut.
 #[derive(Default)]
 pub(crate) struct CutEvents {
     about: Ids,
-    /// Its cut has told its beginning.
+    /// The start of its cut is recorded.
     begun: bool,
 }
 
@@ -126,8 +126,8 @@ pub struct WorkerContext {
     pub stages: Stages,
     pub(crate) reading: ReadContext,
     /// Of the regions of this unit.
-    pub(crate) told: Vec<CutEvents>,
-    /// Whether what is decoded may be wanted again.
+    pub(crate) cut_events: Vec<CutEvents>,
+    /// Whether decoded bytes may be needed again.
     pub(crate) keeps: bool,
     /// For results.
     pub(crate) spare: SpareBuffers,
@@ -143,7 +143,7 @@ impl WorkerContext {
         WorkerContext {
             stages: Stages::start(),
             reading: ReadContext { cancel, ..ReadContext::default() },
-            told: Vec::new(),
+            cut_events: Vec::new(),
             keeps: false,
             spare: SpareBuffers::default(),
             tile: Vec::new(),
@@ -151,30 +151,33 @@ impl WorkerContext {
         }
     }
 
-    /// What was asked of storages.
+    /// Traffic of storages.
     pub fn traffic(&self) -> Traffic {
         self.reading.traffic
     }
 
-    /// What the events of the cut of a region are about: without that, none tells its beginning.
+    /// Set the ids for the events of a region's cut: without them its start is not recorded.
     pub(crate) fn about(&mut self, region: usize, about: Ids) {
-        if self.told.len() <= region {
-            self.told.resize_with(region + 1, CutEvents::default);
+        if self.cut_events.len() <= region {
+            self.cut_events.resize_with(region + 1, CutEvents::default);
         }
-        self.told[region].about = about;
+        self.cut_events[region].about = about;
     }
 
     /// The same, for its last events.
     pub(crate) fn take_about(&mut self, region: usize) -> Ids {
-        self.told.get_mut(region).map(|told| std::mem::take(&mut told.about)).unwrap_or_default()
+        self.cut_events
+            .get_mut(region)
+            .map(|cut_events| std::mem::take(&mut cut_events.about))
+            .unwrap_or_default()
     }
 
-    /// Tell, once, that the cut of a region began.
+    /// Record, once, that the cut of a region began.
     pub(crate) fn begin(&mut self, region: usize, at: Instant) {
-        if let Some(told) = self.told.get_mut(region)
-            && !std::mem::replace(&mut told.begun, true)
+        if let Some(cut_events) = self.cut_events.get_mut(region)
+            && !std::mem::replace(&mut cut_events.begun, true)
         {
-            tell_start("CUT_START", at, &told.about);
+            record_start("CUT_START", at, &cut_events.about);
         }
     }
 }
@@ -199,8 +202,8 @@ mod tests {
             spare.keep(Vec::with_capacity(SPARE_BYTES / 10));
         }
         spare.keep(Vec::with_capacity(SPARE_BYTES + 1));
-        let kept: usize = spare.buffers.iter().map(Vec::capacity).sum();
-        assert!(kept == spare.bytes && kept <= SPARE_BYTES && kept > SPARE_BYTES / 2);
+        let capacity: usize = spare.buffers.iter().map(Vec::capacity).sum();
+        assert!(capacity == spare.bytes && capacity <= SPARE_BYTES && capacity > SPARE_BYTES / 2);
         while spare.take().capacity() > 0 {}
         assert_eq!(spare.bytes, 0);
     }
@@ -211,12 +214,12 @@ mod tests {
         spare.keep(vec![7; 12_345]);
         spare.leave();
         assert_eq!((spare.bytes, spare.take().capacity()), (0, 0));
-        // Those of other tests may be there, too; they are of other lengths.
-        let found = (0..SPARES_LEFT).map(|_| SpareBuffers::left()).any(|mut left| {
+        // Buffers of other tests may be among them; those have other lengths.
+        let is_reused = (0..SPARES_LEFT).map(|_| SpareBuffers::reclaim()).any(|mut left| {
             std::iter::repeat_with(|| left.take().capacity())
                 .take_while(|&capacity| capacity > 0)
                 .any(|capacity| capacity == 12_345)
         });
-        assert!(found);
+        assert!(is_reused);
     }
 }

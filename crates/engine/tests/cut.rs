@@ -14,7 +14,7 @@ fn open(path: &str) -> Result<Object, EngineError> {
     Object::open(path, &swathe_store::stores(Vec::new()), false, Cancel::default())
 }
 
-/// A FITS image of 16-bit pixels whose value is their position.
+/// A FITS image of 16-bit pixels that each hold their position.
 fn image(shape: &[u64]) -> Vec<u8> {
     let mut cards = vec![
         format!("{:<8}= {:>20}", "SIMPLE", "T"),
@@ -134,7 +134,7 @@ fn enough_rows_are_gathered_and_what_failed_with_them() {
     let long = Duration::from_secs(60);
     let mut rows = batch.gather(30, long).unwrap();
     assert!(rows.len() >= 30);
-    // More than there are: what is left comes at the end, and then nothing.
+    // More rows than are left: the rest comes at the end, and then nothing.
     while let Some(more) = batch.gather(1000, long) {
         assert!(!more.is_empty());
         rows.extend(more);

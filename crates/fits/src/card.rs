@@ -110,7 +110,7 @@ impl Card {
         if self.has_value() { &self.0[10..] } else { &self.0[8..] }
     }
 
-    /// The value, if the card has one. A string that goes on in CONTINUE cards ends in `&`.
+    /// The value, if the card has one. A string that is continued in CONTINUE cards ends in `&`.
     pub fn value(&self) -> Option<Value> {
         self.has_value().then(|| parse_value(self.body()).0)
     }
@@ -151,7 +151,7 @@ pub(crate) fn parse_value(field: &[u8]) -> (Value, &[u8]) {
     (value, &trimmed[end..])
 }
 
-/// A real number of the standard: an exponent may be marked by D, and there is no `inf`.
+/// A real number of the standard: an exponent may be marked by D, and `inf` is not one.
 fn parse_float(text: &str) -> Option<f64> {
     let plain =
         |byte: u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' | b'e' | b'D' | b'd');
@@ -179,7 +179,7 @@ fn parse_string(rest: &[u8]) -> (Value, &[u8]) {
     (Value::Str(value), rest[at..].trim_ascii_start())
 }
 
-/// A real number as a card holds it: the shortest text that gives the same number back, with a
+/// A real number as a card holds it: the shortest text that reads back as the same number, with a
 /// point or an exponent.
 pub(crate) fn format_float(value: f64) -> String {
     let plain = format!("{value:?}");

@@ -59,7 +59,7 @@ pub(crate) fn update(bytes: &mut [u8], start: usize, data: &[u8]) {
     }
 }
 
-/// Set a string keyword in place; false where it is absent.
+/// Set a string keyword in place; false if it is absent.
 fn set(bytes: &mut [u8], start: usize, keyword: &str, value: &str) -> bool {
     let cards = bytes[start..].chunks_exact_mut(80);
     for stored in cards {

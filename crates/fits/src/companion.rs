@@ -9,7 +9,7 @@ use swathe_array::Region;
 /// What kind of extension a WCS refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// An image of distortions, given in pixels of the image (CPDIS, D2IM).
+    /// An image of distortions, in pixels of the image (CPDIS, D2IM).
     Image,
     /// A table of coordinates (-TAB).
     Table,
@@ -17,7 +17,7 @@ pub enum Lookup {
 
 /// An extension that is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need {
+pub struct Companion {
     /// Its EXTNAME.
     pub name: String,
     /// Its EXTVER.
@@ -27,11 +27,11 @@ pub struct Need {
 }
 
 /// The extensions that the WCS of an image refers to, each once.
-pub fn companions(image: &Image) -> Vec<Need> {
+pub fn companions(image: &Image) -> Vec<Companion> {
     let header = &image.header;
-    let mut needs: Vec<Need> = Vec::new();
+    let mut needs: Vec<Companion> = Vec::new();
     let mut add = |name: &str, version: Option<i64>, kind| {
-        let need = Need { name: name.to_string(), version, kind };
+        let need = Companion { name: name.to_string(), version, kind };
         if !needs.contains(&need) {
             needs.push(need);
         }
@@ -101,7 +101,7 @@ fn record_value(header: &Header, record: &str, field: &str) -> Option<i64> {
     })
 }
 
-/// The header of a lookup image that moves with a cut: given in pixels of the image, so its
+/// The header of a lookup image that moves with a cut: its unit is pixels of the image, so its
 /// reference value moves by where the cut starts.
 pub fn shifted_companion(header: &Header, region: &Region) -> Header {
     let mut shifted = header.clone();

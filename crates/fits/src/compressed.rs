@@ -17,7 +17,7 @@ struct Column {
     array_form: u8,
 }
 
-/// The image in a compressed table, whose data are at `data_start`.
+/// The image in a compressed table with data at `data_start`.
 pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<Image, FitsError> {
     let shape = axes(header, "ZNAXIS")?;
     if shape.is_empty() || shape.contains(&0) {
@@ -124,10 +124,10 @@ fn tile_codec(
     let name = header
         .get_str("ZCMPTYPE")?
         .ok_or_else(|| FitsError::Missing { keyword: "ZCMPTYPE".into() })?;
-    let parameter = |wanted: &str, default: i64| -> Result<i64, FitsError> {
+    let parameter = |keyword: &str, default: i64| -> Result<i64, FitsError> {
         for number in 1..=99 {
             let Some(name) = header.get_str(&format!("ZNAME{number}"))? else { break };
-            if name.trim().eq_ignore_ascii_case(wanted) {
+            if name.trim().eq_ignore_ascii_case(keyword) {
                 let value = header.get_float(&format!("ZVAL{number}"))?;
                 return Ok(value.map_or(default, |value| value as i64));
             }
@@ -317,19 +317,19 @@ fn image_header(table: &Header) -> (Header, bool) {
     (Header::from_cards(cards), primary)
 }
 
-/// Whether a card names the table as compressors do that were given no name.
+/// Whether a card names the table as compressors do by default.
 pub(crate) fn is_default_name(card: &Card) -> bool {
     matches!(card.value(), Some(Value::Str(name)) if name.trim_end() == "COMPRESSED_IMAGE")
 }
 
-/// The BLANK of integers whose header has only ZBLANK; as astropy, the least number where that is
+/// The BLANK of integers with only ZBLANK in the header; as astropy, the least number if that is
 /// a column.
 fn missing_blank(table: &Header) -> Option<Card> {
     let bits = table.get_int("ZBITPIX").ok().flatten().filter(|bits| (8..=64).contains(bits))?;
     if table.has("BLANK") {
         return None;
     }
-    let given = table.get_int("ZBLANK").ok().flatten();
+    let zblank = table.get_int("ZBLANK").ok().flatten();
     let in_column = || {
         let is_blank = |card: &Card| {
             card.keyword().starts_with(b"TTYPE")
@@ -337,7 +337,7 @@ fn missing_blank(table: &Header) -> Option<Card> {
         };
         table.cards().iter().any(is_blank).then_some(-1i64 << (bits - 1))
     };
-    let blank = given.or_else(in_column)?;
+    let blank = zblank.or_else(in_column)?;
     Some(Card::fixed("BLANK", &blank.to_string(), "pixels without a value"))
 }
 

@@ -15,7 +15,7 @@ pub struct Provenance<'a> {
     pub source: &'a str,
     /// Its version.
     pub source_version: &'a str,
-    /// The value of pixels outside the image, if there are any.
+    /// The value of pixels outside the image, if any.
     pub fill: Option<&'a str>,
 }
 
@@ -43,9 +43,9 @@ struct Edit {
 enum Number {
     /// The length of the axis.
     Length,
-    /// This value less where the cut starts. Left alone where it starts at 0.
+    /// This value less the start of the cut. Unchanged if it starts at 0.
     Shifted(f64),
-    /// This value and where the cut starts; whole numbers stay so. Left alone where it starts at 0.
+    /// This value and the start of the cut; whole numbers stay so. Unchanged if it starts at 0.
     Added(f64),
     /// This value, once the axis starts elsewhere.
     Constant(f64),
@@ -55,7 +55,7 @@ impl CutHeader {
     /// Prepare the header of an image.
     ///
     /// # Errors
-    /// Where NAXISn or a number that has to be changed cannot be read.
+    /// If NAXISn or a number that has to be changed cannot be read.
     pub fn new(image: &Image) -> Result<CutHeader, FitsError> {
         let header = &image.header;
         let axes = image.layout.shape.len();
@@ -140,11 +140,11 @@ fn edit(header: &Header, keyword: String, axis: usize, number: Number) -> Edit {
 
 /// The WCS versions that a header describes: "", "A" ... "Z".
 fn alternates(header: &Header) -> Vec<String> {
-    let mut found: Vec<String> =
+    let mut keywords: Vec<String> =
         header.cards().iter().filter_map(|card| alternate(card.keyword())).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
+    keywords.sort_unstable();
+    keywords.dedup();
+    keywords
 }
 
 /// The version that a WCS keyword such as CRVAL1A or CD1_2 belongs to.
@@ -160,7 +160,7 @@ fn alternate(keyword: &[u8]) -> Option<String> {
     stem.split(|&byte| byte == b'_').all(digits).then_some(letter)
 }
 
-/// CRPIXja: where absent it is 0 (FITS Standard 4.0, section 8.2), and has to be added.
+/// CRPIXja: if absent it is 0 (FITS Standard 4.0, section 8.2), and has to be added.
 fn reference_pixel(
     header: &Header,
     axis: usize,
@@ -185,8 +185,8 @@ fn physical(header: &Header, axis: usize, edits: &mut Vec<Edit>) -> Result<(), F
     Ok(())
 }
 
-/// CNPIXn: where a piece of a plate of the Digitized Sky Survey lies in the plate, in whose pixels its
-/// plate solution (AMDXi, AMDYi) is given.
+/// CNPIXn: the position of a piece in a plate of the Digitized Sky Survey. Its plate solution
+/// (AMDXi, AMDYi) is in pixels of the plate.
 fn on_plate(header: &Header, axis: usize, edits: &mut Vec<Edit>) -> Result<(), FitsError> {
     let keyword = format!("CNPIX{}", axis + 1);
     if let Some(value) = header.get_float(&keyword)? {
@@ -226,7 +226,7 @@ fn add_history(text: &str, out: &mut Vec<u8>) {
 /// Turn the header of a cut into that of an IMAGE extension of this name.
 ///
 /// # Errors
-/// Where `header` is none.
+/// If `header` is none.
 pub fn as_extension(header: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, FitsError> {
     let crate::Parsed::Complete { header, .. } = Header::parse(header)? else {
         return Err(FitsError::Missing { keyword: "END".into() });

@@ -11,7 +11,7 @@ pub enum FitsError {
     NotFits {
         /// What a header begins with.
         expected: &'static str,
-        /// What is there.
+        /// What stands instead.
         found: String,
     },
     /// A header without end.
@@ -20,7 +20,7 @@ pub enum FitsError {
         /// Cards allowed.
         limit: usize,
     },
-    /// A keyword that must be there is not.
+    /// A required keyword is missing.
     #[error("keyword {keyword} is missing")]
     Missing {
         /// The keyword.

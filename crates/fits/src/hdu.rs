@@ -1,4 +1,4 @@
-//! Header-data units: what they hold and where.
+//! Header-data units: their contents and positions.
 
 use crate::card::{Card, Value};
 use crate::compressed::{self, is_default_name};
@@ -16,7 +16,7 @@ const IMAGE_AXES_LIMIT: usize = 16;
 pub enum HduKind {
     /// An image with pixels.
     Image,
-    /// A table whose rows are the tiles of an image.
+    /// A table with a tile of an image in each row.
     CompressedImage,
     /// A binary or ASCII table.
     Table,
@@ -38,7 +38,7 @@ impl std::fmt::Display for HduKind {
     }
 }
 
-/// A header and where it and its data lie.
+/// A header, its position and that of its data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hdu {
     /// Number, from 0.
@@ -58,7 +58,7 @@ impl Hdu {
     /// An HDU from its header of `header_bytes` at `header_start`.
     ///
     /// # Errors
-    /// Where the sizes in the header are impossible.
+    /// If the sizes in the header are impossible.
     pub fn new(
         index: usize,
         header_start: u64,
@@ -78,7 +78,7 @@ impl Hdu {
         Ok(Hdu { index, header, header_start, data_start, data_len, kind })
     }
 
-    /// Where the next HDU would start.
+    /// Start of the next HDU.
     pub fn end(&self) -> u64 {
         (self.data_start + self.data_len).next_multiple_of(BLOCK as u64)
     }
@@ -108,7 +108,7 @@ impl Hdu {
     /// The image it holds.
     ///
     /// # Errors
-    /// [`FitsError::NotAnImage`], or where the header cannot be understood.
+    /// [`FitsError::NotAnImage`], or if the header cannot be understood.
     pub fn image(&self) -> Result<Image, FitsError> {
         match self.kind {
             HduKind::Image => {

@@ -1,10 +1,10 @@
-//! A header: cards up to END, found and looked up.
+//! A header: cards up to END, parsed and looked up.
 
 use crate::card::{CARD, Card, Value, parse_value};
 use crate::error::FitsError;
 use serde::{Deserialize, Serialize};
 
-/// FITS files are made of blocks of this many bytes.
+/// FITS files consist of blocks of this many bytes.
 pub const BLOCK: usize = 2880;
 /// A header with more cards is refused. The largest known have a few thousand.
 const CARD_LIMIT: usize = 100_000;
@@ -15,7 +15,7 @@ pub struct Header {
     cards: Vec<Card>,
 }
 
-/// What parsing found.
+/// The result of parsing.
 #[derive(Clone, Debug)]
 pub enum Parsed {
     /// A whole header.
@@ -25,7 +25,7 @@ pub enum Parsed {
         /// Bytes it takes, a multiple of 2880.
         bytes: usize,
     },
-    /// No END yet: give more bytes.
+    /// No END yet: more bytes are needed.
     Incomplete,
 }
 
@@ -33,7 +33,7 @@ impl Header {
     /// Find the header that the bytes begin with.
     ///
     /// # Errors
-    /// [`FitsError::NotFits`] where they begin with none, [`FitsError::TooManyCards`].
+    /// [`FitsError::NotFits`] if they do not begin with a header, [`FitsError::TooManyCards`].
     pub fn parse(bytes: &[u8]) -> Result<Parsed, FitsError> {
         check_start(bytes)?;
         let mut cards = Vec::with_capacity((bytes.len() / CARD).min(512));
@@ -115,10 +115,10 @@ impl Header {
         text
     }
 
-    /// An integer; `None` where the keyword is absent or has no value.
+    /// An integer; `None` if the keyword is absent or has no value.
     ///
     /// # Errors
-    /// [`FitsError::Value`] where it is something else.
+    /// [`FitsError::Value`] if it is something else.
     pub fn get_int(&self, keyword: &str) -> Result<Option<i64>, FitsError> {
         match self.value(keyword) {
             None => Ok(None),
@@ -131,10 +131,10 @@ impl Header {
         }
     }
 
-    /// A number; `None` where the keyword is absent or has no value.
+    /// A number; `None` if the keyword is absent or has no value.
     ///
     /// # Errors
-    /// [`FitsError::Value`] where it is something else.
+    /// [`FitsError::Value`] if it is something else.
     pub fn get_float(&self, keyword: &str) -> Result<Option<f64>, FitsError> {
         match self.value(keyword) {
             None => Ok(None),
@@ -145,10 +145,10 @@ impl Header {
         }
     }
 
-    /// A logical value; `None` where the keyword is absent.
+    /// A logical value; `None` if the keyword is absent.
     ///
     /// # Errors
-    /// [`FitsError::Value`] where it is something else.
+    /// [`FitsError::Value`] if it is something else.
     pub fn get_bool(&self, keyword: &str) -> Result<Option<bool>, FitsError> {
         match self.value(keyword) {
             None => Ok(None),
@@ -157,10 +157,10 @@ impl Header {
         }
     }
 
-    /// A string; `None` where the keyword is absent.
+    /// A string; `None` if the keyword is absent.
     ///
     /// # Errors
-    /// [`FitsError::Value`] where it is something else.
+    /// [`FitsError::Value`] if it is something else.
     pub fn get_str(&self, keyword: &str) -> Result<Option<String>, FitsError> {
         match self.value(keyword) {
             None => Ok(None),
@@ -190,18 +190,18 @@ pub(crate) fn end_header(bytes: &mut Vec<u8>, start: usize) {
 }
 
 fn check_start(bytes: &[u8]) -> Result<(), FitsError> {
-    let seen = &bytes[..bytes.len().min(8)];
-    let begins = |start: &[u8]| seen.starts_with(&start[..seen.len().min(start.len())]);
+    let head = &bytes[..bytes.len().min(8)];
+    let begins = |start: &[u8]| head.starts_with(&start[..head.len().min(start.len())]);
     if begins(b"SIMPLE  ") || begins(b"XTENSION") {
         return Ok(());
     }
-    let shown: String = bytes[..bytes.len().min(24)]
+    let text: String = bytes[..bytes.len().min(24)]
         .iter()
         .flat_map(|&byte| std::ascii::escape_default(byte))
         .map(char::from)
         .collect();
     Err(FitsError::NotFits {
         expected: "a header that begins with SIMPLE or XTENSION",
-        found: format!("\"{shown}\""),
+        found: format!("\"{text}\""),
     })
 }

@@ -1,4 +1,4 @@
-//! Tables of compressed tiles: which rows hold a region, where a tile is and how it is scaled.
+//! Tables of compressed tiles: the rows for a region, the position and scaling of a tile.
 
 use std::ops::Range;
 use swathe_codecs::tile::{Encoding, TileCodec};
@@ -36,7 +36,7 @@ pub(crate) struct Descriptor {
     pub(crate) element_bytes: u64,
 }
 
-/// Where a number per tile comes from.
+/// The source of a number per tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     Absent,

@@ -1,6 +1,6 @@
 //! What can be wrong with what an object says of its chunks.
 
-/// What says where a chunk is, and cannot be right.
+/// The entry of a chunk that cannot be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {

@@ -12,7 +12,7 @@ pub struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// Chunks there are; `None` where they cannot be counted.
+    /// Number of chunks; `None` if they cannot be counted.
     pub fn count(&self) -> Option<u64> {
         let mut axes = self.shape.iter().zip(&self.chunk_shape);
         axes.try_fold(1u64, |count, (&side, &chunk)| count.checked_mul(side.div_ceil(chunk)))
@@ -84,10 +84,10 @@ mod tests {
 
         #[test]
         fn chunks_hold_each_element_once((grid, _) in grid_and_region()) {
-            let held = (0..grid.count().unwrap()).map(|number| {
+            let elements = (0..grid.count().unwrap()).map(|number| {
                 grid.chunk(number).shape().iter().product::<u64>()
             });
-            prop_assert_eq!(held.sum::<u64>(), grid.shape.iter().product::<u64>());
+            prop_assert_eq!(elements.sum::<u64>(), grid.shape.iter().product::<u64>());
         }
     }
 }

@@ -15,11 +15,11 @@ pub struct Layout {
     pub dtype: DType,
     /// Elements along each axis, fastest first.
     pub shape: Vec<u64>,
-    /// Where they are.
+    /// Their positions.
     pub storage: Storage,
 }
 
-/// Where elements are.
+/// Positions of elements.
 #[derive(Clone, Debug)]
 pub enum Storage {
     /// One after the other from this byte.
@@ -31,7 +31,7 @@ pub enum Storage {
     Chunked(Arc<dyn ChunkTable>),
 }
 
-/// What says where the chunks of an array are. It lies in the object too, an entry for each chunk.
+/// The table that states the positions of the chunks. It lies in the object too, an entry a chunk.
 pub trait ChunkTable: Debug + Send + Sync {
     /// Which chunk holds what.
     fn grid(&self) -> &ChunkGrid;
@@ -42,17 +42,17 @@ pub trait ChunkTable: Debug + Send + Sync {
     /// The bytes of the object that are the entry of a chunk.
     fn entry_range(&self, chunk: u64) -> Range<u64>;
 
-    /// Where a chunk lies, as its entry says.
+    /// The position of a chunk, as its entry states it.
     ///
     /// # Errors
-    /// [`LayoutError`] where that cannot be right.
+    /// [`LayoutError`] if that cannot be right.
     fn entry(&self, bytes: &[u8]) -> Result<Chunk, LayoutError>;
 
-    /// About where a chunk lies: as if all were of the same length, in order.
+    /// The approximate position of a chunk: as if all were of the same length, in order.
     fn expected_range(&self, chunk: u64) -> Range<u64>;
 }
 
-/// Where one chunk lies and how its elements are restored.
+/// The position of one chunk and how its elements are restored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chunk {
     /// How this one is stored.
@@ -63,7 +63,7 @@ pub struct Chunk {
     pub len: u64,
     /// Of quantised floats: what their integers are multiplied with,
     pub scale: f64,
-    /// what is then added,
+    /// the offset added after that,
     pub zero: f64,
     /// and the integer that stands for no value.
     pub blank: Option<i64>,

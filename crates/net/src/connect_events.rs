@@ -1,7 +1,7 @@
-//! Events of connections that are made: the name looked up, TCP, TLS.
+//! Events of new connections: name lookup, TCP, TLS.
 //!
-//! The client says of a connection neither where it goes nor for what. It is begun while a request
-//! is looked at, which says both; it may be finished later, by another thread.
+//! The client reports neither the server nor the request of a connection. A connection is begun
+//! while a request is polled, which has both; it may be finished later, by another thread.
 
 use crate::causes::root_cause;
 use std::error::Error;
@@ -14,50 +14,50 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 tokio::task_local! {
-    static ASKING: Asking;
+    static CURRENT: CurrentRequest;
 }
 
-/// A request, as far as events of its connections tell of it.
+/// The request that events of its connections refer to.
 #[derive(Clone)]
-struct Asking {
+struct CurrentRequest {
     about: Ids,
     scope: Scope,
     /// 0: it has none.
     number: u64,
-    /// Where it goes now: redirects change that.
+    /// Its server now: redirects change that.
     server: Arc<Mutex<String>>,
 }
 
-impl Asking {
+impl CurrentRequest {
     fn server(&self) -> MutexGuard<'_, String> {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Do what may make connections, for request `number` of what `about` says.
+/// Run `work`, which may open connections, for request `number` with the ids of `about`.
 pub async fn traced<F: Future>(about: &Ids, scope: &Scope, number: u64, work: F) -> F::Output {
     if !is_on() {
         return work.await;
     }
     let (about, scope, server) = (about.clone(), scope.clone(), Arc::default());
-    ASKING.scope(Asking { about, scope, number, server }, work).await
+    CURRENT.scope(CurrentRequest { about, scope, number, server }, work).await
 }
 
-/// Do what may make connections: for what is being told already, else for what this thread does.
-/// Threads of the runtime do nothing of their own: what they are given says for what it is.
+/// Run `work`, which may open connections: for the current request if any, else for this thread's
+/// work. Threads of the runtime have no work of their own, only that of a request.
 pub async fn traced_as_current<F: Future>(work: F) -> F::Output {
-    if ASKING.try_with(|_| ()).is_ok() {
+    if CURRENT.try_with(|_| ()).is_ok() {
         return work.await;
     }
     traced(&Ids::default(), &Scope::current(), 0, work).await
 }
 
-/// Say where the request goes from here on.
+/// Set the server of the request from here on.
 pub fn set_server(server: impl FnOnce() -> String) {
-    let _ = ASKING.try_with(|asking| *asking.server() = server());
+    let _ = CURRENT.try_with(|request| *request.server() = server());
 }
 
-/// Tells of the connections that a client makes, which waits for each at most so long.
+/// Records the connections of a client, with its limit for the time to connect.
 #[derive(Clone)]
 pub struct TraceConnects(pub Duration);
 
@@ -69,69 +69,70 @@ impl<S> Layer<S> for TraceConnects {
     }
 }
 
-/// Makes connections, and tells of them.
+/// Opens connections, and records them.
 #[derive(Clone)]
 pub struct Connector<S> {
     inner: S,
     patience: Duration,
 }
 
-type Failed = Box<dyn Error + Send + Sync>;
+type ConnectError = Box<dyn Error + Send + Sync>;
 
 impl<S, To> Service<To> for Connector<S>
 where
-    S: Service<To, Error = Failed>,
+    S: Service<To, Error = ConnectError>,
     S::Future: Send + 'static,
 {
     type Response = S::Response;
-    type Error = Failed;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, Failed>> + Send>>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, ConnectError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, to: To) -> Self::Future {
         let connecting = self.inner.call(to);
-        match Connecting::start(self.patience) {
+        match ConnectionAttempt::start(self.patience) {
             None => Box::pin(connecting),
-            Some(mut told) => Box::pin(async move {
-                let made = connecting.await;
-                told.end(made.as_ref().err().map(|error| root_cause(&**error)));
-                made
+            Some(mut attempt) => Box::pin(async move {
+                let result = connecting.await;
+                attempt.end(result.as_ref().err().map(|error| root_cause(&**error)));
+                result
             }),
         }
     }
 }
 
-/// A connection whose beginning was told.
-struct Connecting {
-    asking: Asking,
+/// A connection with a recorded start.
+struct ConnectionAttempt {
+    request: CurrentRequest,
     server: String,
     began: Instant,
     patience: Duration,
     ended: bool,
 }
 
-impl Connecting {
-    fn start(patience: Duration) -> Option<Connecting> {
-        let asking = ASKING.try_with(Asking::clone).ok().filter(|_| is_on())?;
-        let server = asking.server().clone();
-        let told = Connecting { asking, server, began: Instant::now(), patience, ended: false };
-        told.tell("CONNECT_START", None);
-        Some(told)
+impl ConnectionAttempt {
+    fn start(patience: Duration) -> Option<ConnectionAttempt> {
+        let request = CURRENT.try_with(CurrentRequest::clone).ok().filter(|_| is_on())?;
+        let server = request.server().clone();
+        let attempt =
+            ConnectionAttempt { request, server, began: Instant::now(), patience, ended: false };
+        attempt.record("CONNECT_START", None);
+        Some(attempt)
     }
 
     fn end(&mut self, failed: Option<String>) {
         self.ended = true;
         match failed {
-            None => self.tell("CONNECT_END", Some(("ok", None))),
-            Some(reason) => self.tell("CONNECT_END", Some(("error", Some(&reason)))),
+            None => self.record("CONNECT_END", Some(("ok", None))),
+            Some(reason) => self.record("CONNECT_END", Some(("error", Some(&reason)))),
         }
     }
 
-    fn tell(&self, name: &str, ended: Option<(&str, Option<&str>)>) {
-        let Asking { about, scope, number, .. } = &self.asking;
+    fn record(&self, name: &str, ended: Option<(&str, Option<&str>)>) {
+        let CurrentRequest { about, scope, number, .. } = &self.request;
         scope.adopt();
         let failed = matches!(ended, Some(("error", _)));
         let level = if failed { Level::Error } else { Level::Usage };
@@ -148,13 +149,13 @@ impl Connecting {
     }
 }
 
-impl Drop for Connecting {
+impl Drop for ConnectionAttempt {
     /// Nobody waits for it any more.
     fn drop(&mut self) {
         match (self.ended, self.began.elapsed() >= self.patience) {
             (true, _) => {}
             (false, true) => self.end(Some(format!("not accepted within {:?}", self.patience))),
-            (false, false) => self.tell("CONNECT_END", Some(("cancelled", None))),
+            (false, false) => self.record("CONNECT_END", Some(("cancelled", None))),
         }
     }
 }

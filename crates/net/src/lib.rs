@@ -1,5 +1,5 @@
-//! The network of this process: one runtime and one HTTP client for all who wait for servers, which
-//! servers may lead where, and events of the connections that are made.
+//! The network of this process: one runtime and one HTTP client for all reads of servers, the
+//! rules for redirects between servers, and events of new connections.
 #![warn(missing_docs)]
 
 mod causes;
@@ -8,5 +8,6 @@ mod runtime;
 
 pub use causes::{root_cause, why};
 pub use runtime::{
-    LeadsAway, Net, check_private, client, confine, host, is_here, keeping_method, leads_away, net,
+    Net, RefusedRedirect, check_private, client, confine, host, is_here, keeping_method,
+    leads_away, net,
 };

@@ -23,13 +23,13 @@ const RESOLVERS: usize = 8;
 
 /// What all remote objects of this process share.
 pub struct Net {
-    /// Where it is waited.
+    /// The runtime on which requests wait.
     pub runtime: Runtime,
-    /// What asks.
+    /// The client that sends them.
     pub client: Client,
 }
 
-/// The runtime and client, made when first asked for, and again in a process forked since: a
+/// The runtime and client, created at the first use, and again in a process forked since: a
 /// fork takes no threads along. They are never dropped.
 pub fn net() -> Result<&'static Net, String> {
     static NET: Mutex<Option<(u32, &'static Net)>> = Mutex::new(None);
@@ -46,7 +46,7 @@ pub fn net() -> Result<&'static Net, String> {
 }
 
 fn make() -> Result<Net, String> {
-    // Fails only where another part of the process has chosen, which will do.
+    // Fails only if another part of the process has chosen, which will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -94,7 +94,7 @@ tokio::task_local! {
     static KEEPING_METHOD: ();
 }
 
-/// Do what must not become a GET: where the answer to it is said to be elsewhere (303), that is
+/// Run what must not become a GET: if its answer says that the result is elsewhere (303), that is
 /// the answer.
 pub async fn keeping_method<F: Future>(work: F) -> F::Output {
     KEEPING_METHOD.scope((), work).await
@@ -107,7 +107,7 @@ fn followed(attempt: Attempt<'_>) -> Action {
         attempt.error("too many redirects")
     } else if attempt.previous().first().is_some_and(is_confined) && !is_confined(attempt.url()) {
         let to = attempt.url().host_str().unwrap_or_default().to_owned();
-        attempt.error(LeadsAway(to))
+        attempt.error(RefusedRedirect(to))
     } else if attempt.status() == StatusCode::SEE_OTHER && KEEPING_METHOD.try_with(|()| ()).is_ok()
     {
         attempt.stop()
@@ -122,7 +122,7 @@ fn is_of(url: &Url, server: &str) -> bool {
     let Some(port) = url.port_or_known_default() else { return false };
     match url.host_str().and_then(|host| server.strip_prefix(host)) {
         Some("") => url.port().is_none(),
-        Some(rest) => rest.strip_prefix(':').is_some_and(|given| given == port.to_string()),
+        Some(rest) => rest.strip_prefix(':').is_some_and(|port_text| port_text == port.to_string()),
         None => false,
     }
 }
@@ -134,7 +134,7 @@ pub fn is_here(url: &Url) -> bool {
     host == "localhost" || number.is_ok_and(|number| number.is_loopback())
 }
 
-/// Refuse to send a token where anybody on the way could read it; `what`: who set the URL.
+/// Refuse to send a token if others on the way could read it; `what`: the setting with the URL.
 pub fn check_private(url: &Url, what: &str) -> Result<(), String> {
     if url.scheme() == "https" || is_here(url) {
         return Ok(());
@@ -146,24 +146,24 @@ pub fn check_private(url: &Url, what: &str) -> Result<(), String> {
 
 /// A server led to one that may not be read.
 #[derive(Debug)]
-pub struct LeadsAway(String);
+pub struct RefusedRedirect(String);
 
-impl fmt::Display for LeadsAway {
+impl fmt::Display for RefusedRedirect {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "it leads to {}, which may not be read here", self.0)
     }
 }
 
-impl Error for LeadsAway {}
+impl Error for RefusedRedirect {}
 
 /// Why a redirect was not followed, if it may not be.
-pub fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
+pub fn leads_away(error: &reqwest::Error) -> Option<&RefusedRedirect> {
     let mut cause = error.source();
-    while let Some(found) = cause {
-        if let Some(away) = found.downcast_ref() {
+    while let Some(error) = cause {
+        if let Some(away) = error.downcast_ref() {
             return Some(away);
         }
-        cause = found.source();
+        cause = error.source();
     }
     None
 }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// Answers that share a line evenly end about together, so that between rounds one waits first and
 /// then others are sent to: of the shorter of these this part is not hidden behind the longer. Nor
-/// is there anything for a busy server to do. As measured, see `docs/design/007-cost-model.md`.
+/// is a busy server idle then. As measured, see `docs/design/007-cost-model.md`.
 pub(crate) const IDLE: f64 = 0.75;
 
-/// What is best read at a time of a file where nobody studied that: it stays in the L2 cache.
+/// Best read size of a file if nobody measured it: it stays in the L2 cache.
 const BUFFER_BYTES: u64 = 256 << 10;
 
 /// The measured costs of a store (its profile). Times in seconds.
@@ -22,16 +22,16 @@ pub struct Costs {
     pub request: Curve,
     /// All streams together.
     pub total_bytes_per_s: f64,
-    /// Requests served in a second, however many streams ask: of those that are asked for at the
+    /// Requests served in a second, however many streams there are: of those sent at the
     /// same time, each waits for those before it.
     pub requests_per_s: f64,
     /// More requests in flight than this were not measured to help.
     pub streams: u32,
-    /// Bytes that are best read at a time, one request after the other, where that was studied.
+    /// Bytes that are best read at a time, one request after the other, if that was measured.
     #[serde(default)]
     pub buffer_bytes: Option<u64>,
-    /// Bytes served in a second, beside what each request takes, where the server was seen to take
-    /// time for them: it is a busy computer, and works at all it was asked for at once.
+    /// Bytes served in a second, beside the time of each request, if the server was seen to take
+    /// time for them: it is a busy computer, and works at all requests at once.
     #[serde(default)]
     pub served_bytes_per_s: Option<f64>,
 }
@@ -41,7 +41,7 @@ pub struct Costs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve(Vec<(f64, f64)>);
 
-/// What is to be read: a number of requests, their bytes, and those of the largest.
+/// The load of a read: a number of requests, their bytes, and those of the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Load {
     /// Requests.
@@ -77,7 +77,7 @@ impl Curve {
         if upper == 0 { y0 } else { y0 + (bytes - x0) * (y1 - y0) / (x1 - x0) }
     }
 
-    /// Latency and speed, where the time is one straight line.
+    /// Latency and speed, if the time is one straight line.
     fn line(&self) -> Option<(f64, f64)> {
         match self.0[..] {
             [(0.0, latency), (bytes, seconds)] => Some((latency, bytes / (seconds - latency))),
@@ -86,8 +86,8 @@ impl Curve {
     }
 }
 
-/// Of so many streams, or open connections, those that each of `parts` readers may use: twice its
-/// even part, for seldom do all use theirs at the same time (`docs/design/007-cost-model.md`).
+/// The part of all streams, or open connections, that each of `parts` readers may use: twice its
+/// even part, for not all use theirs at the same time (`docs/design/007-cost-model.md`).
 pub fn part_of(count: u32, parts: u32) -> u32 {
     count.div_ceil(parts.max(1)).saturating_mul(2).min(count)
 }
@@ -180,8 +180,8 @@ impl Costs {
     /// Seconds to read a load on `streams` open connections:
     /// `max(r t(0) + b / B_total - (1 - i) (r - 1) min(t(0), (k - 1) b / n / B_total),
     /// r t(b / n), r o + (l - 1 + i (r - 1) (k - 1)) s(b / n), o + (n - 1) s(b / n), t(largest))`,
-    /// where `r` rounds are `ceil(n / k)`, `l` requests are in the last of them, `s` is what serving
-    /// one takes, `o` is `t(0) + b / n / W`, and `i` is [`IDLE`]; where the server takes no time for
+    /// with `r` rounds, `ceil(n / k)`, `l` requests in the last of them, `s` the time to serve
+    /// one, `o` as `t(0) + b / n / W`, and `i` as [`IDLE`]; if the server takes no time for
     /// bytes, `o` is `t(b / n)`, and in the third of these `i` is 0
     /// (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
@@ -225,7 +225,7 @@ impl Costs {
         }
     }
 
-    /// The gap that costs as much as another request, where that is all there is to know: one
+    /// The gap that costs as much as another request, in the simplest case: one
     /// stream whose time is a straight line, and no other limit.
     pub fn single_gap(&self) -> Option<u64> {
         let (latency, speed) = self.request.line().filter(|_| self.streams == 1)?;
@@ -235,7 +235,7 @@ impl Costs {
         (!limited).then_some((latency * speed) as u64)
     }
 
-    /// The gap that costs as much as another request to a store that is asked by one stream.
+    /// The gap that costs as much as another request to a store that is read by one stream.
     pub fn gap_bytes(&self) -> u64 {
         self.single_gap().unwrap_or((self.latency_s() * self.stream_bytes_per_s()) as u64)
     }
@@ -245,12 +245,12 @@ impl Costs {
         1e6 / (self.request.seconds(1e6) - self.latency_s()).max(1e-9)
     }
 
-    /// Bytes that are best read at a time: those that a study chose, or what is taken for granted.
+    /// Bytes that are best read at a time: those that a study chose, or the default.
     pub fn buffer_bytes(&self) -> u64 {
         self.buffer_bytes.unwrap_or(BUFFER_BYTES)
     }
 
-    /// Bytes of a first request for an object of which nothing is known: what comes in an eighth
+    /// Bytes of a first request for an unknown object: the bytes that arrive in an eighth
     /// of the latency, so that looking for a header costs next to nothing beyond the round trip;
     /// at least the two blocks in which most headers end.
     pub fn first_bytes(&self) -> u64 {

@@ -4,20 +4,20 @@ use crate::costs::{Costs, Load};
 use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
 
-/// Plans whose times differ by less than this are as good as each other, for profiles are not known
-/// any better (`docs/design/007-cost-model.md`): of them the one that is the least work for the
+/// Plans whose times differ by less than this are equally good, for profiles are not known
+/// any better (`docs/design/007-cost-model.md`): of them the one with the least work for the
 /// store is taken.
 pub const TIE: f64 = 1.04;
 /// Into at most this many requests of the same size the whole is tried to be split.
 const MOST_PIECES: u64 = 1 << 14;
-/// Looking at so many segments takes less than a millisecond.
+/// Looking at this many segments takes less than a millisecond.
 const FEW_SEGMENTS: u64 = 1 << 17;
 /// Nor are more counts of pieces tried one by one.
 const FEW_PIECES: u64 = 64;
 /// Requests are even enough when none could be smaller by more than one part in this many.
 const EVEN: u64 = 64;
-/// So many gaps are each tried, and requests made even; of more gaps, those are tried that the
-/// number of requests points at.
+/// Up to this many gaps, each is tried, and requests made even; of more gaps, those are tried
+/// that the number of requests points at.
 const FEW_GAPS: usize = 8;
 
 /// What memory allows.
@@ -34,7 +34,7 @@ pub struct Caps {
 pub struct Plan {
     /// Disjoint ranges, ascending.
     pub requests: Vec<Range<u64>>,
-    /// How many of them are asked for at the same time.
+    /// How many of them are in flight at the same time.
     pub streams: u32,
     /// What they come to.
     pub load: Load,
@@ -48,17 +48,17 @@ pub struct Plan {
 /// connections that are open; for more streams than that, others have to be opened first. Takes
 /// n log n of the number of segments.
 ///
-/// For any number of requests, the fewest bytes are read by closing the smallest gaps. So what is
-/// to be tried is how many gaps to close, how large requests may grow, and how many to have in
+/// For any number of requests, the fewest bytes are read by closing the smallest gaps. So the
+/// candidates are how many gaps to close, how large requests may grow, and how many to have in
 /// flight (`docs/design/007-cost-model.md`).
-pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
+pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
-        let requests = windows(given, reach, at);
+        let requests = windows(ranges, reach, at);
         let load = Load::of(&requests);
         return Plan { seconds: costs.seconds(load, 1), requests, streams: 1, load, reach };
     }
-    let apart = windows(given, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
+    let apart = windows(ranges, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
     if apart.is_empty() {
         return Plan::default();
     }
@@ -66,14 +66,14 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     // Segments that touch are read together, but may be read apart.
     let segments = match at {
         Break::Anywhere => &apart,
-        Break::BetweenSegments => given,
+        Break::BetweenSegments => ranges,
     };
     let streams: Vec<u32> = stream_counts(costs.streams, connected).collect();
 
-    let mut tried: Vec<TrialPlan> = Vec::new();
+    let mut plans: Vec<TrialPlan> = Vec::new();
     let mut try_all = |reach, at| {
-        let load = Load::of(&windows(given, reach, at));
-        tried.extend(streams.iter().map(|&streams| {
+        let load = Load::of(&windows(ranges, reach, at));
+        plans.extend(streams.iter().map(|&streams| {
             let seconds = seconds_on(load, streams, costs, connected);
             TrialPlan { seconds, load, streams, reach, at }
         }));
@@ -93,11 +93,11 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     }
     let whole = Load::of(&[apart[0].start..apart[apart.len() - 1].end]);
     if apart.len() <= FEW_GAPS + 1 {
-        // Other gaps than the smallest, where that makes the largest request smaller; of few
+        // Other gaps than the smallest, if that makes the largest request smaller; for few
         // segments also none, and any number of those that touch together.
         let largest = gaps.largest();
-        let (parts, most, reached): (_, _, &[u64]) = if given.len() <= FEW_GAPS + 1 {
-            (given, given.len(), &[0, largest])
+        let (parts, most, reached): (_, _, &[u64]) = if ranges.len() <= FEW_GAPS + 1 {
+            (ranges, ranges.len(), &[0, largest])
         } else {
             (segments, apart.len().min(costs.streams as usize), &[largest])
         };
@@ -110,10 +110,10 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
             }
         }
     }
-    // Where segments touch, the borders between them may divide the whole better than even pieces.
+    // If segments touch, the borders between them may divide the whole better than even pieces.
     let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
     let each = try_all(alone, Break::BetweenSegments);
-    tried.retain(|TrialPlan { load, streams, .. }| {
+    plans.retain(|TrialPlan { load, streams, .. }| {
         let fits = load.largest <= caps.request_bytes || at == Break::BetweenSegments;
         fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
@@ -121,8 +121,8 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         .map(|load| soonest(load, costs, connected))
         .into_iter()
         .fold(f64::INFINITY, f64::min);
-    let TrialPlan { seconds, load, streams, reach, at } = choose(&tried, plainest, costs);
-    Plan { requests: windows(given, reach, at), streams, load, seconds, reach }
+    let TrialPlan { seconds, load, streams, reach, at } = choose(&plans, plainest, costs);
+    Plan { requests: windows(ranges, reach, at), streams, load, seconds, reach }
 }
 
 /// The least seconds in which requests that come to this are answered, on any number of streams.
@@ -150,19 +150,19 @@ struct TrialPlan {
 
 /// Of those that are as quick as the quickest, and not slower than the `plainest` ways, the one
 /// that leaves the store the most time for others, with the fewest requests and streams.
-fn choose(tried: &[TrialPlan], plainest: f64, costs: &Costs) -> TrialPlan {
-    let quickest = tried.iter().map(|tried| tried.seconds).fold(f64::INFINITY, f64::min);
+fn choose(plans: &[TrialPlan], plainest: f64, costs: &Costs) -> TrialPlan {
+    let quickest = plans.iter().map(|plans| plans.seconds).fold(f64::INFINITY, f64::min);
     let enough = (quickest * TIE).min(plainest).max(quickest);
-    let good = tried.iter().filter(|tried| tried.seconds <= enough);
+    let good = plans.iter().filter(|plans| plans.seconds <= enough);
     let modest = good.min_by(|one, other| {
-        let work = |tried: &TrialPlan| costs.work_s(tried.load);
-        let few = |tried: &TrialPlan| (tried.load.requests, tried.streams);
+        let work = |plans: &TrialPlan| costs.work_s(plans.load);
+        let few = |plans: &TrialPlan| (plans.load.requests, plans.streams);
         work(one).total_cmp(&work(other)).then_with(|| few(one).cmp(&few(other)))
     });
-    *modest.unwrap_or(&tried[0])
+    *modest.unwrap_or(&plans[0])
 }
 
-/// 1, 2, 4, ... and the most there may be, with and without opening connections.
+/// 1, 2, 4, ... and the highest number allowed, with and without opening connections.
 fn stream_counts(most: u32, connected: u32) -> impl Iterator<Item = u32> {
     let doubled = std::iter::successors(Some(1u32), |streams| streams.checked_mul(2));
     let open = (1..most).contains(&connected) && !connected.is_power_of_two();
@@ -180,7 +180,7 @@ fn evened(segments: &[Range<u64>], reach: Reach, at: Break) -> Reach {
     smallest_cap(segments, reach, at, windows(segments, reach, at).len())
 }
 
-/// About the smallest cap, up to that of `reach`, with which there are `most` windows or fewer.
+/// Approximately the smallest cap, up to that of `reach`, with at most `most` windows.
 fn smallest_cap(segments: &[Range<u64>], reach: Reach, at: Break, most: usize) -> Reach {
     let with = |cap_bytes| Reach { cap_bytes, ..reach };
     let (mut too_small, mut enough) = (0, reach.cap_bytes);
@@ -197,7 +197,7 @@ fn smallest_cap(segments: &[Range<u64>], reach: Reach, at: Break, most: usize) -
     with(enough)
 }
 
-/// Pieces that the whole is split into: all counts up to four for each stream where the segments
+/// Pieces that the whole is split into: all counts up to four for each stream if the segments
 /// are few, then 1, 2, 3, 4, 6, 8, 12 and so on.
 fn piece_counts(streams: u32, segments: usize) -> impl Iterator<Item = u64> {
     let few = (4 * u64::from(streams)).min(FEW_PIECES).min(FEW_SEGMENTS / segments as u64);
@@ -223,7 +223,7 @@ impl Gaps {
         self.0.last().copied().unwrap_or(0)
     }
 
-    /// Lengths up to which gaps may be worth closing; all there are, if they are few.
+    /// Lengths up to which gaps may be worth closing; all of them, if they are few.
     fn worth_trying(&self, base: Load, costs: &Costs, streams: &[u32]) -> Vec<u64> {
         let mut lengths = if self.0.len() <= FEW_GAPS {
             self.0.clone()
@@ -236,7 +236,7 @@ impl Gaps {
         lengths
     }
 
-    /// Up to which length gaps are best closed, on so many streams. That large requests hold up
+    /// Up to which length gaps are best closed, on this many streams. That large requests hold up
     /// the others is left out: they can be split.
     fn cheapest(&self, base: Load, costs: &Costs, streams: u32) -> u64 {
         let seconds = |closed: u64, bytes: u64| {

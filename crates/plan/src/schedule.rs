@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// What an answer takes on the line besides its body: of nginx 280 bytes, of others some more.
 const ANSWER_BYTES: u64 = 300;
-/// So many rounds of requests of all who read begin and end about together. Later ones do not, as
-/// some have less to read than others: what one waits for then comes while others read.
+/// This many rounds of requests of all readers begin and end about together. Later ones do not, as
+/// some have less to read than others: the bytes one waits for then arrive while others read.
 const ROUNDS_TOGETHER: u64 = 4;
 
 /// What this host takes for its part of the work. Times in seconds.
@@ -29,7 +29,7 @@ pub struct Compute {
     pub byte_s: f64,
     /// Each byte inflated from a gzip stream,
     pub gzip_byte_s: f64,
-    /// and where seek points are made on the way.
+    /// and if seek points are made on the way.
     pub gzip_first_byte_s: f64,
     /// Starting to inflate at a seek point.
     pub restart_s: f64,
@@ -82,7 +82,7 @@ pub struct Step {
     pub wait_s: f64,
     /// Bytes that come.
     pub bytes: f64,
-    /// Seconds that they take where nothing else is on the line.
+    /// Seconds that they take if nothing else is on the line.
     pub alone_s: f64,
 }
 
@@ -92,7 +92,7 @@ impl Step {
         Step { wait_s: costs.latency_s(), bytes: ANSWER_BYTES as f64, alone_s: 0.0 }
     }
 
-    /// Reading a load on so many streams.
+    /// The step that reads a load on a number of streams.
     pub fn reading(costs: &Costs, load: Load, streams: u32) -> Vec<Step> {
         let streams = streams.max(1);
         let rounds = load.requests.div_ceil(u64::from(streams)).min(ROUNDS_TOGETHER);
@@ -119,7 +119,7 @@ pub fn paced_s(requests: u64, latency_s: f64, helping: u32, used: u32) -> f64 {
 }
 
 /// Seconds until the last of `tasks` is done, taken in order by `workers` of which `cores` can
-/// compute at the same time. What several read at the same time shares the line evenly, which
+/// compute at the same time. Reads at the same time share the line evenly, which
 /// carries `bytes_per_s`: it is idle while all of them wait.
 pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64) -> f64 {
     let workers = workers.clamp(1, tasks.len().max(1));
@@ -139,21 +139,21 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
             continue;
         }
         let Some(Reverse((at, event, worker))) = events.pop() else { break };
-        let (task, done) = &mut at_work[worker];
+        let (task, steps_done) = &mut at_work[worker];
         match event {
             Event::Free => {
                 last = last.max(at);
                 if let Some(next) = rest.next() {
-                    (*task, *done) = (next, 0);
+                    (*task, *steps_done) = (next, 0);
                     events.push(Reverse((at, Event::Ready, worker)));
                 }
             }
-            Event::Ready => match task.steps.get(*done) {
+            Event::Ready => match task.steps.get(*steps_done) {
                 Some(step) => {
                     events.push(Reverse((at + nanoseconds(step.wait_s), Event::Comes, worker)));
                 }
                 None => {
-                    // Computing is given out in the order in which reading ends.
+                    // Computing is assigned in the order in which reading ends.
                     let core = idle.pop().map_or(0, |Reverse(core)| core);
                     let end = at.max(core) + nanoseconds(task.compute_s);
                     idle.push(Reverse(end));
@@ -161,8 +161,8 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
                 }
             },
             Event::Comes => {
-                let Step { bytes, alone_s, .. } = task.steps[*done];
-                *done += 1;
+                let Step { bytes, alone_s, .. } = task.steps[*steps_done];
+                *steps_done += 1;
                 line.join(at, bytes, worker, at + nanoseconds(alone_s));
             }
         }
@@ -188,7 +188,7 @@ enum Event {
 struct Line {
     bytes_per_s: f64,
     at: u64,
-    /// Bytes that each of them would have had, who was there from the beginning.
+    /// Bytes that each reader would have had, if it had been there from the beginning.
     carried: f64,
     /// Those who read: how many bytes each will have had then, in whole millibytes; which worker
     /// it is, and when it ends at the earliest.
@@ -213,8 +213,8 @@ impl Line {
         self.readers.push(Reverse((((self.carried + bytes) * 1e3) as u64, worker, until)));
     }
 
-    /// Who has all first, where that is no later than `before`: when it is, who, and when that one
-    /// ends at the earliest.
+    /// The reader that has all its bytes first, if that is no later than `before`: when, which, and
+    /// when that one ends at the earliest.
     fn take_ended(&mut self, before: u64) -> Option<(u64, usize, u64)> {
         let &Reverse((had, worker, until)) = self.readers.peek()?;
         let left = (had as f64 / 1e3 - self.carried).max(0.0);
@@ -258,8 +258,8 @@ mod tests {
         let step = |bytes, alone_s| Step { wait_s: 1.0, bytes, alone_s };
         let reads = |steps: &[Step]| Task { steps: steps.to_vec(), compute_s: 0.0 };
         let close = |tasks: &[Task], workers, seconds: f64| {
-            let found = finish(tasks, workers, 1, 10.0);
-            assert!((found - seconds).abs() < 1e-6, "{found} {seconds}");
+            let total = finish(tasks, workers, 1, 10.0);
+            assert!((total - seconds).abs() < 1e-6, "{total} {seconds}");
         };
         let (ten, slow) = (step(10.0, 1.0), step(10.0, 4.0));
         close(&[reads(&[ten])], 1, 2.0);
@@ -269,7 +269,7 @@ mod tests {
         // One waits while the other reads.
         close(&[reads(&[ten]), reads(&[Step { wait_s: 2.0, ..ten }])], 2, 3.0);
         close(&[reads(&[ten]), reads(&[step(20.0, 2.0)])], 2, 4.0);
-        // What is slow by itself shares less than it might.
+        // A read that is slow by itself shares less than it might.
         close(&vec![reads(&[slow]); 2], 2, 5.0);
         close(&vec![reads(&[slow]); 2], 1, 10.0);
     }
@@ -285,16 +285,16 @@ mod tests {
             let sent: f64 = steps.iter().map(|step| step.bytes).sum();
             assert!((sent - (50_300 * requests) as f64).abs() < 1e-3, "{sent}");
             let task = Task { steps, compute_s: 0.5 };
-            let (found, alone_s) =
+            let (total, alone_s) =
                 (finish(&[task], 1, 1, 1e9), costs.seconds(load, streams.max(1)));
-            assert!((found - 0.5 - alone_s).abs() < 1e-6, "{found} {alone_s}");
+            assert!((total - 0.5 - alone_s).abs() < 1e-6, "{total} {alone_s}");
         }
         assert_eq!(Step::reading(&costs, Load::default(), 4), []);
     }
 
     #[test]
     fn later_rounds_are_paced_by_the_streams_in_use() {
-        let close = |found: f64, seconds: f64| assert!((found - seconds).abs() < 1e-12, "{found}");
+        let close = |total: f64, seconds: f64| assert!((total - seconds).abs() < 1e-12, "{total}");
         close(paced_s(0, 0.02, 64, 140), 0.0);
         close(paced_s(128, 0.02, 64, 140), 0.04);
         close(paced_s(256, 0.02, 64, 140), 0.08);
@@ -323,7 +323,7 @@ mod tests {
                     Task { steps: steps.iter().map(step).collect(), compute_s: *compute_s }
                 })
                 .collect();
-            let found = finish(&tasks, workers, cores, rate);
+            let total = finish(&tasks, workers, cores, rate);
             let alone = |task: &Task| -> f64 {
                 task.steps.iter().map(|step| step.wait_s + step.alone_s).sum::<f64>() + task.compute_s
             };
@@ -333,8 +333,8 @@ mod tests {
             let all: f64 = tasks.iter().map(alone).sum();
             let least =
                 longest.max(compute / cores as f64).max(all / workers as f64).max(bytes / rate);
-            prop_assert!(found >= least - 1e-5, "{found} {least}");
-            prop_assert!(found <= all + 1e-5, "{found} {all}");
+            prop_assert!(total >= least - 1e-5, "{total} {least}");
+            prop_assert!(total <= all + 1e-5, "{total} {all}");
         }
     }
 }

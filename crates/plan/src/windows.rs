@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Where a window that grew to its cap may be broken.
+/// Where a window at its cap may be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
     /// Anywhere: the bytes are copied out as they come.
@@ -23,10 +23,10 @@ pub struct Reach {
 /// Merge `segments`, sorted by their start, into disjoint ascending windows that cover them.
 /// Segments may overlap; no byte is in two windows. Linear in segments and windows.
 ///
-/// What grows beyond the cap is broken up; a gap where it breaks is left out.
+/// A window beyond the cap is broken up; a gap at the break is left out.
 pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u64>> {
     let cap = reach.cap_bytes.max(1);
-    let mut found = Vec::new();
+    let mut windows = Vec::new();
     let mut rest = segments;
     while let Some(first) = rest.first() {
         let mut end = first.end;
@@ -42,18 +42,18 @@ pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u6
         let bytes = end.saturating_sub(first.start);
         match at {
             _ if bytes == 0 => {}
-            _ if bytes <= cap => found.push(first.start..end),
-            Break::Anywhere => fill(group, cap, &mut found),
-            Break::BetweenSegments => gather(group, cap, &mut found),
+            _ if bytes <= cap => windows.push(first.start..end),
+            Break::Anywhere => fill(group, cap, &mut windows),
+            Break::BetweenSegments => gather(group, cap, &mut windows),
         }
         rest = others;
     }
-    found
+    windows
 }
 
-/// Cover `group` by windows of up to `size` bytes, each from where the last ended or, if that is
+/// Cover `group` by windows of up to `size` bytes, each from the end of the last or, if that is
 /// in a gap, from the next segment: no others of that size are fewer.
-fn fill(group: &[Range<u64>], size: u64, found: &mut Vec<Range<u64>>) {
+fn fill(group: &[Range<u64>], size: u64, windows: &mut Vec<Range<u64>>) {
     let mut window = group[0].start..group[0].start;
     for segment in group {
         while segment.end > window.end {
@@ -62,28 +62,28 @@ fn fill(group: &[Range<u64>], size: u64, found: &mut Vec<Range<u64>>) {
                 window.end = segment.end.min(full);
             }
             if segment.end > window.end {
-                found.push(window.clone());
+                windows.push(window.clone());
                 let start = window.end.max(segment.start);
                 window = start..start;
             }
         }
     }
-    found.push(window);
+    windows.push(window);
 }
 
 /// Cover `group` by windows that hold whole segments, as many as fit into `cap`. Segments that
 /// overlap stay together.
-fn gather(group: &[Range<u64>], cap: u64, found: &mut Vec<Range<u64>>) {
+fn gather(group: &[Range<u64>], cap: u64, windows: &mut Vec<Range<u64>>) {
     let mut window = group[0].clone();
     for segment in &group[1..] {
         let fits = segment.end.saturating_sub(window.start) <= cap;
         if fits || segment.start < window.end || window.is_empty() {
             window.end = window.end.max(segment.end);
         } else {
-            found.push(std::mem::replace(&mut window, segment.clone()));
+            windows.push(std::mem::replace(&mut window, segment.clone()));
         }
     }
-    found.push(window);
+    windows.push(window);
 }
 
 #[cfg(test)]

@@ -268,7 +268,7 @@ pub(crate) fn share_blocks(
     let identity =
         certificates.map(|(authority, certificate, key)| Identity { authority, certificate, key });
     enter(py, &Cancel::default(), move || {
-        blocks.ask(identity.as_ref())?;
+        blocks.use_peers(identity.as_ref())?;
         Ok(Some(blocks.serve(address, &token, identity.as_ref())?.port()))
     })
 }
@@ -280,7 +280,7 @@ pub(crate) fn blocks_are_at(
     peers: HashMap<String, Vec<(String, String)>>,
 ) -> PyResult<()> {
     if let Some(blocks) = blocks(py)? {
-        peers.into_iter().for_each(|(object, peers)| blocks.have(&object, peers));
+        peers.into_iter().for_each(|(object, peers)| blocks.set_peers(&object, peers));
     }
     Ok(())
 }
@@ -290,7 +290,7 @@ pub(crate) fn blocks_are_at(
 pub(crate) fn blocks_of(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u64>> {
     let Some(blocks) = blocks(py)? else { return Ok(vec![0; objects.len()]) };
     enter(py, &Cancel::default(), move || {
-        Ok(objects.iter().map(|object| blocks.held(object)).collect())
+        Ok(objects.iter().map(|object| blocks.cached_bytes(object)).collect())
     })
 }
 

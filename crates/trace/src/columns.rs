@@ -1,7 +1,7 @@
 //! Many lines as columns: one of times, and for every key one of words or one of numbers.
 //!
-//! Lines of a file resemble each other: a field is first compared with the one that stood there
-//! last time, and looked at byte by byte only where it differs.
+//! Lines of a file resemble each other: a field is first compared with the one at the same place
+//! of the last line, and read byte by byte only if it differs.
 
 mod column;
 mod reader;
@@ -45,7 +45,7 @@ pub enum ReadError {
 pub struct DamagedLine {
     /// Its number in its file, from 1.
     pub line: u64,
-    /// Why, with the file where several are read.
+    /// Why, with the file if several are read.
     pub reason: String,
 }
 
@@ -85,10 +85,10 @@ pub struct Table {
     pub damaged_count: u64,
 }
 
-/// Read files of events, as long as `go_on`, asked for every megabyte, says so.
+/// Read files of events, until `go_on`, called every megabyte, returns false.
 ///
 /// # Errors
-/// Where a file cannot be read. Damaged lines are left out and counted.
+/// If a file cannot be read. Damaged lines are left out and counted.
 pub fn read<P: AsRef<Path>>(
     paths: &[P],
     go_on: &mut dyn FnMut() -> bool,

@@ -1,7 +1,7 @@
 //! `DATE` of an event: UTC, `YYYYMMDDhhmmss.ffffff`, against nanoseconds since 1970.
 
 const DAY_S: i64 = 86_400;
-/// Years whose every moment has its nanoseconds in an `i64`.
+/// Years whose moments all fit in an `i64` of nanoseconds.
 const YEARS: std::ops::RangeInclusive<i64> = 1678..=2261;
 
 /// Append the date of a moment, with six digits of the second (what is beyond is left out).
@@ -32,7 +32,7 @@ fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
     }
 }
 
-/// The moment a date names; `None` where it is none. Up to nine digits of the second.
+/// The moment of a date; `None` if it is not a date. Up to nine digits of the second.
 pub fn parse_date(text: &[u8]) -> Option<i64> {
     parse_date_after(text, &mut None)
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shown(time_ns: i64) -> String {
+    fn date_text(time_ns: i64) -> String {
         let mut out = Vec::new();
         push_date(&mut out, time_ns);
         String::from_utf8(out).expect("digits")
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn known_moments() {
-        assert_eq!(shown(0), "19700101000000.000000");
-        assert_eq!(shown(1_795_224_638_055_784_999), "20261121013038.055784");
-        assert_eq!(shown(951_782_400_000_000_000), "20000229000000.000000");
-        assert_eq!(shown(-1), "19691231235959.999999");
+        assert_eq!(date_text(0), "19700101000000.000000");
+        assert_eq!(date_text(1_795_224_638_055_784_999), "20261121013038.055784");
+        assert_eq!(date_text(951_782_400_000_000_000), "20000229000000.000000");
+        assert_eq!(date_text(-1), "19691231235959.999999");
         assert_eq!(parse_date(b"20261121013038.055784"), Some(1_795_224_638_055_784_000));
         assert_eq!(parse_date(b"20261121013038"), Some(1_795_224_638_000_000_000));
         assert_eq!(parse_date(b"20261121013038.5"), Some(1_795_224_638_500_000_000));
@@ -161,7 +161,7 @@ mod tests {
         #[test]
         fn every_moment_comes_back(time_us in -9_214_560_000_000_000i64..9_214_646_400_000_000) {
             let time_ns = time_us * 1000;
-            prop_assert_eq!(parse_date(shown(time_ns).as_bytes()), Some(time_ns));
+            prop_assert_eq!(parse_date(date_text(time_ns).as_bytes()), Some(time_ns));
         }
 
         #[test]
@@ -170,7 +170,7 @@ mod tests {
         ) {
             let mut last = None;
             for time_us in times_us {
-                let text = shown(time_us * 1000);
+                let text = date_text(time_us * 1000);
                 prop_assert_eq!(parse_date_after(text.as_bytes(), &mut last), Some(time_us * 1000));
                 let bytes = bytes.as_bytes();
                 prop_assert_eq!(parse_date_after(bytes, &mut last), parse_date(bytes));

@@ -1,17 +1,17 @@
-//! Where events go, as a user writes it.
+//! The destination of events, as a user writes it.
 
 use std::path::PathBuf;
 
-/// Where events go.
+/// The destination of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Destination {
     /// Appended to a file.
     File {
         /// The file.
         path: PathBuf,
         /// It is renamed `.1` before it would grow beyond this, and that `.2`.
         rotate_bytes: Option<u64>,
-        /// How many of those are kept.
+        /// Number of rotated files that stay.
         keep: u32,
     },
     /// Standard error.
@@ -21,11 +21,11 @@ pub enum Place {
         /// Its socket.
         path: PathBuf,
     },
-    /// Kept in memory, and written at the end.
+    /// In memory, written at the end.
     Memory {
-        /// Where to.
+        /// The file.
         path: PathBuf,
-        /// How much is kept: the newest.
+        /// The size of the memory: it holds the newest events.
         bytes: u64,
     },
     /// A collector.
@@ -38,10 +38,10 @@ pub enum Place {
 /// Why a text names no place.
 #[derive(Debug, thiserror::Error)]
 #[error("{place:?} is no place for events: {reason}")]
-pub struct PlaceError {
-    /// What was given.
+pub struct DestinationError {
+    /// The text.
     pub place: String,
-    /// What is wrong with it.
+    /// Its error.
     pub reason: String,
 }
 
@@ -51,52 +51,52 @@ const MEMORY_MB: u64 = 64;
 const MOST_MB: u64 = 1 << 20;
 const MB: u64 = 1_000_000;
 
-impl std::str::FromStr for Place {
-    type Err = PlaceError;
+impl std::str::FromStr for Destination {
+    type Err = DestinationError;
 
-    fn from_str(place: &str) -> Result<Place, PlaceError> {
+    fn from_str(place: &str) -> Result<Destination, DestinationError> {
         parse(place)
-            .map_err(|reason| PlaceError { place: place.chars().take(200).collect(), reason })
+            .map_err(|reason| DestinationError { place: place.chars().take(200).collect(), reason })
     }
 }
 
-fn parse(place: &str) -> Result<Place, String> {
+fn parse(place: &str) -> Result<Destination, String> {
     if let Some(address) = place.strip_prefix("tcp://") {
         let address = address.strip_suffix('/').unwrap_or(address);
         let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
         let fits = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0));
         return if fits {
-            Ok(Place::Collector { address: address.to_string() })
+            Ok(Destination::Collector { address: address.to_string() })
         } else {
             Err("expected tcp://HOST:PORT".into())
         };
     }
     match place {
-        "stderr" => return Ok(Place::Stderr),
-        "syslog" => return Ok(Place::Syslog { path: LOG.into() }),
+        "stderr" => return Ok(Destination::Stderr),
+        "syslog" => return Ok(Destination::Syslog { path: LOG.into() }),
         _ => {}
     }
     if let Some(path) = place.strip_prefix("syslog:") {
-        return Ok(Place::Syslog { path: named(path)? });
+        return Ok(Destination::Syslog { path: named(path)? });
     }
     if let Some((scheme, _)) = place.split_once("://") {
         return Err(format!("expected a file, tcp://, stderr, syslog or memory:, got {scheme}://"));
     }
     if let Some(rest) = place.strip_prefix("memory:") {
-        let (path, mut given) = options(rest)?;
-        let mb = take(&mut given, "mb")?.unwrap_or(MEMORY_MB);
-        none_left(&given, "mb")?;
-        return Ok(Place::Memory { path: named(path)?, bytes: mb * MB });
+        let (path, mut options) = options(rest)?;
+        let mb = take(&mut options, "mb")?.unwrap_or(MEMORY_MB);
+        none_left(&options, "mb")?;
+        return Ok(Destination::Memory { path: named(path)?, bytes: mb * MB });
     }
-    let (path, mut given) = options(place)?;
-    let rotate_bytes = take(&mut given, "rotate_mb")?.map(|mb| mb * MB);
-    let keep = take(&mut given, "keep")?;
-    none_left(&given, "rotate_mb and keep")?;
+    let (path, mut options) = options(place)?;
+    let rotate_bytes = take(&mut options, "rotate_mb")?.map(|mb| mb * MB);
+    let keep = take(&mut options, "keep")?;
+    none_left(&options, "rotate_mb and keep")?;
     if keep.is_some() && rotate_bytes.is_none() {
         return Err("keep is for rotate_mb".into());
     }
     let keep = keep.map_or(KEEP, |keep| keep.min(1000) as u32);
-    Ok(Place::File { path: named(path)?, rotate_bytes, keep })
+    Ok(Destination::File { path: named(path)?, rotate_bytes, keep })
 }
 
 fn named(path: &str) -> Result<PathBuf, String> {
@@ -108,21 +108,21 @@ type Options<'a> = Vec<(&'a str, &'a str)>;
 fn options(place: &str) -> Result<(&str, Options<'_>), String> {
     let Some((path, rest)) = place.split_once('?') else { return Ok((place, Vec::new())) };
     let wrong = |part| format!("expected KEY=NUMBER after '?', got {part:?}");
-    let given = rest.split('&').map(|part| part.split_once('=').ok_or_else(|| wrong(part)));
-    Ok((path, given.collect::<Result<_, _>>()?))
+    let options = rest.split('&').map(|part| part.split_once('=').ok_or_else(|| wrong(part)));
+    Ok((path, options.collect::<Result<_, _>>()?))
 }
 
-fn take(given: &mut Options<'_>, key: &str) -> Result<Option<u64>, String> {
-    let Some(at) = given.iter().position(|(other, _)| *other == key) else { return Ok(None) };
-    let (_, value) = given.remove(at);
+fn take(options: &mut Options<'_>, key: &str) -> Result<Option<u64>, String> {
+    let Some(at) = options.iter().position(|(other, _)| *other == key) else { return Ok(None) };
+    let (_, value) = options.remove(at);
     match value.parse() {
         Ok(number) if (1..=MOST_MB).contains(&number) => Ok(Some(number)),
         _ => Err(format!("{key}: expected a number from 1 to {MOST_MB}, got {value:?}")),
     }
 }
 
-fn none_left(given: &Options<'_>, known: &str) -> Result<(), String> {
-    match given.first() {
+fn none_left(options: &Options<'_>, known: &str) -> Result<(), String> {
+    match options.first() {
         None => Ok(()),
         Some((key, _)) => Err(format!("{key}: unknown or twice; there are {known}")),
     }
@@ -134,17 +134,20 @@ mod tests {
 
     #[test]
     fn places() {
-        let place = |text: &str| text.parse::<Place>().expect(text);
-        let file =
-            |path: &str, rotate_bytes, keep| Place::File { path: path.into(), rotate_bytes, keep };
+        let place = |text: &str| text.parse::<Destination>().expect(text);
+        let file = |path: &str, rotate_bytes, keep| Destination::File {
+            path: path.into(),
+            rotate_bytes,
+            keep,
+        };
         assert_eq!(place("run.ulm"), file("run.ulm", None, 5));
         assert_eq!(place("/a b/r?rotate_mb=100"), file("/a b/r", Some(100 * MB), 5));
         assert_eq!(place("r?rotate_mb=1&keep=2"), file("r", Some(MB), 2));
-        assert_eq!(place("stderr"), Place::Stderr);
-        assert_eq!(place("syslog"), Place::Syslog { path: "/dev/log".into() });
-        assert_eq!(place("syslog:/x"), Place::Syslog { path: "/x".into() });
-        assert_eq!(place("memory:m?mb=2"), Place::Memory { path: "m".into(), bytes: 2 * MB });
-        assert_eq!(place("tcp://[::1]:90"), Place::Collector { address: "[::1]:90".into() });
+        assert_eq!(place("stderr"), Destination::Stderr);
+        assert_eq!(place("syslog"), Destination::Syslog { path: "/dev/log".into() });
+        assert_eq!(place("syslog:/x"), Destination::Syslog { path: "/x".into() });
+        assert_eq!(place("memory:m?mb=2"), Destination::Memory { path: "m".into(), bytes: 2 * MB });
+        assert_eq!(place("tcp://[::1]:90"), Destination::Collector { address: "[::1]:90".into() });
     }
 
     #[test]
@@ -167,7 +170,7 @@ mod tests {
             "r?rotate_mb=1&rotate_mb=2",
             "memory:m?keep=1",
         ] {
-            let refused = text.parse::<Place>();
+            let refused = text.parse::<Destination>();
             assert!(refused.is_err(), "{text:?}: {refused:?}");
         }
     }

@@ -42,20 +42,20 @@ impl Rotated {
         if size == 0 || size + more <= limit || waits {
             return Ok(());
         }
-        let done = self.rotate();
-        self.failed = done.is_err().then(Instant::now);
-        done
+        let result = self.rotate();
+        self.failed = result.is_err().then(Instant::now);
+        result
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        // Whoever waits here finds afterwards that it was done.
+        // A thread that waited here finds that it was done.
         self.file.lock()?;
-        let done = self.rename().and_then(|()| self.reopen());
-        if done.is_err() {
+        let result = self.rename().and_then(|()| self.reopen());
+        if result.is_err() {
             // Others must not wait until this process ends.
             let _ = self.file.unlock();
         }
-        done
+        result
     }
 
     /// Rename the file, and those renamed before, unless somebody has.
@@ -63,7 +63,7 @@ impl Rotated {
         if !self.is_current()? {
             return Ok(());
         }
-        // Only as far as there is none: tried again and again, it would lose the oldest else.
+        // Only if none exists: repeated attempts would lose the oldest file.
         let free = (1..self.keep).find(|&number| !self.numbered(number).exists());
         for number in (1..free.unwrap_or(self.keep)).rev() {
             match fs::rename(self.numbered(number), self.numbered(number + 1)) {
@@ -74,7 +74,7 @@ impl Rotated {
         fs::rename(&self.path, self.numbered(1))
     }
 
-    /// Open the file that has the name now; closing the other gives up its lock.
+    /// Open the file that has the name now; closing the other releases its lock.
     fn reopen(&mut self) -> io::Result<()> {
         self.file = append_to(&self.path)?;
         self.torn = is_torn(&self.file)?;
@@ -98,16 +98,16 @@ impl Rotated {
     }
 }
 
-/// Open a file to append to; where it is one, and may be read, also to look at its end.
+/// Open a file to append to; if it is a regular file that may be read, also to look at its end.
 fn append_to(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
-    if let Ok(found) = fs::metadata(path)
-        && !found.is_file()
+    if let Ok(metadata) = fs::metadata(path)
+        && !metadata.is_file()
     {
         // Who opens a pipe to write waits for who reads it: for a moment that is this process. Who
         // keeps it open to read hears of nobody who leaves.
-        let is_pipe = found.file_type().is_fifo();
+        let is_pipe = metadata.file_type().is_fifo();
         let _reader =
             is_pipe.then(|| File::options().read(true).write(true).open(path)).transpose()?;
         return options.open(path);
@@ -118,35 +118,35 @@ fn append_to(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether whoever wrote it last was killed amid a line.
+/// Whether its last writer was killed amid a line.
 fn is_torn(file: &File) -> io::Result<bool> {
-    let mut seen = 0;
+    let mut length = 0;
     loop {
-        let found = file.metadata()?;
-        if !found.is_file() || found.len() == 0 {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() == 0 {
             return Ok(false);
         }
         let mut last = [0];
-        match file.read_exact_at(&mut last, found.len() - 1) {
+        match file.read_exact_at(&mut last, metadata.len() - 1) {
             Ok(()) if last == *b"\n" => return Ok(false),
             Ok(()) => {}
             // It may not be read: one line too many is better than one too few.
             Err(_) => return Ok(true),
         }
-        if seen == found.len() {
+        if length == metadata.len() {
             return Ok(true);
         }
-        seen = found.len();
+        length = metadata.len();
         std::thread::sleep(AMID);
     }
 }
 
 impl Sink for Rotated {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
-        // Where it cannot be renamed it grows.
+        // If it cannot be renamed it grows.
         let rotated = self.make_room(lines.len() as u64);
         if self.torn {
-            // What is left of that line is damaged; the next is not.
+            // The rest of that line is damaged; the next is not.
             if let Err(error) = io::Write::write_all(&mut self.file, b"\n") {
                 *lost += count(lines);
                 return Err(error);
@@ -209,7 +209,7 @@ mod tests {
         let mut file = Rotated::open(&path, Some(10), 1).expect("open");
         file.write(b"line 0\n", &mut 0).expect("written");
         file.write(b"line 1\n", &mut 0).expect_err("it cannot be renamed");
-        // Others who find it full are not kept waiting.
+        // Others who see it full do not wait.
         let other = append_to(&path).expect("open");
         other.try_lock().expect("nobody holds it");
         other.unlock().expect("unlocked");

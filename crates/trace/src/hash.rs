@@ -1,5 +1,5 @@
-//! A hash of words that is quicker than that of the standard library: most of what is read is looked
-//! up by it. Of another seed in each table, so that nobody can make words that fall together.
+//! A hash of words that is quicker than that of the standard library: reading looks up most words
+//! by it. Each table has another seed, so that nobody can construct words that collide.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -64,12 +64,12 @@ mod tests {
         assert_eq!(hashes.iter().collect::<HashSet<_>>().len(), hashes.len());
         // A table looks at the lowest and at the highest bits.
         for shift in [0, 57] {
-            let mut found = [0u32; 128];
+            let mut counts = [0u32; 128];
             for hash in &hashes {
-                found[(hash >> shift) as usize & 127] += 1;
+                counts[(hash >> shift) as usize & 127] += 1;
             }
             let even = hashes.len() as u32 / 128;
-            assert!(found.iter().all(|&count| count.abs_diff(even) < even / 3), "{found:?}");
+            assert!(counts.iter().all(|&count| count.abs_diff(even) < even / 3), "{counts:?}");
         }
         assert_ne!(quick.hash_one(""), quick.hash_one("\0"));
     }

@@ -23,7 +23,7 @@ mod ulm;
 mod writer;
 
 pub use columns::{DamagedLine, DictColumn, Field, Numbers, ReadError, Table, read};
-pub use destination::{Place, PlaceError};
+pub use destination::{Destination, DestinationError};
 pub use fields::{Ids, Record};
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;

@@ -1,4 +1,4 @@
-//! The newest lines, kept in memory and appended to a file at the end.
+//! The newest lines, in memory until they are appended to a file at the end.
 
 use crate::file::Rotated;
 use crate::sink::{Sink, count};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// The newest lines, appended to a file at the end.
 pub(crate) struct Memory {
     file: Rotated,
-    kept: VecDeque<Vec<u8>>,
+    queue: VecDeque<Vec<u8>>,
     bytes: u64,
     limit: u64,
 }
@@ -17,13 +17,13 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn open(path: &Path, limit: u64) -> io::Result<Memory> {
         let file = Rotated::open(path, None, 1)?;
-        Ok(Memory { file, kept: VecDeque::new(), bytes: 0, limit })
+        Ok(Memory { file, queue: VecDeque::new(), bytes: 0, limit })
     }
 
     /// Drop the oldest lines until `more` bytes fit below the limit.
     fn make_room(&mut self, more: usize) {
         while self.bytes + more as u64 > self.limit
-            && let Some(oldest) = self.kept.pop_front()
+            && let Some(oldest) = self.queue.pop_front()
         {
             self.bytes -= oldest.len() as u64;
         }
@@ -34,22 +34,22 @@ impl Sink for Memory {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
         self.make_room(lines.len());
         self.bytes += lines.len() as u64;
-        self.kept.push_back(lines.to_vec());
+        self.queue.push_back(lines.to_vec());
         *lost += count(lines);
         Ok(())
     }
 
-    fn held(&mut self, more: usize) -> u64 {
+    fn pending_lines(&mut self, more: usize) -> u64 {
         self.make_room(more);
-        self.kept.iter().map(|lines| count(lines)).sum()
+        self.queue.iter().map(|lines| count(lines)).sum()
     }
 
     fn finish(&mut self, written: &mut u64) -> io::Result<()> {
-        for lines in self.kept.drain(..) {
+        for lines in self.queue.drain(..) {
             let mut lost = 0;
-            let done = self.file.write(&lines, &mut lost);
+            let result = self.file.write(&lines, &mut lost);
             *written += count(&lines) - lost;
-            done?;
+            result?;
         }
         Ok(())
     }

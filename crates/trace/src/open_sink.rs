@@ -1,21 +1,21 @@
-//! From a place to what takes the lines there.
+//! From a destination to the sink for its lines.
 
-use crate::destination::Place;
+use crate::destination::Destination;
 use crate::file::Rotated;
 use crate::memory::Memory;
 use crate::sender::Sender;
 use crate::sink::{From, Sink, Stderr, Syslog};
 use std::io;
 
-/// Open what is at a place.
-pub(crate) fn open_sink(place: &Place, from: &From) -> io::Result<Box<dyn Sink>> {
+/// Open the sink of a destination.
+pub(crate) fn open_sink(place: &Destination, from: &From) -> io::Result<Box<dyn Sink>> {
     Ok(match place {
-        Place::File { path, rotate_bytes, keep } => {
+        Destination::File { path, rotate_bytes, keep } => {
             Box::new(Rotated::open(path, *rotate_bytes, *keep)?)
         }
-        Place::Stderr => Box::new(Stderr),
-        Place::Syslog { path } => Box::new(Syslog::open(path, &from.prog)?),
-        Place::Memory { path, bytes } => Box::new(Memory::open(path, *bytes)?),
-        Place::Collector { address } => Box::new(Sender::new(address, from)?),
+        Destination::Stderr => Box::new(Stderr),
+        Destination::Syslog { path } => Box::new(Syslog::open(path, &from.prog)?),
+        Destination::Memory { path, bytes } => Box::new(Memory::open(path, *bytes)?),
+        Destination::Collector { address } => Box::new(Sender::new(address, from)?),
     })
 }

@@ -1,10 +1,10 @@
 //! Recording: threads put events into rings of their own, one thread writes them out.
 //!
 //! Rules: off, an event costs one relaxed load. On, it costs no lock and no system call, and never
-//! waits; what finds no room is counted. Nothing that happens to the place where events go fails
+//! waits; an event that does not fit is counted. Nothing that happens at the destination fails
 //! or delays the work.
 
-use crate::destination::{Place, PlaceError};
+use crate::destination::{Destination, DestinationError};
 use crate::fields::{Ids, Record};
 use crate::open_sink::open_sink;
 use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SCOPE, SHARED, SMALL};
@@ -22,24 +22,24 @@ use std::time::{Duration, Instant};
 
 /// Threads that record at the same time; what more of them do is lost.
 const THREADS: usize = 512;
-/// The first of them have large rings, the others small ones: 60 MiB if there are so many.
+/// The first of them have large rings, the others small ones: 60 MiB for all of them.
 const LARGE_RINGS: usize = 64;
-/// How long the end may take before what is left is given up.
+/// How long the end may take before the rest is given up.
 const LAST: Duration = Duration::from_secs(10);
 
 /// Why recording did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It goes on already.
+    /// It is already recording.
     #[error("events are being recorded already, to {place}")]
     Running {
-        /// Where to.
+        /// The destination.
         place: String,
     },
     /// The place is none.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Destination(#[from] DestinationError),
     /// It cannot be written to.
     #[error("events cannot be written to {place}: {source}")]
     Io {
@@ -55,9 +55,9 @@ pub enum StartError {
 
 /// Number of the recorder that records; 0: none does.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
-/// Held only for a moment: threads that record for the first time look here.
+/// Locked only for a moment: threads that record for the first time look here.
 static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
-/// Held by who starts or stops, for as long as that takes.
+/// Locked during a start or stop.
 static CHANGING: Mutex<()> = Mutex::new(());
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
@@ -70,12 +70,12 @@ pub fn is_on() -> bool {
 /// Start recording. `token` is for a collector.
 ///
 /// # Errors
-/// Where it goes on already, or the place cannot be written to. That a collector does not answer
-/// is no error: it is asked again.
+/// If it is already recording, or the destination cannot be written to. A collector that does not
+/// answer is no error: it is tried again.
 pub fn start(place: &str, prog: &str, host: &str, token: Option<String>) -> Result<(), StartError> {
     let from = From { host: host.to_string(), prog: prog.to_string(), token };
     start_with(place, &from, || {
-        open_sink(&place.parse::<Place>()?, &from)
+        open_sink(&place.parse::<Destination>()?, &from)
             .map_err(|source| StartError::Io { place: place.to_string(), source })
     })
 }
@@ -122,7 +122,7 @@ fn start_with(
     Ok(())
 }
 
-/// Stop recording, and write what is left; `None` where nothing was recorded.
+/// Stop recording, and write the rest; `None` if nothing was recorded.
 pub fn stop() -> Option<Counts> {
     stop_within(LAST)
 }
@@ -141,10 +141,10 @@ fn stop_within(last: Duration) -> Option<Counts> {
     Some(recorder.counts())
 }
 
-/// In a forked child: record nothing. The thread that writes is not there.
+/// In a forked child: record nothing. Its writer thread does not exist.
 pub fn forget() {
     RECORDING.store(0, Ordering::Release);
-    // A lock that another thread held is never given back here: then nothing can be started.
+    // A lock that another thread had is never released here: then nothing can be started.
     if let Ok(mut current) = CURRENT.try_lock() {
         std::mem::forget(current.take());
     }
@@ -180,7 +180,7 @@ struct Local {
     recorder: Arc<Session>,
     /// The recorder's, at hand.
     number: u32,
-    /// `None`: there was none left.
+    /// `None`: all were in use.
     ring: Option<Arc<Ring>>,
     /// How many had been left by others when one was looked for.
     left: u64,
@@ -189,7 +189,7 @@ struct Local {
     about: Ids,
     at: Instant,
     time_ns: u64,
-    /// The scope was not told since it changed.
+    /// The scope changed and is not recorded yet.
     scope_changed: bool,
 }
 
@@ -239,9 +239,9 @@ fn register(number: u32) -> Option<Local> {
         None if rings.len() >= THREADS => {}
         None => {
             let words = if rings.len() < LARGE_RINGS { LARGE } else { SMALL };
-            let made = Arc::new(Ring::new(rings.len() as u64 + 1, words));
-            rings.push(made.clone());
-            ring = Some(made);
+            let new_ring = Arc::new(Ring::new(rings.len() as u64 + 1, words));
+            rings.push(new_ring.clone());
+            ring = Some(new_ring);
         }
     }
     drop(rings);
@@ -251,7 +251,7 @@ fn register(number: u32) -> Option<Local> {
 }
 
 impl Local {
-    /// Whether there is nothing better to be had for a recorder.
+    /// Whether the recorder cannot be improved.
     fn serves(&self, number: u32) -> bool {
         self.number == number
             && (self.ring.is_some() || self.recorder.left.load(Ordering::Relaxed) == self.left)
@@ -283,7 +283,7 @@ impl Local {
         if !self.about.shares(shared) {
             let text = shared.as_deref().unwrap_or_default();
             let head = Head { level: SHARED, events, ..Head::default() };
-            // Equal ones may have been made twice.
+            // Equal ones may have been created twice.
             if self.about.shared.as_deref().unwrap_or_default() != text
                 && ring.put(head, text) == Put::Lost
             {
@@ -328,7 +328,7 @@ impl Local {
     }
 }
 
-/// The lock, unless it is not to be had: a process that was forked while it was held never gets it.
+/// The lock, unless it cannot be taken: a process forked while it was locked never gets it.
 fn lock_soon<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     let until = Instant::now() + LAST + Duration::from_secs(1);
     loop {

@@ -1,7 +1,7 @@
 //! What one thread has recorded and nobody has written yet.
 //!
-//! One thread puts records in, another takes them out, neither waits: a record for which there is
-//! no room is counted and gone. The memory is of atomic words, which cost what plain ones do, so
+//! One thread puts records in, another takes them out, neither waits: a record that does not
+//! fit is counted and lost. The memory is of atomic words, which cost what plain ones do, so
 //! that no `unsafe` is needed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) const LARGE: usize = 64 << 10;
 /// And of a small one: 64 KiB, some hundreds.
 pub(crate) const SMALL: usize = 8 << 10;
-/// When so many times what is in the ring fill it, it is time to write.
+/// When this multiple of the used size would fill it, it is time to write.
 const PRESSING: u64 = 4;
 /// Longest record; longer ones are lost.
 pub(crate) const RECORD_BYTES: usize = 32 << 10;
@@ -20,7 +20,7 @@ const HEAD: u64 = 2;
 /// A counter that shares its cache line with nothing another thread writes.
 #[repr(align(128))]
 #[derive(Default)]
-struct Apart(AtomicU64);
+struct CacheLine(AtomicU64);
 
 /// What the thread counts that puts records in.
 #[repr(align(128))]
@@ -29,7 +29,7 @@ struct Putter {
     /// Words put in since the beginning.
     words: AtomicU64,
     /// Words known to be taken out: looking often takes that line from the thread that writes.
-    seen: AtomicU64,
+    last_taken: AtomicU64,
     /// Events put in, and events lost.
     events: AtomicU64,
     lost: AtomicU64,
@@ -41,19 +41,19 @@ pub(crate) struct Head {
     /// How long the names at the start of the text are, with a space after each; 0: it is no event,
     /// but what all from here on have: [`SCOPE`], or [`SHARED`].
     pub name: u8,
-    /// How many events it is; of what is none, how many are lost without it.
+    /// Number of events in it; if it is not an event, the number lost without it.
     pub events: u8,
     /// How long the ids are that follow it.
     pub ids: u16,
-    /// Whether there are none, since they are those of the record before.
+    /// Whether the ids are left out, since they are those of the record before.
     pub same: bool,
-    /// Number of the level; of what is no event, what it is.
+    /// Number of the level; if it is not an event, its kind.
     pub level: u8,
     /// Nanoseconds of the clock that only goes forward.
     pub time_ns: u64,
 }
 
-/// The ids of the scope; there are no others again.
+/// The ids of the scope; they are not repeated.
 pub(crate) const SCOPE: u8 = 0;
 /// The ids that are shared.
 pub(crate) const SHARED: u8 = 1;
@@ -65,7 +65,7 @@ pub(crate) struct Ring {
     words: Box<[AtomicU64]>,
     put: Putter,
     /// Words taken out since the beginning.
-    taken: Apart,
+    taken: CacheLine,
     /// The thread ended.
     closed: AtomicBool,
 }
@@ -77,7 +77,7 @@ pub(crate) enum Put {
     Done,
     /// It is, and the ring is filling up.
     Pressing,
-    /// There was no room.
+    /// It did not fit.
     Lost,
 }
 
@@ -88,7 +88,7 @@ impl Ring {
             number,
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
             put: Putter::default(),
-            taken: Apart::default(),
+            taken: CacheLine::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -97,10 +97,10 @@ impl Ring {
     pub fn put(&self, head: Head, text: &[u8]) -> Put {
         let start = self.put.words.load(Ordering::Relaxed);
         let needed = HEAD + text.len().div_ceil(8) as u64;
-        let mut used = start - self.put.seen.load(Ordering::Relaxed);
+        let mut used = start - self.put.last_taken.load(Ordering::Relaxed);
         if (used + needed) * PRESSING > self.size() {
             let taken = self.taken.0.load(Ordering::Acquire);
-            self.put.seen.store(taken, Ordering::Relaxed);
+            self.put.last_taken.store(taken, Ordering::Relaxed);
             used = start - taken;
         }
         if text.len() > RECORD_BYTES || used + needed > self.size() {
@@ -138,7 +138,7 @@ impl Ring {
         count(&self.put.lost, events);
     }
 
-    /// Take the records out that are there now, in order, through `text`, which has room for the
+    /// Take out the records in the ring, in order, through `text`, which has room for the
     /// longest. By one other thread only.
     pub fn take(&self, text: &mut [u8], to: &mut dyn FnMut(Head, &[u8])) {
         let end = self.put.words.load(Ordering::Acquire);
@@ -195,7 +195,7 @@ impl Ring {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// For another thread, which puts what it has after what is still there.
+    /// For another thread, which appends its records.
     pub fn reopen(&self) {
         self.closed.store(false, Ordering::Release);
     }
@@ -225,7 +225,7 @@ mod tests {
         Head { name: 3, events: 1, level: 1, ids: 60_000, same, time_ns }
     }
 
-    fn taken(ring: &Ring) -> Vec<(Head, Vec<u8>)> {
+    fn records(ring: &Ring) -> Vec<(Head, Vec<u8>)> {
         let mut all = Vec::new();
         ring.take(&mut [0; RECORD_BYTES], &mut |head, text| all.push((head, text.to_vec())));
         all
@@ -241,7 +241,7 @@ mod tests {
         }
         assert_eq!(ring.put(head(0), &text), Put::Lost);
         assert_eq!((ring.events(), ring.lost()), (put, 2));
-        assert_eq!(taken(&ring).len() as u64, put);
+        assert_eq!(records(&ring).len() as u64, put);
         assert_eq!(ring.put(head(0), &text), Put::Done);
         assert_eq!(ring.put(head(0), &vec![7; RECORD_BYTES + 1]), Put::Lost);
     }
@@ -261,8 +261,8 @@ mod tests {
             });
             let mut next = 0;
             while !(putter.is_finished() && ring.used() == 0) {
-                for (found, text) in taken(&ring) {
-                    assert_eq!(found, head(next));
+                for (header, text) in records(&ring) {
+                    assert_eq!(header, head(next));
                     assert_eq!(text, vec![next as u8; next as usize % 20]);
                     next += 1;
                 }
@@ -280,14 +280,14 @@ mod tests {
             let mut inside = VecDeque::new();
             for (number, (take, length)) in steps.into_iter().enumerate() {
                 if take {
-                    prop_assert_eq!(taken(&ring), inside.drain(..).collect::<Vec<_>>());
+                    prop_assert_eq!(records(&ring), inside.drain(..).collect::<Vec<_>>());
                 }
                 let text: Vec<u8> = (0..length).map(|byte| (byte + number) as u8).collect();
                 if ring.put(head(number as u64), &text) != Put::Lost {
                     inside.push_back((head(number as u64), text));
                 }
             }
-            prop_assert_eq!(taken(&ring), inside.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(records(&ring), inside.into_iter().collect::<Vec<_>>());
         }
     }
 }

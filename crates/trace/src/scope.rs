@@ -4,8 +4,8 @@ use crate::ulm::push_short;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// Ids that all events of a thread carry, for instance `JOB`. Threads that work for another one are
-/// given its scope.
+/// Ids that all events of a thread carry, for instance `JOB`. Threads that work for another one
+/// adopt its scope.
 #[derive(Clone, Debug, Default)]
 pub struct Scope(Option<Arc<Inner>>);
 
@@ -18,7 +18,7 @@ struct Inner {
 
 thread_local! {
     static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(None)) };
-    /// Whether it changed since that was asked last.
+    /// Whether it changed since the last call.
     static CHANGED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -45,7 +45,7 @@ impl Scope {
         SCOPE.try_with(|scope| scope.borrow().clone()).unwrap_or_default()
     }
 
-    /// Make it that of this thread; gives the one before.
+    /// Make it that of this thread; returns the one before.
     pub fn enter(self) -> Scope {
         let before = SCOPE.try_with(|scope| scope.replace(self)).unwrap_or_default();
         CHANGED.set(true);

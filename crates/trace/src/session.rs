@@ -24,15 +24,15 @@ pub enum Level {
 /// How many events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Found room.
+    /// Stored.
     pub recorded: u64,
-    /// Are lost: found no room, or could not be written.
+    /// Lost: not stored, or not written.
     pub dropped: u64,
     /// Were written.
     pub written: u64,
 }
 
-/// What is shared.
+/// The shared state.
 pub(crate) struct Session {
     pub(crate) number: u32,
     pub(crate) place: String,
@@ -40,7 +40,7 @@ pub(crate) struct Session {
     pub(crate) writer: OnceLock<Thread>,
     pub(crate) asleep: AtomicBool,
     pub(crate) stopping: AtomicBool,
-    /// Nobody waits for the writer any more: what is left is lost.
+    /// Nobody waits for the writer any more: the rest is lost.
     pub(crate) given_up: AtomicBool,
     pub(crate) ended: Mutex<Receiver<()>>,
     /// Events that were written.
@@ -52,10 +52,10 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// How many events until now. What is in rings, or on its way to the sink, is dropped unless
+    /// How many events until now. Events in rings, or on their way to the sink, are dropped unless
     /// it is written later.
     pub(crate) fn counts(&self) -> Counts {
-        // In this order: what is put in meanwhile is not yet recorded.
+        // In this order: an event put in meanwhile is not yet recorded.
         let written = self.written.load(Ordering::Acquire);
         let rings = lock(&self.rings);
         let recorded: u64 = rings.iter().map(|ring| ring.events()).sum();

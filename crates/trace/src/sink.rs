@@ -16,8 +16,8 @@ pub(crate) trait Sink: Send {
     /// Take whole lines.
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()>;
 
-    /// Lines that it holds and will write at the end, once so many bytes more are to be held.
-    fn held(&mut self, _more: usize) -> u64 {
+    /// Lines in memory that will be written at the end, if this many bytes more are added.
+    fn pending_lines(&mut self, _more: usize) -> u64 {
         0
     }
 
@@ -43,7 +43,7 @@ pub(crate) fn count(lines: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', lines).count() as u64
 }
 
-/// Write all, or count what was not; gives whether the last line written has its end.
+/// Write all, or count the lines that are lost; returns whether the last line written is whole.
 pub(crate) fn write_all(
     to: &mut impl Write,
     lines: &[u8],

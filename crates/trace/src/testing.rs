@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Do something; gives the events meanwhile, also those of other threads. They are written to a
+/// Run `work`; returns the events meanwhile, also those of other threads. They are written to a
 /// folder.
 ///
 /// # Panics
-/// Where they cannot be written.
+/// If they cannot be written.
 pub fn recorded(folder: &Path, work: impl FnOnce()) -> String {
     // A process records to one place at a time.
     static ONE: Mutex<()> = Mutex::new(());

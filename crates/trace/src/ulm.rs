@@ -2,7 +2,7 @@
 //!
 //! A value is bare when it is of printable ASCII without space, `"`, `\` and `=`, and not empty;
 //! else it stands in double quotes, with `\"`, `\\`, `\n`, `\r`, `\t` and `\xHH` for other control
-//! characters. What is not ASCII is kept as UTF-8, in quotes.
+//! characters. Non-ASCII characters stay UTF-8, in quotes.
 
 use crate::date::{parse_date, push_date};
 use std::borrow::Cow;
@@ -28,18 +28,18 @@ pub enum UlmError {
     /// The file ends within it.
     #[error("cut off: no newline at its end")]
     CutOff,
-    /// Something else where a key and `=` should be.
+    /// Something else instead of a key and `=`.
     #[error("byte {at}: expected KEY=, with KEY of A-Z, 0-9, '.', '_', '-', got {found:?}")]
     Key {
-        /// Where, from 0.
+        /// Its offset, from 0.
         at: usize,
-        /// What is there.
+        /// The text that stands there.
         found: String,
     },
     /// A byte that a value has only in quotes or escaped, or something after the closing quote.
     #[error("byte {at} of value: {byte:#04x} is not allowed there")]
     Byte {
-        /// Where in the line, from 0.
+        /// Its offset in the line, from 0.
         at: usize,
         /// The byte.
         byte: u8,
@@ -47,28 +47,28 @@ pub enum UlmError {
     /// A key without value.
     #[error("byte {at}: a value is missing")]
     NoValue {
-        /// Where, from 0.
+        /// Its offset, from 0.
         at: usize,
     },
     /// A quote that does not end.
     #[error("byte {at}: the closing quote is missing")]
     Unclosed {
-        /// Where it begins, from 0.
+        /// Its start, from 0.
         at: usize,
     },
     /// A backslash with something unknown after it.
     #[error("byte {at}: no such escape")]
     Escape {
-        /// Where, from 0.
+        /// Its offset, from 0.
         at: usize,
     },
     /// A value that is no UTF-8.
     #[error("byte {at}: the value is not UTF-8")]
     NotText {
-        /// Where the value begins, from 0.
+        /// Start of the value, from 0.
         at: usize,
     },
-    /// A key that is there twice.
+    /// A key that occurs twice.
     #[error("{key} is there twice")]
     Twice {
         /// The key.
@@ -86,12 +86,12 @@ pub enum UlmError {
         /// What it is.
         found: String,
     },
-    /// More keys in a file than are kept apart.
+    /// More keys in a file than columns are allowed.
     #[error("{key}: more than {limit} different keys")]
     TooManyKeys {
         /// The one too many.
         key: String,
-        /// How many are kept.
+        /// The limit.
         limit: usize,
     },
 }
@@ -160,7 +160,7 @@ pub(crate) fn is_bare(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| BARE[byte as usize])
 }
 
-/// Append a value, in quotes where it needs them.
+/// Append a value, in quotes if it needs them.
 pub fn push_value(out: &mut Vec<u8>, value: &str) {
     if is_bare(value) {
         return out.extend_from_slice(value.as_bytes());
@@ -185,7 +185,7 @@ pub fn push_value(out: &mut Vec<u8>, value: &str) {
 /// Parse a line, without its newline.
 ///
 /// # Errors
-/// Where it is not exactly as described above, or lacks one of the five that every line has.
+/// If it is not exactly as described above, or lacks one of the five that every line has.
 pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
     if line.is_empty() {
         return Err(UlmError::Empty);
@@ -209,8 +209,8 @@ pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
         at = value.end + 1;
     }
     let mut take = |key: &'static str| {
-        let found = fields.iter().position(|(other, _)| other == key);
-        found.map(|index| fields.remove(index).1).ok_or(UlmError::Missing { key })
+        let index_of = fields.iter().position(|(other, _)| other == key);
+        index_of.map(|index| fields.remove(index).1).ok_or(UlmError::Missing { key })
     };
     let [date, host, prog, level, event] = FIRST.map(&mut take);
     let date = date?;
@@ -218,7 +218,7 @@ pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
     Ok(Line { time_ns, host: host?, prog: prog?, level: level?, event: event?, fields })
 }
 
-/// Where a value lies in its line, quotes and all.
+/// The range of a value in its line, with quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value {
     pub start: usize,
@@ -365,17 +365,17 @@ mod tests {
 
     #[test]
     fn what_needs_quotes_gets_them() {
-        let shown = |value: &str| {
+        let quoted = |value: &str| {
             let mut out = Vec::new();
             push_value(&mut out, value);
             String::from_utf8(out).expect("text")
         };
-        assert_eq!(shown("a/b:c?d&e"), "a/b:c?d&e");
-        assert_eq!(shown(""), r#""""#);
-        assert_eq!(shown("a b"), r#""a b""#);
-        assert_eq!(shown("a=b"), r#""a=b""#);
-        assert_eq!(shown("\"\\\n\r\t\x01\x7f"), r#""\"\\\n\r\t\x01\x7f""#);
-        assert_eq!(shown("Größe"), "\"Größe\"");
+        assert_eq!(quoted("a/b:c?d&e"), "a/b:c?d&e");
+        assert_eq!(quoted(""), r#""""#);
+        assert_eq!(quoted("a b"), r#""a b""#);
+        assert_eq!(quoted("a=b"), r#""a=b""#);
+        assert_eq!(quoted("\"\\\n\r\t\x01\x7f"), r#""\"\\\n\r\t\x01\x7f""#);
+        assert_eq!(quoted("Größe"), "\"Größe\"");
     }
 
     #[test]

@@ -43,12 +43,12 @@ pub(crate) struct Writer {
     warned: bool,
 }
 
-/// What is known of a ring.
+/// The writer's state of a ring.
 #[derive(Default)]
 struct RingState {
     /// ` PID=... THREAD=... JOB=...`, then the ids of its last event, and those that it shares.
     text: Vec<u8>,
-    /// Where the first of these end, and where the second.
+    /// The ends of the first and of the second of these.
     ends: [usize; 2],
     shared: Vec<u8>,
 }
@@ -85,7 +85,7 @@ struct Start {
     second: i64,
 }
 
-/// Where in it the second is, and its digits beyond the point.
+/// The range of the seconds in it, and of their decimals.
 const SECOND: std::ops::Range<usize> = 5..19;
 const FRACTION: std::ops::Range<usize> = 20..26;
 
@@ -168,7 +168,7 @@ impl Writer {
             let ready = self.sink.ready();
             let is_ready = matches!(ready, Ok(true));
             self.note(ready.map(drop));
-            // What is left in the rings at the end is lost, and counted so.
+            // The rest in the rings at the end is lost, and counted so.
             if is_ready {
                 self.take();
             }
@@ -215,7 +215,7 @@ impl Writer {
         self.flush();
     }
 
-    /// Write the lines there are, unless they were given up: then they were counted as lost.
+    /// Write the lines, unless they were given up: then they were counted as lost.
     fn flush(&mut self) {
         let count = std::mem::take(&mut self.lines.count);
         if count > 0 && !self.session.given_up.load(Ordering::Acquire) {
@@ -227,28 +227,28 @@ impl Writer {
         self.lines.text.clear();
     }
 
-    /// The last event: how many there were.
+    /// The last event: the number of events.
     fn end(&mut self) {
         let mut text = b"TRACE_END ".to_vec();
         let name = text.len() as u8;
         let level = Level::Usage as u8;
         let start = &self.lines.starts[usize::from(level)];
-        let held = self.sink.held(start.text.len() + END_BYTES);
+        let in_memory = self.sink.pending_lines(start.text.len() + END_BYTES);
         let counts = self.session.counts();
         Record(&mut text)
             .number("PID", std::process::id().into())
             .number("RECORDED", counts.recorded)
-            .number("DROPPED", counts.dropped - held.min(counts.dropped));
+            .number("DROPPED", counts.dropped - in_memory.min(counts.dropped));
         let time_ns = anchor().elapsed().as_nanos() as u64;
         let head = Head { name, level, time_ns, ..Head::default() };
         self.lines.push(&mut RingState::default(), head, &text);
-        // It is none of those that are counted, and comes after all that are held.
+        // It is not among those that are counted, and comes after all lines in memory.
         let written = self.sink.write(&self.lines.text, &mut 0);
         self.note(written);
         let mut written = 0;
         let finished = self.sink.finish(&mut written);
         self.note(finished);
-        self.session.written.fetch_add(written.min(held), Ordering::AcqRel);
+        self.session.written.fetch_add(written.min(in_memory), Ordering::AcqRel);
     }
 
     /// Say once that it does not work.
@@ -256,7 +256,7 @@ impl Writer {
         let Err(error) = result else { return };
         if !std::mem::replace(&mut self.warned, true) {
             let place = &self.session.place;
-            // There is nobody to tell that this failed too.
+            // Nobody can be told that this failed too.
             let _ = writeln!(
                 io::stderr(),
                 "swathe: events cannot be written to {place}: {error}; they are dropped until they can be"

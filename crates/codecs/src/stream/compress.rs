@@ -1,9 +1,9 @@
 //! Unix compress, `.Z`: LZW codes of 9 bits growing to as many as the header allows.
 //!
 //! The format has neither length nor checksum and marks no end: a stream cut off between two
-//! codes cannot be told from a whole one.
+//! codes cannot be distinguished from a whole one.
 
-use super::{Decoder, SeekPoint, Step, StreamError, StreamKind};
+use super::{Decoder, Progress, SeekPoint, StreamError, StreamKind};
 
 const KIND: StreamKind = StreamKind::Compress;
 /// Width of the first codes.
@@ -29,7 +29,7 @@ pub(super) struct Compress {
     place: u32,
     /// The code before; none at the start and after [`CLEAR`].
     before: Option<usize>,
-    /// Next code to be given a string.
+    /// Next code to be assigned a string.
     free: usize,
     table: Box<Table>,
     /// A string the output had no room for, in reverse.
@@ -64,7 +64,7 @@ impl Table {
         table
     }
 
-    /// Gives `code` the string of `prefix` and a byte.
+    /// Assigns the string of `prefix` and a byte to `code`.
     fn add(&mut self, code: usize, prefix: usize, byte: u8) {
         self.prefix[code] = prefix as u16;
         self.last[code] = byte;
@@ -108,7 +108,7 @@ impl Compress {
 
     /// Takes bytes in until `word` has 56 bits or `input` is used up.
     #[inline]
-    fn refill(&mut self, input: &[u8], step: &mut Step) {
+    fn refill(&mut self, input: &[u8], step: &mut Progress) {
         while self.count <= 56 {
             let Some(byte) = input.get(step.consumed) else { break };
             self.word |= u64::from(*byte) << self.count;
@@ -141,16 +141,16 @@ impl Compress {
     }
 
     /// Sets the width of the codes to come. Programs write codes in groups of eight, and whole
-    /// groups before they change the width: what is left of the last one is padding.
+    /// groups before they change the width: the rest of the last one is padding.
     fn set_bits(&mut self, bits: u32) {
         self.skip = (8 - self.place) % 8 * self.bits;
         self.place = 0;
         self.bits = bits;
     }
 
-    /// The next code, `None` where input is missing.
+    /// The next code, `None` if input is missing.
     #[inline]
-    fn code(&mut self, input: &[u8], step: &mut Step) -> Option<usize> {
+    fn code(&mut self, input: &[u8], step: &mut Progress) -> Option<usize> {
         loop {
             if self.count < MOST_BITS {
                 self.refill(input, step);
@@ -174,7 +174,7 @@ impl Compress {
         Some(code)
     }
 
-    /// Enters what `code` adds to the table; gives whether it stands for a string.
+    /// Enters the string that `code` adds to the table; returns whether it stands for a string.
     #[inline]
     fn enter(&mut self, code: usize) -> Result<bool, StreamError> {
         if code == CLEAR && self.block_mode {
@@ -207,8 +207,13 @@ impl Compress {
 }
 
 impl Decoder for Compress {
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
-        let mut step = Step { consumed: 0, produced: 0, end: false };
+    fn decode(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+    ) -> Result<Progress, StreamError> {
+        let mut step = Progress { consumed: 0, produced: 0, end: false };
         if !self.header {
             self.refill(input, &mut step);
             match self.count {
@@ -338,7 +343,7 @@ mod tests {
         to.bytes
     }
 
-    /// Made with ncompress 4.2.4.6.
+    /// Written with ncompress 4.2.4.6.
     #[test]
     fn decodes_golden_streams() {
         let cards = bytes("1f9d9053923481c2a40808103d40041c58f060c285040d22044105");
@@ -363,8 +368,8 @@ mod tests {
             assert_eq!(whole(&bytes(short)), Err(StreamError::CutOff { kind: KIND, at }));
         }
         for wrong in ["1f8b90", "1f9d88", "1f9d91", "1f9d80"] {
-            let found = whole(&bytes(wrong));
-            assert!(matches!(found, Err(StreamError::Damaged { .. })), "{wrong}: {found:?}");
+            let result = whole(&bytes(wrong));
+            assert!(matches!(result, Err(StreamError::Damaged { .. })), "{wrong}: {result:?}");
         }
     }
 
@@ -372,8 +377,8 @@ mod tests {
     fn codes_without_a_string_are_refused() {
         // Codes 97 and 258, while 257 is the first to be entered; and 300 as the first.
         for wrong in ["1f9d90610402", "1f9d902c01"] {
-            let found = whole(&bytes(wrong));
-            assert!(matches!(found, Err(StreamError::Damaged { .. })), "{wrong}: {found:?}");
+            let result = whole(&bytes(wrong));
+            assert!(matches!(result, Err(StreamError::Damaged { .. })), "{wrong}: {result:?}");
         }
     }
 

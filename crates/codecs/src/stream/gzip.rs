@@ -2,7 +2,7 @@
 
 use super::inflate::{CUT_OFF, Inflate, Pause};
 use super::window::{WINDOW_BYTES, Window};
-use super::{Decoder, SeekPoint, Step, StreamError, StreamKind};
+use super::{Decoder, Progress, SeekPoint, StreamError, StreamKind};
 
 /// A member's header is refused when longer: its longest part of fixed size has 64 KiB.
 const HEADER_LIMIT: usize = 192 << 10;
@@ -12,7 +12,7 @@ const HEADER_LIMIT: usize = 192 << 10;
 const SHARE: u64 = 48;
 /// Bytes of a seek point besides its window.
 const POINT_BYTES: u64 = 14;
-/// Seek points are not closer than this, whichever host made them: inflating it takes about as long
+/// Seek points are not closer than this, on any host: inflating it takes about as long
 /// as starting at one. And the window of one must be out of the reach of matches before the next is
 /// begun.
 const CLOSEST_RAW: u64 = 64 << 10;
@@ -21,12 +21,12 @@ const _: () = assert!(CLOSEST_RAW >= WINDOW_BYTES as u64);
 /// ever sparser, so that the table of the longest stream stays in memory.
 const CLOSEST_PART: u64 = 256;
 
-/// Where in a member the decoder is.
+/// The position of the decoder in a member.
 enum Place {
     Header,
     Blocks,
     Trailer,
-    /// After a member, where another or padding may follow.
+    /// After a member: another or padding may follow.
     After,
     End,
 }
@@ -54,18 +54,18 @@ pub(super) struct Gzip {
 
 /// The making of seek points.
 struct Points {
-    found: Vec<SeekPoint>,
+    points: Vec<SeekPoint>,
     /// The one begun last, until its window is complete.
     begun: Option<PointStart>,
     last_raw: u64,
     /// Bytes that all points take.
-    kept: u64,
-    /// Bytes that the last one takes; before there is one, a window is taken to shrink to a
+    used_bytes: u64,
+    /// Bytes of the last one; before the first, a window is assumed to shrink to a
     /// quarter.
     last: u64,
 }
 
-/// Where a seek point is.
+/// Whether a seek point is at this position.
 struct PointStart {
     raw: u64,
     /// In the compressed data.
@@ -112,7 +112,7 @@ impl Gzip {
         }
     }
 
-    /// Read a member's header; `None` where the input ends inside it.
+    /// Read a member's header; `None` if the input ends inside it.
     fn header(&self, input: &[u8]) -> Result<Option<usize>, StreamError> {
         const TEXT: [u8; 2] = [1 << 3, 1 << 4]; // a name, a comment
         const MAGIC: [u8; 3] = [0x1f, 0x8b, 8]; // 8: deflate
@@ -159,7 +159,7 @@ impl Gzip {
         Ok(())
     }
 
-    /// Hand out what is inflated; gives how many bytes.
+    /// Output inflated bytes; returns how many.
     fn hand_out(&mut self, output: &mut [u8]) -> usize {
         let pending = self.inflate.pending();
         let count = pending.len().min(output.len());
@@ -173,12 +173,13 @@ impl Gzip {
         count
     }
 
-    /// One stretch of work on `input`, towards `wanted` bytes of output; gives bytes consumed, or `None` where more is needed.
+    /// Work on `input` once, towards `target` bytes of output; returns the bytes consumed, or `None`
+    /// if more are needed.
     fn advance(
         &mut self,
         input: &[u8],
         last: bool,
-        wanted: usize,
+        target: usize,
     ) -> Result<Option<usize>, StreamError> {
         match self.place {
             Place::Header => match self.header(input)? {
@@ -201,7 +202,7 @@ impl Gzip {
             }
             Place::Blocks => {
                 let (consumed, pause) =
-                    self.inflate.run(input, last, wanted).map_err(|what| self.damaged(what))?;
+                    self.inflate.run(input, last, target).map_err(|what| self.damaged(what))?;
                 if let (Some(points), Some(window)) = (&mut self.points, self.inflate.take_window())
                 {
                     points.complete(&window);
@@ -256,19 +257,19 @@ impl Gzip {
 impl Points {
     fn new(raw: u64, compressed: u64) -> Points {
         Points {
-            found: Vec::new(),
+            points: Vec::new(),
             begun: None,
             last_raw: raw,
             // The points before the one resumed at have had their share.
-            kept: compressed * SHARE / 1000,
+            used_bytes: compressed * SHARE / 1000,
             last: WINDOW_BYTES as u64 / 4,
         }
     }
 
-    /// Whether there should be a point here.
+    /// Whether a point is due here.
     fn is_due(&self, raw: u64, compressed: u64) -> bool {
         let closest = CLOSEST_RAW.max(raw / CLOSEST_PART);
-        (self.kept + self.last) * 1000 <= compressed * SHARE && raw >= self.last_raw + closest
+        (self.used_bytes + self.last) * 1000 <= compressed * SHARE && raw >= self.last_raw + closest
     }
 
     fn begin(&mut self, raw: u64, bit: u64) {
@@ -282,14 +283,19 @@ impl Points {
         let (compressed, bits) = (bit / 8, (bit % 8) as u8);
         let point = SeekPoint { raw, compressed, bits, window: window.pack() };
         self.last = point.window.len() as u64 + POINT_BYTES;
-        self.kept += self.last;
-        self.found.push(point);
+        self.used_bytes += self.last;
+        self.points.push(point);
     }
 }
 
 impl Decoder for Gzip {
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
-        let mut step = Step { consumed: 0, produced: 0, end: false };
+    fn decode(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+    ) -> Result<Progress, StreamError> {
+        let mut step = Progress { consumed: 0, produced: 0, end: false };
         loop {
             step.produced += self.hand_out(&mut output[step.produced..]);
             if !self.inflate.pending().is_empty() {
@@ -315,7 +321,7 @@ impl Decoder for Gzip {
     }
 
     fn take_points(&mut self) -> Vec<SeekPoint> {
-        self.points.as_mut().map(|points| std::mem::take(&mut points.found)).unwrap_or_default()
+        self.points.as_mut().map(|points| std::mem::take(&mut points.points)).unwrap_or_default()
     }
 }
 
@@ -461,8 +467,8 @@ mod tests {
         let (got, points) = decode_whole(&packed).unwrap();
         assert!(got == data);
         assert!(points.len() >= 5, "{}", points.len());
-        let kept: usize = points.iter().map(|point| point.window.len() + 14).sum();
-        assert!(kept * 100 <= packed.len() * 8, "{kept} of {}", packed.len());
+        let used_bytes: usize = points.iter().map(|point| point.window.len() + 14).sum();
+        assert!(used_bytes * 100 <= packed.len() * 8, "{used_bytes} of {}", packed.len());
         for point in &points {
             let mut decoder = Gzip::resume(point, false).unwrap();
             let rest = &packed[point.compressed as usize..];

@@ -7,9 +7,9 @@ const MAX_CODE_BITS: usize = 15;
 
 /// A table entry, from its low bits: 6 bits, how many bits of the stream it uses, extra bits
 /// included; 2 bits, its kind; then by kind
-/// - a literal: which, from bit 16;
-/// - numbers: 4 bits, where the extra bits start; the base from bit 16 (8 bits for a length, 16 for
-///   a distance);
+/// - a literal: its byte, from bit 16;
+/// - numbers: 4 bits, the offset of the extra bits; the base from bit 16 (8 bits for a length, 16
+///   for a distance);
 /// - special: which one, from bit 16.
 pub(super) mod entry {
     pub(crate) const USED: u32 = 0x3f;
@@ -34,7 +34,7 @@ pub(super) fn used(entry: u32) -> u32 {
     entry & entry::USED
 }
 
-/// The value of an entry's extra bits, of which `bits` are the stream's next.
+/// The value of an entry's extra bits: `bits` are the stream's next.
 #[inline(always)]
 fn extra(entry: u32, bits: u64) -> usize {
     let code_bits = (entry >> 8) & 0xf;
@@ -53,7 +53,7 @@ pub(super) fn distance(entry: u32, bits: u64) -> usize {
     (entry >> 16) as usize + extra(entry, bits)
 }
 
-/// Lengths are kept without these, so that they fit in 8 bits.
+/// Lengths are stored without these, so that they fit in 8 bits.
 const SHORTEST: usize = 3;
 
 /// Entry of a symbol, before its code is known.
@@ -117,7 +117,7 @@ pub(super) struct Table<const SIZE: usize> {
     pub entries: [u32; SIZE],
     /// Per length: one past its last code, left-aligned in 15 bits.
     limits: [u32; MAX_CODE_BITS + 1],
-    /// Per length: index into `sorted` of the code 0...0 if there were one of this length.
+    /// Per length: index into `sorted` of the code 0...0 if it had this length.
     offsets: [i32; MAX_CODE_BITS + 1],
     /// Symbols in the order of their codes.
     sorted: [u16; 288],
@@ -200,7 +200,7 @@ impl<const SIZE: usize> Table<SIZE> {
         }
     }
 
-    /// Those of `symbols` whose codes have a length, as [`Table::symbol`] takes them.
+    /// The `symbols` with codes of a length, as [`Table::symbol`] takes them.
     pub(super) fn of_length(&self, length: usize, symbols: Range<usize>) -> Range<usize> {
         let (start, end) = (self.starts[length], self.starts[length + 1]);
         let before = |bound| self.sorted[start..end].partition_point(|&at| usize::from(at) < bound);
@@ -212,7 +212,7 @@ impl<const SIZE: usize> Table<SIZE> {
         (self.sorted[index].into(), self.slot(index, length))
     }
 
-    /// The entry for the stream's next bits, where the table only says that the code is long.
+    /// The entry for the stream's next bits, if the table only says that the code is long.
     #[cold]
     pub(super) fn long(&self, bits: u64) -> u32 {
         let code = u32::from((bits as u16).reverse_bits() >> 1);
@@ -228,7 +228,7 @@ impl<const SIZE: usize> Table<SIZE> {
     }
 }
 
-/// An entry whose code has `length` bits.
+/// An entry for a code of `length` bits.
 fn with_code(entry: u32, length: usize) -> u32 {
     match entry & entry::KIND {
         entry::NUMBER => (entry + length as u32) | ((length as u32) << 8),

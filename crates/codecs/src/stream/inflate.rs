@@ -1,6 +1,6 @@
 //! Inflating deflate blocks (RFC 1951), resumable between any two symbols.
 //!
-//! Ours, because no library both starts in the middle of a block's byte and tells where blocks
+//! Ours, because no library both starts in the middle of a block's byte and reports where blocks
 //! start at the speed of a whole-buffer decoder (`docs/design/005-our-own-inflate.md`).
 
 mod symbols;
@@ -32,7 +32,7 @@ enum State {
     Done,
 }
 
-/// Why [`Inflate::run`] came back.
+/// Why [`Inflate::run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
     /// More input is needed.
@@ -65,11 +65,11 @@ pub(super) struct Inflate {
     end: usize,
     /// No symbol is decoded once `end` is here or beyond.
     room: usize,
-    /// Whose bytes matches are noted to use.
+    /// The bytes that matches are recorded to use.
     window: Option<Box<Window>>,
 }
 
-/// Where in the input the decoder is.
+/// The position of the decoder in the input.
 struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -145,18 +145,18 @@ impl Inflate {
         self.handed += count;
     }
 
-    /// Decode from `input`; gives the bytes consumed and why it stopped. Stops at every start of
-    /// a block but the one it was called at, and once about `wanted` bytes (at least one) are there to be handed
-    /// out. `last`: no input follows.
+    /// Decode from `input`; returns the bytes consumed and why it stopped. Stops at every start of
+    /// a block but the one it was called at, and once about `target` bytes (at least one) are ready
+    /// for output. `last`: no input follows.
     pub(super) fn run(
         &mut self,
         input: &[u8],
         last: bool,
-        wanted: usize,
+        target: usize,
     ) -> Result<(usize, Pause), &'static str> {
         self.make_room();
         let window = self.window.as_ref().map_or(usize::MAX, |window| window.out_of_reach());
-        let room = self.end.saturating_add(wanted.max(1)).min(WINDOW_BYTES + CHUNK_BYTES);
+        let room = self.end.saturating_add(target.max(1)).min(WINDOW_BYTES + CHUNK_BYTES);
         self.room = room.min(window);
         let mut input = Input { bytes: input, at: 0 };
         let paused = self.blocks(&mut input, last)?;
@@ -234,7 +234,7 @@ impl Inflate {
         }
     }
 
-    /// Bytewise refill, for headers. False where the input ends before `count` bits.
+    /// Bytewise refill, for headers. False if the input ends before `count` bits.
     fn need(&mut self, input: &mut Input, count: u32) -> bool {
         while self.bit_count < count {
             let Some(&byte) = input.bytes.get(input.at) else { return false };
@@ -252,7 +252,7 @@ impl Inflate {
         value as u32
     }
 
-    /// Read what begins a block; false where the input ends inside it.
+    /// Read what begins a block; false if the input ends inside it.
     fn block_start(&mut self, input: &mut Input) -> Result<bool, &'static str> {
         if !self.need(input, 3) {
             return Ok(false);
@@ -366,5 +366,5 @@ impl Inflate {
     }
 }
 
-/// What [`Inflate::run`] says where the input is `last` and ends inside a block of codes.
+/// What [`Inflate::run`] returns if the input is `last` and ends inside a block of codes.
 pub(super) const CUT_OFF: &str = "cut off";

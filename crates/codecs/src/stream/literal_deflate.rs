@@ -13,7 +13,7 @@ const HEADER_BYTES: usize = 512;
 const END: usize = 256;
 /// Three bits that begin a block: 2, dynamic codes, after 1 for the last.
 const DYNAMIC: u32 = 2 << 1;
-/// The order in which the lengths of the codes for lengths are given.
+/// The order of the lengths of the codes for lengths in the stream.
 pub(super) const ORDER: [usize; 19] =
     [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
@@ -37,7 +37,7 @@ impl<const SYMBOLS: usize> Code<SYMBOLS> {
             if lengths.iter().all(|&length| length <= limit) {
                 break lengths;
             }
-            // Flatter counts give flatter trees.
+            // Flatter counts make flatter trees.
             counts.iter_mut().for_each(|count| *count = count.div_ceil(2));
         };
         let mut symbols = [0u32; 16];
@@ -65,7 +65,7 @@ impl<const SYMBOLS: usize> Code<SYMBOLS> {
     }
 }
 
-/// The code lengths of Huffman's tree; 0 for what does not come, 1 where only one symbol does.
+/// The code lengths of Huffman's tree; 0 for a symbol that does not occur, 1 if only one does.
 pub(super) fn huffman<const SYMBOLS: usize>(counts: &[u32; SYMBOLS]) -> [u32; SYMBOLS] {
     // Of each its weight and, in 9 bits, its symbol.
     let mut leaves: Vec<u32> = (0..)
@@ -176,7 +176,7 @@ impl Bits {
         self.put(code.run(END));
     }
 
-    /// The code lengths of a block: runs of zeros, of which there are many, are joined.
+    /// The code lengths of a block: the many runs of zeros are joined.
     fn lengths(&mut self, code: &Code<{ END + 1 }>) {
         // A symbol for a length or a run, its extra bits and their number.
         let mut symbols: Vec<(usize, u32, u32)> = Vec::with_capacity(END + 2);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn codes_that_would_be_too_long_are_made_shorter() {
-        // The counts of the steepest tree there is.
+        // The counts of the steepest possible tree.
         let (mut last, mut next) = (1, 1);
         let mut plain = Vec::new();
         for value in 0..20 {

@@ -1,7 +1,7 @@
 //! Whole-file compression: gzip, bzip2 and compress (`.Z`) streams, decoded forwards and, from
 //! seek points, from the middle.
 //!
-//! Decoders take bytes and give bytes; who fetches them is the caller's business.
+//! Decoders take bytes and return bytes; fetching them is the caller's business.
 
 mod bzip2;
 mod compress;
@@ -56,7 +56,7 @@ impl std::fmt::Display for StreamKind {
     }
 }
 
-/// What is wrong with a stream.
+/// The damage of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -67,10 +67,10 @@ pub enum StreamError {
         kind: StreamKind,
         /// Compressed bytes read when it was noticed.
         at: u64,
-        /// What was found.
+        /// What stands there instead.
         what: &'static str,
     },
-    /// The data do not have the checksum or length the stream gives for them.
+    /// The data do not have the checksum or length that the stream states for them.
     #[error(
         "{kind} stream ends at byte {at} with {what} {expected:#x}, but its data give {found:#x}"
     )]
@@ -91,7 +91,7 @@ pub enum StreamError {
     CutOff {
         /// The format.
         kind: StreamKind,
-        /// Compressed bytes there are.
+        /// Number of compressed bytes.
         at: u64,
     },
     /// A seek point does not fit the format.
@@ -99,14 +99,14 @@ pub enum StreamError {
     SeekPoint {
         /// The format.
         kind: StreamKind,
-        /// What was found.
+        /// What the data have.
         what: &'static str,
     },
 }
 
 /// What one call to [`Decoder::decode`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Progress {
     /// Bytes of the input used; the rest must come again.
     pub consumed: usize,
     /// Bytes of the output filled.
@@ -121,9 +121,14 @@ pub trait Decoder: Send {
     /// input follows this. A call that consumes and produces nothing needs more input.
     ///
     /// # Errors
-    /// Where the stream is damaged or, with `last`, cut off. What is half decoded then fits no
-    /// more: every call from then on gives the same error.
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError>;
+    /// If the stream is damaged or, with `last`, cut off. A half decoded state is then
+    /// invalid: every call from then on returns the same error.
+    fn decode(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+    ) -> Result<Progress, StreamError>;
 
     /// Seek points passed since the last call, in ascending order.
     fn take_points(&mut self) -> Vec<SeekPoint>;
@@ -142,7 +147,12 @@ impl<D: Decoder> UntilError<D> {
 }
 
 impl<D: Decoder> Decoder for UntilError<D> {
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
+    fn decode(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+    ) -> Result<Progress, StreamError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -155,7 +165,7 @@ impl<D: Decoder> Decoder for UntilError<D> {
     }
 }
 
-/// A decoder from the start of a stream. `points`: whether seek points are wanted.
+/// A decoder from the start of a stream. `points`: whether to record seek points.
 pub fn start(kind: StreamKind, points: bool) -> Box<dyn Decoder> {
     match kind {
         StreamKind::Gzip => Box::new(UntilError::new(gzip::Gzip::start(points))),
@@ -167,7 +177,7 @@ pub fn start(kind: StreamKind, points: bool) -> Box<dyn Decoder> {
 /// A decoder from a seek point; its input then starts at [`SeekPoint::compressed`].
 ///
 /// # Errors
-/// Where the point does not fit the format.
+/// If the point does not fit the format.
 pub fn resume(
     kind: StreamKind,
     point: &SeekPoint,

@@ -24,9 +24,9 @@ const LITERAL: Range<usize> = 0..256;
 /// be.
 pub(super) const STEP: usize = 16;
 
-// Where the parts of an entry begin. Below are 6 bits: how many bits of the stream it uses, those
-// of the distance included. An entry without a match has a length and a distance of 0.
-/// Where the extra bits of the distance start in the stream: 8 bits, as all but the last.
+// The offsets of the parts of an entry. Below are 6 bits: how many bits of the stream it uses,
+// those of the distance included. An entry without a match has a length and a distance of 0.
+/// The offset of the distance's extra bits in the stream: 8 bits, as all but the last.
 const EXTRA: u32 = 8;
 const LITERAL_COUNT: u32 = 16;
 const LENGTH: u32 = 24;
@@ -61,7 +61,7 @@ pub(super) fn length(entry: u64) -> usize {
     (entry >> LENGTH & 0xff) as usize
 }
 
-/// The distance of the match, at least [`STEP`], where the stream's next bits are `bits`.
+/// The distance of the match, at least [`STEP`], if the stream's next bits are `bits`.
 #[inline(always)]
 pub(super) fn distance(entry: u64, bits: u64) -> usize {
     let extra = (bits & ((1 << used(entry)) - 1)) >> (entry >> EXTRA & 0x3f);
@@ -133,7 +133,7 @@ impl PairedSymbols {
                 }
             }
         }
-        // Who uses an entry writes so much without looking whether there is room.
+        // The user of an entry writes this many without a check for room.
         assert!(
             self.entries.iter().all(|&entry| is_bounded(entry)),
             "an entry stands for too much"
@@ -146,12 +146,12 @@ fn is_bounded(entry: u64) -> bool {
     literal_count(entry) <= literals(entry).len() && length(entry) <= STEP
 }
 
-/// The part of an entry for a code of so many bits.
+/// The part of an entry for a code of `length` bits.
 fn code(length: usize) -> u64 {
     length as u64 | (length as u64) << EXTRA
 }
 
-/// The part of an entry for the distance that a table of distances gives.
+/// The part of an entry for a distance in a table of distances.
 fn only_distance(far: u32) -> u64 {
     let base = u64::from(far >> 16);
     if far & entry::KIND == entry::NUMBER && base >= STEP as u64 {
@@ -162,7 +162,7 @@ fn only_distance(far: u32) -> u64 {
     }
 }
 
-/// Whether the codes of a part take no more than so many bits.
+/// Whether the codes of a part take no more than this many bits.
 fn fits(part: u64, room: usize) -> bool {
     part >> EXTRA & 0xff <= room as u64
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// Code lengths of Huffman's tree for counts that halve from one symbol to the next but one,
-    /// as far as there are bits for it.
+    /// if enough bits are left for it.
     fn lengths<const SYMBOLS: usize>(seed: u64, steep: u32) -> Vec<u8> {
         let mut random = seed | 1;
         let mut counts = [0; SYMBOLS];

@@ -3,10 +3,10 @@
 use super::StreamKind;
 use serde::{Deserialize, Serialize};
 
-/// Where decoding can start, with what the decoder needs to start there.
+/// A position where decoding can start, with what the decoder needs to start there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeekPoint {
-    /// Offset of the first byte it gives, in the decompressed data.
+    /// Offset of its first byte, in the decompressed data.
     pub raw: u64,
     /// Offset of the first byte it needs, in the compressed data.
     pub compressed: u64,
@@ -18,7 +18,7 @@ pub struct SeekPoint {
 }
 
 impl SeekPoint {
-    /// Bytes it takes when kept: three numbers of up to 5 bytes, a length and the window.
+    /// Bytes it takes when stored: three numbers of up to 5 bytes, a length and the window.
     fn bytes(&self) -> usize {
         self.window.len() + 14
     }
@@ -47,7 +47,7 @@ impl SeekTable {
         after.checked_sub(1).map(|index| &self.points[index])
     }
 
-    /// Bytes it takes when kept, closely.
+    /// Bytes it takes when stored, closely.
     pub fn bytes(&self) -> usize {
         self.points.iter().map(SeekPoint::bytes).sum()
     }
@@ -69,9 +69,9 @@ impl SeekTable {
             let count = self.points.len();
             let mut index = 0;
             self.points.retain(|_| {
-                let kept = (index + 1) * keep / count > index * keep / count;
+                let is_retained = (index + 1) * keep / count > index * keep / count;
                 index += 1;
-                kept
+                is_retained
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Decoder, StreamError};
 
-/// Everything a decoder gives, for input and output in pieces of these sizes.
+/// All output of a decoder, for input and output in pieces of these sizes.
 pub(super) fn run(
     decoder: &mut dyn Decoder,
     stream: &[u8],

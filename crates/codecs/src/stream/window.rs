@@ -1,14 +1,14 @@
 //! The bytes before a seek point that what follows it refers to.
 //!
-//! Matches reach back [`WINDOW_BYTES`], but those of noise use a fifth of what lies there. Only
-//! that is kept, in a third of the space of all; points can lie three times as close.
+//! Matches reach back [`WINDOW_BYTES`], but those of noise use a fifth of these bytes. Only
+//! that is stored, in a third of the space of all; points can be three times as close.
 
 use super::literal_deflate;
 use libdeflater::Decompressor;
 
 /// How far back a match may reach.
 pub(super) const WINDOW_BYTES: usize = 32 << 10;
-/// Bytes are kept in pairs, the first and the second ones apart: most FITS pixels have two, and
+/// Bytes are stored in pairs, the first and the second ones apart: most FITS pixels have two, and
 /// the high ones hardly differ.
 const PAIRS: usize = WINDOW_BYTES / 2;
 /// Bits set at once: as many as fit in a word after up to 7 others.
@@ -17,11 +17,11 @@ const BITS_AT_ONCE: usize = 56;
 /// beyond.
 const SLACK_PAIRS: usize = 256;
 
-/// A window whose users are still being looked for.
+/// A window that is still open: matches may use more of it.
 pub(super) struct Window {
-    /// Where in the decoder's buffer it ends.
+    /// Its end in the decoder's buffer.
     end: usize,
-    /// The last bytes before that, zeros before the first there is.
+    /// The last bytes before that; zeros before the first one.
     bytes: Vec<u8>,
     length: usize,
     /// One bit for each pair of `bytes`.
@@ -29,7 +29,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Of all there is before the end of `history` that matches may reach.
+    /// The bytes before the end of `history` that matches may reach.
     pub(super) fn new(history: &[u8], valid_from: usize) -> Window {
         let end = history.len();
         let length = (end - valid_from).min(WINDOW_BYTES);
@@ -43,19 +43,19 @@ impl Window {
         self.end -= bytes;
     }
 
-    /// Where in the decoder's buffer matches no longer reach it.
+    /// The position in the decoder's buffer beyond which matches no longer reach it.
     pub(super) fn out_of_reach(&self) -> usize {
         self.end + WINDOW_BYTES
     }
 
-    /// Note the source of a match, given by its place in the decoder's buffer. What lies beyond
-    /// the window is passed over.
+    /// Record the source of a match, by its position in the decoder's buffer. Bytes beyond
+    /// the window are passed over.
     #[inline(always)]
     pub(super) fn mark(&mut self, from: usize, length: usize) {
         let first = (from + WINDOW_BYTES - self.end).min(WINDOW_BYTES);
         let mut pair = first / 2;
         let mut left = (first + length).div_ceil(2) - pair;
-        // The first time in any case: whether there is a match at all is not foreseeable.
+        // The first time in any case: whether a match exists at all is not foreseeable.
         loop {
             let bits = left.min(BITS_AT_ONCE);
             if let Some(word) = self.used[pair / 8..].first_chunk_mut::<8>() {
@@ -70,7 +70,7 @@ impl Window {
         }
     }
 
-    /// As a seek point keeps it: how many bytes there are and, deflated, which pairs are used,
+    /// As a seek point stores it: number of bytes and, deflated, which pairs are used,
     /// their first bytes, their second bytes.
     pub(super) fn pack(&self) -> Box<[u8]> {
         let used = &self.used[..PAIRS / 8];
@@ -78,7 +78,7 @@ impl Window {
         let mut count = 0;
         for (bits, eight) in used.iter().zip(self.bytes.chunks_exact(16)) {
             for (bit, pair) in eight.chunks_exact(2).enumerate() {
-                // Written in any case, and kept if it is used: that is not foreseeable.
+                // Written in any case, and retained if it is used: that is not foreseeable.
                 pairs[count % PAIRS] = [pair[0], pair[1]];
                 count += usize::from(bits >> bit & 1);
             }
@@ -91,8 +91,8 @@ impl Window {
     }
 }
 
-/// Write what [`Window::pack`] kept, with zeros between, into a window; gives how many bytes, up
-/// to its end, there were.
+/// Write what [`Window::pack`] stored, with zeros between, into a window; returns the number of
+/// bytes, up to its end.
 pub(super) fn unpack(
     packed: &[u8],
     window: &mut [u8; WINDOW_BYTES],
@@ -170,8 +170,8 @@ mod tests {
             prop_assert_eq!(unpack(&packed, &mut back_again), Ok(length));
             for (back, run) in backs {
                 let run = run.min(back);
-                let kept = &back_again[WINDOW_BYTES - back..][..run];
-                prop_assert_eq!(kept, &history[bytes - back..][..run]);
+                let restored = &back_again[WINDOW_BYTES - back..][..run];
+                prop_assert_eq!(restored, &history[bytes - back..][..run]);
             }
         }
 

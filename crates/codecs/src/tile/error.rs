@@ -1,6 +1,6 @@
 //! What can be wrong with a tile.
 
-/// A tile that cannot be decoded: which codec, what was expected and what was found.
+/// A tile that cannot be decoded: the codec, the expected and the actual value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
@@ -11,7 +11,7 @@ pub enum CodecError {
         codec: &'static str,
         /// Bytes needed at least.
         expected: u64,
-        /// Bytes given.
+        /// Its length in bytes.
         found: u64,
     },
     /// The tile decodes to a size that is no whole number of bytes per pixel.
@@ -33,7 +33,7 @@ pub enum CodecError {
         what: &'static str,
         /// The value, or the largest one, that it may have.
         expected: i64,
-        /// The value found.
+        /// The actual value.
         found: i64,
     },
     /// The stream inside the tile is not well-formed.
@@ -53,9 +53,9 @@ pub enum CodecError {
     Unsupported {
         /// Codec by its FITS name.
         codec: &'static str,
-        /// What is defined.
+        /// The defined values.
         expected: &'static str,
-        /// What was asked for.
+        /// The value in the file.
         found: i64,
     },
     /// More pixels than a tile may have, or than this one has.
@@ -65,7 +65,7 @@ pub enum CodecError {
         codec: &'static str,
         /// The limit.
         expected: u64,
-        /// Pixels declared or asked for.
+        /// Pixels declared or requested.
         found: u64,
     },
     /// No memory for the tile.

@@ -120,8 +120,8 @@ mod tests {
             let data: Vec<u8> = (0..100 * width).map(|i| (i % 251) as u8).collect();
             for likely in [1, 2, 4, 8] {
                 let mut out = Vec::new();
-                let found = inflate("GZIP_1", &mut inflater, &gzip(&data), 100, likely, &mut out);
-                assert_eq!(found, Ok(width));
+                let result = inflate("GZIP_1", &mut inflater, &gzip(&data), 100, likely, &mut out);
+                assert_eq!(result, Ok(width));
                 assert_eq!(out, data);
             }
         }

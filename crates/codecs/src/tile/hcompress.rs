@@ -61,7 +61,7 @@ fn head(bytes: &[u8]) -> Result<Head<'_>, CodecError> {
     })
 }
 
-/// Decodes a tile of `shape` (fastest axis first) and gives its leading pixels, at least `need`.
+/// Decodes a tile of `shape` (fastest axis first) and returns its leading pixels, at least `need`.
 ///
 /// `T` decides when arithmetic wraps: 32 bits for 8- and 16-bit images, else 64.
 pub(super) fn decode<'b, T: Coefficient>(
@@ -159,7 +159,7 @@ fn read<'a, M: Coefficient, T: Coefficient>(
     Ok(signs(bits.align(), T::new(head.scale.max(1)), magnitudes, coefficients))
 }
 
-/// Gives every coefficient that is not zero its sign, one bit each, and undoes the digitisation.
+/// Sets the sign of every coefficient that is not zero, one bit each, and undoes the digitisation.
 fn signs<'a, M: Coefficient, T: Coefficient>(
     mut bits: Bits<'a>,
     scale: T,
@@ -171,7 +171,7 @@ fn signs<'a, M: Coefficient, T: Coefficient>(
         bits.refill();
         for (to, from) in to.iter_mut().zip(from) {
             let present = u32::from(*from != zero);
-            // All ones where the sign bit is set: x ^ -1 - -1 is -x.
+            // All ones if the sign bit is set: x ^ -1 - -1 is -x.
             let minus = T::new(-((bits.word >> 63) as i32 & present as i32));
             *to = ((T::from_i64(from.to_i64()) ^ minus) - minus) * scale;
             bits.skip(present);

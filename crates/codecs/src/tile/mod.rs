@@ -1,10 +1,10 @@
 //! Tile compression (FITS Standard 4.0, section 10): one tile's bytes in, its pixels out.
 //!
-//! Every codec gives big-endian integers (or raw floats) as an uncompressed image would store
+//! Every codec returns big-endian integers (or raw floats) as an uncompressed image would store
 //! them; quantised floats are then restored from 32-bit integers. Nothing here applies BZERO and
 //! BSCALE, and integer blanks stay the integers they are.
 //!
-//! Room for a tile is made only after its declared size was found plausible for its bytes, as far
+//! Room for a tile is allocated only after its declared size is plausible for its bytes, as far
 //! as the codec bounds that (a blank tile of PLIO_1 or HCOMPRESS_1 takes a few bytes, whatever
 //! its size), and a tile never has more than 2^31 pixels.
 
@@ -104,7 +104,7 @@ pub struct TileCodec {
     pub codec: Codec,
     /// Pixel type, that of ZBITPIX.
     pub dtype: DType,
-    /// Set where floats are stored as scaled integers (ZSCALE and ZZERO are there).
+    /// Set if floats are stored as scaled integers (with ZSCALE and ZZERO).
     pub quantize: Option<Quantize>,
 }
 
@@ -138,12 +138,12 @@ pub struct TileInput<'a> {
     pub blank: Option<i64>,
 }
 
-/// Buffers kept between tiles.
+/// Buffers for reuse between tiles.
 #[derive(Default)]
 pub struct Scratch {
     /// Integers that are not yet pixels.
     integers: Vec<u8>,
-    /// Bytes inflated or decoded, whose width or order is not yet right.
+    /// Bytes inflated or decoded, of a width or order that is not yet right.
     raw: Vec<u8>,
     inflater: Option<Decompressor>,
     narrow: hcompress::Buffers<Wrapping<i32>>,
@@ -213,10 +213,10 @@ impl TileCodec {
         Ok(())
     }
 
-    /// The pixels as stored, as big-endian `wanted` ones.
+    /// The pixels as stored, as big-endian `dtype` ones.
     fn stored(
         &self,
-        wanted: DType,
+        dtype: DType,
         input: &TileInput<'_>,
         pixels: usize,
         need: usize,
@@ -226,26 +226,26 @@ impl TileCodec {
         let bytes = input.bytes;
         match (input.encoding, self.codec) {
             (Encoding::Uncompressed, _) | (Encoding::Codec, Codec::None) => {
-                plain(wanted, bytes, pixels, need, out)
+                plain(dtype, bytes, pixels, need, out)
             }
             (Encoding::Gzip, _) | (Encoding::Codec, Codec::Gzip1) => {
-                gzip("GZIP_1", false, wanted, bytes, pixels, need, scratch, out)
+                gzip("GZIP_1", false, dtype, bytes, pixels, need, scratch, out)
             }
             (Encoding::Codec, Codec::Gzip2) => {
-                gzip("GZIP_2", true, wanted, bytes, pixels, need, scratch, out)
+                gzip("GZIP_2", true, dtype, bytes, pixels, need, scratch, out)
             }
-            (_, codec) if wanted.is_float() => Err(CodecError::Unsupported {
+            (_, codec) if dtype.is_float() => Err(CodecError::Unsupported {
                 codec: codec.name(),
                 expected: "integers or quantised floats, by BITPIX",
-                found: wanted.bitpix(),
+                found: dtype.bitpix(),
             }),
             (Encoding::Codec, Codec::Rice { block, bytes_per_pixel }) => {
                 let width = Width { block, bytes_per_pixel };
-                rice(wanted, bytes, width, need, scratch, out)
+                rice(dtype, bytes, width, need, scratch, out)
             }
             (Encoding::Codec, Codec::Plio) => {
-                room("PLIO_1", out, need * wanted.size())?;
-                match wanted {
+                room("PLIO_1", out, need * dtype.size())?;
+                match dtype {
                     DType::U8 => plio::decode(bytes, |value| [value as u8], out),
                     DType::I16 => plio::decode(bytes, |value| (value as i16).to_be_bytes(), out),
                     DType::I32 => plio::decode(bytes, i32::to_be_bytes, out),
@@ -253,13 +253,13 @@ impl TileCodec {
                 }
             }
             (Encoding::Codec, Codec::Hcompress { smooth }) => {
-                hcompress(wanted, bytes, smooth, input.shape, need, scratch, out)
+                hcompress(dtype, bytes, smooth, input.shape, need, scratch, out)
             }
         }
     }
 }
 
-/// Pixels of a tile, if it may have so many.
+/// Pixels of a tile, if it may have that many.
 fn pixels_of(codec: &'static str, input: &TileInput<'_>) -> Result<usize, CodecError> {
     let pixels = input.shape.iter().fold(1u64, |pixels, axis| pixels.saturating_mul(*axis));
     let plausible = MOST_PIXELS_PER_BYTE.saturating_mul(input.bytes.len() as u64);
@@ -287,9 +287,9 @@ fn room<T: Copy + Default>(
     Ok(())
 }
 
-/// Pixels that were not compressed, of the width their bytes tell.
+/// Pixels that were not compressed, of the width that their number of bytes implies.
 fn plain(
-    wanted: DType,
+    dtype: DType,
     bytes: &[u8],
     pixels: usize,
     need: usize,
@@ -297,27 +297,27 @@ fn plain(
 ) -> Result<(), CodecError> {
     let codec = "NOCOMPRESS";
     let width = bytes.len() / pixels.max(1);
-    let from = stored::of_width(wanted, width).filter(|_| bytes.len() == pixels * width).ok_or(
+    let from = stored::of_width(dtype, width).filter(|_| bytes.len() == pixels * width).ok_or(
         CodecError::Size {
             codec,
-            expected: (pixels * wanted.size()) as u64,
+            expected: (pixels * dtype.size()) as u64,
             found: bytes.len() as u64,
         },
     )?;
-    room(codec, out, need * wanted.size())?;
-    if from == wanted {
+    room(codec, out, need * dtype.size())?;
+    if from == dtype {
         out.copy_from_slice(&bytes[..need * width]);
         return Ok(());
     }
-    stored::convert(codec, from, bytes, wanted, out)
+    stored::convert(codec, from, bytes, dtype, out)
 }
 
-/// GZIP_1 or, its bytes `shuffled`, GZIP_2; pixels of the wanted width are made in `out` at once.
+/// GZIP_1 or, its bytes `shuffled`, GZIP_2; pixels of the right width are written to `out` at once.
 #[allow(clippy::too_many_arguments)] // as the other codecs, and which of two it is
 fn gzip(
     codec: &'static str,
     shuffled: bool,
-    wanted: DType,
+    dtype: DType,
     bytes: &[u8],
     pixels: usize,
     need: usize,
@@ -330,31 +330,31 @@ fn gzip(
     let Scratch { raw, inflater, .. } = scratch;
     let inflater = inflater.get_or_insert_with(Decompressor::new);
     let inflated = if shuffled { &mut *raw } else { &mut *out };
-    let width = gzip::inflate(codec, inflater, bytes, pixels, wanted.size(), inflated)?;
-    let from = source(codec, wanted, width, pixels)?;
+    let width = gzip::inflate(codec, inflater, bytes, pixels, dtype.size(), inflated)?;
+    let from = source(codec, dtype, width, pixels)?;
     if shuffled {
         room(codec, out, need * width)?;
         gzip::unshuffle(raw, width, out);
     }
-    if from == wanted {
+    if from == dtype {
         return Ok(());
     }
     std::mem::swap(out, raw);
     out.clear();
-    room(codec, out, need * wanted.size())?;
-    stored::convert(codec, from, raw, wanted, out)
+    room(codec, out, need * dtype.size())?;
+    stored::convert(codec, from, raw, dtype, out)
 }
 
 /// The type of inflated pixels of this width.
 fn source(
     codec: &'static str,
-    wanted: DType,
+    dtype: DType,
     width: usize,
     pixels: usize,
 ) -> Result<DType, CodecError> {
-    stored::of_width(wanted, width).ok_or(CodecError::Size {
+    stored::of_width(dtype, width).ok_or(CodecError::Size {
         codec,
-        expected: (pixels * wanted.size()) as u64,
+        expected: (pixels * dtype.size()) as u64,
         found: (pixels * width) as u64,
     })
 }
@@ -366,7 +366,7 @@ struct Width {
 }
 
 fn rice(
-    wanted: DType,
+    dtype: DType,
     bytes: &[u8],
     Width { block, bytes_per_pixel }: Width,
     need: usize,
@@ -382,7 +382,7 @@ fn rice(
         let (expected, found) = (shortest as u64, bytes.len() as u64);
         return Err(CodecError::Short { codec, expected, found });
     }
-    if bytes_per_pixel == wanted.size() {
+    if bytes_per_pixel == dtype.size() {
         room(codec, out, need * bytes_per_pixel)?;
         return rice::decode(bytes, block, bytes_per_pixel, out);
     }
@@ -395,12 +395,12 @@ fn rice(
     };
     room(codec, raw, need.saturating_mul(from.size()))?;
     rice::decode(bytes, block, bytes_per_pixel, raw)?;
-    room(codec, out, need * wanted.size())?;
-    stored::convert(codec, from, raw, wanted, out)
+    room(codec, out, need * dtype.size())?;
+    stored::convert(codec, from, raw, dtype, out)
 }
 
 fn hcompress(
-    wanted: DType,
+    dtype: DType,
     bytes: &[u8],
     smooth: bool,
     shape: &[u64],
@@ -411,16 +411,16 @@ fn hcompress(
     if need == 0 {
         return Ok(());
     }
-    room(HCOMPRESS_1, out, need * wanted.size())?;
-    if matches!(wanted, DType::U8 | DType::I16) {
+    room(HCOMPRESS_1, out, need * dtype.size())?;
+    if matches!(dtype, DType::U8 | DType::I16) {
         let values = hcompress::decode(bytes, smooth, shape, need, &mut scratch.narrow)?;
-        return match wanted {
+        return match dtype {
             DType::U8 => store(values, |value| [value.0 as u8], out),
             _ => store(values, |value| (value.0 as i16).to_be_bytes(), out),
         };
     }
     let values = hcompress::decode(bytes, smooth, shape, need, &mut scratch.wide)?;
-    match wanted {
+    match dtype {
         DType::I32 => store(values, |value| (value.0 as i32).to_be_bytes(), out),
         _ => store(values, |value| value.0.to_be_bytes(), out),
     }
@@ -437,7 +437,7 @@ fn store<T: Copy, const N: usize>(
     Ok(())
 }
 
-/// An integer with wrapping arithmetic, as wide as HCOMPRESS_1 coefficients are kept.
+/// An integer with wrapping arithmetic, as wide as HCOMPRESS_1 coefficients are stored.
 trait Coefficient:
     Copy
     + Default

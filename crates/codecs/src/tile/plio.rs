@@ -1,7 +1,7 @@
 //! PLIO_1 (FITS Standard 4.0, 10.4.3): the line lists IRAF keeps pixel masks in.
 //!
-//! A list of 16-bit words, big-endian: a short header that says where the instructions start and
-//! how many words there are, then instructions of a 4-bit code and 12 bits of data that either
+//! A list of 16-bit words, big-endian: a short header with the start of the instructions and
+//! the number of words, then instructions of a 4-bit code and 12 bits of data that either
 //! change the current value or advance over pixels. Pixels after the last instruction are zero.
 
 use super::error::CodecError;
@@ -31,7 +31,7 @@ pub(super) fn decode<const N: usize>(
                 at = end;
             }
             5 => {
-                // Zeros up to one last pixel of the current value, if it is still wanted.
+                // Zeros up to one last pixel of the current value, if it is still needed.
                 if data > 0
                     && let Some(pixel) = pixels.get_mut(at + data as usize - 1)
                 {

@@ -1,5 +1,5 @@
 //! Bit planes of HCOMPRESS_1: each one either stored plainly, four pixels to a code, or as a
-//! quadtree whose nodes are coded by a fixed Huffman code.
+//! quadtree with nodes in a fixed Huffman code.
 
 use super::error::CodecError;
 use super::{Coefficient, HCOMPRESS_1 as NAME, room};
@@ -68,7 +68,7 @@ pub(super) fn decode<T: Coefficient>(
 ) -> Result<(), CodecError> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-        // SAFETY: the processor has both features, asked for on the line above. With the same in
+        // SAFETY: the processor has both features, tested on the line above. With the same in
         // `transform`, 16-bit sky in tiles of 16 rows: 53 -> 73 Mpixel/s.
         return unsafe { planes_with_avx2(bits, planes, quadrant, codes) };
     }
@@ -167,7 +167,7 @@ fn code(bits: &mut Bits<'_>, present: u8) -> u8 {
     value & present.wrapping_neg()
 }
 
-/// One level down: a code for every child that its parent says is there. Children are stored
+/// One level down: a code for every child that its parent declares. Children are stored
 /// from the last to the first.
 #[inline(always)]
 fn expand(bits: &mut Bits<'_>, above: &[u8], rows: usize, columns: usize, below: &mut [u8]) {

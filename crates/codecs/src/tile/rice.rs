@@ -53,7 +53,7 @@ impl Pixel for Long {
     }
 }
 
-/// Fewest bytes `pixels` pixels can be coded in, for refusing a tile before room is made for it.
+/// Fewest bytes `pixels` pixels can be coded in, to refuse a tile before room is allocated for it.
 pub(super) fn shortest(bytes_per_pixel: usize, block: usize, pixels: usize) -> usize {
     let level_bits = match bytes_per_pixel {
         1 => Byte::LEVEL_BITS,
@@ -94,7 +94,7 @@ pub(super) fn decode(
 fn dispatch<P: Pixel>(bytes: &[u8], block: usize, out: &mut [u8]) -> Result<(), CodecError> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("lzcnt") && is_x86_feature_detected!("bmi2") {
-        // SAFETY: the processor has both features, asked for on the line above. Counting zeros
+        // SAFETY: the processor has both features, tested on the line above. Counting zeros
         // and shifting by a variable are the loop's critical path: 248 -> 344 Mpixel/s for rows of 16-bit sky (codec_speed).
         return unsafe { blocks_with_bit_instructions::<P>(bytes, block, out) };
     }

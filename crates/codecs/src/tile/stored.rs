@@ -1,13 +1,13 @@
-//! Pixels whose stored width is not that of ZBITPIX: widened or narrowed, wrapping as a cast does.
+//! Pixels with a stored width that is not that of ZBITPIX: widened or narrowed, wrapping as a cast.
 
 use swathe_array::DType;
 
 use super::error::CodecError;
 
-/// The type a value of `width` bytes has in a tile of `wanted` pixels: raw floats stay floats,
+/// The type a value of `width` bytes has in a tile of `dtype` pixels: raw floats stay floats,
 /// integers follow BITPIX, 8-bit ones being unsigned.
-pub(super) fn of_width(wanted: DType, width: usize) -> Option<DType> {
-    match (wanted.is_float(), width) {
+pub(super) fn of_width(dtype: DType, width: usize) -> Option<DType> {
+    match (dtype.is_float(), width) {
         (true, 4) => Some(DType::F32),
         (true, 8) => Some(DType::F64),
         (false, 1) => Some(DType::U8),
@@ -18,21 +18,21 @@ pub(super) fn of_width(wanted: DType, width: usize) -> Option<DType> {
     }
 }
 
-/// Rewrites big-endian `from` pixels as big-endian `wanted` ones, into as many as `out` holds.
+/// Rewrites big-endian `from` pixels as big-endian `dtype` ones, into as many as `out` holds.
 pub(super) fn convert(
     codec: &'static str,
     from: DType,
     bytes: &[u8],
-    wanted: DType,
+    dtype: DType,
     out: &mut [u8],
 ) -> Result<(), CodecError> {
     match from {
-        DType::U8 => integers(bytes, |[byte]: [u8; 1]| byte.into(), wanted, out),
-        DType::I16 => integers(bytes, |value| i16::from_be_bytes(value).into(), wanted, out),
-        DType::I32 => integers(bytes, |value| i32::from_be_bytes(value).into(), wanted, out),
-        DType::I64 => integers(bytes, i64::from_be_bytes, wanted, out),
-        DType::F32 => floats(bytes, |value| f32::from_be_bytes(value).into(), wanted, out),
-        DType::F64 => floats(bytes, f64::from_be_bytes, wanted, out),
+        DType::U8 => integers(bytes, |[byte]: [u8; 1]| byte.into(), dtype, out),
+        DType::I16 => integers(bytes, |value| i16::from_be_bytes(value).into(), dtype, out),
+        DType::I32 => integers(bytes, |value| i32::from_be_bytes(value).into(), dtype, out),
+        DType::I64 => integers(bytes, i64::from_be_bytes, dtype, out),
+        DType::F32 => floats(bytes, |value| f32::from_be_bytes(value).into(), dtype, out),
+        DType::F64 => floats(bytes, f64::from_be_bytes, dtype, out),
     }
     .ok_or(CodecError::Unsupported {
         codec,
@@ -44,10 +44,10 @@ pub(super) fn convert(
 fn integers<const N: usize>(
     bytes: &[u8],
     value: impl Fn([u8; N]) -> i64,
-    wanted: DType,
+    dtype: DType,
     out: &mut [u8],
 ) -> Option<()> {
-    match wanted {
+    match dtype {
         DType::U8 => each(bytes, value, |value| [value as u8], out),
         DType::I16 => each(bytes, value, |value| (value as i16).to_be_bytes(), out),
         DType::I32 => each(bytes, value, |value| (value as i32).to_be_bytes(), out),
@@ -60,10 +60,10 @@ fn integers<const N: usize>(
 fn floats<const N: usize>(
     bytes: &[u8],
     value: impl Fn([u8; N]) -> f64,
-    wanted: DType,
+    dtype: DType,
     out: &mut [u8],
 ) -> Option<()> {
-    match wanted {
+    match dtype {
         DType::F32 => each(bytes, value, |value| (value as f32).to_be_bytes(), out),
         DType::F64 => each(bytes, value, f64::to_be_bytes, out),
         _ => return None,

@@ -82,7 +82,7 @@ pub(super) fn invert<'l, T: Coefficient>(
     room(NAME, &mut levels.fine, nx * ny)?;
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, asked for on the line above. Figures: `quadtree`.
+        // SAFETY: the processor has AVX2, tested on the line above. Figures: `quadtree`.
         unsafe { levels_with_avx2(coefficients, nx, ny, smoothing, need, levels) };
         return Ok(&levels.coarse);
     }
@@ -125,14 +125,14 @@ fn each_level<T: Coefficient>(
         let (rows, columns) = (size(nx), size(ny));
         let mut step =
             Level { coefficients: &mut *coefficients, stride: ny, rows, columns, smoothing };
-        let wanted =
+        let top_rows =
             if level == 0 { need.div_ceil(ny).next_multiple_of(2).min(rows) } else { rows };
-        step.expand(&levels.coarse, Rounding::of(level), wanted, &mut levels.fine);
+        step.expand(&levels.coarse, Rounding::of(level), top_rows, &mut levels.fine);
         std::mem::swap(&mut levels.coarse, &mut levels.fine);
     }
 }
 
-/// One level: where its differences are and how large the result is.
+/// One level: positions of its differences, and the size of the result.
 struct Level<'a, T> {
     coefficients: &'a mut [T],
     stride: usize,
@@ -142,11 +142,11 @@ struct Level<'a, T> {
 }
 
 impl<T: Coefficient> Level<'_, T> {
-    /// Turns the sums `coarse` into the `wanted` first rows of sums `fine`.
+    /// Turns the sums `coarse` into the first `top_rows` rows of sums `fine`.
     #[inline(always)]
-    fn expand(&mut self, coarse: &[T], rounding: Rounding<T>, wanted: usize, fine: &mut [T]) {
+    fn expand(&mut self, coarse: &[T], rounding: Rounding<T>, top_rows: usize, fine: &mut [T]) {
         let (half_rows, half) = (self.rows.div_ceil(2), self.columns.div_ceil(2));
-        for (row, out) in fine[..wanted * self.columns].chunks_mut(2 * self.columns).enumerate() {
+        for (row, out) in fine[..top_rows * self.columns].chunks_mut(2 * self.columns).enumerate() {
             if self.smoothing > T::new(0) {
                 self.smooth(coarse, row);
             }

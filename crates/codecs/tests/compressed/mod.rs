@@ -9,7 +9,7 @@ use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec, TileInpu
 /// One header: keyword to value, quotes and comment taken off.
 pub type Cards = HashMap<String, String>;
 
-/// A header and where its data are.
+/// A header and the position of its data.
 pub struct Hdu {
     pub cards: Cards,
     pub data: std::ops::Range<usize>,
@@ -210,7 +210,7 @@ fn column(cards: &Cards, name: &str) -> Option<(usize, String)> {
     let mut at = 0;
     for i in 1..=int(cards, "TFIELDS")? {
         let form = cards[&format!("TFORM{i}")].clone();
-        if cards.get(&format!("TTYPE{i}")).is_some_and(|found| found == name) {
+        if cards.get(&format!("TTYPE{i}")).is_some_and(|value| value == name) {
             return Some((at, form));
         }
         let letters = form.trim_start_matches(|c: char| c.is_ascii_digit());

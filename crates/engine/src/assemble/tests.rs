@@ -16,7 +16,7 @@ fn what_memory_cannot_hold_is_told_in_bytes() {
     placed.bytes = 1 << 60;
     let mut job = Job { id: 0, placed, state: State::Waiting };
     let error = job
-        .filling(&template, &mut SpareBuffers::default())
+        .partial(&template, &mut SpareBuffers::default())
         .map(|_| ())
         .expect_err("more than there is");
     assert!(matches!(error, EngineError::Memory { .. }), "{error:?}");

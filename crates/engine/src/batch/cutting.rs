@@ -34,7 +34,7 @@ pub(super) struct Shared {
 
 /// A unit, and what it is cut from.
 #[derive(Clone, Copy)]
-struct Opened<'a> {
+struct OpenUnit<'a> {
     unit: &'a Unit,
     object: &'a Object,
     template: &'a Arc<Template>,
@@ -62,7 +62,7 @@ impl Shared {
     /// Cut units until none is left.
     pub fn run(&self, writer: &mut Writer) -> WorkerContext {
         let mut work = WorkerContext::start(self.cancel.clone());
-        work.spare = SpareBuffers::left();
+        work.spare = SpareBuffers::reclaim();
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
             work.stages.about(self.about_file(unit.file));
@@ -85,8 +85,12 @@ impl Shared {
                 };
                 work.stages.fail(&error());
                 // Its buffers are as they were left.
-                let WorkerContext { stages, told, .. } = work;
-                work = WorkerContext { stages, told, ..WorkerContext::start(self.cancel.clone()) };
+                let WorkerContext { stages, cut_events, .. } = work;
+                work = WorkerContext {
+                    stages,
+                    cut_events,
+                    ..WorkerContext::start(self.cancel.clone())
+                };
                 self.fail_rest(&unit, writer, &mut work, error);
             }
             let notes = self.objects.release(unit.file, &self.cancel);
@@ -96,7 +100,7 @@ impl Shared {
         writer.file = None;
         writer.flush(&mut work);
         work.spare.leave();
-        work.stages.enter_untold(Stage::Open);
+        work.stages.enter_unrecorded(Stage::Open);
         work
     }
 
@@ -108,7 +112,7 @@ impl Shared {
     fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut WorkerContext) {
         writer.begin(unit.targets.len());
         writer.file = Some(unit.file);
-        work.told.clear();
+        work.cut_events.clear();
         let object = match self.open(unit.file) {
             Ok(object) => object,
             Err((missing, message)) => {
@@ -119,7 +123,7 @@ impl Shared {
         if self.run_opened(unit, &object, writer, work) {
             return;
         }
-        // The index was behind the server: what it kept is asked for again.
+        // The index was behind the server: read again what came from the index.
         self.objects.forget(unit.file, &object);
         match self.open(unit.file) {
             Ok(object) => {
@@ -132,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// Cut the targets of a unit that were not told yet; false where the object is not the
+    /// Cut the targets of a unit that are not reported yet; false if the object is not the
     /// version that was assumed.
     fn run_opened(
         &self,
@@ -173,7 +177,7 @@ impl Shared {
                 }
             }
         }
-        let opened = Opened { unit, object, template: &template };
+        let opened = OpenUnit { unit, object, template: &template };
         while !placed.is_empty() && !self.cancel.is_cancelled() {
             if !self.run_part(opened, take_part(&mut placed), writer, work) {
                 return false;
@@ -182,17 +186,17 @@ impl Shared {
         true
     }
 
-    /// Cut what fits in memory at once. Where that fails, cut one by one: only the targets that
-    /// need the damaged part are lost. False where the object is not the version that was assumed.
+    /// Cut what fits in memory at once. If that fails, cut one by one: only the targets that
+    /// need the damaged part are lost. False if the object is not the version that was assumed.
     fn run_part(
         &self,
-        opened: Opened<'_>,
+        opened: OpenUnit<'_>,
         part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
         work: &mut WorkerContext,
     ) -> bool {
-        let tried = self.cut(opened, part.clone(), writer, work);
-        let Err(mut error) = tried else { return true };
+        let result = self.cut(opened, part.clone(), writer, work);
+        let Err(mut error) = result else { return true };
         if opened.object.is_stale(&error) {
             return false;
         }
@@ -217,22 +221,22 @@ impl Shared {
         true
     }
 
-    /// Cut, and hand on each result; those of a stream whose checksum is still to come only
-    /// when it has come.
+    /// Cut, and pass on each result. If the checksum of the stream is still to be checked, results
+    /// wait until it was.
     fn cut(
         &self,
-        Opened { unit, object, template }: Opened<'_>,
+        OpenUnit { unit, object, template }: OpenUnit<'_>,
         part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
         work: &mut WorkerContext,
     ) -> Result<(), EngineError> {
-        let mut held = Vec::new();
+        let mut unverified = Vec::new();
         let hold = object.is_unverified();
         assemble::cut(object, template, part, work, &mut |index, cutout, work| {
             let target = unit.targets[index];
             match cutout {
-                Ok(cutout) if hold => held.push((index, cutout)),
-                Ok(cutout) => writer.give(index, target, cutout, &self.job, work),
+                Ok(cutout) if hold => unverified.push((index, cutout)),
+                Ok(cutout) => writer.write(index, target, cutout, &self.job, work),
                 Err(error) => writer.fail(index, target, error, self.about(target, object), work),
             }
             Ok(())
@@ -243,8 +247,8 @@ impl Shared {
             work.reading.add(object.take_traffic());
             settled.inspect_err(|error| work.stages.fail(error))?;
         }
-        for (index, cutout) in held {
-            writer.give(index, unit.targets[index], cutout, &self.job, work);
+        for (index, cutout) in unverified {
+            writer.write(index, unit.targets[index], cutout, &self.job, work);
         }
         Ok(())
     }
@@ -286,7 +290,7 @@ impl Shared {
     }
 }
 
-/// An error that many targets share, told again.
+/// An error that many targets share, repeated for one of them.
 fn reopen_error(missing: bool, message: &str) -> EngineError {
     EngineError::Shared { missing, message: message.to_string() }
 }

@@ -1,4 +1,4 @@
-//! The objects of a batch: each is opened once, and kept while units of it are left.
+//! The objects of a batch: each is opened once, and stays open until its last unit is done.
 
 use super::lock;
 use crate::error::EngineError;
@@ -23,7 +23,7 @@ struct Slot {
 }
 
 impl Objects {
-    /// Each has so many units.
+    /// The number of units left for each.
     pub fn new(units: Vec<usize>) -> Objects {
         let slot = |units_left| Mutex::new(Slot { units_left, ..Slot::default() });
         Objects { slots: units.into_iter().map(slot).collect() }
@@ -62,8 +62,8 @@ impl Objects {
         }
     }
 
-    /// Close the object after its last unit, and keep what was learnt of it. Gives what the user
-    /// should be told.
+    /// Close the object after its last unit, and write its index entry. Returns the warnings
+    /// for the user.
     pub fn release(&self, number: usize, cancel: &Cancel) -> Vec<String> {
         let mut slot = lock(&self.slots[number]);
         slot.units_left -= 1;
@@ -96,8 +96,8 @@ mod tests {
             if is_interrupted {
                 cancel.cancel();
             }
-            let found = objects.release(0, &cancel);
-            assert_eq!(found.len(), notes, "{found:?}");
+            let warnings = objects.release(0, &cancel);
+            assert_eq!(warnings.len(), notes, "{warnings:?}");
         }
     }
 }

@@ -3,7 +3,7 @@ use crate::job::{OutputKind, Target};
 use crate::object::Selector;
 use crate::testing::{job, path_in, write_pixel};
 
-/// Panics where the name of an object says so.
+/// Panics if the name of an object asks for it.
 pub(super) fn may_panic(url: &str) {
     assert!(!url.ends_with("panics.fits"), "it was to panic");
 }
@@ -31,8 +31,8 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
     batch.finish().expect("finished");
     swathe_trace::stop().expect("recorded");
     assert_eq!(rows.iter().filter(|row| row.outcome.is_err()).count(), 2);
-    let told = std::fs::read_to_string(run).expect("read");
-    // The first target had begun, which is not told again.
+    let trace = std::fs::read_to_string(run).expect("read");
+    // The first target had begun; its start is not recorded again.
     for (event, count, fails) in [
         ("OPEN_END", 1, false),
         ("ASSEMBLE_START", 1, false),
@@ -40,13 +40,13 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
         ("CUT_START", 2, false),
         ("CUT_END", 2, true),
     ] {
-        let lines = told.lines().filter(|line| line.contains(&format!(" NL.EVNT={event} ")));
+        let lines = trace.lines().filter(|line| line.contains(&format!(" NL.EVNT={event} ")));
         let lines: Vec<&str> = lines.collect();
-        assert_eq!(lines.len(), count, "{event}: {told}");
+        assert_eq!(lines.len(), count, "{event}: {trace}");
         if fails {
             let failed =
                 |line: &&str| line.contains("RESULT=error") && line.contains("was to panic");
-            assert!(lines.iter().all(failed), "{event}: {told}");
+            assert!(lines.iter().all(failed), "{event}: {trace}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a batch is divided: which targets a thread takes at once, and where they lie.
+//! How a batch is divided: which targets a thread takes at once, and their positions.
 
 use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
@@ -24,9 +24,9 @@ pub(crate) struct Unit {
     pub is_part: bool,
 }
 
-/// How many threads to start for so many units: as many as may compute, or, where servers are read,
-/// as many as their streams can be used by; each waits most of the time. No more of those than take
-/// the units in as few rounds: what is left for the last few is planned with a small share, which
+/// How many threads to start for this number of units: as many as may compute, or, if servers are
+/// read, as many as can use their streams; each waits most of the time. Not more of those than take
+/// the units in as few rounds: the rest would be planned with a small share, which
 /// would leave most of the line idle.
 pub(crate) fn workers(job: &Job, units: usize) -> usize {
     let units = units.max(1);
@@ -76,7 +76,7 @@ pub(crate) fn place(
         y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
     ];
     for (axis, &(first, last)) in (2..).zip(&job.planes) {
-        // Whatever the mode: nobody asks for planes that there are not, but by mistake.
+        // Whatever the mode: planes outside the image are a mistake.
         let length = shape.get(axis).map_or(0, |&length| i64::try_from(length).unwrap_or(i64::MAX));
         if !(0 <= first && first < last && last <= length) {
             return Err(template.planes_error(axis, first, last));

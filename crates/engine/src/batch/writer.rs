@@ -1,4 +1,4 @@
-//! The results of one thread: hashed some together, written, and told.
+//! The results of one thread: hashed in groups, written, and reported.
 
 use super::{ResultFile, Row};
 use crate::cutout::Cutout;
@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::job::Job;
 use crate::output::Output;
 use crate::sha256;
-use crate::timing::{Stage, tell_end, tell_start};
+use crate::timing::{Stage, record_end, record_start};
 use crate::worker_context::WorkerContext;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -23,15 +23,15 @@ pub(super) struct Writer {
     output: Arc<Output>,
     rows: Sender<Vec<Row>>,
     pub version: String,
-    /// The object of the unit, as long as there is one.
+    /// The object of the unit, until the unit is done.
     pub file: Option<usize>,
     /// Which targets of the unit were reported or are waiting.
     pub reported: Vec<bool>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingResult>,
     waiting_bytes: usize,
 }
 
-struct Waiting {
+struct PendingResult {
     target: usize,
     name: String,
     version: String,
@@ -59,7 +59,7 @@ impl Writer {
         self.version.clear();
     }
 
-    pub fn give(
+    pub fn write(
         &mut self,
         index: usize,
         target: usize,
@@ -78,7 +78,7 @@ impl Writer {
                 self.waiting_bytes += bytes.len();
                 let version = self.version.clone();
                 let file = job.targets[target].file;
-                self.waiting.push(Waiting { target, name, version, bytes, about, file });
+                self.waiting.push(PendingResult { target, name, version, bytes, about, file });
                 if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
                     self.flush(work);
                 }
@@ -98,7 +98,7 @@ impl Writer {
             let now = Instant::now();
             work.about(index, about);
             work.begin(index, now);
-            tell_end(&["CUT_END"], now, &work.take_about(index), None, Some(&error));
+            record_end(&["CUT_END"], now, &work.take_about(index), None, Some(&error));
         }
         if let Some(reported) = self.reported.get_mut(index) {
             *reported = true;
@@ -114,11 +114,11 @@ impl Writer {
             work.stages.moved(self.waiting_bytes as u64);
             None
         } else {
-            Some(work.stages.enter_untold(Stage::Hash))
+            Some(work.stages.enter_unrecorded(Stage::Hash))
         };
         let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
         let digests = sha256::digests(&messages);
-        let hashed = work.stages.enter_untold(Stage::Write);
+        let hashed = work.stages.enter_unrecorded(Stage::Write);
         let mut now = hashed;
         let traced = swathe_trace::is_on();
         let mut rows = Vec::with_capacity(self.waiting.len());
@@ -127,17 +127,17 @@ impl Writer {
             if traced {
                 // All of one target together: what they are about is recorded once.
                 if let Some(began) = began {
-                    tell_start("HASH_START", began, &waiting.about);
-                    tell_end(&["HASH_END"], hashed, &waiting.about, None, None);
+                    record_start("HASH_START", began, &waiting.about);
+                    record_end(&["HASH_END"], hashed, &waiting.about, None, None);
                 }
-                tell_start("WRITE_START", now, &waiting.about);
+                record_start("WRITE_START", now, &waiting.about);
             }
             let written = self.output.put(&waiting.name, &waiting.bytes);
             if traced {
                 now = Instant::now();
                 let error = written.as_ref().err();
-                let told = error.is_none().then_some(bytes);
-                tell_end(&["WRITE_END", "CUT_END"], now, &waiting.about, told, error);
+                let result_bytes = error.is_none().then_some(bytes);
+                record_end(&["WRITE_END", "CUT_END"], now, &waiting.about, result_bytes, error);
             }
             work.spare.keep(waiting.bytes);
             let outcome = written.map(|()| ResultFile { bytes, sha256 });
@@ -145,7 +145,7 @@ impl Writer {
         }
         self.report(rows);
         self.waiting_bytes = 0;
-        work.stages.enter_untold(Stage::Assemble);
+        work.stages.enter_unrecorded(Stage::Assemble);
     }
 
     fn report(&self, rows: Vec<Row>) {

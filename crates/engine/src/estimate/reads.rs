@@ -23,7 +23,7 @@ pub(super) struct Reads {
     /// Bytes that are unpacked, and the seconds that takes.
     pub unpacked: u64,
     pub unpack_s: f64,
-    /// What was not chosen; nothing where nothing is asked of the storage.
+    /// The alternatives; empty if nothing is read from the storage.
     pub instead: Vec<Alternative>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn reads(
                     if source.is_local() {
                         return local_plan(source, round, local_cap_bytes(source), at);
                     }
-                    asked(source, round, costs, at, connected, 0.0)
+                    server_plan(source, round, costs, at, connected, 0.0)
                 })
                 .collect();
             let mut others = Vec::new();
@@ -89,13 +89,13 @@ pub(super) fn reads(
             Reads { method, plans, unpacked, unpack_s, instead: others }
         }
         ByteSource::Stream(_) => {
-            let wanted: Vec<Range<u64>> = segments.concat();
+            let windows: Vec<Range<u64>> = segments.concat();
             let end = object.known_end();
             let Some(reader) = object.content.stream_reader() else {
                 return Reads { method: "ranges", ..Reads::default() };
             };
             let at = Break::Anywhere;
-            let Stretch { ranges, raw, restarts, first } = reader.stretch(&wanted, end);
+            let Stretch { ranges, raw, restarts, first } = reader.stretch(&windows, end);
             let unpacking = Unpacking::of(reader.kind(), compute);
             let byte_s = if first { unpacking.first_byte_s } else { unpacking.byte_s };
             let decode_s = unpack_s;
@@ -103,7 +103,7 @@ pub(super) fn reads(
             let plans = vec![if source.is_local() {
                 local_plan(source, &ranges, INPUT_BYTES as u64, at)
             } else {
-                asked(source, &ranges, costs, at, connected, reader.stored_byte_s())
+                server_plan(source, &ranges, costs, at, connected, reader.stored_byte_s())
             }];
             let method = if first { "decompressed once" } else { "from seek points" };
             let mut others = Vec::new();
@@ -115,8 +115,8 @@ pub(super) fn reads(
     }
 }
 
-/// The plan for a read of a server, or what it asks where the bytes are kept here.
-fn asked(
+/// The plan for a read of a server, or the requests to it if the bytes are cached here.
+fn server_plan(
     source: &dyn Source,
     ranges: &[Range<u64>],
     costs: &Costs,
@@ -149,7 +149,7 @@ fn rows(
     segments
 }
 
-/// The rows of the table of tiles, and where the tiles lie. Also the bytes they decode to.
+/// The rows of the table of tiles, and the ranges of the tiles. Also the bytes they decode to.
 fn tiles(
     content: &ByteSource,
     template: &Template,
@@ -169,7 +169,7 @@ fn tiles(
     (vec![entries, data], decoded)
 }
 
-/// Where rows of the table say that tiles lie, if they can be read without asking a server.
+/// The ranges of the tiles, as table rows state them, if they can be read without a request.
 fn known_ranges(
     content: &ByteSource,
     table: &dyn ChunkTable,
@@ -180,18 +180,18 @@ fn known_ranges(
     if !source.is_local() && at_hand(&**source, rows, at)?.1.requests > 0 {
         return None;
     }
-    let (mut reading, mut found) = (ReadContext::default(), Vec::with_capacity(rows.len()));
+    let (mut reading, mut tiles) = (ReadContext::default(), Vec::with_capacity(rows.len()));
     let planned = content.plan(rows, at, &String::new, &reading).ok()?;
     let read = content.read(planned, &String::new, &mut reading, &mut |start, piece| {
         let end = start + piece.len() as u64;
-        while let Some(row) = rows.get(found.len()).filter(|row| row.end <= end) {
+        while let Some(row) = rows.get(tiles.len()).filter(|row| row.end <= end) {
             let bytes = &piece[(row.start - start) as usize..(row.end - start) as usize];
             let lies = table.entry(bytes).ok().map(|entry| entry.offset..entry.offset + entry.len);
-            found.push(lies);
+            tiles.push(lies);
         }
         Ok(())
     });
-    let mut found: Vec<Range<u64>> = read.ok().and_then(|()| found.into_iter().collect())?;
-    found.sort_unstable_by_key(|tile| tile.start);
-    Some(found)
+    let mut tiles: Vec<Range<u64>> = read.ok().and_then(|()| tiles.into_iter().collect())?;
+    tiles.sort_unstable_by_key(|tile| tile.start);
+    Some(tiles)
 }

@@ -1,4 +1,4 @@
-//! What windows of a stream need: which compressed bytes, where to start, how much is decoded.
+//! What windows of a stream need: which compressed bytes, where to start, how much to decode.
 
 use super::StreamReader;
 use crate::decoded_cache::BLOCK_BYTES;
@@ -15,7 +15,7 @@ pub(crate) struct Unpacking {
     kind: StreamKind,
     /// Seconds for each byte decompressed.
     pub byte_s: f64,
-    /// The same, where seek points are made on the way.
+    /// The same, while seek points are recorded on the way.
     pub first_byte_s: f64,
     /// Starting at a seek point.
     pub restart_s: f64,
@@ -32,9 +32,9 @@ impl Unpacking {
     }
 
     /// Decompressed bytes between windows that are decoded rather than skipped, so that both are
-    /// handed on as one: of gzip as many as take as long as starting at a seek point. Of bzip2 whole
-    /// blocks are decoded in any case, of compress everything is. Fewer than are kept together in
-    /// memory, of which none is decoded that is in no window.
+    /// handed on as one: in gzip those closer than starting at a seek point takes. In bzip2 whole
+    /// blocks are decoded in any case, in compress everything is. Fewer than are cached together in
+    /// memory, so that no block outside all windows is decoded.
     pub(crate) fn gap_bytes(&self) -> u64 {
         let skipping = match self.kind {
             StreamKind::Gzip => (self.restart_s / self.byte_s) as u64,
@@ -44,7 +44,7 @@ impl Unpacking {
     }
 }
 
-/// What has to be read and inflated to give some windows.
+/// What has to be read and inflated for some windows.
 pub(crate) struct Stretch {
     /// Compressed ranges, ascending.
     pub ranges: Vec<Range<u64>>,
@@ -57,8 +57,8 @@ pub(crate) struct Stretch {
 }
 
 impl StreamReader {
-    /// What giving these windows, sorted by start, takes. `end`: of the decompressed data, as far as
-    /// its headers tell.
+    /// The stretch for these windows, sorted by start. `end`: of the decompressed data, if
+    /// its headers state it.
     pub(crate) fn stretch(&self, windows: &[Range<u64>], end: u64) -> Stretch {
         let first = self.is_unfinished();
         if first {
@@ -76,7 +76,7 @@ impl StreamReader {
             at = at.max(Some(window.end));
         }
         let ranges = windows.iter().map(|window| self.compressed(window));
-        // A file is read only as far as it is needed; where that is lies between two points.
+        // A file is read only as far as it is needed; that end lies between two points.
         let shorten = |(range, window): (Range<u64>, &Range<u64>)| {
             let last = self.table.nearest(window.end).map_or((0, 0), |p| (p.raw, p.compressed));
             let share = (window.end - last.0) as f64
@@ -133,7 +133,7 @@ impl StreamReader {
         self.table.points.get(later).map_or(self.table.raw_len.unwrap_or(raw), |point| point.raw)
     }
 
-    /// Where in the object lies what is needed to give a window.
+    /// The range of the object that a window needs.
     pub(super) fn compressed(&self, window: &Range<u64>) -> Range<u64> {
         let size = self.source.len();
         let point = self.table.nearest(window.start);

@@ -1,4 +1,4 @@
-//! What is the same for every cutout of an HDU of an object, with the tables its WCS needs.
+//! The parts that every cutout of an HDU shares, with the tables its WCS needs.
 
 use super::{Object, Selector};
 use crate::error::EngineError;
@@ -20,13 +20,13 @@ impl Object {
         let mut carried = Vec::new();
         for need in needs {
             let selector = Selector::Name(need.name.clone(), need.version);
-            let found = match self.find(&selector) {
-                Ok(found) => found,
+            let hdu = match self.find(&selector) {
+                Ok(hdu) => hdu,
                 // The source lacks the table its own header names: so will the cut.
                 Err(EngineError::NoSuchHdu { .. } | EngineError::LostHdus { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            let read = || self.read_companion(&found, need.kind == Lookup::Image);
+            let read = || self.read_companion(&hdu, need.kind == Lookup::Image);
             carried.push(self.opening(read)?);
         }
         let before = if image.primary {

@@ -6,17 +6,17 @@ use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 /// A file to which pieces are added, before what always ends it.
 pub(crate) struct GrowingFile {
     file: File,
-    /// Where the last whole piece ends.
+    /// End of the last whole piece.
     end: u64,
     /// What stands behind it.
     tail: &'static [u8],
 }
 
 impl GrowingFile {
-    /// Cut a file back to `end`, to add to it from there.
+    /// Truncate a file to `end`, to append from that point.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn new(file: File, end: u64, tail: &'static [u8]) -> io::Result<GrowingFile> {
         file.set_len(end)?;
         let mut grown = GrowingFile { file, end, tail };
@@ -24,15 +24,15 @@ impl GrowingFile {
         Ok(grown)
     }
 
-    /// Where the last whole piece ends.
+    /// End of the last whole piece.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Add a piece, given in parts; if that fails the file is left as it was.
+    /// Append a piece, in parts; if that fails the file is left as it was.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let written = self.write(parts);
         match written {
@@ -41,7 +41,7 @@ impl GrowingFile {
                 Ok(())
             }
             Err(error) => {
-                // Its place was taken before, so that there is room for it.
+                // Its space was allocated before, so the disk has room for it.
                 self.write(&[])?;
                 self.file.set_len(self.end + self.tail.len() as u64)?;
                 Err(error)
@@ -68,7 +68,7 @@ impl GrowingFile {
     /// Wait until all of it is on the disk.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }

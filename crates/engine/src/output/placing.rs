@@ -31,12 +31,12 @@ impl Sources {
     ///
     /// # Errors
     /// [`EngineError::OutputIsSource`].
-    pub fn check(&self, path: &Path, there: &Metadata) -> Result<(), EngineError> {
+    pub fn check(&self, path: &Path, existing: &Metadata) -> Result<(), EngineError> {
         let identities = self.identities.get_or_init(|| {
             let stat = |file: &PathBuf| Some((identity(&fs::metadata(file).ok()?), file.clone()));
             self.files.iter().filter_map(stat).collect()
         });
-        match identities.get(&identity(there)) {
+        match identities.get(&identity(existing)) {
             Some(source) => Err(EngineError::OutputIsSource {
                 path: path.display().to_string(),
                 source_path: source.display().to_string(),
@@ -46,14 +46,14 @@ impl Sources {
     }
 }
 
-fn identity(found: &Metadata) -> Identity {
-    (found.dev(), found.ino())
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
 }
 
-/// Give a whole file its name.
+/// Rename a whole file to its final name.
 ///
 /// # Errors
-/// [`EngineError::OutputExists`] where there is one and it is not to be replaced;
+/// [`EngineError::OutputExists`] if one exists that is not to be replaced;
 /// [`EngineError::OutputIsSource`]; [`EngineError::Output`]. The new file is left as it is.
 pub(crate) fn publish(
     new: &Path,
@@ -64,8 +64,8 @@ pub(crate) fn publish(
     let fail = |source| EngineError::Output { path: path.display().to_string(), source };
     let exists = || EngineError::OutputExists { path: path.display().to_string() };
     if overwrite && fs::symlink_metadata(path).is_ok() {
-        if let Ok(there) = fs::metadata(path) {
-            sources.check(path, &there)?;
+        if let Ok(existing) = fs::metadata(path) {
+            sources.check(path, &existing)?;
         }
         // What replaces something is on the disk before that goes.
         File::open(new).and_then(|file| file.sync_data()).map_err(fail)?;
@@ -95,7 +95,7 @@ fn rename_new(new: &Path, path: &Path) -> io::Result<()> {
 /// Wait until the names in the folder of a file are on the disk.
 ///
 /// # Errors
-/// Where that cannot be.
+/// If that fails.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

@@ -13,15 +13,15 @@ const END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
 /// Of the extra field that holds sizes and offsets of 64 bits.
 const EXTRA_64: u16 = 1;
-/// What is in such a field has this in its usual place.
+/// The value of such a field in its usual place.
 const IN_EXTRA: u32 = u32::MAX;
 const VERSION: u16 = 20;
 const VERSION_64: u16 = 45;
-/// Made by Unix, so that permissions are read.
+/// Version made by: Unix, so that permissions are read.
 const MADE_BY: u16 = 3 << 8 | VERSION_64;
 const MODE: u32 = 0o100_644 << 16;
 const UTF_8: u16 = 1 << 11;
-/// Members have no date: 1980-01-01 is where dates begin.
+/// Members have no date: 1980-01-01 is the first date of the format.
 const DATE: u16 = 0x21;
 const LOCAL_BYTES: usize = 30;
 
@@ -32,9 +32,9 @@ pub struct Member {
     pub name: String,
     /// Bytes of its content.
     pub size: u64,
-    /// Where what stands before it begins.
+    /// Offset of its local header.
     pub start: u64,
-    /// Where it ends.
+    /// Its end.
     pub end: u64,
     crc: u32,
 }
@@ -43,16 +43,16 @@ pub struct Member {
 /// directory.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If it cannot be read.
 pub fn members(file: &File) -> io::Result<Vec<Member>> {
     let length = file.metadata()?.len();
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     let mut start = 0;
     while let Some(member) = member_at(file, start, length)? {
         start = member.end;
-        found.push(member);
+        list.push(member);
     }
-    Ok(found)
+    Ok(list)
 }
 
 fn member_at(file: &File, start: u64, length: u64) -> io::Result<Option<Member>> {
@@ -109,7 +109,7 @@ impl Zip {
     /// Begin an archive, or go on with one behind those members that end at `end`.
     ///
     /// # Errors
-    /// Where it cannot be read or written.
+    /// If it cannot be read or written.
     pub fn new(file: File, end: u64) -> io::Result<Zip> {
         let mut members = members(&file)?;
         members.retain(|member| member.end <= end);
@@ -120,7 +120,7 @@ impl Zip {
     /// Add a member.
     ///
     /// # Errors
-    /// Where it cannot be written; the archive is left as it was.
+    /// If it cannot be written; the archive is left as it was.
     pub fn add(&mut self, ZipEntry { name, bytes, crc }: ZipEntry<'_>) -> io::Result<()> {
         let start = self.grown.end();
         let size = bytes.len() as u64;
@@ -135,7 +135,7 @@ impl Zip {
     /// Write the directory, and wait until all is on the disk.
     ///
     /// # Errors
-    /// Where it cannot be written; the members stay, and it can be tried again.
+    /// If it cannot be written; the members stay, and it can be tried again.
     pub fn finish(&mut self) -> io::Result<()> {
         let start = self.grown.end();
         let mut directory = Vec::with_capacity(self.members.len() * 80);
@@ -271,14 +271,14 @@ mod tests {
         }
         let whole = std::fs::metadata(&path).unwrap().len();
         drop(zip);
-        // Of the fourth there is only a part.
+        // The fourth member is cut off.
         let file = opened(&path);
         let half: Vec<u8> = std::fs::read(&path).unwrap()[..50].to_vec();
         file.write_all_at(&half[..40], whole).unwrap();
-        let there = members(&file).unwrap();
-        let names: Vec<&str> = there.iter().map(|member| &*member.name).collect();
+        let entries = members(&file).unwrap();
+        let names: Vec<&str> = entries.iter().map(|member| &*member.name).collect();
         assert_eq!(names[..3], ["ä-0", "ä-1", "ä-2"]);
-        let mut zip = Zip::new(file, there[1].end).unwrap();
+        let mut zip = Zip::new(file, entries[1].end).unwrap();
         zip.add(ZipEntry::new("last", b"content")).unwrap();
         zip.finish().unwrap();
         let names: Vec<_> =

@@ -28,7 +28,7 @@ impl<'a> Lane<'a> {
         let padded_left = (rest.len() + 9).next_multiple_of(BLOCK_BYTES);
         let mut padded = [0; 2 * BLOCK_BYTES];
         let bits = (bytes.len() as u64).wrapping_mul(8);
-        // Right-aligned, so that what is left is always the end of the buffer.
+        // Right-aligned, so that the rest is always the end of the buffer.
         let start = padded.len() - padded_left;
         padded[start..start + rest.len()].copy_from_slice(rest);
         padded[start + rest.len()] = 0x80;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 const CAPS: Caps = Caps { request_bytes: 1 << 30, in_flight_bytes: 1 << 36 };
 
-/// All connections that may be wanted are open.
+/// All connections that may be needed are open.
 const OPEN: u32 = u32::MAX;
 
 fn costs(latency_s: f64, stream: f64, total: f64, streams: u32) -> Costs {
@@ -105,7 +105,7 @@ fn a_million_segments_are_planned() {
     assert!(plan.load.requests > 0);
 }
 
-/// The least time over all ways to close gaps, to split evenly (where segments may be broken),
+/// The least time over all ways to close gaps, to split evenly (if segments may be broken),
 /// and all numbers of streams.
 fn brute_force(segments: &[Range<u64>], costs: &Costs, at: Break, connected: u32) -> f64 {
     let gaps = segments.len() - 1;
@@ -161,18 +161,18 @@ prop_compose! {
 proptest! {
     #[test]
     fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
-        let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
+        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
         let best = brute_force(&segments, &costs, Break::Anywhere, OPEN);
-        prop_assert!(found <= best * 1.05, "{found} {best}");
+        prop_assert!(planned <= best * 1.05, "{planned} {best}");
     }
 
     #[test]
     fn small_cases_of_tiles_are_near_the_optimum(
         costs in any_costs(), segments in any_segments(7), connected in 1u32..9,
     ) {
-        let found = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).seconds;
+        let planned = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).seconds;
         let best = brute_force(&segments, &costs, Break::BetweenSegments, connected);
-        prop_assert!(found <= best * 1.05, "{found} {best}");
+        prop_assert!(planned <= best * 1.05, "{planned} {best}");
     }
 
     #[test]
@@ -205,10 +205,10 @@ proptest! {
     fn never_dearer_than_a_request_each_or_one_for_all(
         costs in any_costs(), segments in any_segments(60),
     ) {
-        let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
+        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
         let span = segments[0].start..segments[segments.len() - 1].end;
         let whole = costs.seconds(Load::of(&[span]), 1);
         let each = (1..=costs.streams).map(|k| costs.seconds(Load::of(&segments), k)).fold(f64::INFINITY, f64::min);
-        prop_assert!(found <= whole && found <= each, "{found} {whole} {each}");
+        prop_assert!(planned <= whole && planned <= each, "{planned} {whole} {each}");
     }
 }

@@ -7,7 +7,7 @@ use crate::hash::Quick;
 use crate::ulm::{Value, decode};
 use std::collections::HashMap;
 
-/// Keys whose values are names, whatever they look like.
+/// Keys with names as values, whatever the values look like.
 const NAMES: [&str; 20] = [
     "HOST",
     "PROG",
@@ -46,7 +46,7 @@ pub(super) struct Column {
     /// What became of the last value.
     last: Item,
     values: Values,
-    /// Whether something that is no number came after numbers.
+    /// Whether a value that is not a number followed numbers.
     pub mixed: bool,
 }
 
@@ -81,7 +81,7 @@ impl Column {
         }
     }
 
-    /// Whether a line goes on with the key and its last value.
+    /// Whether a line continues with the key and its last value.
     #[inline]
     pub fn repeats(&self, rest: &[u8]) -> bool {
         let length = self.written.len();
@@ -123,7 +123,7 @@ impl Column {
         }
     }
 
-    /// Give the event of a row the last value.
+    /// Set the value of a row's event to the last value.
     #[inline]
     pub fn put(&mut self, row: usize) {
         match (&mut self.values, self.last) {
@@ -139,7 +139,7 @@ impl Column {
         }
     }
 
-    /// Key and values, of so many rows and in this order; nothing where there are none.
+    /// Key and values, for all rows and in this order; `None` if no row has the key.
     pub fn finish(self, rows: usize, order: Option<&[u32]>) -> Option<(String, Field)> {
         let field = match self.values {
             Values::Unknown(_) => return None,
@@ -175,7 +175,7 @@ pub(super) fn number(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Values in another order, if there is one.
+/// Values in another order, if one is set.
 pub(super) fn in_order<T: Copy>(values: Vec<T>, order: Option<&[u32]>) -> Vec<T> {
     match order {
         None => values,

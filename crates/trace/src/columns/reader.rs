@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Different keys of a file that are kept: each costs up to eight bytes a line.
+/// At most this many different keys of a file: each costs up to eight bytes a line.
 pub(super) const KEYS: usize = 128;
-/// Damaged lines of which the reason is kept.
+/// Damaged lines with their reasons stored.
 pub(super) const DAMAGED: usize = 100;
 /// Bytes read at a time.
 pub(super) const CHUNK: usize = 1 << 20;
-// Where in the columns those two are that are no field.
+// The columns of the two that are not fields.
 const DATE: usize = 0;
 const EVENT: usize = 4;
 
@@ -69,7 +69,7 @@ impl Reader {
         column
     }
 
-    /// Read a file, whose name the reasons of damage have where it is `named`.
+    /// Read a file. Reasons of damage name it if `named`.
     pub fn read_file(
         &mut self,
         path: &Path,
@@ -83,25 +83,25 @@ impl Reader {
         }
         let mut file = File::open(path).map_err(failed)?;
         let mut buffer = vec![0; CHUNK + LINE_BYTES + 1];
-        let mut held = 0;
+        let mut filled = 0;
         // Within a line that is too long.
         let mut skipping = false;
         self.line_of_file = 0;
-        let shown = named.then(|| path.display().to_string());
-        let shown = shown.as_deref();
+        let name = named.then(|| path.display().to_string());
+        let name = name.as_deref();
         loop {
             if !go_on() {
                 return Err(ReadError::Interrupted);
             }
-            let got = match file.read(&mut buffer[held..]) {
+            let got = match file.read(&mut buffer[filled..]) {
                 Ok(got) => got,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed(error)),
             };
-            if self.line_of_file == 0 && held == 0 && buffer[..got].starts_with(b"\x1f\x8b") {
+            if self.line_of_file == 0 && filled == 0 && buffer[..got].starts_with(b"\x1f\x8b") {
                 return Err(ReadError::Compressed { path: path.to_path_buf() });
             }
-            let end = held + got;
+            let end = filled + got;
             let mut start = 0;
             while let Some(length) = memchr::memchr(b'\n', &buffer[start..end]) {
                 let line = &buffer[start..start + length];
@@ -109,40 +109,40 @@ impl Reader {
                 if std::mem::take(&mut skipping) {
                     continue;
                 }
-                self.add(line, shown);
+                self.add(line, name);
             }
             if got == 0 {
                 if start < end && !skipping {
                     self.line_of_file += 1;
-                    self.damage(UlmError::CutOff, shown);
+                    self.damage(UlmError::CutOff, name);
                 }
                 return Ok(());
             }
             if end - start > LINE_BYTES && !skipping {
                 self.line_of_file += 1;
-                self.damage(UlmError::TooLong, shown);
+                self.damage(UlmError::TooLong, name);
                 skipping = true;
             }
             if skipping {
                 start = end;
             }
             buffer.copy_within(start..end, 0);
-            held = end - start;
+            filled = end - start;
         }
     }
 
-    fn add(&mut self, line: &[u8], shown: Option<&str>) {
+    fn add(&mut self, line: &[u8], name: Option<&str>) {
         self.line += 1;
         self.line_of_file += 1;
         if let Err(error) = self.add_line(line) {
-            self.damage(error, shown);
+            self.damage(error, name);
         }
     }
 
-    fn damage(&mut self, error: UlmError, shown: Option<&str>) {
+    fn damage(&mut self, error: UlmError, name: Option<&str>) {
         self.damaged_count += 1;
         if self.damaged.len() < DAMAGED {
-            let reason = match shown {
+            let reason = match name {
                 Some(path) => format!("{path}: {error}"),
                 None => error.to_string(),
             };
@@ -240,7 +240,7 @@ impl Reader {
         }
     }
 
-    /// Keys of numbers behind which something came that is none.
+    /// Keys of numbers followed by a value that is not a number.
     pub fn mixed(&self) -> impl Iterator<Item = String> {
         self.columns.iter().filter(|column| column.mixed).map(|column| column.key.clone())
     }
@@ -263,7 +263,7 @@ impl Reader {
     }
 }
 
-/// The order of time, where it is not the order in which they are. Stable.
+/// The order of time, if it differs from that of the lines. Stable.
 fn order_of(time_ns: &[i64]) -> Option<Vec<u32>> {
     if time_ns.is_sorted() {
         return None;

@@ -156,19 +156,19 @@ proptest! {
             prop_assert_eq!(table.time_ns[row], line.time_ns);
             prop_assert_eq!(&table.event.words[table.event.codes[row] as usize], &line.event);
             for (key, column) in &table.fields {
-                let wanted = line.fields.iter().find(|(other, _)| other == key);
-                let wanted = wanted.map(|(_, value)| value);
+                let expected = line.fields.iter().find(|(other, _)| other == key);
+                let expected = expected.map(|(_, value)| value);
                 match column {
                     Field::Words(coded) => {
-                        let found = usize::try_from(coded.codes[row]).ok();
-                        let found = found.map(|code| &coded.words[code]);
+                        let value = usize::try_from(coded.codes[row]).ok();
+                        let value = value.map(|code| &coded.words[code]);
                         if key.len() == 1 {
-                            prop_assert_eq!(found, wanted);
+                            prop_assert_eq!(value, expected);
                         }
                     }
                     Field::Numbers(numbers) => {
-                        let wanted = wanted.map(|value| value.parse::<f64>().expect("a number"));
-                        prop_assert_eq!(Some(numbers[row]).filter(|n| !n.is_nan()), wanted);
+                        let expected = expected.map(|value| value.parse::<f64>().expect("a number"));
+                        prop_assert_eq!(Some(numbers[row]).filter(|n| !n.is_nan()), expected);
                     }
                 }
             }

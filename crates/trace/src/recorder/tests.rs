@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::Memory;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
-/// There is one recorder in a process.
+/// A process has one recorder.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     lock(&ALONE)
@@ -14,7 +14,7 @@ fn begin(sink: impl Sink + 'static) -> Arc<Session> {
     lock(&CURRENT).clone().expect("recording")
 }
 
-fn tell(number: u64) {
+fn record(number: u64) {
     event(Level::Usage, "TOLD", &Ids::default(), |record| _ = record.number("NUMBER", number));
 }
 
@@ -36,14 +36,14 @@ fn until_taken(recorder: &Session) {
 
 fn value(line: &str, key: &str) -> u64 {
     let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
-    let (_, value) = fields.find(|(found, _)| *found == key).expect(key);
+    let (_, value) = fields.find(|(name, _)| *name == key).expect(key);
     value.parse().expect("a number")
 }
 
 /// Passes lines on, once it may.
 struct Gate {
     open: Arc<AtomicBool>,
-    /// Tells that lines came, and waits for leave to take them.
+    /// Reports that lines arrived, and waits for permission to write them.
     passing: Option<(SyncSender, Receiver<()>)>,
     lines: Sender<Vec<u8>>,
 }
@@ -56,8 +56,8 @@ impl Sink for Gate {
     }
 
     fn write(&mut self, lines: &[u8], _lost: &mut u64) -> io::Result<()> {
-        if let Some((came, leave)) = &self.passing {
-            let _ = came.send(());
+        if let Some((arrival, leave)) = &self.passing {
+            let _ = arrival.send(());
             let _ = leave.recv();
         }
         let _ = self.lines.send(lines.to_vec());
@@ -76,7 +76,7 @@ fn threads_that_come_and_go_share_a_ring_while_nothing_can_be_written() {
     let (sender, lines) = channel();
     let recorder = begin(Gate { open: open.clone(), passing: None, lines: sender });
     for number in 0..THREADS as u64 + 10 {
-        std::thread::spawn(move || tell(number)).join().expect("ended");
+        std::thread::spawn(move || record(number)).join().expect("ended");
     }
     assert_eq!(lock(&recorder.rings).len(), 1);
     open.store(true, Ordering::Relaxed);
@@ -85,12 +85,12 @@ fn threads_that_come_and_go_share_a_ring_while_nothing_can_be_written() {
     assert_eq!(counts, Counts { recorded: all, dropped: 0, written: all });
     drop(recorder);
     let text = text_of(lines);
-    let told: Vec<u64> = text
+    let recorded: Vec<u64> = text
         .lines()
         .filter(|line| line.contains("TOLD"))
         .map(|line| value(line, "NUMBER"))
         .collect();
-    assert!(told.into_iter().eq(0..all));
+    assert!(recorded.into_iter().eq(0..all));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn who_finds_no_ring_counts_what_is_lost_and_takes_no_lock() {
             let (release, released) = sync_channel::<()>(1);
             releases.push(release);
             scope.spawn(move || {
-                tell(0);
+                record(0);
                 began.send(()).expect("awaited");
                 let _ = released.recv();
             });
@@ -114,23 +114,23 @@ fn who_finds_no_ring_counts_what_is_lost_and_takes_no_lock() {
         }
         assert_eq!(lock(&recorder.rings).len(), THREADS);
         assert!(bytes(&lock(&recorder.rings)) <= 60 << 20);
-        let (told, done) = sync_channel::<()>(1);
+        let (recorded, done) = sync_channel::<()>(1);
         let (more, goes_on) = sync_channel::<()>(1);
         scope.spawn(move || {
-            tell(1);
+            record(1);
             for _ in 0..2 {
-                told.send(()).expect("awaited");
+                recorded.send(()).expect("awaited");
                 goes_on.recv().expect("a word");
-                (0..1000).for_each(|_| tell(1));
+                (0..1000).for_each(|_| record(1));
             }
-            told.send(()).expect("awaited");
+            recorded.send(()).expect("awaited");
         });
         done.recv().expect("told");
         let current = lock(&CURRENT);
         more.send(()).expect("it listens");
-        let told_without_lock = done.recv_timeout(Duration::from_secs(120));
+        let recorded_without_lock = done.recv_timeout(Duration::from_secs(120));
         drop(current);
-        told_without_lock.expect("told while the lock is held");
+        recorded_without_lock.expect("told while the lock is held");
         assert_eq!(recorder.homeless.load(Ordering::Relaxed), 1001);
         // One ends: its ring is free for who has none.
         drop(releases.pop());
@@ -148,21 +148,21 @@ fn who_finds_no_ring_counts_what_is_lost_and_takes_no_lock() {
 #[test]
 fn what_a_stuck_writer_leaves_is_dropped_and_counted_once() {
     let _alone = alone();
-    let (came, coming) = sync_channel(9);
+    let (arrival, coming) = sync_channel(9);
     let (pass, leave) = channel();
     let (sender, lines) = channel();
-    let passing = Some((came, leave));
+    let passing = Some((arrival, leave));
     let recorder = begin(Gate { open: Arc::new(true.into()), passing, lines: sender });
-    tell(0);
+    record(0);
     pass.send(()).expect("it listens");
     coming.recv().expect("written");
     until(|| recorder.written.load(Ordering::Relaxed) == 1);
-    tell(1);
+    record(1);
     coming.recv().expect("on its way");
-    (2..10).for_each(tell);
+    (2..10).for_each(record);
     let counts = stop_within(Duration::from_millis(10)).expect("recorded");
     assert_eq!(counts, Counts { recorded: 10, dropped: 9, written: 1 });
-    // What was on its way arrives after all; what is left is not written any more.
+    // The lines on their way arrive after all; the rest is not written.
     drop(pass);
     drop(recorder);
     let text = text_of(lines);
@@ -180,16 +180,16 @@ fn of_a_full_memory_every_lost_event_is_counted() {
         let path = folder.path().join(format!("{limit}.ulm"));
         let recorder = begin(Memory::open(&path, limit).expect("a file"));
         for number in 0..5 {
-            tell(number);
+            record(number);
             until_taken(&recorder);
         }
         let counts = stop().expect("recorded");
         let text = std::fs::read_to_string(&path).expect("read");
         let last = text.lines().last().expect("a line");
         assert!(last.contains("TRACE_END"), "{limit}: {text}");
-        let kept = text.lines().count() as u64 - 1;
-        assert_eq!(counts, Counts { recorded: 5, dropped: 5 - kept, written: kept }, "{limit}");
-        assert_eq!(value(last, "DROPPED"), 5 - kept, "{limit}: {text}");
+        let written = text.lines().count() as u64 - 1;
+        assert_eq!(counts, Counts { recorded: 5, dropped: 5 - written, written }, "{limit}");
+        assert_eq!(value(last, "DROPPED"), 5 - written, "{limit}: {text}");
         assert!(text.len() as u64 <= limit);
     }
 }
@@ -231,7 +231,7 @@ fn lines_have_the_ids_they_were_told_with_whatever_was_told_before() {
     let mut expected = Vec::new();
     for (first, before) in &ids {
         for (round, (second, after)) in ids.iter().enumerate() {
-            // Not each time: the ids of a thread are told anew with its scope.
+            // Not each time: the ids of a thread are recorded again with its scope.
             let scope = round / 3 % 2;
             scopes[scope].adopt();
             let job = ["x", "y"][scope];
@@ -251,12 +251,12 @@ fn lines_have_the_ids_they_were_told_with_whatever_was_told_before() {
     assert_eq!(stop(), Some(Counts { recorded: all, dropped: 0, written: all }));
     drop(recorder);
     let text = text_of(lines);
-    let told: Vec<&str> = text.lines().filter(|line| !line.contains("TRACE_END")).collect();
-    assert_eq!(told.len(), expected.len());
-    for (line, expected) in told.iter().zip(&expected) {
+    let recorded: Vec<&str> = text.lines().filter(|line| !line.contains("TRACE_END")).collect();
+    assert_eq!(recorded.len(), expected.len());
+    for (line, expected) in recorded.iter().zip(&expected) {
         assert_eq!(rest(line), expected);
     }
-    for three in told.chunks(3) {
+    for three in recorded.chunks(3) {
         let names: Vec<&str> = three.iter().filter_map(|line| line.split(' ').nth(4)).collect();
         assert_eq!(names, ["NL.EVNT=TOLD", "NL.EVNT=A", "NL.EVNT=B"]);
     }
@@ -269,7 +269,7 @@ fn what_is_lost_counts_each_event_and_leaves_the_ids_of_others_right() {
     let (sender, lines) = channel();
     let recorder = begin(Gate { open: open.clone(), passing: None, lines: sender });
     let ids = some_ids();
-    let tell = |number: usize| {
+    let record = |number: usize| {
         let (about, _) = &ids[number % ids.len()];
         // Of lengths that leave more and less room at the end.
         let long = "x".repeat(number * 7 % 600);
@@ -278,15 +278,15 @@ fn what_is_lost_counts_each_event_and_leaves_the_ids_of_others_right() {
         });
     };
     let all = 4000;
-    (0..all).for_each(tell);
+    (0..all).for_each(record);
     let lost = lock(&recorder.rings)[0].lost();
     assert!(lost > 100 && lost.is_multiple_of(2));
     open.store(true, Ordering::Relaxed);
     until_taken(&recorder);
-    (all..all + 100).for_each(tell);
+    (all..all + 100).for_each(record);
     let counts = stop().expect("recorded");
-    let told = 2 * (all as u64 + 100);
-    assert_eq!((counts.recorded, counts.dropped), (told - lost, lost));
+    let recorded = 2 * (all as u64 + 100);
+    assert_eq!((counts.recorded, counts.dropped), (recorded - lost, lost));
     assert_eq!(counts.written, counts.recorded);
     drop(recorder);
     let text = text_of(lines);

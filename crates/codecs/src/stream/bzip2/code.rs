@@ -12,7 +12,7 @@ pub(super) const NO_SYMBOL: usize = 511;
 pub(super) struct Table {
     /// By the next bits, the length of a code (above bit 9) and its symbol; 0 for longer codes.
     fast: [u16; 1 << FAST_BITS],
-    /// By length, where the codes of that length end, as the top bits of `LONGEST_CODE`.
+    /// By length: end of the codes of that length, as the top bits of `LONGEST_CODE`.
     ends: [u32; LONGEST_CODE + 1],
     /// By length, what to add to a code for its place in `ordered`.
     places: [u32; LONGEST_CODE + 1],

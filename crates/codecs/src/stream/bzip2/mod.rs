@@ -1,9 +1,9 @@
 //! bzip2: blocks of up to 900 000 bytes, each coded by itself and so each a seek point.
 //!
-//! A block is decoded in steps: Huffman codes, moves to front and runs give the last column of
-//! the sorted rotations ([`symbols`]); following that column gives the text ([`mod@unsort`]); the
-//! text still has runs of four to 255 + 4 equal bytes shortened ([`runs`]). The text is held until
-//! its CRC is checked, so no byte is given out that the block's CRC does not vouch for.
+//! A block is decoded in steps: Huffman codes, moves to front and runs make the last column of
+//! the sorted rotations ([`symbols`]); following that column makes the text ([`mod@unsort`]); the
+//! text still has runs of four to 255 + 4 equal bytes shortened ([`runs`]). The text stays inside
+//! until its CRC is checked, so every byte of the output has a checked CRC.
 
 mod code;
 mod runs;
@@ -14,7 +14,7 @@ use self::code::LONGEST_CODE;
 use self::runs::Runs;
 use self::symbols::{GROUP, Symbols};
 use self::unsort::unsort;
-use super::{Decoder, SeekPoint, Step, StreamError, StreamKind};
+use super::{Decoder, Progress, SeekPoint, StreamError, StreamKind};
 use crate::bits::Bits;
 
 const KIND: StreamKind = StreamKind::Bzip2;
@@ -39,13 +39,13 @@ pub(super) struct Bzip2 {
     bit: usize,
     /// Bytes the buffer must hold before decoding a block's tables is tried again.
     enough: usize,
-    /// Bytes given out so far, from the start of the decompressed data.
+    /// Bytes of output so far, from the start of the decompressed data.
     raw: u64,
     /// Hundreds of thousands of bytes a block may have: 1 to 9.
     level: u8,
-    /// Of the blocks of this stream so far; unknown where decoding began in the middle.
+    /// CRC of the blocks of this stream so far; unknown if decoding began in the middle.
     combined_crc: Option<u32>,
-    /// Streams whose end was seen.
+    /// Streams read to their end.
     streams: u64,
     block: Block,
     symbols: Symbols,
@@ -65,12 +65,12 @@ enum State {
     /// A block, or the end of the stream.
     Block,
     Symbols,
-    /// Bytes of a decoded block to give out.
+    /// Bytes of a decoded block to output.
     Text,
     Done,
 }
 
-/// What is known of a block before it is decoded.
+/// The state of a block before it is decoded.
 #[derive(Default)]
 struct Block {
     /// Bit it starts at, in the compressed data.
@@ -131,15 +131,15 @@ impl Bzip2 {
         })
     }
 
-    /// Moves input into the buffer, in place of what is decoded.
+    /// Moves input into the buffer, in place of decoded input.
     fn take_in(&mut self, input: &[u8]) -> usize {
         let decoded = (self.bit / 8).min(self.buffer.len());
         self.buffer.drain(..decoded);
         self.base = self.base.saturating_add(decoded as u64);
         self.bit -= decoded * 8;
-        let taken = input.len().min(INTAKE);
-        self.buffer.extend_from_slice(&input[..taken]);
-        taken
+        let count = input.len().min(INTAKE);
+        self.buffer.extend_from_slice(&input[..count]);
+        count
     }
 
     /// Bytes of the buffer from the one decoding is at.
@@ -156,7 +156,7 @@ impl Bzip2 {
         StreamError::Damaged { kind: KIND, at: self.position() / 8, what }
     }
 
-    /// Input is needed: that is an error where there is no more.
+    /// Input is needed: that is an error if none follows.
     fn starved(&self, complete: bool) -> Result<Next, StreamError> {
         if complete {
             let at = self.base.saturating_add(self.buffer.len() as u64);
@@ -207,8 +207,8 @@ impl Bzip2 {
                 self.state = State::Stream;
                 self.streams += 1;
                 match self.combined_crc {
-                    Some(found) if found != crc => {
-                        Err(self.mismatch("CRC of all blocks", crc, found))
+                    Some(combined) if combined != crc => {
+                        Err(self.mismatch("CRC of all blocks", crc, combined))
                     }
                     _ => Ok(Next::Go),
                 }
@@ -239,7 +239,7 @@ impl Bzip2 {
     fn symbols(&mut self, complete: bool) -> Result<Next, StreamError> {
         let mut bits = Bits::from_bit(&self.buffer, self.bit);
         let mut ended = Ok(false);
-        // A group is begun only where all of it is there, so that it needs no way to be resumed.
+        // A group is begun only if all of it is in the buffer, so that it never has to be resumed.
         while matches!(ended, Ok(false))
             && (complete || bits.left() >= (GROUP * LONGEST_CODE) as u64)
             && !bits.overrun()
@@ -266,9 +266,9 @@ impl Bzip2 {
         }
         let Symbols { column, tally, .. } = &mut self.symbols;
         unsort(&mut column[..count], tally, origin, &mut self.rows, &mut self.text);
-        let found = Runs::default().crc(&self.text);
-        if found != crc {
-            return Err(self.mismatch("CRC of a block", crc, found));
+        let computed = Runs::default().crc(&self.text);
+        if computed != crc {
+            return Err(self.mismatch("CRC of a block", crc, computed));
         }
         self.combined_crc = self.combined_crc.map(|combined| combined.rotate_left(1) ^ crc);
         self.runs = Runs::default();
@@ -290,8 +290,13 @@ impl Bzip2 {
 }
 
 impl Decoder for Bzip2 {
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
-        let mut step = Step { consumed: 0, produced: 0, end: false };
+    fn decode(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        output: &mut [u8],
+    ) -> Result<Progress, StreamError> {
+        let mut step = Progress { consumed: 0, produced: 0, end: false };
         loop {
             let complete = last && step.consumed == input.len();
             let room = step.produced < output.len();
@@ -300,9 +305,9 @@ impl Decoder for Bzip2 {
                 State::Block => self.block(complete, room)?,
                 State::Symbols => self.symbols(complete)?,
                 State::Text => {
-                    let given = self.runs.expand(&self.text, &mut output[step.produced..]);
-                    step.produced += given;
-                    self.raw = self.raw.saturating_add(given as u64);
+                    let count = self.runs.expand(&self.text, &mut output[step.produced..]);
+                    step.produced += count;
+                    self.raw = self.raw.saturating_add(count as u64);
                     if self.runs.done(&self.text) {
                         self.state = State::Block;
                         Next::Go
@@ -310,7 +315,7 @@ impl Decoder for Bzip2 {
                         Next::Room
                     }
                 }
-                State::Done => return Ok(Step { end: true, ..step }),
+                State::Done => return Ok(Progress { end: true, ..step }),
             };
             match next {
                 Next::Go => {}
@@ -337,7 +342,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write;
 
-    /// Made with Python 3's bz2 module (libbz2 1.0.8).
+    /// Written with Python 3's bz2 module (libbz2 1.0.8).
     const EMPTY: &str = "425a683917724538509000000000";
     const LETTER_A: &str =
         "425a683931415926535919939b6b00000001002000200021184682ee48a70a120332736d60";
@@ -429,8 +434,8 @@ mod tests {
         for stream in [bytes(CARD), bytes(EMPTY), compress(1, &noise(3000))] {
             for cut in 0..stream.len() {
                 let at = cut as u64;
-                let found = whole(&stream[..cut]);
-                assert_eq!(found, Err(StreamError::CutOff { kind: KIND, at }), "{cut}");
+                let result = whole(&stream[..cut]);
+                assert_eq!(result, Err(StreamError::CutOff { kind: KIND, at }), "{cut}");
             }
         }
     }
@@ -450,12 +455,12 @@ mod tests {
     fn wrong_checksums_are_noticed() {
         let mut block = bytes(LETTER_A);
         block[10] ^= 1;
-        let found = whole(&block).unwrap_err();
-        assert!(matches!(found, StreamError::Mismatch { what: "CRC of a block", .. }), "{found}");
+        let result = whole(&block).unwrap_err();
+        assert!(matches!(result, StreamError::Mismatch { what: "CRC of a block", .. }), "{result}");
         let mut all = bytes(EMPTY);
         all[13] ^= 1;
-        let found = whole(&all).unwrap_err();
-        assert!(matches!(found, StreamError::Mismatch { expected: 1, found: 0, .. }), "{found}");
+        let result = whole(&all).unwrap_err();
+        assert!(matches!(result, StreamError::Mismatch { expected: 1, found: 0, .. }), "{result}");
     }
 
     #[test]
@@ -463,8 +468,8 @@ mod tests {
         for data in [noise(110_000), [b"ab".repeat(60_000), noise(10)].concat()] {
             let mut stream = compress(2, &data);
             stream[3] = b'1';
-            let found = whole(&stream).unwrap_err();
-            assert!(matches!(found, StreamError::Damaged { what: TOO_LONG, .. }), "{found}");
+            let result = whole(&stream).unwrap_err();
+            assert!(matches!(result, StreamError::Damaged { what: TOO_LONG, .. }), "{result}");
         }
     }
 
@@ -480,8 +485,8 @@ mod tests {
             .map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | (bit & 1)));
         let stream: Vec<u8> =
             bytes("425a683931415926535900000000").into_iter().chain(tables).collect();
-        let found = whole(&stream).unwrap_err();
-        assert!(found.to_string().contains("too long"), "{found}");
+        let result = whole(&stream).unwrap_err();
+        assert!(result.to_string().contains("too long"), "{result}");
     }
 
     #[test]
@@ -524,8 +529,8 @@ mod tests {
             assert!(matches!(Bzip2::resume(&wrong, true), Err(StreamError::SeekPoint { .. })));
         }
         let far = SeekPoint { raw: u64::MAX, compressed: u64::MAX, bits: 7, ..right };
-        let found = run(&mut Bzip2::resume(&far, true).unwrap(), &noise(1000), 100, 100);
-        assert!(matches!(found, Err(StreamError::Damaged { .. })));
+        let result = run(&mut Bzip2::resume(&far, true).unwrap(), &noise(1000), 100, 100);
+        assert!(matches!(result, Err(StreamError::Damaged { .. })));
     }
 
     #[test]
@@ -597,7 +602,7 @@ mod tests {
             }
             let mut decoder = UntilError::new(Bzip2::start(true));
             match run(&mut decoder, &stream, 1000, 1000) {
-                Ok(found) => prop_assert!(found == data),
+                Ok(result) => prop_assert!(result == data),
                 // Of no more use, but to do no harm.
                 Err(error) => {
                     prop_assert_eq!(decoder.decode(&stream, false, &mut [0; 9]), Err(error));

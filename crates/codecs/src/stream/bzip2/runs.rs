@@ -1,6 +1,6 @@
 //! The runs that are left in a text.
 
-/// Where giving out a text is. After four equal bytes a text has the number of those that
+/// The state of expanding a text. After four equal bytes a text has the number of those that
 /// follow; this never reaches from one block into the next.
 #[derive(Default)]
 pub(super) struct Runs {
@@ -17,7 +17,7 @@ impl Runs {
         self.at == text.len() && self.again == 0
     }
 
-    /// Fills `out`, as far as there is text; gives the bytes filled.
+    /// Fills `out` from the text, as far as it reaches; returns the bytes filled.
     pub(super) fn expand(&mut self, text: &[u8], out: &mut [u8]) -> usize {
         let mut filled = 0;
         while filled < out.len() {
@@ -46,7 +46,7 @@ impl Runs {
                     four == four.rotate_left(8)
                 });
                 self.plain = four.map_or(text.len(), |four| self.at + four + 4);
-                // One too many, so that a number of 0 is told from no number at all.
+                // One too many, so that a number of 0 differs from no number at all.
                 self.again = text.get(self.plain).map_or(0, |again| usize::from(*again) + 1);
             } else {
                 break;

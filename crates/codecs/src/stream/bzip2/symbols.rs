@@ -47,7 +47,7 @@ impl Symbols {
         }
     }
 
-    /// Reads what precedes the symbols, from after the block's CRC; gives the row of the
+    /// Reads what precedes the symbols, from after the block's CRC; returns the row of the
     /// unrotated text.
     pub(super) fn tables(&mut self, bits: &mut Bits<'_>, level: u8) -> Result<usize, &'static str> {
         if bits.read(1) == 1 {
@@ -159,7 +159,7 @@ impl Symbols {
 
 pub(super) const TOO_LONG: &str = "a block is longer than its stream's level allows";
 
-/// Moves the byte at `index` to the front of the list, and gives it.
+/// Moves the byte at `index` to the front of the list, and returns it.
 ///
 /// Sixteen bytes at a time from the same sixteen, so that loads find the last stores whole.
 #[inline(always)]

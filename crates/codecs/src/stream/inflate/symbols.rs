@@ -1,4 +1,4 @@
-//! Decoding the symbols of a block: the loop where a reader of gzip files spends its time.
+//! Decoding the symbols of a block: the loop in which a reader of gzip files spends its time.
 
 use super::{AHEAD_BYTES, CUT_OFF, Inflate, Input, SLACK_BYTES};
 use crate::stream::huffman::{self, entry};
@@ -7,15 +7,15 @@ use crate::stream::paired_symbols::{self, STEP};
 const TOO_FAR: &str = "a match from before the start of the data";
 
 impl Inflate {
-    /// Decode what is left of the input, with zeros behind it.
+    /// Decode the rest of the input, with zeros behind it.
     pub(super) fn symbols_of_the_end(&mut self, input: &mut Input) -> Result<bool, &'static str> {
         let rest = &input.bytes[input.at..];
         let mut padded = [0; 3 * AHEAD_BYTES];
         padded[..rest.len()].copy_from_slice(rest);
         let mut end = Input { bytes: &padded[..], at: 0 };
-        // What is wrong in the padding only shows that the input was cut off.
+        // An error in the padding only shows that the input was cut off.
         let ended = self.symbols(&mut end);
-        // The bits kept may also be of bytes before `rest`.
+        // The bits in the register may also be of bytes before `rest`.
         if end.at * 8 > rest.len() * 8 + self.bit_count as usize {
             return Err(CUT_OFF);
         }
@@ -67,7 +67,7 @@ impl Inflate {
         self.symbols_anywhere(input, copied)
     }
 
-    /// `copied` is told of each match: where in the buffer it comes from, and its length; also of
+    /// `copied` is called for each match: its source in the buffer, and its length; also for
     /// some of no length, from the end.
     #[inline(always)]
     fn symbols_anywhere(
@@ -119,7 +119,7 @@ impl Inflate {
             while at <= ahead && end < room {
                 refill!();
                 if next != paired_symbols::NONE {
-                    // Of the 56 bits there are this uses at most 11 for codes and 13 for a distance.
+                    // Of the 56 bits this uses at most 11 for codes and 13 for a distance.
                     let this = next;
                     let distance = paired_symbols::distance(this, bits);
                     use_bits!(paired_symbols::used(this));
@@ -157,7 +157,7 @@ impl Inflate {
                 }
                 let length = huffman::length(symbol, bits);
                 use_bits!(huffman::used(symbol));
-                // A distance uses at most 28 bits; what is left is enough for the next lookup.
+                // A distance uses at most 28 bits; the rest is enough for the next lookup.
                 refill!();
                 let mut far = next!(distances);
                 if far & !entry::USED == entry::LONG {
@@ -207,8 +207,8 @@ unsafe fn store(buffer: &mut [u8], at: usize, literals: [u8; 2]) {
     unsafe { buffer.as_mut_ptr().add(at).cast::<[u8; 2]>().write(literals) }
 }
 
-/// Copy a step from `distance` before `end`. Where that is less than a step, or nothing, what comes
-/// out is of no use, but no harm is done.
+/// Copy a step from `distance` before `end`. If that is less than a step, or nothing, the output
+/// is of no use, but no harm is done.
 ///
 /// # Safety
 /// `distance <= end` and `end + STEP <= buffer.len()`.
