@@ -13,7 +13,7 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-plan bench-find bench-portal \
 	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz lock \
-	audit docs clean
+	audit docs wheel clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.cli.commands.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -88,16 +88,25 @@ fuzz:
 docs: $(VENV)/built $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
+# A wheel for each Python from 3.11 and each Linux with glibc 2.17 or newer, into build/wheels. Zig
+# links with that glibc. maturin refuses a library that needs more, and auditwheel shows what it needs.
+wheel: $(VENV)/wheel
+	rm -rf build/wheels
+	PATH="$(abspath $(BIN)):$$PATH" maturin build --release --quiet --zig \
+		--compatibility manylinux_2_17 --auditwheel check --out build/wheels
+	$(BIN)/auditwheel show build/wheels/*.whl
+
 # The versions that are installed, with their hashes; what CI and the tests use is dev.lock.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command 'make lock' pyproject.toml
+	--no-emit-index-url --custom-compile-command 'make lock'
 
 lock: $(VENV)/ready
 	$(BIN)/pip install -q uv
-	$(LOCK) $(ARGS) --extra dev --extra portal --output-file requirements/dev.lock
-	$(LOCK) $(ARGS) --extra portal --output-file requirements/portal.lock
-	$(LOCK) $(ARGS) --extra cluster --output-file requirements/cluster.lock
-	$(LOCK) $(ARGS) --extra docs --constraint requirements/dev.lock --output-file requirements/docs.lock
+	$(LOCK) pyproject.toml $(ARGS) --extra dev --extra portal --output-file requirements/dev.lock
+	$(LOCK) pyproject.toml $(ARGS) --extra portal --output-file requirements/portal.lock
+	$(LOCK) pyproject.toml $(ARGS) --extra cluster --output-file requirements/cluster.lock
+	$(LOCK) pyproject.toml $(ARGS) --extra docs --constraint requirements/dev.lock --output-file requirements/docs.lock
+	$(LOCK) $(ARGS) --group wheel --constraint requirements/dev.lock --output-file requirements/wheel.lock
 
 # Not a part of CI: both ask for advisories in the internet, and fail where they get none.
 audit: $(VENV)/ready
@@ -121,9 +130,11 @@ $(VENV)/ready: requirements/dev.lock
 	touch $@
 
 # Versions that dev.lock has, too, are the same in both.
-$(VENV)/docs: requirements/docs.lock $(VENV)/ready | $(VENV)/built
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/docs.lock
+$(VENV)/docs $(VENV)/wheel: $(VENV)/%: requirements/%.lock $(VENV)/ready
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r $<
 	touch $@
+
+$(VENV)/docs: | $(VENV)/built
 
 # Asked every time, cheap when nothing changed: cargo and pip know what is out of date.
 $(VENV)/built: $(VENV)/ready FORCE

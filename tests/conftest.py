@@ -94,6 +94,7 @@ MORE = frozenset(
         "stores/test_stores",
         "stores/test_writing",
         "support/test_servers",
+        "test_wheel",
         "trace/test_collect",
         "trace/test_export",
         "trace/test_host_monitor",

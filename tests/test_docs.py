@@ -190,6 +190,17 @@ def test_commands_that_are_shown_exist(path: Path) -> None:
         assert name != "swathe" or not rest or rest[0].isupper(), f"{line}: expected a command"
 
 
+@pytest.mark.parametrize("name", ["portal", "worker"])
+def test_services_use_options_that_exist(name: str) -> None:
+    text = (ROOT / f"deploy/swathe-{name}.service").read_text()
+    (line,) = re.findall(r"^ExecStart=/opt/swathe/bin/(swathe .*)$", text, re.MULTILINE)
+    last = {"portal": "serve", "worker": "worker"}[name]
+    (command,) = [words for words in COMMANDS if words.split()[-1] == last]
+    options = {word for word in line.split() if word.startswith("--")}
+    assert options
+    assert options <= COMMANDS[command]
+
+
 def test_shown_commands_are_seen() -> None:
     lines = [line for path in WRITTEN for line in shell_lines(path.read_text())]
     assert len(lines) > 100
