@@ -533,6 +533,7 @@ def test_metrics_are_for_admins(portal: Attacked, ann: httpx.Client, job: Any) -
     assert int(values['swathe_rows{status="ok"}']) >= job["rows"]
     assert int(values['swathe_jobs{phase="COMPLETED"}']) >= 1
     assert int(values["swathe_result_bytes"]) >= job["bytes"] > 0
+    assert {"swathe_removal_jobs", "swathe_removal_bytes"} <= set(values)
     assert values['swathe_places{kind="streams"}'] == "1"
     assert values['swathe_up{part="database"}'] == "1"
     assert int(values['swathe_requests_total{status="4xx"}']) >= 2

@@ -21,6 +21,7 @@ from astropy.table import Table
 from sqlalchemy import event
 
 import swathe
+from swathe import _swathe
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.records.jobs import Chunk, ChunkResult, JobRecord, PastJob
 from swathe.core.errors import (
@@ -35,6 +36,7 @@ from swathe.core.errors import (
 )
 from swathe.jobs import Job, Jobs, Limits, Options
 from swathe.jobs.estimate import overhead_s
+from swathe.jobs.quota import REMOVED_S
 from swathe.jobs.types import ArchiveKind
 from swathe.operations.registry import operations
 from swathe.workers import Runner
@@ -374,6 +376,8 @@ def test_job_that_comes_to_more_than_is_allowed_is_ended(
             with pytest.raises(LimitError, match="delete some"):
                 jobs.resume(job.id)
             jobs.delete(first.id)
+            while catalog.held("me").deleted_bytes:
+                jobs.pause(0.05)
             assert ended(jobs, jobs.resume(job.id)).counts["ok"] > job.counts["ok"]
 
 
@@ -594,7 +598,109 @@ def test_a_job_that_cannot_be_removed_holds_up_no_other(
     monkeypatch.setattr("swathe.jobs.service.GRACE_S", -1.0)
     with pytest.raises(OutputError, match="it is held"):
         jobs.tidy()
-    assert [job for job, _ in catalog.deleted_jobs()] == [made[1].id]
+    assert [job.id for job in catalog.deleted_jobs()] == [made[1].id]
+
+
+class SlowRemover:
+    """Removes a folder only when it is let."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.allowed = threading.Event()
+        self._remove = _swathe.remove_folder
+        monkeypatch.setattr(_swathe, "remove_folder", self)
+
+    def __call__(self, path: str) -> None:
+        assert self.allowed.wait(PATIENCE_S)
+        self._remove(path)
+
+
+def test_deleted_results_count_for_their_owner_until_they_are_removed(
+    catalog: Catalog, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remover = SlowRemover(monkeypatch)
+    # The deletion itself begins the removal, not the next round.
+    monkeypatch.setattr("swathe.workers.runner.RENEW_S", 10.0 * PATIENCE_S)
+    few = targets(images, 30)
+    with Jobs(catalog, tmp_path / "results", limits=Limits(result_bytes=1)) as jobs:
+        with running(jobs):
+            job = ended(jobs, jobs.submit(few, Options(), "me"))
+            waiting = jobs.submit(few, Options(), "other", start=False)
+            jobs.delete(job.id)
+            held = catalog.held("me")
+            assert (held.bytes, held.deleted_bytes) == (0, job.bytes)
+            assert job.bytes > 0
+            with pytest.raises(LimitError, match="wait until these are removed") as raised:
+                jobs.submit(few, Options(), "me")
+            assert raised.value.retry_after_s == REMOVED_S
+            assert jobs.start(waiting.id).phase == "QUEUED"  # others are not held up
+            assert catalog.removal_backlog() == (1, job.bytes)
+            remover.allowed.set()
+            while catalog.held("me").deleted_bytes:
+                jobs.pause(0.05)
+            assert ended(jobs, jobs.submit(few, Options(), "me")).counts["ok"] > 0
+        assert catalog.removal_backlog() == (0, 0)
+
+
+def test_results_of_deleted_jobs_end_no_job(
+    catalog: Catalog, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remover = SlowRemover(monkeypatch)
+    few = targets(images, 30)
+    limits = Limits(result_bytes=200_000)
+    with Jobs(catalog, tmp_path / "results", limits=limits) as jobs, running(jobs):
+        job = ended(jobs, jobs.submit(few, Options(), "me"))
+        assert 100_000 < job.bytes < 200_000
+        second = jobs.submit(few, Options(), "me", start=False)
+        jobs.delete(job.id)
+        second = ended(jobs, jobs.start(second.id))
+        assert (second.phase, second.error) == ("COMPLETED", None)
+        remover.allowed.set()
+
+
+def test_jobs_wait_while_removal_is_behind(
+    catalog: Catalog,
+    tmp_path: Path,
+    images: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    remover = SlowRemover(monkeypatch)
+    few = targets(images, 30)
+    limits = Limits(removal_bytes=100_000)
+    with Jobs(catalog, tmp_path / "results", limits=limits) as jobs, running(jobs) as runner:
+        job = ended(jobs, jobs.submit(few, Options(), "me"))
+        waiting = jobs.submit(few, Options(), "other", start=False)
+        jobs.delete(job.id)
+        assert job.bytes > 100_000
+        with pytest.raises(LimitError, match="1 deleted jobs are not removed yet") as raised:
+            jobs.submit(few, Options(), "another")
+        assert raised.value.retry_after_s
+        jobs.start(waiting.id)
+        while not runner.lag:
+            jobs.pause(0.05)
+        # Nothing of it is done, for some turns of the runner.
+        for _ in range(3):
+            jobs.pause(1.0)
+            assert jobs.job(waiting.id).phase == "QUEUED"
+        assert "jobs wait: the results of 1 deleted jobs" in caplog.text
+        remover.allowed.set()
+        assert ended(jobs, jobs.job(waiting.id)).phase == "COMPLETED"
+        assert runner.lag == ""
+        assert "jobs continue" in caplog.text
+
+
+def test_results_that_come_after_all_are_recorded_and_removed(
+    jobs: Jobs, catalog: Catalog, images: list[str], tmp_path: Path
+) -> None:
+    """A worker may still write when the deletion of its job is forgotten."""
+    job = jobs.submit(targets(images, 3), Options(), "me")
+    jobs.delete(job.id)
+    catalog.forget_deleted(job.id)
+    jobs.folder(job.id).mkdir()
+    jobs.remove_if_gone(job.id)
+    assert [(each.id, each.removed) for each in catalog.deleted_jobs()] == [(job.id, False)]
+    jobs.tidy()
+    assert list((tmp_path / "results").iterdir()) == []
 
 
 def test_changes_are_told(jobs: Jobs, images: list[str]) -> None:

@@ -272,7 +272,7 @@ def test_deleted_jobs_leave_no_objects(
         jobs.delete(first.id)
     jobs.tidy()
     assert objects(catalog) == kept
-    assert [job for job, _ in catalog.deleted_jobs()] == [first.id]
+    assert [(job.id, job.removed) for job in catalog.deleted_jobs()] == [(first.id, True)]
     jobs.tidy()
     monkeypatch.setattr("swathe.jobs.service.GRACE_S", -1.0)
     jobs.tidy()

@@ -19,21 +19,29 @@ def test_what_cannot_be_removed_is_told_and_tried_again(
         (tmp_path / job).mkdir()
         (tmp_path / job / "a.fits").touch()
         folder.begin_removal(job)
-    stuck = min(tmp_path.iterdir())
-    remove = _swathe.remove_folder
 
-    def refuse(path: str) -> None:
-        if path == str(stuck):
-            raise PermissionError(13, "Permission denied")
-        remove(path)
+    def refuse(_path: str) -> None:
+        raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patched:
         patched.setattr(_swathe, "remove_folder", refuse)
-        with pytest.raises(OutputError, match=f"{stuck.name}: cannot remove it: .*denied"):
+        with pytest.raises(OutputError, match=r"\.gone-one: cannot remove it: .*denied"):
             folder.remove("one", lambda: False)
-    # The other one is gone nevertheless.
-    assert list(tmp_path.iterdir()) == [stuck]
+    assert folder.remove("other", lambda: False)
+    assert [path.name for path in tmp_path.iterdir()] == [".gone-one"]
     assert folder.remove("one", lambda: False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_comes_back_while_it_is_removed_is_removed_too(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    for name in ("a.fits", "b.fits"):  # the second by a worker that did not see the deletion
+        (tmp_path / "job").mkdir()
+        (tmp_path / "job" / name).touch()
+        folder.begin_removal("job")
+        assert not (tmp_path / "job").exists()
+    assert len(list(tmp_path.rglob("*.fits"))) == 2
+    assert folder.remove("job", lambda: False)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -348,11 +348,18 @@ class JobChunkTable(Base):
 
 
 class DeletedJobTable(Base):
-    """A deleted job whose results may not all be removed yet."""
+    """A deleted job: until its results are removed, they count for its owner.
+
+    After the removal it stays recorded for a while: a worker may still write results of it.
+    """
 
     __tablename__ = "deleted_jobs"
+    __table_args__ = (Index(None, "owner"),)
     id: Mapped[str] = mapped_column(String(22), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(200))
+    bytes: Mapped[int] = mapped_column(BigInteger)
     deleted_at: Mapped[datetime]
+    removed: Mapped[bool]
 
 
 class ReservationTable(Base):

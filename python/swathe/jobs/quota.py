@@ -12,12 +12,14 @@ from swathe.core.format import size_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from swathe.catalog.records.jobs import UserUsage
+    from swathe.catalog.records.jobs import RemovalBacklog, UserUsage
     from swathe.jobs.types import Limits
 
 SOON_S = 60
 """Suggested retry time for a limit that is soon lifted."""
 LATER_S = 3600
+REMOVED_S = 5
+"""Suggested retry time while deleted results are removed."""
 
 
 class Quota:
@@ -46,6 +48,13 @@ class Quota:
             )
         if (text := self._results(held)) is not None:
             raise LimitError(text, LATER_S)
+        stored, most = held.bytes + held.deleted_bytes, limits.result_bytes
+        if stored >= most:
+            raise LimitError(
+                f"your results take {size_text(stored)}, with {size_text(held.deleted_bytes)} of "
+                f"deleted jobs; {size_text(most)} are allowed: wait until these are removed",
+                REMOVED_S,
+            )
 
     def check_again(self, held: UserUsage) -> None:
         """Check whether a user may start a pending job.
@@ -63,15 +72,33 @@ class Quota:
             LimitError: If they are not.
         """
         most = self._limits.result_bytes
-        if held.bytes + least_bytes > most:
+        stored = held.bytes + held.deleted_bytes
+        if stored + least_bytes > most:
+            deleted = (
+                f", with {size_text(held.deleted_bytes)} of deleted jobs that are not removed yet"
+            )
             raise LimitError(
                 f"the results would take at least {size_text(least_bytes)}, yours take "
-                f"{size_text(held.bytes)}; {size_text(most)} are allowed",
+                f"{size_text(stored)}{deleted if held.deleted_bytes else ''}; "
+                f"{size_text(most)} are allowed",
                 LATER_S if least_bytes <= most else None,
             )
 
+    def removal_lag(self, backlog: RemovalBacklog) -> str:
+        """Return why no job may run while so much waits for removal; empty if jobs may run."""
+        most = self._limits.removal_bytes
+        if backlog.bytes <= most:
+            return ""
+        return (
+            f"the results of {backlog.jobs:,} deleted jobs are not removed yet; they take "
+            f"{size_text(backlog.bytes)}, {size_text(most)} are allowed"
+        )
+
     def too_much(self, held: UserUsage) -> str | None:
-        """Return why a job of a user with this usage must end; `None` if it need not."""
+        """Return why a job of a user with this usage must end; `None` if it need not.
+
+        Results of deleted jobs end no job: they will be removed.
+        """
         text = self._results(held)
         return None if text is None else f"{text}, and resume the job"
 

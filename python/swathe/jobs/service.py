@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import ACTIVE, JobRecord
-from swathe.core.errors import JobError, NoSuchJobError, NoSuchResultError, SwatheError
+from swathe.core.errors import (
+    JobError,
+    LimitError,
+    NoSuchJobError,
+    NoSuchResultError,
+    SwatheError,
+)
 from swathe.jobs import archives as made
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
 from swathe.jobs.expand_targets import TOLD, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
-from swathe.jobs.quota import Quota
+from swathe.jobs.quota import SOON_S, Quota
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
 from swathe.jobs.views import job_view, row_view
 from swathe.stores.results import Folder
@@ -93,7 +99,7 @@ class Jobs:
         self._news = threading.Condition()
         self._change_counts = 0
         self._closed = False
-        self._removed: set[str] = set()
+        self._deleted = False
 
     def __enter__(self) -> Self:
         return self
@@ -163,9 +169,12 @@ class Jobs:
 
         Raises:
             TargetsError, JobError, NoSuchDatasetError: As for `estimate`.
-            LimitError: If the user's jobs or this job exceed a limit.
+            LimitError: If the user's jobs or this job exceed a limit, or if too much of deleted
+                jobs is not removed yet.
         """
         # Checked before the list is read.
+        if lag := self.removal_lag():
+            raise LimitError(f"{lag}: try again later", SOON_S)
         self._allowance.check(self.catalog.held(owner))
         work = self._expanded(table, options)
         work.read.faults.update(faults)
@@ -253,8 +262,9 @@ class Jobs:
     def delete(self, job_id: str) -> None:
         """Stop a job and delete it with its results."""
         self.catalog.delete_job(job_id)
+        self._deleted = True
         self.wake()
-        self.remove_if_gone(job_id)
+        self.place.begin_removal(job_id)
 
     def set_expiry(self, job_id: str, when: datetime) -> Job:
         """Set when a job is deleted, adjusted to the limits."""
@@ -371,6 +381,7 @@ class Jobs:
         try:
             self.catalog.job_state(job_id)
         except NoSuchJobError:
+            self.catalog.remember_deleted(job_id)
             self.place.begin_removal(job_id)
 
     def remove_inputs(self, job: JobRecord) -> None:
@@ -392,22 +403,32 @@ class Jobs:
             except NoSuchJobError:
                 continue  # deleted by its user meanwhile
         fault: SwatheError | None = None
-        for job_id, deleted_at in self.catalog.deleted_jobs():
-            is_over = datetime.now(UTC) - deleted_at > timedelta(seconds=GRACE_S)
-            if job_id in self._removed and not is_over:
+        for job in self.catalog.deleted_jobs():
+            is_over = datetime.now(UTC) - job.deleted_at > timedelta(seconds=GRACE_S)
+            if job.removed and not is_over:
                 continue
             try:
-                if stopped() or not self.place.remove(job_id, stopped):
+                if stopped() or not self.place.remove(job.id, stopped):
                     return
             except SwatheError as error:
                 fault = fault or error
                 continue
-            self._removed.add(job_id)
             if is_over:
-                self.catalog.forget_deleted(job_id)
-                self._removed.discard(job_id)
+                self.catalog.forget_deleted(job.id)
+            else:
+                self.catalog.mark_removed(job.id)
         if fault is not None:
             raise fault
+
+    def await_deletion(self, timeout_s: float, stopped: Callable[[], bool]) -> None:
+        """Wait until a job is deleted here, or for a time, or until stopped."""
+        with self._news:
+            self._news.wait_for(lambda: self._deleted or self._closed or stopped(), timeout_s)
+            self._deleted = False
+
+    def removal_lag(self) -> str:
+        """Return why no job may run: too much of deleted jobs is not removed; empty if they may."""
+        return self._allowance.removal_lag(self.catalog.removal_backlog())
 
     # ---- Private
 

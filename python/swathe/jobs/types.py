@@ -313,6 +313,8 @@ class Limits:
         rows_waiting: waiting rows in all jobs of a user.
         jobs: jobs of a user that have not ended.
         result_bytes: size of all results of a user; a job that exceeds it is ended.
+        removal_bytes: size of the results of deleted jobs that wait for their removal, of all
+            users; jobs wait beyond it.
         cutout_bytes: size of the pixels of one cutout.
         default_s: lifetime of a job and its results by default, in seconds.
         longest_s: longest lifetime that may be requested, in seconds.
@@ -322,6 +324,7 @@ class Limits:
     rows_waiting: int = 1_000_000
     jobs: int = 20
     result_bytes: int = 20 << 30
+    removal_bytes: int = 40 << 30
     cutout_bytes: int = 512 << 20
     default_s: float = 7 * DAY_S
     longest_s: float = 30 * DAY_S

@@ -189,6 +189,7 @@ def limits_of(config: Config) -> Limits:
         rows_waiting=limits.rows_waiting,
         jobs=limits.jobs,
         result_bytes=round(limits.result_gb * 1e9),
+        removal_bytes=round(limits.removal_gb * 1e9),
         cutout_bytes=limits.cutout_mb << 20,
         default_s=config.results.keep_days * DAY_S,
         longest_s=limits.longest_days * DAY_S,

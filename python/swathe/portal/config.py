@@ -110,6 +110,8 @@ class LimitSettings:
         rows_waiting: Maximum number of unfinished rows of all jobs of a user.
         jobs: Maximum number of unfinished jobs of a user.
         result_gb: Maximum size of the stored results of a user, 10**9 bytes.
+        removal_gb: Maximum size of deleted results that are not removed yet, of all users,
+            10**9 bytes; jobs wait beyond it.
         longest_days: Maximum number of days for which results may be kept.
         body_mb: Maximum size of a request body, 10**6 bytes.
         cutout_mb: Maximum size of the pixels of one cutout, MiB.
@@ -128,6 +130,7 @@ class LimitSettings:
     rows_waiting: int = 1_000_000
     jobs: int = 20
     result_gb: float = 20.0
+    removal_gb: float = 40.0
     longest_days: float = 30.0
     body_mb: float = 32.0
     cutout_mb: int = 512

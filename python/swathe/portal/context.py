@@ -74,7 +74,7 @@ class Portal:
     def pool_status(self, user: User | None) -> PoolStatus:
         """Return the part of the pool's state that a user may see, with the last error."""
         status = self.pool.status()
-        trouble = self.runner.trouble
+        trouble = self.runner.trouble or self.runner.lag
         trouble = f"jobs are not running: {trouble}" if trouble else status.trouble
         if self.sees_all(user):
             return replace(status, trouble=trouble)

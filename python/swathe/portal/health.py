@@ -81,6 +81,7 @@ def free_bytes(portal: Portal) -> int:
 def metrics_of(portal: Portal) -> str:
     """Return the metrics of a portal in the text format of Prometheus."""
     totals = portal.catalog.totals()
+    backlog = portal.catalog.removal_backlog()
     status = portal.pool.status()
     lines = [
         *metric(
@@ -93,6 +94,18 @@ def metrics_of(portal: Portal) -> str:
         *metric("swathe_rows", "gauge", "Stored rows, by status.", labelled("status", totals.rows)),
         *metric("swathe_queue_rows", "gauge", "Waiting rows.", {"": totals.queued}),
         *metric("swathe_result_bytes", "gauge", "Bytes of stored results.", {"": totals.bytes}),
+        *metric(
+            "swathe_removal_jobs",
+            "gauge",
+            "Deleted jobs whose results are not removed yet.",
+            {"": backlog.jobs},
+        ),
+        *metric(
+            "swathe_removal_bytes",
+            "gauge",
+            "Bytes of results of deleted jobs that are not removed yet.",
+            {"": backlog.bytes},
+        ),
         *metric(
             "swathe_busy_seconds", "gauge", "Work on stored jobs, seconds.", {"": totals.busy_s}
         ),

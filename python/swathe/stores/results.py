@@ -20,7 +20,8 @@ from swathe.core.errors import NoSuchResultError, OutputError
 
 INPUTS = ".inputs"
 """Name of a folder in a job's local folder, for parts of results being made."""
-GONE, GONE_BYTES = ".gone-", 8
+GONE = ".gone-"
+"""Prefix of the folder of a deleted job, until it is removed."""
 
 Files = Sequence[tuple[str, str]]
 """Local path of each result, and its name among the results of the job."""
@@ -148,30 +149,29 @@ class Folder:
 
     def begin_removal(self, job: str) -> None:
         """Rename the folder of a job, so that a worker still writing to it fails."""
+        folder, gone = self._root / job, self._root / f"{GONE}{job}"
         try:
-            (self._root / job).rename(self._root / f"{GONE}{token_hex(GONE_BYTES)}")
+            # A folder that came back after it was renamed is moved into the renamed one.
+            folder.rename(gone / token_hex(8) if gone.exists() else gone)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise OutputError(f"{self._root / job}: cannot remove it: {error}") from error
+            raise OutputError(f"{folder}: cannot remove it: {error}") from error
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
-        """Remove the folder of a job, and folders renamed by `put_away`."""
+        """Remove the folder of a job."""
         self.begin_removal(job)
-        fault: OutputError | None = None
-        for path in list(self._root.glob(GONE + "[0-9a-f]" * (2 * GONE_BYTES))):
-            if stopped():
-                return False
-            try:
-                # Not by shutil: of a busy portal it waits for the interpreter at each file, so that
-                # jobs that are made and deleted all the time would fill the disk.
-                _swathe.remove_folder(str(path))
-            except FileNotFoundError:
-                continue  # another process removes it, too
-            except OSError as error:
-                fault = fault or OutputError(f"{path}: cannot remove it: {error}")
-        if fault is not None:
-            raise fault
+        if stopped():
+            return False
+        path = self._root / f"{GONE}{job}"
+        try:
+            # Not by shutil: of a busy portal it waits for the interpreter at each file, so that
+            # jobs that are made and deleted all the time would fill the disk.
+            _swathe.remove_folder(str(path))
+        except FileNotFoundError:
+            return True  # it had no results, or another process removed them
+        except OSError as error:
+            raise OutputError(f"{path}: cannot remove it: {error}") from error
         return True
 
 

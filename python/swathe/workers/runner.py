@@ -74,6 +74,8 @@ class Runner:
         self._unkept: dict[int, str] = {}  # by thread
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
+        self.lag = ""
+        """Why jobs wait: too much of deleted jobs is not removed yet; empty if they need not."""
 
     def start(self) -> None:
         """Start the threads. Work leased by dead runners is done again."""
@@ -114,7 +116,7 @@ class Runner:
 
     def _give(self) -> None:
         """Lease a chunk, if there is one, and send it to the pool when that has room."""
-        if not self._pool.wait_for_room(IDLE_S) or self._is_apart():
+        if not self._pool.wait_for_room(IDLE_S) or self._is_apart() or self._is_behind():
             return
         # The database may be locked or unavailable for a while; the keeper checks as well.
         chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
@@ -147,6 +149,21 @@ class Runner:
         if apart:
             self._jobs.pause(IDLE_S)
         return apart
+
+    def _is_behind(self) -> bool:
+        """Wait a moment and return true while too much of deleted jobs is not removed yet.
+
+        Results would fill a disk that removes them more slowly than they are made.
+        """
+        lag = self._jobs.removal_lag()
+        if lag and not self.lag:
+            log.warning("jobs wait: %s", lag)
+        elif self.lag and not lag:
+            log.warning("jobs continue: enough results of deleted jobs are removed")
+        self.lag = lag
+        if lag:
+            self._jobs.pause(IDLE_S)
+        return bool(lag)
 
     def _wait_for_others(self) -> None:
         """Wait until no batch is running."""
@@ -308,7 +325,7 @@ class Runner:
     def _tidy(self) -> None:
         """Remove expired jobs, and the results of deleted ones."""
         self._jobs.tidy(self._stopping.is_set)
-        self._stopping.wait(RENEW_S)
+        self._jobs.await_deletion(RENEW_S, self._stopping.is_set)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
@@ -34,9 +34,11 @@ from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.jobs import (
     ACTIVE,
+    DeletedJob,
     JobRecord,
     PastJob,
     Phase,
+    RemovalBacklog,
     RowRecord,
     RowStatus,
     UserUsage,
@@ -191,18 +193,40 @@ class JobQueue(Database):
             NoSuchJobError: If there is no such job.
         """
         with self._writing() as session:
-            number = find_job(session, job_id, lock=True).number
+            job = find_job(session, job_id, lock=True)
+            number = job.number
+            _record_deletion(session, job_id, job.owner, job.bytes)
             for table in (JobBlockTable, JobChunkTable):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
-            session.add(DeletedJobTable(id=job_id, deleted_at=datetime.now(UTC)))
 
-    def deleted_jobs(self) -> list[tuple[str, datetime]]:
-        """Return the ids of deleted jobs and when they were deleted, earliest first."""
-        query = select(DeletedJobTable.id, DeletedJobTable.deleted_at)
+    def remember_deleted(self, job_id: str) -> None:
+        """Record a deleted job again, if its record was forgotten before its last results came."""
+        with self._writing() as session:
+            if session.get(DeletedJobTable, job_id) is None:
+                _record_deletion(session, job_id, "", 0)
+
+    def deleted_jobs(self) -> list[DeletedJob]:
+        """Return the deleted jobs, earliest first."""
+        columns = DeletedJobTable.id, DeletedJobTable.deleted_at, DeletedJobTable.removed
+        query = select(*columns).order_by(DeletedJobTable.deleted_at)
         with self._reading() as session:
-            rows = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
-        return [(job_id, deleted_at) for job_id, deleted_at in rows]
+            return [DeletedJob(*row) for row in session.execute(query)]
+
+    def removal_backlog(self) -> RemovalBacklog:
+        """Return how much of deleted jobs is not removed yet, over all users."""
+        size = func.coalesce(func.sum(DeletedJobTable.bytes), 0)
+        query = select(func.count(), size).where(DeletedJobTable.removed.is_(False))
+        with self._reading() as session:
+            jobs, size_bytes = session.execute(query).one()
+        return RemovalBacklog(int(jobs), int(size_bytes))
+
+    def mark_removed(self, job_id: str) -> None:
+        """Record that the results of a deleted job are removed."""
+        with self._writing() as session:
+            session.execute(
+                update(DeletedJobTable).where(DeletedJobTable.id == job_id).values(removed=True)
+            )
 
     def forget_deleted(self, job_id: str) -> None:
         """Forget the record of a deletion: nothing is left of the job."""
@@ -278,4 +302,17 @@ def _usage_of(session: Session, owner: str) -> UserUsage:
         select(func.count(), func.coalesce(func.sum(JobTable.waiting), 0)).where(mine, active)
     ).one()
     size = session.scalar(select(func.coalesce(func.sum(JobTable.bytes), 0)).where(mine))
-    return UserUsage(int(jobs), int(rows), int(size or 0))
+    deleted = session.scalar(
+        select(func.coalesce(func.sum(DeletedJobTable.bytes), 0)).where(
+            DeletedJobTable.owner == owner, DeletedJobTable.removed.is_(False)
+        )
+    )
+    return UserUsage(int(jobs), int(rows), int(size or 0), int(deleted or 0))
+
+
+def _record_deletion(session: Session, job_id: str, owner: str, size: int) -> None:
+    session.add(
+        DeletedJobTable(
+            id=job_id, owner=owner, bytes=size, deleted_at=datetime.now(UTC), removed=False
+        )
+    )

@@ -143,8 +143,31 @@ class PastJob:
 
 @dataclass(frozen=True)
 class UserUsage:
-    """Usage of a user: jobs that have not ended, their waiting rows, bytes of all results."""
+    """Usage of a user.
+
+    Attributes:
+        jobs: jobs that have not ended.
+        rows: their waiting rows.
+        bytes: size of the results of all jobs.
+        deleted_bytes: size of the results of deleted jobs that are not removed yet.
+    """
 
     jobs: int
     rows: int
+    bytes: int
+    deleted_bytes: int
+
+
+class DeletedJob(NamedTuple):
+    """A deleted job, and whether its results are removed."""
+
+    id: str
+    deleted_at: datetime
+    removed: bool
+
+
+class RemovalBacklog(NamedTuple):
+    """Deleted jobs of all users whose results are not removed yet, and the size of these."""
+
+    jobs: int
     bytes: int

@@ -285,9 +285,13 @@ def _make_jobs() -> None:
     op.create_table(
         "deleted_jobs",
         sa.Column("id", sa.String(22), nullable=False),
+        sa.Column("owner", sa.String(200), nullable=False),
+        sa.Column("bytes", sa.BigInteger, nullable=False),
         sa.Column("deleted_at", TIME, nullable=False),
+        sa.Column("removed", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_deleted_jobs"),
     )
+    op.create_index("ix_deleted_jobs_owner", "deleted_jobs", ["owner"])
 
 
 def _make_workers() -> None:
