@@ -145,9 +145,17 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
     offered = {name: getattr(swathe, name) for name in swathe.__all__}
     functions = {name for name, value in offered.items() if inspect.isfunction(value)}
     assert {"cut", "predict"} <= functions
-    functions |= {"probe", "mirror"}
+    assert {"mirror", "probe", "sample"} <= functions
     names = {name for name in MODULES if not name.startswith("swathe.cli.commands.")}
     assert not {name for name in names if name.rpartition(".")[2] in functions}
+
+
+@pytest.mark.parametrize("package", ["datasets", "stores", "trace"])
+def test_no_module_hides_what_a_package_offers(package: str) -> None:
+    offered = getattr(swathe, package)
+    assert "show" in offered.__all__ or package == "trace"
+    assert all(hasattr(offered, name) for name in offered.__all__)
+    assert not {f"swathe.{package}.{name}" for name in offered.__all__} & set(MODULES)
 
 
 def test_tests_mirror_the_packages() -> None:
@@ -182,12 +190,13 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
 def test_dir_shows_the_public_names_only() -> None:
     assert dir(swathe) == sorted(swathe.__all__)
     assert {"cut", "cut_many", "errors", "open", "trace"} <= set(dir(swathe))
-    assert not (set(PACKAGES) - {"trace"}) & set(dir(swathe))
+    assert not (set(PACKAGES) - {"datasets", "stores", "trace"}) & set(dir(swathe))
     assert all(hasattr(swathe, name) for name in dir(swathe))
 
 
-def test_errors_are_a_module_of_the_package() -> None:
+@pytest.mark.parametrize("name", ["cache", "errors"])
+def test_modules_of_core_are_offered_by_the_package(name: str) -> None:
     from importlib import import_module
 
-    assert import_module("swathe.errors") is swathe.errors
-    assert swathe.errors.__name__ == "swathe.core.errors"
+    assert import_module(f"swathe.{name}") is getattr(swathe, name)
+    assert getattr(swathe, name).__name__ == f"swathe.core.{name}"

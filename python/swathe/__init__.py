@@ -7,11 +7,13 @@
 """
 
 import sys
+from typing import TYPE_CHECKING
 
-from swathe import trace
+from swathe import datasets, stores, trace
 from swathe._swathe import __version__
 from swathe.client.portal import connect
-from swathe.core import errors
+from swathe.core import cache, errors
+from swathe.core.lazy import lazy_names
 from swathe.costs.prediction import Prediction, predict
 from swathe.cutting.many import cut_many
 from swathe.cutting.one import cut
@@ -19,7 +21,13 @@ from swathe.datasets.search import find
 from swathe.files.cutout import Cutout
 from swathe.files.file import File, Image, open
 
+if TYPE_CHECKING:
+    from swathe.core.sample_survey import sample
+    from swathe.costs.recorded_probe import probe
+    from swathe.datasets.named_datasets import mirror
+
 # `import swathe.errors` and `from swathe.errors import ...`, though the module is in `core`.
+sys.modules[f"{__name__}.cache"] = cache
 sys.modules[f"{__name__}.errors"] = errors
 
 __all__ = [
@@ -28,15 +36,30 @@ __all__ = [
     "Image",
     "Prediction",
     "__version__",
+    "cache",
     "connect",
     "cut",
     "cut_many",
+    "datasets",
     "errors",
     "find",
+    "mirror",
     "open",
     "predict",
+    "probe",
+    "sample",
+    "stores",
     "trace",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "mirror": "swathe.datasets.named_datasets",
+        "probe": "swathe.costs.recorded_probe",
+        "sample": "swathe.core.sample_survey",
+    },
+)
 
 
 def __dir__() -> list[str]:

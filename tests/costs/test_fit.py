@@ -15,14 +15,14 @@ from swathe.costs.cost_model import Costs, Profile, Sample
 from swathe.costs.fit.fit import fit, fit_local
 from swathe.costs.fit.refit import refit
 from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, screen
-from swathe.costs.probing.store_probe import probe
+from swathe.costs.probing.store_probe import measure_store
 from tests.support.simulated_stores import SimulatedStore, place, random_store
 
 MIB = 1 << 20
 
 
 def probed(store: SimulatedStore) -> Profile:
-    found = probe(place(), reader=store, clock=lambda: store.clock_s, seed=1)
+    found = measure_store(place(), reader=store, clock=lambda: store.clock_s, seed=1)
     return found.profile
 
 

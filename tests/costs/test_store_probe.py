@@ -25,14 +25,14 @@ from swathe.costs.probing.probe_writes import WriteProbe
 from swathe.costs.probing.read_buffer import BufferStudy, study_buffer
 from swathe.costs.probing.resolve_target import ProbeTarget, find_place
 from swathe.costs.probing.save import keep_probe
-from swathe.costs.probing.store_probe import Probe, probe, read_table
+from swathe.costs.probing.store_probe import Probe, measure_store, read_table
 from swathe.stores.registry import stores_for
 from tests.support.servers import NGINX, nginx, proxy, s3s_fs, xrootd
 from tests.support.simulated_stores import SimulatedStore, place
 
 
 def simulated(store: SimulatedStore, seed: int = 1, **options: object) -> Probe:
-    return probe(place(), reader=store, clock=lambda: store.clock_s, seed=seed, **options)  # type: ignore[arg-type]
+    return measure_store(place(), reader=store, clock=lambda: store.clock_s, seed=seed, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -126,10 +126,12 @@ def test_neither_a_result_nor_an_error_tells_secrets_of_urls() -> None:
     url = "https://me:pa55w0rd-hush@archive.example/f.fits?token=t0ken-hush"
     named = replace(place(), objects=(url,))
     store = SimulatedStore()
-    told = str(probe(named, quick=True, reader=store, clock=lambda: store.clock_s).as_dict())
+    told = str(
+        measure_store(named, quick=True, reader=store, clock=lambda: store.clock_s).as_dict()
+    )
     assert "archive.example/f.fits" in told and "hush" not in told
     empty = SimulatedStore(object_bytes=0)
-    for measure in (probe, study_buffer):
+    for measure in (measure_store, study_buffer):
         with pytest.raises(NotFoundError, match=r"archive\.example") as raised:
             measure(named, reader=empty, clock=lambda: empty.clock_s)
         assert "hush" not in str(raised.value)
@@ -151,7 +153,7 @@ def test_the_table_has_measured_and_modelled_rates() -> None:
 
 
 def test_local_files_are_probed(folder: Path) -> None:
-    found = probe(find_place(str(folder)), quick=True, budget_s=1, write=True)
+    found = measure_store(find_place(str(folder)), quick=True, budget_s=1, write=True)
     assert found.root == "file:///"
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
@@ -169,7 +171,7 @@ def test_writing_to_a_bucket_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
         with Catalog.open() as catalog:
             catalog.add_store("lake", "s3://frames/run1", options={"probe_object": "a.fits"})
             told = list[str]()
-            found = probe(find_place("lake"), budget_s=10, write=True, tell=told.append)
+            found = measure_store(find_place("lake"), budget_s=10, write=True, tell=told.append)
             keep_probe(catalog, found)
             kept = catalog.samples(found.root, this_host(), ["write"])
     assert "a fifth of it for writing" in told[0]
@@ -205,7 +207,7 @@ def test_writing_by_webdav_is_measured(
             else:
                 root, options["door"] = "root://archive.example", f"dav://{between.host}"
             catalog.add_store("web", root, options=options)
-            found = probe(find_place("web"), budget_s=10, write=True)
+            found = measure_store(find_place("web"), budget_s=10, write=True)
     assert found.writing is not None
     # Four round trips: it is put, named, looked at and read back.
     assert found.writing.request[0][1] > 0.06
@@ -229,7 +231,7 @@ def test_a_thin_line_far_away_is_found(tmp_path: Path) -> None:
         (server.folder / "a.fits").write_bytes(np.random.default_rng(1).bytes(32 * MIB))
         url = f"{server.url}/a.fits"
         with proxy(url, rtt_ms=20, shared_bytes_per_s=12_500_000) as between:
-            costs = probe(find_place(between.url), quick=True).profile.costs
+            costs = measure_store(find_place(between.url), quick=True).profile.costs
     # Not less than the link takes, and of its order where this machine has much else to do.
     assert 0.015 <= costs.request[0][1] < 0.1
     assert 0.01 <= costs.connect_s < 0.1
@@ -242,7 +244,7 @@ def test_a_probe_is_kept_and_goes_into_every_plan(
 ) -> None:
     database = tmp_path_factory.mktemp("catalog") / "c.sqlite"
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{database}")
-    found = probe(find_place(str(folder)), quick=True, budget_s=1)
+    found = measure_store(find_place(str(folder)), quick=True, budget_s=1)
     assert stores_for([str(folder)]) is None
     with Catalog.open() as catalog:
         keep_probe(catalog, found)
@@ -259,7 +261,7 @@ def test_a_probe_is_kept_and_goes_into_every_plan(
 
 def test_local_files_have_the_form_that_is_read_fast(folder: Path) -> None:
     """A line from 0 bytes on, one stream, no other limit: `Costs::single_gap` in Rust."""
-    costs = probe(find_place(str(folder)), quick=True, budget_s=1).profile.costs
+    costs = measure_store(find_place(str(folder)), quick=True, budget_s=1).profile.costs
     (none, latency_s), (size, seconds) = costs.request
     assert none == 0 and costs.streams == 1
     assert costs.requests_per_s * latency_s >= 1
@@ -276,7 +278,7 @@ def test_only_folders_and_buckets_are_written_to() -> None:
 def test_a_server_is_probed(tmp_path: Path) -> None:
     with nginx(tmp_path) as server:
         (server.folder / "a.fits").write_bytes(bytes(MIB))
-        found = probe(find_place(f"{server.url}/a.fits"), quick=True, budget_s=1)
+        found = measure_store(find_place(f"{server.url}/a.fits"), quick=True, budget_s=1)
         asked = server.requests()
     assert found.root == server.url
     assert {"connect", "open", "read"} == {sample.kind for sample in found.samples}

@@ -19,7 +19,7 @@ from swathe.costs.fit.from_real_reads import feed_back
 from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.costs.probing.resolve_target import find_place
 from swathe.costs.probing.save import keep_probe
-from swathe.costs.probing.store_probe import probe
+from swathe.costs.probing.store_probe import measure_store
 from swathe.files.targets.target_list import read_targets
 from swathe.stores.registry import (
     compute_costs,
@@ -238,7 +238,7 @@ def test_what_was_measured_of_a_bucket_is_not_of_its_namesake(
 ) -> None:
     near, far = map(keyed, twins)
     assert [catalog.store(name).key for name in ("near", "far")] == [near, far]
-    found = probe(find_place("near", ["a.fit"]), quick=True, budget_s=0.5)
+    found = measure_store(find_place("near", ["a.fit"]), quick=True, budget_s=0.5)
     assert found.root == near
     keep_probe(catalog, found)
     assert [kept.root for kept in catalog.profiles()] == [near]

@@ -10,13 +10,13 @@ Rules: it stores no credentials; all times are in UTC; every history is bounded.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swathe.catalog.records.datasets import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.records.measurements import Outcome, ProbeRecord, ProfileRecord, SampleRecord
 from swathe.catalog.store_settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
 from swathe.core.host import this_host
+from swathe.core.lazy import lazy_names
 from swathe.core.paths import default_url
 
 if TYPE_CHECKING:
@@ -67,9 +67,4 @@ _LATER = {
 """Names that need SQLAlchemy, whose import takes a third of a second, and their modules."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name on first use."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return value
+__getattr__ = lazy_names(__name__, _LATER)

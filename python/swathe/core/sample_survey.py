@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swathe.core.errors import OutputExistsError
+from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.host import cores
 from swathe.core.outputs import EXISTS, check_output, write_file
+from swathe.core.progress import progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +89,55 @@ class Stars:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     peak: NDArray[np.float64]
+
+
+def sample(
+    folder: str | os.PathLike[str],
+    *,
+    frames: int = 60,
+    seed: int = 1,
+    targets: int = 2000,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Path:
+    """Make a small SDSS-like survey for trials, with a table of targets.
+
+    A script that calls this needs the usual `if __name__ == "__main__":`, since the work is shared
+    by new processes.
+
+    Example:
+        >>> table = swathe.sample("survey", frames=6)
+        >>> swathe.cut_many(table, output="cutouts/")
+
+    Args:
+        folder: folder of the survey; made if missing.
+        frames: number of frames, each 1489 x 2048 pixels (y, x) and 12 MB in its four kinds.
+        seed: random seed; the same seed gives the same files.
+        targets: number of rows of `targets.csv`.
+        overwrite: whether files of another sample may be replaced.
+        progress: whether to show a bar, if standard error is a terminal.
+
+    Returns:
+        Path of `targets.csv`: id, file, x, y, height, width; positions in zero-based pixels.
+
+    Raises:
+        ValueError: if `frames` is below 1, or `seed` or `targets` below 0.
+        OutputError: if the folder cannot be written, or holds other files.
+    """
+    with progress_bar("drawing", progress, frames) as show_done:
+        try:
+            return make_sample(
+                folder,
+                frames,
+                seed,
+                targets,
+                lambda done, _frames: show_done(done),
+                overwrite=overwrite,
+            )
+        except OutputError:
+            raise
+        except OSError as error:
+            raise OutputError(f"{os.fspath(folder)}: {error}") from error
 
 
 def make_sample(

@@ -1,5 +1,54 @@
-"""Catalogue the images of an archive and search them by sky position, time and band.
+"""Datasets: catalogue the images of an archive, so that `swathe.find` finds them.
 
-`scan` reads the objects that a listing of a store names. `header_metadata` reads time and band of
-an image, `footprint` its sky coverage. `search` finds images.
+>>> swathe.datasets.add("frames", "survey:", pattern="*.fit.fz")
+>>> swathe.find("10.0 -1.05", dataset="frames")
 """
+
+from typing import TYPE_CHECKING
+
+from swathe.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from swathe.catalog.records.datasets import Dataset
+    from swathe.datasets.mirroring import MirrorPlan, MirrorReport
+    from swathe.datasets.named_datasets import (
+        DatasetCondition,
+        add,
+        list,
+        mirror,
+        plan_mirror,
+        remove,
+        show,
+        sync,
+    )
+    from swathe.datasets.scan import ScanReport, SkippedObject
+
+_NAMES = ("DatasetCondition", "add", "list", "mirror", "plan_mirror", "remove", "show", "sync")
+
+__all__ = [
+    "Dataset",
+    "DatasetCondition",
+    "MirrorPlan",
+    "MirrorReport",
+    "ScanReport",
+    "SkippedObject",
+    "add",
+    "list",
+    "mirror",
+    "plan_mirror",
+    "remove",
+    "show",
+    "sync",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Dataset": "swathe.catalog.records.datasets",
+        "MirrorPlan": "swathe.datasets.mirroring",
+        "MirrorReport": "swathe.datasets.mirroring",
+        "ScanReport": "swathe.datasets.scan",
+        "SkippedObject": "swathe.datasets.scan",
+        **dict.fromkeys(_NAMES, "swathe.datasets.named_datasets"),
+    },
+)

@@ -89,6 +89,9 @@ class MirrorReport:
     """Outcome of mirroring.
 
     Attributes:
+        dataset: name of the dataset.
+        store: name of the store of the copies.
+        prefix: folder of the copies.
         copied: number of objects copied.
         bytes: number of bytes written.
         read_back: number of objects that were read again, since their store reports no MD5.
@@ -101,6 +104,8 @@ class MirrorReport:
     """
 
     dataset: str
+    store: str
+    prefix: str
     copied: int = 0
     bytes: int = 0
     read_back: int = 0
@@ -188,7 +193,7 @@ def plan(
     )
 
 
-def mirror(
+def copy_objects(
     catalog: Catalog,
     wanted: MirrorPlan,
     *,
@@ -207,7 +212,12 @@ def mirror(
     """
     started = time.monotonic()
     report = MirrorReport(
-        wanted.dataset, there=wanted.there, skipped=wanted.skipped, faults=list(wanted.faults)
+        wanted.dataset,
+        wanted.store,
+        wanted.prefix,
+        there=wanted.there,
+        skipped=wanted.skipped,
+        faults=list(wanted.faults),
     )
     stores = [catalog.store(name) for name in (wanted.source, wanted.store)]
     engine = to_native(stores)

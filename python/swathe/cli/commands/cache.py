@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import typer
 
 from swathe.cli.options import Json
@@ -15,37 +13,35 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-KINDS: tuple[Literal["blocks", "index"], ...] = ("blocks", "index")
-
 
 @app.command()
 def show(as_json: Json = False) -> None:
     """Show folder, size and size limit of the block cache and the index."""
-    from swathe import _swathe
+    from swathe.core import cache
 
-    caches = [_swathe.kept(kind) for kind in KINDS]
+    folders = cache.show()
     if as_json:
         print_json(
             {
-                cache.name: {
-                    "folder": str(cache.folder),
-                    "values": cache.values,
-                    "bytes": cache.bytes,
-                    "limit": cache.limit,
+                each.name: {
+                    "folder": str(each.folder),
+                    "values": each.files,
+                    "bytes": each.bytes,
+                    "limit": each.limit_bytes,
                 }
-                for cache in caches
+                for each in folders
             }
         )
         return
     rows = [
         (
-            cache.name,
-            str(cache.values),
-            size_text(cache.bytes, ".1f"),
-            size_text(cache.limit, ".1f"),
-            str(cache.folder),
+            each.name,
+            str(each.files),
+            size_text(each.bytes, ".1f"),
+            size_text(each.limit_bytes, ".1f"),
+            str(each.folder),
         )
-        for cache in caches
+        for each in folders
     ]
     print_table(("cache", "files", "size", "limit", "folder"), rows)
 
@@ -53,13 +49,9 @@ def show(as_json: Json = False) -> None:
 @app.command()
 def clear(as_json: Json = False) -> None:
     """Remove all cached blocks and the index. Later reads fill them again."""
-    from swathe import _swathe
+    from swathe.core import cache
 
-    freed = {}
-    for kind in KINDS:
-        before = _swathe.kept(kind).bytes
-        _swathe.clear_kept(kind)
-        freed[kind] = before - _swathe.kept(kind).bytes
+    freed = cache.clear()
     if as_json:
         print_json({"freed": freed})
     else:

@@ -13,9 +13,7 @@ from swathe.cli.output import print_json, print_table
 from swathe.core.format import size_text
 
 if TYPE_CHECKING:
-    from swathe.catalog import Catalog, Dataset
-    from swathe.datasets import mirroring
-    from swathe.datasets.scan import ScanReport, SkippedObject
+    from swathe.datasets import Dataset, MirrorPlan, ScanReport, SkippedObject
 
 app = typer.Typer(
     help="Catalogue the images of a store, so that they can be searched.", no_args_is_help=True
@@ -61,21 +59,17 @@ def add(
 
     Run the same command again to continue after an interruption.
     """
-    from swathe.catalog import Catalog
-    from swathe.datasets.store_prefix import split_place
-    from swathe.stores.listing import validate_pattern
+    from swathe import datasets
 
-    store, prefix = split_place(place)
-    pattern = validate_pattern(pattern)
-    with Catalog.open() as catalog:
-        dataset = catalog.add_dataset(name, store, prefix, pattern, calib)
-        try:
-            report = _scan(catalog, dataset, objects, threads, quiet)
-        except BaseException:
-            # Remove the dataset if no object was read; else keep it to continue later.
-            if not catalog.replicas(name, store):
-                catalog.remove_dataset(name)
-            raise
+    report = datasets.add(
+        name,
+        place,
+        pattern=pattern,
+        calib_level=calib,
+        objects=objects,
+        threads=threads,
+        progress=not quiet,
+    )
     _print_report(report, as_json)
 
 
@@ -94,41 +88,17 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Update a dataset: read new and changed objects, record vanished ones."""
-    from swathe.catalog import Catalog
+    from swathe import datasets
 
-    with Catalog.open() as catalog:
-        if calib is not None:
-            catalog.set_calib_level(name, calib)
-        report = _scan(catalog, catalog.dataset(name), objects, threads, quiet, reread)
+    report = datasets.sync(
+        name,
+        objects=objects,
+        threads=threads,
+        reread=reread,
+        calib_level=calib,
+        progress=not quiet,
+    )
     _print_report(report, as_json)
-
-
-def _scan(
-    catalog: Catalog,
-    dataset: Dataset,
-    objects: Path | None,
-    threads: int | None,
-    quiet: bool,
-    reread: bool = False,
-) -> ScanReport:
-    from swathe.core.progress import progress_bar
-    from swathe.datasets.scan import scan
-    from swathe.stores.listing import list_objects, read_list
-
-    if objects is not None:
-        objects_to_scan = list(read_list(objects, dataset.prefix, dataset.pattern))
-    else:
-        store = catalog.store(dataset.store)
-        objects_to_scan = list(list_objects(store, dataset.prefix, dataset.pattern))
-    with progress_bar("cataloguing", not quiet, len(objects_to_scan)) as show:
-        return scan(
-            catalog,
-            dataset.name,
-            objects_to_scan,
-            threads=threads,
-            reread=reread,
-            show=lambda done, _total: show(done),
-        )
 
 
 def _print_report(report: ScanReport, as_json: bool) -> None:
@@ -195,20 +165,15 @@ def mirror(
     are kept, unless --overwrite is given. Objects that changed since the last sync are not copied
     but reported: sync first.
     """
-    from swathe.catalog import Catalog
-    from swathe.core.progress import progress_bar
-    from swathe.datasets import mirroring
-    from swathe.datasets.store_prefix import split_place
+    from swathe import datasets
 
-    store, prefix = split_place(place) if ":" in place else (place, None)
-    threads = threads or mirroring.THREADS
-    with Catalog.open() as catalog:
-        plan = mirroring.plan(catalog, name, store, prefix, threads=threads, overwrite=overwrite)
-        if dry_run:
-            _print_plan(plan, delete, as_json)
-            return
-        with progress_bar("copying", not quiet, len(plan.copies)) as show:
-            report = mirroring.mirror(catalog, plan, delete=delete, threads=threads, show=show)
+    if dry_run:
+        plan = datasets.plan_mirror(name, place, threads=threads, overwrite=overwrite)
+        _print_plan(plan, delete, as_json)
+        return
+    report = datasets.mirror(
+        name, place, delete=delete, threads=threads, overwrite=overwrite, progress=not quiet
+    )
     if as_json:
         print_json(asdict(report))
     else:
@@ -221,7 +186,7 @@ def mirror(
         ]
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
-            f"{name} to {plan.store}:{plan.prefix}: {counts or 'nothing to do'} "
+            f"{name} to {report.store}:{report.prefix}: {counts or 'nothing to do'} "
             f"in {report.seconds:.1f} s"
         )
         _print_faults(name, report.faults)
@@ -233,7 +198,7 @@ def mirror(
         raise typer.Exit(1)
 
 
-def _print_plan(plan: mirroring.MirrorPlan, delete: bool, as_json: bool) -> None:
+def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
     if as_json:
         fields = asdict(plan)
         del fields["versions"]
@@ -258,13 +223,12 @@ def _print_plan(plan: mirroring.MirrorPlan, delete: bool, as_json: bool) -> None
 @app.command("list")
 def list_datasets(as_json: Json = False) -> None:
     """List the datasets."""
-    from swathe.catalog import Catalog
+    from swathe import datasets
 
-    with Catalog.open() as catalog:
-        datasets = catalog.datasets()
+    records = datasets.list()
     if as_json:
-        print_json({"datasets": [_as_dict(dataset) for dataset in datasets]})
-    elif datasets:
+        print_json({"datasets": [_as_dict(dataset) for dataset in records]})
+    elif records:
         print_table(
             ("name", "objects", "images", "place", "pattern", "synced (UTC)"),
             [
@@ -276,7 +240,7 @@ def list_datasets(as_json: Json = False) -> None:
                     dataset.pattern or "",
                     _synced(dataset),
                 )
-                for dataset in datasets
+                for dataset in records
             ],
         )
     else:
@@ -286,16 +250,10 @@ def list_datasets(as_json: Json = False) -> None:
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
     """Show the size of a dataset, its copies in stores, and the objects with errors."""
-    from swathe.catalog import Catalog
+    from swathe import datasets
 
-    with Catalog.open() as catalog:
-        dataset = catalog.dataset(name)
-        faults = [
-            (store, replica)
-            for store in sorted(dataset.states)
-            for replica in catalog.replicas(name, store)
-            if replica.reason is not None
-        ]
+    condition = datasets.show(name)
+    dataset, faults = condition.dataset, condition.faults
     if as_json:
         rows = [
             {"store": store, "path": at.path, "state": at.state, "reason": at.reason}
@@ -321,10 +279,9 @@ def show(name: Name, as_json: Json = False) -> None:
 @app.command()
 def remove(name: Name, as_json: Json = False) -> None:
     """Remove a dataset from the catalogue. Its files are kept."""
-    from swathe.catalog import Catalog
+    from swathe import datasets
 
-    with Catalog.open() as catalog:
-        catalog.remove_dataset(name)
+    datasets.remove(name)
     if as_json:
         print_json({"removed": name})
     else:

@@ -58,46 +58,26 @@ def probe(
     as_json: Json = False,
 ) -> None:
     """Measure the costs of a store: latency, bandwidth, useful number of parallel requests."""
-    from swathe.catalog import Catalog, this_host
-    from swathe.costs.probing import store_probe as probing
-    from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
-    from swathe.costs.probing.resolve_target import find_place
-    from swathe.costs.probing.save import keep_host, keep_probe
+    from swathe.costs.recorded_probe import probe as measure
 
-    place = find_place(store, object_ or ())
-    if plot is not None:
-        from swathe.costs.plots import plot_path
-
-        plot_path(plot, overwrite=overwrite, sources=place.files)
-    with Catalog.open() as catalog:
-        catalog.check_writable()  # the result is stored
-        compute = None if host else catalog.compute(this_host())
-    also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
-    result = probing.probe(
-        place,
+    result = measure(
+        store,
+        objects=object_ or (),
         quick=quick,
+        write=write,
+        host=host,
         budget_s=budget_s,
         budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),
         seed=seed,
-        write=write,
-        tell=lambda text: typer.echo(text + also * (compute is None), err=True),
+        plot=plot,
+        overwrite=overwrite,
+        tell=lambda text: typer.echo(text, err=True),
     )
-    with Catalog.open() as catalog:
-        keep_probe(catalog, result)
-        if compute is None:
-            compute = measure_host(quick)
-            keep_host(catalog, compute)
-    if plot is not None:
-        from swathe.costs.plots import probe_figure, save
-
-        title = f"{result.shown} from {result.host}"
-        plotted = probe_figure(result.samples, result.profile.costs, title)
-        save(plotted, plot, "\n".join(result.profile.notes), overwrite=overwrite)
     if as_json:
-        print_json({**result.as_dict(), "compute": compute})
+        print_json(result.as_dict())
     else:
         _show(result)
-        _show_host(compute)
+        _show_host(result.compute or {})
 
 
 def _show(result: Probe) -> None:

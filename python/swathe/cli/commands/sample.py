@@ -9,7 +9,6 @@ import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json
-from swathe.core import errors
 
 
 def sample(
@@ -26,23 +25,16 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Make a small SDSS-like survey for trials, with a table of targets."""
-    from swathe.core.progress import progress_bar
-    from swathe.core.sample_survey import make_sample
+    from swathe.core import sample_survey
 
-    with progress_bar("drawing", not quiet, frames) as show:
-        try:
-            table = make_sample(
-                folder,
-                frames,
-                seed,
-                targets,
-                lambda done, _frames: show(done),
-                overwrite=overwrite,
-            )
-        except errors.OutputError:
-            raise
-        except OSError as error:
-            raise errors.OutputError(f"{folder}: {error}") from error
+    table = sample_survey.sample(
+        folder,
+        frames=frames,
+        seed=seed,
+        targets=targets,
+        overwrite=overwrite,
+        progress=not quiet,
+    )
     if as_json:
         print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
     else:

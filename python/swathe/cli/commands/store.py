@@ -50,23 +50,17 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Register a store. Credentials are not stored: they stay in the environment."""
-    from swathe.catalog import Catalog
+    from swathe import stores
 
     options = _options(option or [])
-    url = _absolute(url)
-    with report_wait("the catalogue"), Catalog.open() as catalog:
-        store = catalog.add_store(name, url, tier, options)
+    with report_wait("the catalogue"):
+        store = stores.add(name, url, tier=tier, options=options)
     if as_json:
         print_json(asdict(store))
     else:
         typer.echo(f"{store.name}: {store.url} ({store.tier})")
-        if "://" not in url and not Path(url).is_dir():
+        if "://" not in url and not Path(url).expanduser().is_dir():
             typer.echo(f"  note: {url}: no such folder on this machine", err=True)
-
-
-def _absolute(url: str) -> str:
-    """Return a URL unchanged, and a path as an absolute path."""
-    return url if "://" in url else str(Path(url).expanduser().absolute())
 
 
 def _options(texts: list[str]) -> dict[str, str]:
@@ -85,15 +79,14 @@ def _options(texts: list[str]) -> dict[str, str]:
 @app.command("list")
 def list_stores(as_json: Json = False) -> None:
     """List the stores."""
-    from swathe.catalog import Catalog
+    from swathe import stores
 
-    with Catalog.open() as catalog:
-        stores = catalog.stores()
+    records = stores.list()
     if as_json:
-        print_json({"stores": [asdict(store) for store in stores]})
-    elif stores:
+        print_json({"stores": [asdict(store) for store in records]})
+    elif records:
         rows = [
-            (store.name, store.tier, store.url, _options_text(store.options)) for store in stores
+            (store.name, store.tier, store.url, _options_text(store.options)) for store in records
         ]
         print_table(("name", "tier", "url", "options"), rows)
     else:
@@ -103,19 +96,15 @@ def list_stores(as_json: Json = False) -> None:
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
     """Show the settings of a store, and its costs measured from this machine."""
-    from swathe.catalog import Catalog, this_host
+    from swathe import stores
 
-    host = this_host()
-    with Catalog.open() as catalog:
-        store = catalog.store(name)
-        profile = catalog.profile(store.key, host)
-        probes = catalog.probes(store.key, host)
-    probed_at = probes[0].at if probes else None
+    measured = stores.show(name)
+    store, profile, probed_at = measured.store, measured.profile, measured.probed_at
     if as_json:
         print_json(
             {
                 **asdict(store),
-                "host": host,
+                "host": measured.host,
                 "probed_at": None if probed_at is None else probed_at.isoformat(),
                 "profile": None if profile is None else _profile_as_dict(profile),
             }
@@ -124,7 +113,9 @@ def show(name: Name, as_json: Json = False) -> None:
     typer.echo(f"{store.name}: {store.url} ({store.tier})")
     if store.options:
         typer.echo(f"  options: {_options_text(store.options)}")
-    typer.echo(f"  probed from {host}: {'never' if probed_at is None else _time(probed_at)}")
+    typer.echo(
+        f"  probed from {measured.host}: {'never' if probed_at is None else _time(probed_at)}"
+    )
     if profile is not None:
         typer.echo(f"  profile, fitted {_time(profile.fitted_at)}:")
         for row in cost_rows(profile.costs, profile.spread):
@@ -134,10 +125,9 @@ def show(name: Name, as_json: Json = False) -> None:
 @app.command()
 def remove(name: Name, as_json: Json = False) -> None:
     """Remove a store from the catalogue. Its files and measured costs are kept."""
-    from swathe.catalog import Catalog
+    from swathe import stores
 
-    with Catalog.open() as catalog:
-        catalog.remove_store(name)
+    stores.remove(name)
     if as_json:
         print_json({"removed": name})
     else:

@@ -66,6 +66,7 @@ class Probe:
             `unknown`; for others `remote`.
         stopped: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
         writing: costs of writing, a `request` being an object; None if not measured.
+        compute: computing costs of this machine, seconds; None if they were not looked up.
     """
 
     root: str
@@ -81,6 +82,7 @@ class Probe:
     host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
     writing: Costs | None = None
+    compute: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return all but the samples, for JSON."""
@@ -100,10 +102,11 @@ class Probe:
             "cache": self.cache,
             "stopped": self.stopped,
             "parameters": self.parameters.as_dict(),
+            "compute": self.compute,
         }
 
 
-def probe(
+def measure_store(
     place: ProbeTarget,
     *,
     quick: bool = False,

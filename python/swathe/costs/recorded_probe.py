@@ -1,0 +1,106 @@
+"""Measure a store, and record its costs for later reads: `swathe.probe`."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from swathe.costs.probing.store_probe import Probe
+
+log = logging.getLogger(__name__)
+
+
+def probe(
+    store: str,
+    *,
+    objects: Sequence[str] = (),
+    quick: bool = False,
+    write: bool = False,
+    host: bool = False,
+    budget_s: float | None = None,
+    budget_bytes: int | None = None,
+    seed: int | None = None,
+    plot: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> Probe:
+    """Measure what a store costs from this machine: latency, bandwidth, useful parallel requests.
+
+    The costs are recorded in the catalogue, and all later reads are planned from them. This machine
+    is measured too, if it never was.
+
+    Example:
+        >>> costs = swathe.probe("survey", quick=True).profile.costs
+        >>> costs.request[0], costs.total_bytes_per_s  # bytes and seconds; bytes per second
+        ((4096, 0.021), 98300000.0)
+
+    Args:
+        store: name of a store, `NAME:path`, a URL, a folder or a file.
+        objects: objects to read, or folders to list; by default large objects of the store.
+        quick: whether to take some 5 seconds instead of 30, with fewer sizes.
+        write: whether to measure writing too: objects are written and removed again.
+        host: whether to measure this machine again: decoding, writing.
+        budget_s: time limit, seconds; by default 30, or 5 if `quick`.
+        budget_bytes: limit of bytes moved; by default 512 MiB, or 64 MiB if `quick`; eight times
+            that for local stores.
+        seed: seed of the order of reads; by default another one each time.
+        plot: picture to draw: a `.png`, `.svg` or `.html` file.
+        overwrite: whether an existing picture may be replaced.
+        tell: function called with the budget, a text, before anything is measured; by default it is
+            logged (`swathe`, INFO).
+
+    Returns:
+        The measured costs with their spread, the samples, and `compute`: seconds that this machine
+        takes for each byte, cut and object.
+
+    Raises:
+        NotFoundError: If there is nothing to read.
+        AccessError, SourceError: If the store cannot be read.
+        RegionError: If an object is not of this store, or nothing can be written.
+        OutputError: If writing fails.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from pathlib import Path
+
+    from swathe.catalog import Catalog, this_host
+    from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
+    from swathe.costs.probing.resolve_target import find_place
+    from swathe.costs.probing.save import keep_host, keep_probe
+    from swathe.costs.probing.store_probe import measure_store
+
+    place = find_place(store, objects)
+    picture = None if plot is None else Path(plot)
+    if picture is not None:
+        from swathe.costs.plots import plot_path
+
+        plot_path(picture, overwrite=overwrite, sources=place.files)
+    with Catalog.open() as catalog:
+        catalog.check_writable()  # the result is stored
+        compute = None if host else catalog.compute(this_host())
+    also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
+    result = measure_store(
+        place,
+        quick=quick,
+        budget_s=budget_s,
+        budget_bytes=budget_bytes,
+        seed=seed,
+        write=write,
+        tell=lambda text: (tell or log.info)(text + also * (compute is None)),
+    )
+    with Catalog.open() as catalog:
+        keep_probe(catalog, result)
+        if compute is None:
+            compute = measure_host(quick)
+            keep_host(catalog, compute)
+    result.compute = compute
+    if picture is not None:
+        from swathe.costs.plots import probe_figure, save
+
+        title = f"{result.shown} from {result.host}"
+        figure = probe_figure(result.samples, result.profile.costs, title)
+        save(figure, picture, "\n".join(result.profile.notes), overwrite=overwrite)
+    return result

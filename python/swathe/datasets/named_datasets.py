@@ -1,0 +1,295 @@
+"""Add, scan, mirror, list and remove the datasets of the catalogue: `swathe.datasets`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import builtins
+    import os
+
+    from swathe.catalog import Catalog, Dataset, Replica
+    from swathe.datasets.mirroring import MirrorPlan, MirrorReport
+    from swathe.datasets.scan import ScanReport
+
+
+@dataclass(frozen=True)
+class DatasetCondition:
+    """A dataset, and which of its objects cannot be read.
+
+    Attributes:
+        dataset: the dataset.
+        faults: name of the store, and replica in it, of each object with an error.
+    """
+
+    dataset: Dataset
+    faults: builtins.list[tuple[str, Replica]]
+
+
+def add(
+    name: str,
+    place: str,
+    *,
+    pattern: str | None = None,
+    calib_level: int = 2,
+    objects: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool = True,
+) -> ScanReport:
+    """Catalogue the images below a folder of a store, so that they can be searched.
+
+    Call it again to continue after an interruption. If no object was read, no dataset is left.
+
+    Example:
+        >>> swathe.datasets.add("frames", "survey:", pattern="*.fit.fz").images
+        6
+        >>> swathe.find("10.0 -1.05", dataset="frames")
+
+    Args:
+        name: at least two of letters, digits, `_`, `.` and `-`.
+        place: `STORE:PREFIX`, a store and a folder in it.
+        pattern: shell pattern of the object names to include; with a `/`, of paths.
+        calib_level: calibration level of the images (ObsCore), 0 (raw) to 4 (analysed).
+        objects: text file with one object path of the store per line; by default the store is
+            listed.
+        threads: number of threads that read headers; by default 4 per core.
+        progress: whether to show a bar, if standard error is a terminal.
+
+    Raises:
+        DatasetError: If the name, the place or the pattern is invalid, or the name is taken.
+        NoSuchStoreError: If there is no such store.
+        NotFoundError, AccessError, SourceError: If the store cannot be listed.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from swathe.catalog import Catalog
+    from swathe.datasets.store_prefix import split_place
+    from swathe.stores.listing import validate_pattern
+
+    store, prefix = split_place(place)
+    pattern = validate_pattern(pattern)
+    with Catalog.open() as catalog:
+        dataset = catalog.add_dataset(name, store, prefix, pattern, calib_level)
+        try:
+            return _scan(catalog, dataset, objects, threads, progress)
+        except BaseException:
+            # Remove the dataset if no object was read; else keep it to continue later.
+            if not catalog.replicas(name, store):
+                catalog.remove_dataset(name)
+            raise
+
+
+def sync(
+    name: str,
+    *,
+    objects: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    reread: bool = False,
+    calib_level: int | None = None,
+    progress: bool = True,
+) -> ScanReport:
+    """Update a dataset: read new and changed objects, record vanished ones.
+
+    Example:
+        >>> report = swathe.datasets.sync("frames")
+        >>> report.read, report.vanished, report.faults
+        (0, 0, [])
+
+    Args:
+        name: name of the dataset.
+        objects: as in `add`.
+        threads: as in `add`.
+        reread: whether to read all headers, also those of unchanged objects.
+        calib_level: new calibration level, 0 to 4; by default unchanged.
+        progress: as in `add`.
+
+    Raises:
+        NoSuchDatasetError: If there is no such dataset.
+        NotFoundError, AccessError, SourceError: If the store cannot be listed.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        if calib_level is not None:
+            catalog.set_calib_level(name, calib_level)
+        return _scan(catalog, catalog.dataset(name), objects, threads, progress, reread)
+
+
+def _scan(
+    catalog: Catalog,
+    dataset: Dataset,
+    objects: str | os.PathLike[str] | None,
+    threads: int | None,
+    progress: bool,
+    reread: bool = False,
+) -> ScanReport:
+    import os
+    from pathlib import Path
+
+    from swathe.core.progress import progress_bar
+    from swathe.datasets.scan import scan
+    from swathe.stores.listing import list_objects, read_list
+
+    if objects is not None:
+        paths = read_list(Path(os.fspath(objects)), dataset.prefix, dataset.pattern)
+    else:
+        paths = list_objects(catalog.store(dataset.store), dataset.prefix, dataset.pattern)
+    listed = [*paths]
+    with progress_bar("cataloguing", progress, len(listed)) as show_done:
+        return scan(
+            catalog,
+            dataset.name,
+            listed,
+            threads=threads,
+            reread=reread,
+            show=lambda done, _total: show_done(done),
+        )
+
+
+def list() -> builtins.list[Dataset]:
+    """Return all datasets of the catalogue, by name.
+
+    Example:
+        >>> [(each.name, each.granules) for each in swathe.datasets.list()]
+        [('frames', 6)]
+
+    Raises:
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        return catalog.datasets()
+
+
+def show(name: str) -> DatasetCondition:
+    """Return a dataset, and its objects with errors.
+
+    Example:
+        >>> swathe.datasets.show("frames").dataset.states
+        {'survey': {'ok': 6}}
+
+    Raises:
+        NoSuchDatasetError: If there is no such dataset.
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        dataset = catalog.dataset(name)
+        faults = [
+            (store, replica)
+            for store in sorted(dataset.states)
+            for replica in catalog.replicas(name, store)
+            if replica.reason is not None
+        ]
+    return DatasetCondition(dataset, faults)
+
+
+def remove(name: str) -> None:
+    """Remove a dataset from the catalogue. Its files are kept.
+
+    Example:
+        >>> swathe.datasets.remove("frames")
+
+    Raises:
+        NoSuchDatasetError: If there is no such dataset.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        catalog.remove_dataset(name)
+
+
+def plan_mirror(
+    name: str, place: str, *, threads: int | None = None, overwrite: bool = False
+) -> MirrorPlan:
+    """Return what `mirror` would copy, and the predicted time; copy nothing.
+
+    Example:
+        >>> plan = swathe.datasets.plan_mirror("frames", "disk")
+        >>> len(plan.copies), plan.bytes, plan.seconds
+        (6, 7372800, 0.31)
+
+    Args:
+        name: name of the dataset.
+        place: as in `mirror`.
+        threads: as in `mirror`.
+        overwrite: as in `mirror`.
+
+    Raises:
+        NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
+        DatasetError: If the store cannot be written to, or holds the dataset itself.
+        NotFoundError, AccessError, SourceError: If the store cannot be listed.
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        return _plan(catalog, name, place, threads, overwrite)
+
+
+def mirror(
+    name: str,
+    place: str,
+    *,
+    delete: bool = False,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> MirrorReport:
+    """Copy missing or outdated objects of a dataset to another store, and verify them.
+
+    Call it again to continue after an interruption. Objects that changed since the last `sync` are
+    not copied but reported: sync first.
+
+    Example:
+        >>> swathe.mirror("frames", "disk").copied
+        6
+
+    Args:
+        name: name of the dataset.
+        place: `STORE`, to have the same paths as in the first store; or `STORE:PREFIX`.
+        delete: whether to delete copies of vanished objects.
+        threads: number of objects copied in parallel; by default 8.
+        overwrite: whether a copy may replace a file that is not a copy of this dataset.
+        progress: whether to show a bar, if standard error is a terminal.
+
+    Returns:
+        Counts and bytes of the run. `faults` are the objects that could not be copied, each with
+        its reason; one failed object does not stop the others.
+
+    Raises:
+        NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
+        DatasetError: If the store cannot be written to, or holds the dataset itself.
+        NotFoundError, AccessError, SourceError: If the store cannot be listed.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from swathe.catalog import Catalog
+    from swathe.core.progress import progress_bar
+    from swathe.datasets import mirroring
+
+    with Catalog.open() as catalog:
+        plan = _plan(catalog, name, place, threads, overwrite)
+        with progress_bar("copying", progress, len(plan.copies)) as show_done:
+            return mirroring.copy_objects(
+                catalog,
+                plan,
+                delete=delete,
+                threads=threads or mirroring.THREADS,
+                show=show_done,
+            )
+
+
+def _plan(
+    catalog: Catalog, name: str, place: str, threads: int | None, overwrite: bool
+) -> MirrorPlan:
+    from swathe.datasets import mirroring
+    from swathe.datasets.store_prefix import split_place
+
+    store, prefix = split_place(place) if ":" in place else (place, None)
+    return mirroring.plan(
+        catalog, name, store, prefix, threads=threads or mirroring.THREADS, overwrite=overwrite
+    )

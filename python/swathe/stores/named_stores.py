@@ -1,0 +1,119 @@
+"""Add, remove, list and show the stores of the catalogue: `swathe.stores`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from swathe.catalog import ProfileRecord, Store
+
+
+@dataclass(frozen=True)
+class MeasuredStore:
+    """A store, and what it costs from this machine.
+
+    Attributes:
+        store: the store.
+        host: name of this machine.
+        probed_at: time of the last probe from here, UTC; `None` if there was none.
+        profile: measured costs; `None` if there are none.
+    """
+
+    store: Store
+    host: str
+    probed_at: datetime | None
+    profile: ProfileRecord | None
+
+
+def add(
+    name: str, url: str, *, tier: str | None = None, options: Mapping[str, str] | None = None
+) -> Store:
+    """Add a store to the catalogue. Its objects are then `NAME:path` everywhere.
+
+    Credentials are not stored: they stay in the environment.
+
+    Example:
+        >>> swathe.stores.add("survey", "https://archive.example/dr17")
+        >>> swathe.cut("survey:frame-000001.fit.gz", box=(0, 0, 100, 100))
+
+    Args:
+        name: at least two of letters, digits, `_`, `.` and `-`.
+        url: root of the store: a folder, or `file`, `http(s)`, `s3`, `gs`, `az`, `root(s)`,
+            `dav(s)://...`. A relative folder is taken from the working folder.
+        tier: `local`, `lan`, `wan` or `tape`; by default `local` for folders, `lan` for others.
+        options: options of the store, such as `endpoint`, `region`, `probe_object`; see
+            `swathe store add --help`.
+
+    Returns:
+        The store as it is recorded, with its URL in standard form.
+
+    Raises:
+        StoreSettingsError: If a setting is invalid or looks like a credential, or the name is
+            taken.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from swathe.catalog import Catalog
+
+    root = url if "://" in url else str(Path(url).expanduser().absolute())
+    with Catalog.open() as catalog:
+        return catalog.add_store(name, root, tier, options)
+
+
+def remove(name: str) -> None:
+    """Remove a store from the catalogue. Its files and measured costs are kept.
+
+    Example:
+        >>> swathe.stores.remove("survey")
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        StoreSettingsError: If a dataset is in it.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        catalog.remove_store(name)
+
+
+def list() -> builtins.list[Store]:
+    """Return all stores of the catalogue, by name.
+
+    Example:
+        >>> [store.name for store in swathe.stores.list()]
+        ['survey']
+
+    Raises:
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        return catalog.stores()
+
+
+def show(name: str) -> MeasuredStore:
+    """Return a store with its costs measured from this machine.
+
+    Example:
+        >>> swathe.stores.show("survey").profile.costs["request"][0]  # bytes, seconds
+        [4096, 0.021]
+
+    Raises:
+        NoSuchStoreError: If there is no such store.
+        CatalogError: If the catalogue cannot be read.
+    """
+    from swathe.catalog import Catalog, this_host
+
+    host = this_host()
+    with Catalog.open() as catalog:
+        store = catalog.store(name)
+        probes = catalog.probes(store.key, host)
+        profile = catalog.profile(store.key, host)
+    return MeasuredStore(store, host, probes[0].at if probes else None, profile)
