@@ -308,7 +308,7 @@ USAGE = 2
             6,
             "expected a folder, *.zip or *.tar for format npy",
         ),
-        ("cut --targets good.csv -o OUT --format gif", 6, "format: expected one of fits, npy,"),
+        ("cut --targets good.csv -o OUT --format gif", USAGE, "'gif' is not one of 'fits', 'npy'"),
         ("cut --targets good.csv -o OUT --format rgb", USAGE, "needs targets in the sky: ra, dec"),
         ("cut --targets good.csv -o OUT --operation stack --format png", 6, "for a stack"),
         ("cut --targets good.csv -o OUT --stack median", USAGE, "goes with --operation stack"),

@@ -121,10 +121,9 @@ def cut(
         ),
     ] = None,
     result_format: Annotated[
-        str | None,
+        Literal["fits", "npy", "png", "rgb"] | None,
         typer.Option(
             "--format",
-            metavar="fits|npy|png|rgb",
             help="Format of results with --targets, by default fits; rgb = a colour picture of the "
             "three images of each group, red first.",
         ),
@@ -132,8 +131,8 @@ def cut(
     operation: Annotated[
         Literal["cut", "stack"] | None,
         typer.Option(
-            help="With --targets: cut each target, or stack the targets of each group (column "
-            "group)."
+            help="Operation with --targets: cut each target, or stack the targets of each group "
+            "(column group); by default cut."
         ),
     ] = None,
     stack: Annotated[
@@ -151,7 +150,7 @@ def cut(
         int | None, typer.Option(min=1, help="Number of threads, with --targets; else all cores.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --targets: skip targets that are already done.")
+        bool, typer.Option("--resume", help="Skip targets that are already done, with --targets.")
     ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,

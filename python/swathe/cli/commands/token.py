@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Add, remove and list the tokens of a portal's users.", no_args_is_help=True)
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token permits."""
 
     READ = "read"
@@ -32,7 +32,7 @@ def add(
         str, typer.Argument(help="Name of the user, who owns the jobs submitted with the token.")
     ],
     scope: Annotated[
-        list[Scope] | None,
+        list[TokenScope] | None,
         typer.Option(help="Scope of the token; may be repeated; else read and submit."),
     ] = None,
     days: Annotated[

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -128,6 +129,7 @@ def watch_host(
             help="Store to ping by a size request: a name, NAME:path or URL; may be repeated."
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Monitor this machine: processors, memory, swap, disks, network, stores."""
     from swathe.core.errors import OutputError
@@ -136,13 +138,18 @@ def watch_host(
 
     stores = [_pinged(name) for name in store or ()]
     write_errors: list[OSError] = []
+    counts: Counter[str] = Counter()
 
     def tell(point: Point) -> None:
+        counts[point.name] += 1
         if output != "-":
             return
         try:
-            sys.stdout.write(point.as_line() + "\n")
-            sys.stdout.flush()
+            if as_json:
+                print_json({"time_ns": point.time_ns, "event": point.name, **point.fields})
+            else:
+                sys.stdout.write(point.as_line() + "\n")
+                sys.stdout.flush()
         except OSError as error:
             # The monitor's thread cannot raise to the main thread, so the error is passed on.
             write_errors.append(error)
@@ -160,6 +167,8 @@ def watch_host(
         # The rest of the buffer cannot be written either; Python would report that again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OutputError(f"standard output: {error.strerror}") from error
+    if as_json and output != "-":
+        print_json({"output": output, "events": counts})
 
 
 @app.command()
