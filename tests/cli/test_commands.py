@@ -69,6 +69,28 @@ def test_things_are_added_removed_listed_and_shown() -> None:
         assert {(*group, verb) for verb in ("add", "remove", "list")} <= set(LEAVES)
 
 
+def test_quantities_take_a_unit() -> None:
+    """Only `bench` and `simulate` have units in names: their flags are the keys of a TOML file."""
+    with_unit = {
+        name
+        for words, command in LEAVES.items()
+        if words[0] not in ("bench", "simulate")
+        for each in command.params
+        for name in each.opts
+        if re.search(r"-(s|ms|h|days|deg|mb|gb|bytes-s)$", name)
+    }
+    assert not with_unit
+    times = {
+        name
+        for words, command in LEAVES.items()
+        if words[0] not in ("bench", "simulate")
+        for each in command.params
+        for name in each.opts
+        if each.metavar == "TIME"
+    }
+    assert times == {"--for", "--grace", "--interval", "--lifetime", "--max-time"}
+
+
 def choices(option: str, *words: str) -> tuple[str, ...]:
     (found,) = (each for each in LEAVES[words].params if option in each.opts)
     return tuple(found.type_descriptor.choices)

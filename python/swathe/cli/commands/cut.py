@@ -69,9 +69,6 @@ def cut(
     size: Annotated[
         str | None, typer.Option(metavar="S", help=f"Size with --sky: {SIZE_FORMS}.")
     ] = None,
-    size_deg: Annotated[
-        str | None, typer.Option(metavar="S", help="Side in degrees, with --sky.")
-    ] = None,
     frame: Frame = None,
     section: Annotated[
         str | None,
@@ -169,7 +166,7 @@ def cut(
         _check_local(output)
         fills = {
             "file": file,
-            "size": size_of(size, size_deg),
+            "size": size_of(size),
             "frame": frame,
             "ra": ra,
             "dec": dec,
@@ -195,9 +192,9 @@ def cut(
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
-    side = size_of(size, size_deg)
+    side = size_of(size)
     if (shape is None) != (center is None) or (side is None) != (sky is None):
-        raise typer.BadParameter("--center goes with --shape, --sky with --size or --size-deg")
+        raise typer.BadParameter("--center goes with --shape, --sky with --size")
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky or --targets")
     from swathe.core.outputs import check_output

@@ -11,6 +11,7 @@ import typer
 
 from swathe.cli.options import Json, PortalConfig
 from swathe.cli.output import print_json, print_table
+from swathe.cli.units import time_option
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Token
@@ -35,14 +36,15 @@ def add(
         list[TokenScope] | None,
         typer.Option(help="Scope of the token; may be repeated; else read and submit."),
     ] = None,
-    days: Annotated[
-        int | None, typer.Option(min=1, max=36500, help="Validity, days; else until removed.")
+    long: Annotated[
+        float | None,
+        time_option("--for", least_s=1, help="Validity, as 90d; else until removed."),
     ] = None,
     config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
     """Add a token. It is shown once and stored only as a hash."""
-    expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    expires_at = None if long is None else datetime.now(UTC) + timedelta(seconds=long)
     with _catalog(config) as catalog:
         secret, token = catalog.add_token(name, scope or ["read", "submit"], expires_at)
     if as_json:
