@@ -158,7 +158,7 @@ def worker(on: Host, scheduler: str, certificates: Path, cache: Path, most: int)
     """Run a worker on a host."""
     command = on.running(sys.executable, "-m", "swathe.cli", "pool", "worker", scheduler)
     command += ["--threads", "1", "--name", on.name, "--certificates", str(certificates)]
-    command += ["--cache", str(cache), "--cache-gb", str(most / 1e9)]
+    command += ["--cache", str(cache), "--cache-size", f"{most}"]
     # Hosts do not share what they know of objects.
     own = os.environ | {"SWATHE_INDEX_DIR": f"{cache}-index"}
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=own)

@@ -211,7 +211,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
             catalog.add_store("far", far.url)
         scheduler = stack.enter_context(process("scheduler", "--port", "0"))
         for number in range(workers):
-            cache = ("--cache", str(folder / f"cache{number}"), "--cache-gb", "2")
+            cache = ("--cache", str(folder / f"cache{number}"), "--cache-size", "2GB")
             worker = ("worker", scheduler, "--threads", "1", "--name", f"w{number}")
             stack.enter_context(process(*worker, *cache))
         pool, came = DaskPool(read_address(scheduler), place), queue.SimpleQueue[ChunkResult]()

@@ -92,7 +92,7 @@ def test_regions(
 
 
 def test_sky_region(folder: Path, frame: NDArray[np.uint16], tmp_path: Path) -> None:
-    where = ["--sky", 10, -1, "--size-deg", 0.001]
+    where = ["--sky", 10, -1, "--size", "0.001deg"]
     said = output_of("cut", folder / "a.fit.fz", *where, "-o", tmp_path / "c.npy")
     assert said["box"] == [194, 144, 10, 10]
     np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), frame[144:154, 194:204])
@@ -287,7 +287,7 @@ USAGE = 2
         ("cut a.fit --box 1 1 5 5 --section [1:2,1:2]", USAGE, "give one of --box"),
         ("cut a.fit --center 5 5", USAGE, "--center goes with --shape"),
         ("cut a.fit --box 1 1 5 5 --shape 5 5", USAGE, "--center goes with --shape"),
-        ("cut a.fit --sky 10 -1", USAGE, "--sky with --size or --size-deg"),
+        ("cut a.fit --sky 10 -1", USAGE, "--sky with --size"),
         ("cut a.fit --box 1 1 5", USAGE, "--box"),
         ("cut a.fit --box 1 1 5 5 --resume", USAGE, "--resume go with --targets"),
         ("cut a.fit --box 1 1 5 5 --threads 2", USAGE, "--resume go with --targets"),
@@ -308,11 +308,7 @@ USAGE = 2
             6,
             "expected a folder, *.zip or *.tar for format npy",
         ),
-        (
-            "cut --targets good.csv -o OUT --format gif",
-            USAGE,
-            "'gif' is not one of 'fits', 'npy'",
-        ),
+        ("cut --targets good.csv -o OUT --format gif", USAGE, "'gif' is not one of 'fits', 'npy'"),
         ("cut --targets good.csv -o OUT --format rgb", USAGE, "needs targets in the sky: ra, dec"),
         (
             "cut --targets good.csv -o OUT --operation stack --format png",
@@ -362,7 +358,7 @@ USAGE = 2
         ("cut a.fit --section [*,1:2] -o OUT.fits", USAGE, "whole axes (*) are not supported"),
         ("cut a.fit --sky NGC 1 --size 1deg -o OUT.fits", USAGE, "several words needs quotes"),
         ("cut a.fit --center nan 1 --shape 5 5 -o OUT.fits", 5, "x must be"),
-        ("cut mef.fits --sky 10 -1 --size-deg 1 -o OUT.fits", 5, "WCS"),
+        ("cut mef.fits --sky 10 -1 --size 1deg -o OUT.fits", 5, "WCS"),
         ("cut cube.fits --box 1 1 5 5 --planes 3:9 -o OUT.fits", 5, "planes"),
         ("cut a.fit --box 1 1 5 5 --planes 0:1 -o OUT.fits", 5, "planes"),
         ("cut --targets good.csv -o OUT --planes 3:1", 5, "planes"),
@@ -499,7 +495,7 @@ def test_version_and_help() -> None:
     ):
         assert said in text
     for command, options in {
-        "cut": "--box --center --shape --sky --size --size-deg --frame --file --section --targets "
+        "cut": "--box --center --shape --sky --size --frame --file --section --targets "
         "--output --hdu --mode --fill --planes --format --threads --resume --quiet --json",
         "info": "--json",
         "sample": "--frames --seed --targets --quiet --json",

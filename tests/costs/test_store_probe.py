@@ -316,7 +316,7 @@ def test_command_probe(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plot = folder / "probe.html"
-    options = ("--quick", "--budget-s", "1")
+    options = ("--quick", "--max-time", "1")
     run(monkeypatch, "probe", str(folder), *options, "--json", "--plot", str(plot))
     output = capsys.readouterr()
     told = json.loads(output.out)
@@ -335,7 +335,7 @@ def test_command_buffer(
 ) -> None:
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{folder}/catalog.sqlite")
     plot = folder / "buffer.png"
-    options = ("--budget-s", "1", "--repeats", "2")
+    options = ("--max-time", "1", "--repeats", "2")
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options, "--json", "--plot", str(plot))
     told = json.loads(capsys.readouterr().out)
     assert told["low"] <= told["chosen"] <= told["high"]
@@ -355,7 +355,7 @@ def test_a_plot_does_not_replace_what_is_measured(
     monkeypatch.chdir(folder)
     before = b"an image " * 1000
     (folder / "a.png").write_bytes(before)
-    options = ["--plot", "a.png", "--overwrite", "--budget-s", "0.2"]
+    options = ["--plot", "a.png", "--overwrite", "--max-time", "0.2"]
     monkeypatch.setattr(sys, "argv", ["swathe", command, *words, *options])
     with pytest.raises(SystemExit) as ended:
         app.main()
@@ -391,20 +391,20 @@ def test_files_are_read_by_the_buffer_that_was_chosen(
     row = {"file": "here:image.fits", "x0": 0, "y0": 0, "width": 1000, "height": 700}
     whole = {name: [value] for name, value in row.items()}
     run(monkeypatch, "store", "add", "here", str(folder))
-    run(monkeypatch, "probe", "here", "--quick", "--budget-s", "1")
+    run(monkeypatch, "probe", "here", "--quick", "--max-time", "1")
     load = predict(whole).explained[0]["plans"][0]["load"]
     assert 200_000 < load["largest"] <= 256 << 10
     capsys.readouterr()
     with monkeypatch.context() as patched:
         patched.setattr(BufferStudy, "chosen", property(lambda _: 100_000, lambda *_: None), False)
-        run(monkeypatch, "buffer", "here:image.fits", "--budget-s", "1", "--repeats", "1", "--json")
+        run(monkeypatch, "buffer", "here:image.fits", "--max-time", "1", "--repeats", "1", "--json")
     assert json.loads(capsys.readouterr().out)["kept"] == 100_000
     for _ in range(2):
         load = predict(whole).explained[0]["plans"][0]["load"]
         assert load["requests"] >= 28
         assert load["largest"] <= 100_000
         # A later probe leaves it.
-        run(monkeypatch, "probe", "here", "--quick", "--budget-s", "1")
+        run(monkeypatch, "probe", "here", "--quick", "--max-time", "1")
     run(monkeypatch, "store", "show", "here")
     assert "buffer_bytes 100000" in capsys.readouterr().out
 

@@ -114,7 +114,7 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
     assert "disk:run1/f0.fits" in run("find", "--sky", "10.0", "-1.0")
     assert run("find", "--sky", "10.0", "50.0") == "no catalogued image matches\n"
     out = tmp_path / "t.ecsv"
-    run("find", "--sky", "10", "-1", "--size-deg", "0.002", "-o", out)
+    run("find", "--sky", "10", "-1", "--size", "0.002deg", "-o", out)
     run("cut", "--targets", out, "-o", tmp_path / "cut", "-q")
     assert (tmp_path / "cut" / "0.fits").exists()
     assert len(run.json("find", "--band", "5e-7,6e-7")["images"]) == 3

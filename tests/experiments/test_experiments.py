@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
 import os
 import re
@@ -867,9 +868,13 @@ def test_hosts_that_join_do_the_work_whatever_their_clocks(
             with socket.create_connection(tuple(address.split(":"))) as other:  # type: ignore[arg-type]
                 other.sendall(b"GET / HTTP/1.1\r\n\r\n")
             for shift_s in shifts:
-                command = [sys.executable, "-m", "swathe.cli", "bench", "join", address]
+                command = [sys.executable, "-m", "swathe.cli", "bench", "join", address, "--json"]
                 shifted = {**variables, "SHIFT_S": str(shift_s)}
-                joined.append(subprocess.Popen(command, env=shifted, stderr=subprocess.DEVNULL))
+                joined.append(
+                    subprocess.Popen(
+                        command, env=shifted, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                    )
+                )
 
     settings = RampSettings(
         stores=("frames",), frames=FRAMES, clients=4, join_s=0.1, stay_s=1.0, window_s=0.2,
@@ -877,7 +882,9 @@ def test_hosts_that_join_do_the_work_whatever_their_clocks(
     )  # fmt: skip
     try:
         study = ramp(settings, tmp_path, come)
-        assert [each.wait(timeout=120) for each in joined] == [0, 0]
+        told = [json.loads(each.communicate(timeout=120)[0]) for each in joined]
+        assert [each.returncode for each in joined] == [0, 0]
+        assert all(each["ramp"] == address and each["runs"] for each in told)
     finally:
         for each in joined:
             each.kill()

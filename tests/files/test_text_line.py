@@ -344,7 +344,7 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
 @pytest.mark.parametrize(
     "region",
     [
-        ["--sky", "10", "-1", "--size-deg", "0.002"],
+        ["--sky", "10", "-1", "--size", "0.002deg"],
         ["--sky", "0:40:00 -1:00:00", "--size", '7.2"'],
         ["--sky", "0:40:00", "-1:00:00", "--size", "0.12 arcmin"],
         ["--sky=10,-1", "--size", "20pix"],

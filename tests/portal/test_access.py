@@ -183,7 +183,7 @@ def test_command_adds_lists_and_removes(
         assert ended.value.code == code, err
         return out if code == 0 else err
 
-    token = run("add", "ann", "--scope", "read", "--scope", "admin", "--days", "3").strip()
+    token = run("add", "ann", "--scope", "read", "--scope", "admin", "--for", "3d").strip()
     listed = run("list")
     assert "ann" in listed
     assert "read admin" in listed

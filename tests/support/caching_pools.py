@@ -60,7 +60,7 @@ class Rig:
 
     def worker(self, name: str, cache: Path | None = None) -> Process:
         """Start another worker, of one thread."""
-        at = ("--cache", cache or self.cache(name), "--cache-gb", "1", "--name", name)
+        at = ("--cache", cache or self.cache(name), "--cache-size", "1GB", "--name", name)
         started = process(
             "worker", self.scheduler.address, "--threads", "1", *at, *self.given, *self.worker_given
         )

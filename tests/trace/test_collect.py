@@ -749,7 +749,7 @@ def test_the_command(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [
             *(SWATHE, "trace", "collect", "--token-file", tmp_path / "token"),
-            *("-o", tmp_path / "run.ulm", "--rotate-mb", "1", "--keep", "2"),
+            *("-o", tmp_path / "run.ulm", "--rotate", "1MB", "--keep", "2"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -540,7 +540,7 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     packed_run = tmp_path / "run.ulm.gz"
     packed_run.write_bytes(gzip.compress(run.read_bytes()))
     for wrong, said in (
-        ((run, "--kind", "tile"), "expected target, object"),
+        ((run, "--kind", "tile"), "'tile' is not one of 'target', 'object'"),
         ((run, "--png", tmp_path / "a.gif"), "expected *.png or *.svg"),
         ((run, "--output", tmp_path / "no" / "a.html"), "does not exist"),
         ((run, "--png", tmp_path / "b.png", "--loads", "x"), "found 'x'"),

@@ -255,15 +255,18 @@ def seen(url: str, is_so: Any) -> Any:
     ("given", "message"),
     [
         (("--workers", "5", "--for", "1h"), "at most workers.maximum, 4, found 5"),
-        (("--workers", "1", "--for", "soon"), "--for: expected a length as 45s, 90m, 2h or 1d"),
-        (("--workers", "1", "--for", "0h"), "--for: expected a length"),
+        (
+            ("--workers", "1", "--for", "soon"),
+            "expected seconds, or a time as 90s, 30min, 2h",
+        ),
+        (("--workers", "1", "--for", "0h"), "found '0h'"),
         (("--workers", "1", "--for", "1h", "--at", "noon"), "--at: expected a time as"),
         (
             ("--workers", "1", "--for", "1h", "--at", "2001-01-01"),
             "reservation that ends in the future",
         ),
         (
-            ("--workers", "1", "--for", "999999d", "--at", "9999-01-01"),
+            ("--workers", "1", "--for", "366d", "--at", "9999-12-01"),
             "expected an end before the year 10000",
         ),
     ],

@@ -342,7 +342,7 @@ def test_objects_on_a_server_are_kept_by_workers(
     frames = {name.partition(":")[2] for name in table["file"]}
     table["file"] = [name.replace("survey:", "web:") for name in table["file"]]
     (tmp_path / "nginx").mkdir()
-    cache = ("--cache", tmp_path / "cache", "--cache-gb", "1")
+    cache = ("--cache", tmp_path / "cache", "--cache-size", "1GB")
     with nginx(tmp_path / "nginx") as server, pool_of(1, worker=cache) as (scheduler, _):
         for name in frames:
             shutil.copy(survey / name, server.folder)

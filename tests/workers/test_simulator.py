@@ -469,7 +469,7 @@ def test_command_takes_a_measured_store() -> None:
         (("--latency-ms", "nan"), "--latency-ms"),
         (("--total-mb-s", "inf"), "expected a finite number, found inf"),
         (("--workers", "1,x"), "expected N, N,M or N..M"),
-        (("--tier", "tape"), "expected local, lan or wan, found 'tape'"),
+        (("--tier", "tape"), "'tape' is not one of 'local', 'lan', 'wan'"),
         (("--store", "nowhere"), "nowhere: no such store"),
         (("--store", "a", "--tier", "lan"), "expected --store or --tier, found both"),
         (("--workload", "dance"), "expected job, random, hot or a file"),

@@ -20,7 +20,7 @@ from swathe.cli.commands.predict import predict
 from swathe.cli.commands.sample import sample
 from swathe.cli.commands.simulate import simulate
 from swathe.cli.options import ValuesCommand
-from swathe.cli.output import print_json
+from swathe.cli.output import json_requested, print_error
 from swathe.cli.usage import ARCHIVE, CUTTING, MEASURING, PORTAL, Group
 from swathe.core import errors
 from swathe.trace.record import for_children
@@ -68,6 +68,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
+    json_requested.set(False)
     try:
         try:
             app()
@@ -122,8 +123,7 @@ def _fail(error: BaseException, code: int, message: str | None = None) -> None:
     if os.environ.get("SWATHE_DEBUG"):
         raise error
     text = message or str(error)
-    if "--json" in sys.argv:
-        print_json({"error": text, "kind": type(error).__name__, "exit_code": code})
+    print_error(text, type(error).__name__, code)
     typer.echo(f"swathe: {text}", err=True)
     sys.exit(code)
 

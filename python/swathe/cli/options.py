@@ -197,26 +197,20 @@ def place_of(option: str, text: str | None, frame: str | None) -> SkyCoord | Non
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
-def size_of(
-    text: str | None, size_deg: str | None, option: str = "--size", bare_deg: float | None = None
-) -> Size | None:
-    """Parse a size with its unit, or one in degrees.
+def size_of(text: str | None) -> Size | None:
+    """Parse a size with its unit.
 
     Raises:
-        typer.BadParameter: If the text is not a size, or both options are set.
+        typer.BadParameter: If the text is not a size.
     """
     from swathe.core.angles import parse_size
 
-    if text is not None and size_deg is not None:
-        raise typer.BadParameter("expected one of --size and --size-deg, found both")
-    if size_deg is not None:
-        text, option, bare_deg = size_deg, "--size-deg", 1.0
     if text is None:
         return None
     try:
-        return parse_size(text, bare_deg=bare_deg)
+        return parse_size(text)
     except RegionError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+        raise typer.BadParameter(str(error), param_hint="--size") from error
 
 
 def planes_of(text: str | None) -> tuple[int, int] | None:

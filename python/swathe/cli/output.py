@@ -6,18 +6,27 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Timer
 from typing import Any
 
 import typer
 
 REPORT_AFTER_S = 1.0
+json_requested: ContextVar[bool] = ContextVar("json_requested", default=False)
+"""Whether the command was given --json: then its error is printed as JSON, too."""
 
 
 def print_json(value: object) -> None:
     """Print a result as one line of JSON, and flush it, so that a waiting reader has it at once."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
+
+
+def print_error(text: str, kind: str, exit_code: int) -> None:
+    """Print an error as one line of JSON, if the command was given --json."""
+    if json_requested.get():
+        print_json({"error": text, "kind": kind, "exit_code": exit_code})
 
 
 def rate_text(bytes_per_s: float) -> str:

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from pydantic import ValidationError
 from typer._click.exceptions import UsageError
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
+from swathe.cli.output import json_requested, print_error
 from swathe.core.value_errors import fault_text
 
 if TYPE_CHECKING:
@@ -72,20 +72,41 @@ class Group(TyperGroup):
                 # Align the columns of all groups.
                 formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
 
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        """Find the command. Note whether it was given --json."""
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except UsageError:
+            # What a command that does not exist would make of its arguments is unknown.
+            json_requested.set("--json" in args)
+            raise
+        if command is not None and not isinstance(command, TyperGroup):
+            json_requested.set(_has_json(command, ctx, rest))
+        return name, command, rest
+
     def invoke(self, ctx: Context) -> Any:
         """Run a command. Replace error messages on options by plain ones."""
         try:
             return super().invoke(ctx)
-        except typer.BadParameter as error:
+        except UsageError as error:
             if isinstance(error.__cause__, ValidationError):
                 error.message = fault_text(error.__cause__.errors()[0])
-            raise
-        except UsageError as error:
             if ctx.invoked_subcommand == "cut" and "extra argument" in error.message:
                 error.message += ": cut takes one image; for several, list them in --targets TABLE"
                 if "--sky" in sys.argv:
                     error.message += "; a name of several words needs quotes"
+            if ctx.parent is None:
+                print_error(error.format_message(), "UsageError", error.exit_code)
             raise
+
+
+def _has_json(command: Command, ctx: Context, args: list[str]) -> bool:
+    """Return whether --json is among the options of a command, even if others are invalid."""
+    tolerant = type(ctx)(command, parent=ctx, ignore_unknown_options=True, resilient_parsing=True)
+    options, _, _ = command.make_parser(tolerant).parse_args(list(args))
+    return bool(options.get("as_json"))
 
 
 def _metavar(option: TyperOption) -> str:

@@ -90,7 +90,7 @@ class RampSettings(CommonSettings):
     portal: str = setting("", "URL of a portal to use instead of stores ($SWATHE_TOKEN is sent).")
     dataset: str = setting("", "Dataset of the portal whose images are requested (default: all).")
     model: Literal["closed", "open"] = setting(
-        "closed", "closed: next request after the answer; open: requests at a fixed rate."
+        "closed", "Load; closed: next request after the answer, open: requests at a fixed rate."
     )
     clients: int = setting(100, "Number of clients at the end.", 1, 10_000)
     kind: Literal["process", "thread"] = setting("process", "Kind of a client: process or thread.")
@@ -113,7 +113,8 @@ class LoadSettings(CommonSettings):
     """Mixes of reductions, and the host's load."""
 
     mixes: tuple[Literal["light", "heavy"], ...] = setting(
-        ("light", "heavy"), "light: mostly small cuts; heavy: mostly stacks of large ones."
+        ("light", "heavy"),
+        "Mix of work; light: mostly small cuts, heavy: mostly large stacks.",
     )
     workers: tuple[int, ...] = setting(
         (1, 2, 4, 8), "Numbers of worker processes, one level after another.", 1

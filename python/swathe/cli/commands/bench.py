@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -47,7 +47,7 @@ def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]],
         from swathe.experiments.results.report import keep, ready
 
         file, output, scratch = values.pop("file"), values.pop("output"), values.pop("scratch")
-        quiet, as_json = values.pop("quiet"), values.pop("json")
+        quiet, as_json = values.pop("quiet"), values.pop("as_json")
         overwrite = values.pop("overwrite")
         settings = declared.settings_of(kind, file, values)
         ready(output, name, overwrite=overwrite)
@@ -62,7 +62,7 @@ def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]],
         _parameter("scratch", Scratch, None),
         _parameter("overwrite", Overwrite, False),
         _parameter("quiet", Quiet, False),
-        _parameter("json", Json, False),
+        _parameter("as_json", Json, False),
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -82,14 +82,17 @@ def _flags(kind: type[Any]) -> list[inspect.Parameter]:
         default: Any = each.default
         many = get_origin(kind_of_value) is tuple
         one = get_args(kind_of_value)[0] if many else kind_of_value
-        names = ""
+        metavar = None
         if get_origin(one) is Literal:
-            names, one = f" One of {', '.join(get_args(one))}.", str
+            metavar = "|".join(get_args(one))
+            # Typer takes no list of choices, so the settings check them.
+            one = str if many else one
         usual = " ".join(map(str, default)) if many else str(default)
         default_text = f" [{usual}]" if usual else ""
         flag = "--" + (SINGULAR.get(each.name, each.name) if many else each.name).replace("_", "-")
         again = " May be repeated." if many else ""
-        option = typer.Option(flag, help=f"{each.metadata['help']}{names}{again}{default_text}")
+        help_text = f"{each.metadata['help']}{again}{default_text}"
+        option = typer.Option(flag, metavar=metavar, help=help_text)
         annotation = list[one] | None if many else one | None  # type: ignore[valid-type]
         flags.append(_parameter(each.name, Annotated[annotation, option], None))
     return flags
@@ -219,8 +222,13 @@ def join(
     address: Annotated[
         str, typer.Argument(metavar="HOST:PORT", help="Address of the leading ramp.")
     ],
+    as_json: Json = False,
 ) -> None:
     """Run clients of a ramp that another host leads. Both need the same $SWATHE_BENCH_TOKEN."""
     from swathe.experiments.clients.remote_hosts import join as join_ramp
 
-    join_ramp(address, _say)
+    runs = join_ramp(address, _say)
+    if as_json:
+        print_json({"ramp": address, "runs": [asdict(each) for each in runs]})
+    else:
+        typer.echo(f"{address}: {len(runs)} runs, {sum(each.clients for each in runs)} clients")

@@ -8,6 +8,7 @@ import typer
 
 from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
 from swathe.cli.output import print_json, print_table, rate_text
+from swathe.cli.units import size_option, time_option
 from swathe.core.format import megabytes
 
 
@@ -20,8 +21,12 @@ def buffer(
         ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Number of reads per size.")] = 7,
-    budget_s: Annotated[float, typer.Option(min=0.1, help="Maximum duration, seconds.")] = 30.0,
-    budget_mb: Annotated[float, typer.Option(min=0.1, help="Maximum transfer, MB.")] = 1000.0,
+    max_time: Annotated[
+        float, time_option(least_s=0.1, help="Maximum duration; by default 30s.")
+    ] = 30.0,
+    max_bytes: Annotated[
+        int, size_option(least_bytes=100_000, help="Maximum transfer; by default 1GB.")
+    ] = 1_000_000_000,
     seed: Seed = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
@@ -44,8 +49,8 @@ def buffer(
     study = study_buffer(
         place,
         repeats=repeats,
-        budget_s=budget_s,
-        budget_bytes=round(budget_mb * 1e6),
+        budget_s=max_time,
+        budget_bytes=max_bytes,
         seed=seed,
         tell=lambda text: typer.echo(text, err=True),
     )

@@ -73,9 +73,6 @@ def cut(
     size: Annotated[
         str | None, typer.Option(metavar="S", help=f"Size with --sky: {SIZE_FORMS}.")
     ] = None,
-    size_deg: Annotated[
-        str | None, typer.Option(metavar="S", help="Side in degrees, with --sky.")
-    ] = None,
     frame: Frame = None,
     section: Annotated[
         str | None,
@@ -135,7 +132,7 @@ def cut(
         int | None, typer.Option(min=1, help="Number of threads, with --targets; else all cores.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --targets: skip targets that are already done.")
+        bool, typer.Option("--resume", help="Skip targets that are already done, with --targets.")
     ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -154,7 +151,7 @@ def cut(
         _check_local(output)
         fills = {
             "file": file,
-            "size": size_of(size, size_deg),
+            "size": size_of(size),
             "frame": frame,
             "ra": ra,
             "dec": dec,
@@ -177,9 +174,9 @@ def cut(
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
-    side = size_of(size, size_deg)
+    side = size_of(size)
     if (shape is None) != (center is None) or (side is None) != (sky is None):
-        raise typer.BadParameter("--center goes with --shape, --sky with --size or --size-deg")
+        raise typer.BadParameter("--center goes with --shape, --sky with --size")
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky or --targets")
     from swathe.core.outputs import check_output

@@ -60,9 +60,6 @@ def find(
             help=f"Size to add as a column, so that the table can be cut: {SIZE_FORMS}.",
         ),
     ] = None,
-    size_deg: Annotated[
-        str | None, typer.Option(metavar="S", help="Size to add, side in degrees.")
-    ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -70,9 +67,9 @@ def find(
     from swathe.core.outputs import check_output
     from swathe.datasets.search import find as find_images
 
-    side = size_of(size, size_deg)
+    side = size_of(size)
     if side is not None and sky is None:
-        raise typer.BadParameter("--size and --size-deg need --sky")
+        raise typer.BadParameter("--size needs --sky")
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky")
     if output is not None and output.suffix.lower() not in FORMATS:

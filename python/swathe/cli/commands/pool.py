@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
 import tempfile
@@ -17,6 +16,7 @@ import typer
 
 from swathe.cli.options import Certificates, Insecure, Json, PortalConfig, Url, connected
 from swathe.cli.output import print_json, print_table
+from swathe.cli.units import size_option, time_option
 from swathe.cli.usage import Group
 from swathe.core.format import size_text
 
@@ -39,15 +39,17 @@ app = typer.Typer(
 reservation = typer.Typer(
     help="Reserve workers of an autoscaling pool for a time.", no_args_is_help=True
 )
+DAY_S = 86400.0
 MISSING = "{}; try: pip install 'swathe[cluster]'"
 
 
 @app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the certificates.")],
-    days: Annotated[
-        int, typer.Option(min=1, max=36500, help="Validity of the certificates, days.")
-    ] = 825,
+    long: Annotated[
+        float,
+        time_option("--for", least_s=DAY_S, help="Validity of the certificates; by default 825d."),
+    ] = 825 * DAY_S,
     as_json: Json = False,
 ) -> None:
     """Create the certificates of a pool: authority, scheduler, workers, portal."""
@@ -56,7 +58,7 @@ def init(
     try:
         from swathe.workers.dask.certificates import make_certificates
 
-        paths = make_certificates(folder, days)
+        paths = make_certificates(folder, round(long / DAY_S))
     except ImportError as error:
         raise SettingsError(MISSING.format(error)) from error
     if as_json:
@@ -112,22 +114,19 @@ def worker(
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the block cache; else $SWATHE_CACHE_DIR."),
     ] = None,
-    cache_gb: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Size limit of the block cache, 10^9 bytes; else $SWATHE_CACHE_BYTES."
-        ),
+    cache_size: Annotated[
+        int | None,
+        size_option(help="Size limit of the block cache; else $SWATHE_CACHE_BYTES."),
     ] = None,
     lifetime: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds after which the worker drains and exits; else never."),
+        time_option(help="Time after which the worker drains and exits; else never."),
     ] = None,
     grace: Annotated[
         float,
-        typer.Option(
-            min=0,
-            help="Maximum time to drain (finish batches, copy the cache to other "
-            "workers), seconds.",
+        time_option(
+            help="Maximum time to drain (finish batches, copy the cache to other workers); by "
+            "default 80s."
         ),
     ] = 80.0,
     attached: Annotated[
@@ -141,8 +140,8 @@ def worker(
     # The engine reads these once per process, later than here.
     if cache is not None:
         os.environ["SWATHE_CACHE_DIR"] = str(cache.absolute())
-    if cache_gb is not None:
-        os.environ["SWATHE_CACHE_BYTES"] = str(round(cache_gb * 1e9))
+    if cache_size is not None:
+        os.environ["SWATHE_CACHE_BYTES"] = str(cache_size)
     address, security = _at(url, certificates, "worker", insecure)
     from swathe.core.host import cores
     from swathe.workers.dask.processes import serve_worker
@@ -237,11 +236,9 @@ def _print_recorded(config: Path | None, as_json: bool, error: Exception) -> Non
 @reservation.command()
 def add(
     workers: Annotated[int, typer.Option(min=1, help="Number of workers.")],
-    long: Annotated[
-        str, typer.Option("--for", metavar="2h", help="Length, with the unit s, m, h or d.")
-    ],
+    long: Annotated[float, time_option("--for", least_s=1, help="Length, as 2h or 7d.")],
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Start, ISO 8601, UTC; else now.")
+        str | None, typer.Option(metavar="DATE", help="Start, ISO 8601, UTC; else now.")
     ] = None,
     config: PortalConfig = None,
     as_json: Json = False,
@@ -249,13 +246,12 @@ def add(
     """Reserve workers of an autoscaling pool, which the portal starts in time."""
     from swathe.core.errors import SettingsError
 
-    length = _length(long)
     starts_at = datetime.now(UTC) if at is None else _moment(at)
     try:
-        ends_at = starts_at + length
+        ends_at = starts_at + timedelta(seconds=long)
     except OverflowError as error:
         raise SettingsError(
-            f"--for: expected an end before the year 10000, found {long!r}"
+            f"--for: expected an end before the year 10000, found {long:g} s from {starts_at:%Y}"
         ) from error
     if ends_at <= datetime.now(UTC):
         raise SettingsError(f"--at: expected a reservation that ends in the future, found {at!r}")
@@ -329,16 +325,6 @@ def _catalog(config: Path | None) -> Iterator[tuple[Catalog, WorkersSettings]]:
 def _as_dict(record: ReservationRecord) -> dict[str, Any]:
     times = {"starts_at": _iso(record.starts_at), "ends_at": _iso(record.ends_at)}
     return {**asdict(record), **times}
-
-
-def _length(text: str) -> timedelta:
-    from swathe.core.errors import SettingsError
-
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", text.strip())
-    if match is None or not float(match[1]):
-        raise SettingsError(f"--for: expected a length as 45s, 90m, 2h or 1d, found {text!r}")
-    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
-    return timedelta(**{unit: float(match[1])})
 
 
 def _moment(text: str) -> datetime:

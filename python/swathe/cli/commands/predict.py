@@ -75,7 +75,7 @@ def predict(
         workers=workers,
         threads=threads,
         file=file,
-        size=size_of(size, None),
+        size=size_of(size),
         frame=frame,
         ra=ra,
         dec=dec,

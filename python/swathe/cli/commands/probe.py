@@ -8,6 +8,7 @@ import typer
 
 from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
 from swathe.cli.output import cost_rows, print_json, print_table, rate_text
+from swathe.cli.units import size_option, time_option
 from swathe.core.format import megabytes, size_text
 
 if TYPE_CHECKING:
@@ -40,16 +41,16 @@ def probe(
     host: Annotated[
         bool, typer.Option("--host", help="Measure this machine again (decoding, writing).")
     ] = False,
-    budget_s: Annotated[
+    max_time: Annotated[
         float | None,
-        typer.Option(min=0.1, help="Maximum duration, seconds; else 30, or 5 with --quick."),
+        time_option(least_s=0.1, help="Maximum duration; else 30s, or 5s with --quick."),
     ] = None,
-    budget_mb: Annotated[
-        float | None,
-        typer.Option(
-            min=1,
-            help="Maximum transfer, MB; else 537, or 67 with --quick; eight "
-            "times that for local stores.",
+    max_bytes: Annotated[
+        int | None,
+        size_option(
+            least_bytes=1_000_000,
+            help="Maximum transfer; else 512MiB, or 64MiB with --quick; eight times that for "
+            "local stores.",
         ),
     ] = None,
     seed: Seed = None,
@@ -66,8 +67,8 @@ def probe(
         quick=quick,
         write=write,
         host=host,
-        budget_s=budget_s,
-        budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),
+        budget_s=max_time,
+        budget_bytes=max_bytes,
         seed=seed,
         plot=plot,
         overwrite=overwrite,

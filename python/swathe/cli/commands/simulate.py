@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -51,8 +51,8 @@ def simulate(
         str | None, typer.Option(help="Store that was probed from this host; else see --tier.")
     ] = None,
     tier: Annotated[
-        str | None,
-        typer.Option(help="Typical store instead of --store: local, lan or wan; by default lan."),
+        Literal["local", "lan", "wan"] | None,
+        typer.Option(help="Typical store instead of --store; by default lan."),
     ] = None,
     latency_ms: Annotated[
         float | None, typer.Option(min=0, help="Latency of a request to the store, ms.")
@@ -223,10 +223,6 @@ def _store(name: str | None, tier: str | None) -> SimulatedStore:
     from swathe.workers.simulate.network import TIERS
 
     if name is None:
-        if tier not in (None, *TIERS):
-            raise typer.BadParameter(
-                f"expected local, lan or wan, found {tier!r}", param_hint="--tier"
-            )
         return TIERS[tier or "lan"]
     if tier is not None:
         raise typer.BadParameter("expected --store or --tier, found both")

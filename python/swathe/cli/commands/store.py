@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,8 +34,8 @@ def add(
         ),
     ],
     tier: Annotated[
-        str | None,
-        typer.Option(help="Tier: local, lan, wan or tape; else local for folders, lan for others."),
+        Literal["local", "lan", "wan", "tape"] | None,
+        typer.Option(help="Distance of the store; else local for folders, lan for others."),
     ] = None,
     option: Annotated[
         list[str] | None,

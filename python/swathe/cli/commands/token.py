@@ -11,6 +11,7 @@ import typer
 
 from swathe.cli.options import Json, PortalConfig
 from swathe.cli.output import print_json, print_table
+from swathe.cli.units import time_option
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Token
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Add, remove and list the tokens of a portal's users.", no_args_is_help=True)
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token permits."""
 
     READ = "read"
@@ -32,17 +33,18 @@ def add(
         str, typer.Argument(help="Name of the user, who owns the jobs submitted with the token.")
     ],
     scope: Annotated[
-        list[Scope] | None,
+        list[TokenScope] | None,
         typer.Option(help="Scope of the token; may be repeated; else read and submit."),
     ] = None,
-    days: Annotated[
-        int | None, typer.Option(min=1, max=36500, help="Validity, days; else until removed.")
+    long: Annotated[
+        float | None,
+        time_option("--for", least_s=1, help="Validity, as 90d; else until removed."),
     ] = None,
     config: PortalConfig = None,
     as_json: Json = False,
 ) -> None:
     """Add a token. It is shown once and stored only as a hash."""
-    expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    expires_at = None if long is None else datetime.now(UTC) + timedelta(seconds=long)
     with _catalog(config) as catalog:
         secret, token = catalog.add_token(name, scope or ["read", "submit"], expires_at)
     if as_json:

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ import typer
 from swathe.cli.commands.view import view
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_table
+from swathe.cli.units import size_option, time_option
 from swathe.core.format import size_text
 
 if TYPE_CHECKING:
@@ -54,12 +56,12 @@ def collect(
             "--output", "-o", metavar="FILE", help="File to append to (- = standard output)."
         ),
     ] = "run.ulm",
-    rotate_mb: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            help="File size at which FILE is renamed FILE.1, FILE.1 to FILE.2, "
-            "..., MB; else no rotation.",
+    rotate: Annotated[
+        int | None,
+        size_option(
+            least_bytes=100_000,
+            help="Size of FILE at which it is renamed FILE.1, FILE.1 to FILE.2, ...; else no "
+            "rotation.",
         ),
     ] = None,
     keep: Annotated[
@@ -84,7 +86,7 @@ def collect(
             host=host,
             port=port,
             token=None if token_file is None else _token(token_file),
-            rotate_bytes=None if rotate_mb is None else round(rotate_mb * 1e6),
+            rotate_bytes=rotate,
             keep=keep,
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
         )
@@ -106,7 +108,8 @@ def collect(
 @app.command("host")
 def watch_host(
     interval: Annotated[
-        float, typer.Option(min=0.05, max=86400, help="Interval between samples, seconds.")
+        float,
+        time_option(least_s=0.05, most_s=86400, help="Interval between samples; by default 1s."),
     ] = 1.0,
     output: Annotated[
         str,
@@ -120,7 +123,7 @@ def watch_host(
     ] = "-",
     long: Annotated[
         float | None,
-        typer.Option("--for", min=0, metavar="S", help="Duration, seconds; else until Ctrl-C."),
+        time_option("--for", help="Duration, as 10min; else until Ctrl-C."),
     ] = None,
     store: Annotated[
         list[str] | None,
@@ -128,6 +131,7 @@ def watch_host(
             help="Store to ping by a size request: a name, NAME:path or URL; may be repeated."
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Monitor this machine: processors, memory, swap, disks, network, stores."""
     from swathe.core.errors import OutputError
@@ -136,13 +140,18 @@ def watch_host(
 
     stores = [_pinged(name) for name in store or ()]
     write_errors: list[OSError] = []
+    counts: Counter[str] = Counter()
 
     def tell(point: Point) -> None:
+        counts[point.name] += 1
         if output != "-":
             return
         try:
-            sys.stdout.write(point.as_line() + "\n")
-            sys.stdout.flush()
+            if as_json:
+                print_json({"time_ns": point.time_ns, "event": point.name, **point.fields})
+            else:
+                sys.stdout.write(point.as_line() + "\n")
+                sys.stdout.flush()
         except OSError as error:
             # The monitor's thread cannot raise to the main thread, so the error is passed on.
             write_errors.append(error)
@@ -160,6 +169,8 @@ def watch_host(
         # The rest of the buffer cannot be written either; Python would report that again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OutputError(f"standard output: {error.strerror}") from error
+    if as_json and output != "-":
+        print_json({"output": output, "events": counts})
 
 
 @app.command()

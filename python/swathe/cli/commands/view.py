@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -42,11 +42,10 @@ def view(
         int, typer.Option(min=200, max=PIXELS, help="Height of the picture, pixels.")
     ] = 1000,
     kind: Annotated[
-        str | None,
+        Literal["target", "object", "request", "portal", "job", "stage"] | None,
         typer.Option(
-            help="Kind of line: target, object, request (to a store), portal (request to a "
-            "portal), "
-            "job or stage; else the first in use."
+            help="Kind of line; request: to a store, portal: request to a portal; else the first "
+            "in use."
         ),
     ] = None,
     events: Annotated[
@@ -58,7 +57,8 @@ def view(
         typer.Option(metavar="A,B,...", help="Load-lines to show, as `CUT done`; else the first."),
     ] = None,
     clocks: Annotated[
-        str, typer.Option(help="Clocks: aligned to that of the collector, or as written.")
+        Literal["aligned", "written"],
+        typer.Option(help="Clocks: aligned to that of the collector, or as written."),
     ] = "aligned",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Follow the files as they grow.")
@@ -77,17 +77,8 @@ def view(
     Without --output and --png the page is served on this machine until Ctrl-C.
     """
     from swathe.core.outputs import check_output
-    from swathe.trace.viewer.lifelines import KINDS
     from swathe.trace.viewer.live import LiveView
 
-    if kind not in (None, *KINDS):
-        raise typer.BadParameter(
-            f"expected {', '.join(KINDS)}, found {kind!r}", param_hint="--kind"
-        )
-    if clocks not in ("aligned", "written"):
-        raise typer.BadParameter(
-            f"expected aligned or written, found {clocks!r}", param_hint="--clocks"
-        )
     if follow and (output or png):
         raise typer.BadParameter(
             "--follow serves a page: expected neither --output nor --png with it"

@@ -261,8 +261,16 @@ def read_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def join(address: str, tell: Callable[[str], None]) -> None:
-    """Run clients on this host for a ramp led by another one.
+@dataclass(frozen=True)
+class JoinedRun:
+    """One run of clients on this host, for a ramp that another host leads."""
+
+    clients: int
+    cpu_percent: float
+
+
+def join(address: str, tell: Callable[[str], None]) -> list[JoinedRun]:
+    """Run clients on this host for a ramp led by another one. Return the runs.
 
     Raises:
         SettingsError: If the address is invalid.
@@ -274,6 +282,7 @@ def join(address: str, tell: Callable[[str], None]) -> None:
     except OSError as error:
         raise SourceError(f"{address}: {error}") from error
     clock = SteadyClock()
+    runs: list[JoinedRun] = []
     with connection:
         # The other hosts may take long to join.
         connection.settimeout(None)
@@ -283,7 +292,8 @@ def join(address: str, tell: Callable[[str], None]) -> None:
             if message["ask"] == "clock":
                 line.say(clock=clock.now())
                 continue
-            tell(f"{len(message['order']['clients'])} clients")
+            count = len(message["order"]["clients"])
+            tell(f"{count} clients")
             try:
                 with Clients(message["order"]) as tester:
                     line.say(ready=True)
@@ -291,9 +301,11 @@ def join(address: str, tell: Callable[[str], None]) -> None:
                     result = tester.records()
                     message = {"cpu_percent": result.cpu_percent, "failure": result.failure}
                     line.say(records=base64.b64encode(result.records).decode(), **message)
+                    runs.append(JoinedRun(count, result.cpu_percent))
             except SourceError as error:
                 line.say(error=str(error))
                 raise
+    return runs
 
 
 class Clients:

@@ -1,0 +1,191 @@
+"""The tree of commands: every one has `--json`, help, verbs and choices of one kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from swathe.catalog import store_settings, tokens
+from swathe.cli.app import app, main
+from swathe.operations import formats
+from swathe.trace.viewer import lifelines
+from swathe.workers.simulate import network
+from tests.support.fits_frames import SWATHE, swathe_command
+
+NO_NOUN = re.compile(r"(And|Of|So|There|Here|With|Else|In|On|By|Where|What|Who|It|This)\b")
+
+
+def _below(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield words, command
+    if isinstance(command, typer.core.TyperGroup):
+        context = command.context_class(command)
+        for name in command.list_commands(context):
+            yield from _below((*words, name), command.get_command(context, name))
+
+
+TREE = dict(_below((), typer.main.get_command(app)))
+LEAVES = {
+    words: command
+    for words, command in TREE.items()
+    if not isinstance(command, typer.core.TyperGroup)
+}
+
+
+def test_the_whole_tree_is_walked() -> None:
+    assert len(LEAVES) > 45
+    assert {("cut",), ("portal", "token", "add"), ("bench", "join")} <= set(LEAVES)
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_every_command_has_json(words: tuple[str, ...]) -> None:
+    """Commands that run until interrupted, too: they print their address, or each event."""
+    (option,) = (each for each in LEAVES[words].params if "--json" in each.opts)
+    assert option.name == "as_json"
+
+
+@pytest.mark.parametrize("words", TREE, ids=" ".join)
+def test_help_of_commands_and_options_has_a_noun(words: tuple[str, ...]) -> None:
+    command = TREE[words]
+    assert re.match(r"[A-Z][a-z]+,? \w+", command.help or ""), command.help
+    for each in command.params:
+        text = each.help or ""
+        assert re.match(r"[A-Z0-9]\S* \S+", text), f"{each.opts}: {text}"
+        assert not NO_NOUN.match(text), f"{each.opts}: {text}"
+
+
+def test_things_are_added_removed_listed_and_shown() -> None:
+    others = {"create", "delete", "revoke", "reserve", "release", "unregister", "ls", "rm"}
+    assert not [words for words in LEAVES if words[-1] in others]
+    for group in (("store",), ("dataset",), ("portal", "token"), ("pool", "reservation")):
+        assert {(*group, verb) for verb in ("add", "remove", "list")} <= set(LEAVES)
+
+
+def test_quantities_take_a_unit() -> None:
+    """Only `bench` and `simulate` have units in names: their flags are the keys of a TOML file."""
+    with_unit = {
+        name
+        for words, command in LEAVES.items()
+        if words[0] not in ("bench", "simulate")
+        for each in command.params
+        for name in each.opts
+        if re.search(r"-(s|ms|h|days|deg|mb|gb|bytes-s)$", name)
+    }
+    assert not with_unit
+    times = {
+        name
+        for words, command in LEAVES.items()
+        if words[0] not in ("bench", "simulate")
+        for each in command.params
+        for name in each.opts
+        if each.metavar == "TIME"
+    }
+    assert times == {"--for", "--grace", "--interval", "--lifetime", "--max-time"}
+
+
+def choices(option: str, *words: str) -> tuple[str, ...]:
+    (found,) = (each for each in LEAVES[words].params if option in each.opts)
+    return tuple(found.type_descriptor.choices)
+
+
+def test_choices_are_those_of_the_code() -> None:
+    assert choices("--tier", "store", "add") == store_settings.TIERS
+    assert choices("--tier", "simulate") == tuple(network.TIERS)
+    assert choices("--kind", "trace", "view") == lifelines.KINDS
+    assert choices("--scope", "portal", "token", "add") == tokens.SCOPES
+    assert set(choices("--format", "cut")) == set(formats.SUFFIXES)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("info --json", "Missing argument"),
+        ("info a.fit --json --bad", "No such option"),
+        ("info a.fit --bad --json", "No such option"),
+        ("info a.fit --header 1 --json --hdu", "requires an argument"),
+        ("store add here --json", "Missing argument"),
+        ("cut a.fit --sky NGC 1 --size 1deg --json", "needs quotes"),
+        ("find --sky 1 1 --radius x --json", "radius"),
+        ("bench single -o out --repeats x --json", "--repeats"),
+        ("job list --json", "expected a URL, found none"),
+        ("portal nonsense --json", "No such command 'nonsense'"),
+    ],
+)
+def test_errors_of_usage_are_json(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["swathe", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    error = json.loads(out)
+    assert len(out.splitlines()) == 1
+    assert ended.value.code == error["exit_code"] == 2
+    assert said in error["error"]
+    assert err
+
+
+@pytest.mark.parametrize("words", ["info --bad", "info --header -- --json", "cut --targets --json"])
+def test_errors_without_json_are_text(
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """After `--`, or as the value of another option, the word is no option."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["swathe", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    assert (out, ended.value.code in (2, 3)) == ("", True)
+    assert err
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("swathe po", {"portal", "pool"}),
+        ("swathe portal token ", {"add", "list", "remove"}),
+        ("swathe job submit --mo", {"--mode"}),
+        ("swathe cut --mode ", {"trim", "partial", "strict"}),
+    ],
+)
+def test_bash_completes(line: str, offered: set[str]) -> None:
+    words = line.split(" ")
+    completing = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    ran = swathe_command(env={"_SWATHE_COMPLETE": "complete_bash", **completing})
+    assert (set(ran.stdout.split()), ran.stderr) == (offered, "")
+
+
+def test_bash_takes_the_script_of_completion(tmp_path: Path) -> None:
+    """With the script, Tab after `swathe cut --mode ` offers the modes."""
+    shown = swathe_command("--show-completion", "bash")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    script = tmp_path / "completion.sh"
+    script.write_text(
+        f"{shown.stdout}\nCOMP_WORDS=(swathe cut --mode '')\nCOMP_CWORD=3\n"
+        "function=$(complete -p swathe | sed 's/.*-F \\([^ ]*\\) .*/\\1/')\n"
+        f'$function {SWATHE}\necho "${{COMPREPLY[@]}}"\n'
+    )
+    ran = subprocess.run(
+        ["bash", "--norc", script],
+        env={**os.environ, "PATH": f"{Path(SWATHE).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout.split(), ran.stderr) == (["trim", "partial", "strict"], "")
