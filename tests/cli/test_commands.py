@@ -16,7 +16,7 @@ import typer
 
 from swathe.catalog import store_settings, tokens
 from swathe.cli.app import app, main
-from swathe.operations import formats
+from swathe.operations.registry import formats
 from swathe.trace.viewer import lifelines
 from swathe.workers.simulate import network
 from tests.support.fits_frames import SWATHE, swathe_command
@@ -101,7 +101,7 @@ def test_choices_are_those_of_the_code() -> None:
     assert choices("--tier", "simulate") == tuple(network.TIERS)
     assert choices("--kind", "trace", "view") == lifelines.KINDS
     assert choices("--scope", "portal", "token", "add") == tokens.SCOPES
-    assert set(choices("--format", "cut")) == set(formats.SUFFIXES)
+    assert set(choices("--format", "cut")) == set(formats())
 
 
 @pytest.mark.parametrize(
