@@ -468,7 +468,7 @@ fn a_shrunk_object_without_version_is_an_error() {
     assert_error!(source.read_exact_at(90_020, &mut [0; 3]).unwrap_err(), Changed, "unversioned");
 }
 
-/// A server as XRootD's: it tells the date where that is asked for alone, of a new object from
+/// A server as XRootD's: it sends the date only with PROPFIND, of a new object from
 /// request `changes` on.
 fn dating(changes: usize) -> Server {
     Server::start(move |request, number| {
@@ -491,14 +491,14 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
     let source = open(&server.url("a")).unwrap();
     assert_eq!(source.version().tag, "Mon");
     assert!(source.can_be_assumed());
-    // The server was not known: what came before the date is asked for again.
+    // The server was unknown: the bytes before the date are requested again.
     assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"]);
     source.read_exact_at(AT, &mut [0; 10]).unwrap();
     source.read_exact_at(0, &mut [0; 10]).unwrap();
     assert_eq!(methods(&server)[3..], ["GET", "PROPFIND"]);
     let another = open(&server.url("b")).unwrap();
     assert_eq!(methods(&server)[5..], ["PROPFIND", "GET"]);
-    // One question is enough for all that came before it.
+    // One question is enough for all bytes before it.
     let ranges: Vec<Range<u64>> = (0..50).map(|at| AT + at..AT + at + 1).collect();
     for (streams, questions) in [(50, 1), (20, 3), (1, 13)] {
         let before = methods(&server).len();
@@ -515,7 +515,7 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
 
 #[test]
 fn pieces_are_given_by_rounds_once_the_date_is_known() {
-    // The date is told when it is opened, after the first round, and after the second.
+    // The date is requested when it is opened, after the first round, and after the second.
     let asked = AtomicUsize::new(0);
     let server = Server::start(move |request, _| {
         if request.method != "PROPFIND" {
@@ -580,7 +580,7 @@ fn a_server_that_tells_no_date_apart_is_read_all_the_same() {
         source.read_exact_at(AT, &mut [0; 10]).unwrap();
         assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"], "{answer}");
     }
-    // Others are not asked, unless their URL says that they may be.
+    // Other servers are not asked, unless their URL allows it.
     let server = Server::start(|request, _| good(request, &[7; SIZE], ""));
     open(&server.url("a")).unwrap();
     assert_eq!(methods(&server), ["GET"]);
