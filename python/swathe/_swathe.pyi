@@ -242,13 +242,13 @@ def blocks_described(objects: list[str]) -> list[Described | None]:
     """Return descriptions of objects that this process has opened, for others to pull them."""
 
 def pull_blocks(
-    name: str, told: Described, peers: list[tuple[str, str]], limit_s: float, only: bool
+    name: str, description: Described, peers: list[tuple[str, str]], limit_s: float, only: bool
 ) -> tuple[int, int]:
     """Fetch blocks of an object from workers; return bytes and number of the blocks fetched.
 
     Args:
         name: name of the object.
-        told: description of the object by one of the workers.
+        description: description of the object by one of the workers.
         peers: URL and token of each worker, in order of use.
         limit_s: time limit in seconds.
         only: whether no other worker will have it. Then the costs of its store count in full.

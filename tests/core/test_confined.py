@@ -143,8 +143,8 @@ def test_children_end_with_the_process_that_asked(tmp_path: Path) -> None:
     note = tmp_path / "note"
     program = (
         "from swathe.core.confined import *\n"
-        "Confined().run('it', 'tests.support.confined_calls:sleep', "
-        f"{{'note': {str(note)!r}}}, Bounds(wall_s=600))"
+        "ConfinedProcess().run('it', 'tests.support.confined_calls:sleep', "
+        f"{{'note': {str(note)!r}}}, ProcessLimits(wall_s=600))"
     )
     path = os.pathsep.join(filter(None, sys.path))
     asker = subprocess.Popen(

@@ -55,7 +55,7 @@ pub struct Stages {
     read_since: Instant,
     /// What the events are about.
     about: Ids,
-    /// The stage whose start is recorded and whose end is not.
+    /// The stage with a recorded start and no recorded end yet.
     open_stage: Option<Stage>,
     bytes: Option<u64>,
     /// Requests that were planned, and the seconds that they are predicted to take.

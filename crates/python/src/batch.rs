@@ -1,4 +1,4 @@
-//! `Batch` and the rows it gives.
+//! `Batch` and its rows.
 
 use crate::errors::to_python;
 use crate::gil::enter;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use swathe_engine::{Cancel, OutputKind, Row, STAGES, Target};
 use swathe_plan::Compute;
 
-/// What is to be cut. See `_swathe.pyi`.
+/// The order for a batch. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Job {
     inner: swathe_engine::Job,
@@ -115,7 +115,7 @@ impl Job {
         Ok(Batch { inner: Mutex::new(Some(inner)), output: Mutex::new(None), cancel })
     }
 
-    /// Open its output for results that are made here.
+    /// Open its output for results that Python computes.
     fn open(&self, py: Python<'_>) -> PyResult<Output> {
         let opened = py.detach(|| swathe_engine::Output::open(&self.inner));
         let inner = opened.map_err(|error| to_python(py, &error))?;
@@ -138,14 +138,14 @@ impl Job {
         let cancel = Cancel::default();
         let token = cancel.clone();
         let most = most.unwrap_or(usize::MAX);
-        let found = enter(py, &cancel, move || {
+        let estimate = enter(py, &cancel, move || {
             swathe_engine::estimate(&job, &compute, most, machines, &token)
         })?;
-        serde_json::to_string(&found).map_err(wrong)
+        serde_json::to_string(&estimate).map_err(wrong)
     }
 }
 
-/// The output of a job, open for results that are made in Python.
+/// The output of a job, open for results that Python computes.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Output {
     inner: Mutex<Option<swathe_engine::Output>>,
@@ -171,7 +171,7 @@ impl Output {
     }
 }
 
-/// Close an output that is there once.
+/// Close an output that exists once.
 fn close(
     py: Python<'_>,
     output: &Mutex<Option<swathe_engine::Output>>,
@@ -194,14 +194,14 @@ pub(crate) struct Batch {
 
 #[pymethods]
 impl Batch {
-    /// Rows finished since the last call, after at most `timeout_s`; `None` when all are told.
+    /// Rows finished since the last call, after at most `timeout_s`; `None` when all are returned.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Rows>> {
         let rows = self.wait(py, timeout_s, |batch, timeout| batch.poll(timeout))?;
         Ok(rows.map(Rows::new))
     }
 
     /// Rows finished since the last call, as soon as there are `enough`, or after `timeout_s`, by
-    /// columns; `None` when all are told.
+    /// columns; `None` when all are returned.
     fn gather<'py>(
         &self,
         py: Python<'py>,
@@ -218,15 +218,15 @@ impl Batch {
 
     /// Wait for the threads; what it cost.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let taken = self.inner.lock().ok().and_then(|mut inner| inner.take());
-        let Some(batch) = taken else {
+        let batch = self.inner.lock().ok().and_then(|mut inner| inner.take());
+        let Some(batch) = batch else {
             return Err(PyValueError::new_err("the batch is finished"));
         };
         // Not through `enter`: the output must be closed even when Ctrl-C comes again.
         let finished = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
         let (summary, output) = finished;
-        if let Ok(mut kept) = self.output.lock() {
-            *kept = Some(output);
+        if let Ok(mut slot) = self.output.lock() {
+            *slot = Some(output);
         }
         let cost = PyDict::new(py);
         for (stage, name) in STAGES {
@@ -249,11 +249,11 @@ impl Batch {
 }
 
 /// The whole members of a zip archive in their order, whether it has a directory or not: name,
-/// bytes, and where each ends.
+/// bytes, and the end of each.
 #[pyfunction]
 pub(crate) fn zip_members(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, u64, u64)>> {
-    let found = py.detach(|| File::open(path).and_then(|file| swathe_engine::members(&file)))?;
-    Ok(found.into_iter().map(|member| (member.name, member.size, member.end)).collect())
+    let members = py.detach(|| File::open(path).and_then(|file| swathe_engine::members(&file)))?;
+    Ok(members.into_iter().map(|member| (member.name, member.size, member.end)).collect())
 }
 
 impl Batch {
@@ -275,8 +275,8 @@ impl Batch {
     }
 }
 
-/// Targets and bytes as 64-bit integers, digests of 32 bytes, the versions there are, the number of
-/// that of each row as 32-bit integers, and what failed: its place among these rows, status, reason.
+/// Targets and bytes as 64-bit integers, digests of 32 bytes, the distinct versions, the number of
+/// each row's version as 32-bit integers, and failures: index among these rows, status, reason.
 type Columns<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,

@@ -49,18 +49,18 @@ impl Copies {
         let order = |(from, version, to)| CopyOrder { from, version, to };
         let orders = orders.into_iter().map(order).collect();
         scope_of(py)?.adopt();
-        // Not through the user's blocks: what is copied is not read again.
+        // Not through the user's blocks: copied bytes are not read again.
         let inner = swathe_store::Copies::start(stores.inner.clone(), orders, threads);
         Ok(Copies { inner: inner.map_err(|error| to_python(py, &error.into()))? })
     }
 
-    /// What was done since the last call, after at most `timeout_s`; `None` when all is told.
+    /// Outcomes since the last call, after at most `timeout_s`; `None` when all are returned.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Vec<Copied>>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
-        let done = py.detach(|| self.inner.poll(timeout));
+        let outcomes = py.detach(|| self.inner.poll(timeout));
         py.check_signals()?;
-        Ok(done.map(|done| done.into_iter().map(Copied::new).collect()))
+        Ok(outcomes.map(|outcomes| outcomes.into_iter().map(Copied::new).collect()))
     }
 
     /// Bytes written so far.
@@ -75,9 +75,9 @@ impl Copies {
 }
 
 impl Copied {
-    fn new(done: CopyOutcome) -> Copied {
-        let number = done.number;
-        match done.outcome {
+    fn new(outcome: CopyOutcome) -> Copied {
+        let number = outcome.number;
+        match outcome.outcome {
             Ok(swathe_store::CopyResult { version, read_back }) => {
                 let version = version.to_string();
                 Copied { number, version, read_back, kind: None, reason: String::new() }

@@ -1,4 +1,4 @@
-//! What is kept on local disk: the index and the blocks.
+//! The caches on local disk: the index and the blocks.
 
 use crate::gil::enter;
 use pyo3::exceptions::PyValueError;

@@ -6,7 +6,7 @@ use swathe_array::RegionError;
 use swathe_engine::EngineError;
 use swathe_store_api::StoreError;
 
-/// The Python class for an error. Exhaustive where the crates allow it; a variant added later
+/// The Python class for an error. Exhaustive if the crates allow it; a variant added later
 /// without a class here raises the base class, which a test looks for.
 pub(crate) fn class_name(error: &EngineError) -> &'static str {
     match error {
@@ -51,12 +51,12 @@ pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
 
 /// An exception of a class in `swathe.errors`, wherever the package defines it.
 pub(crate) fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
-    let found = py
+    let class = py
         .import("swathe")
         .and_then(|package| package.getattr("errors"))
         .and_then(|errors| errors.getattr(class))
         .and_then(|class| Ok(class.cast_into::<PyType>()?));
-    match found {
+    match class {
         Ok(class) => PyErr::from_type(class, (message,)),
         Err(error) => error,
     }

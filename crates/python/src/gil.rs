@@ -43,16 +43,16 @@ pub(crate) fn enter<T: Send + 'static>(
         Ok(helper) => helper,
         Err(source) => return Err(to_python(py, &no_thread(&source))),
     };
-    let given = helper.give(Box::new(move || {
+    let sent = helper.send(Box::new(move || {
         scope.adopt();
         // The receiver is gone only if a signal ended the wait: then nobody wants the result.
         let _ = sender.send(work());
     }));
-    if let Err(source) = given {
+    if let Err(source) = sent {
         return Err(to_python(py, &no_thread(&source)));
     }
     loop {
-        let (waited, kept) = py.detach(move || {
+        let (waited, receiver_back) = py.detach(move || {
             let waited = match look(&receiver) {
                 Err(TryRecvError::Empty) => receiver.recv_timeout(SIGNALS_EVERY),
                 looked => looked.map_err(|_| RecvTimeoutError::Disconnected),
@@ -65,7 +65,7 @@ pub(crate) fn enter<T: Send + 'static>(
                 return result.map_err(|error| to_python(py, &error));
             }
             Err(RecvTimeoutError::Timeout) => {
-                receiver = kept;
+                receiver = receiver_back;
                 if let Err(signal) = py.check_signals() {
                     cancel.cancel();
                     return Err(signal);
@@ -122,7 +122,7 @@ impl Helper {
     }
 
     /// Have it do work.
-    fn give(&self, work: Work) -> io::Result<()> {
+    fn send(&self, work: Work) -> io::Result<()> {
         self.work.send(work).map_err(|_| io::Error::other("the helper thread has ended"))
     }
 

@@ -22,14 +22,14 @@ impl Listing {
 
 #[pymethods]
 impl Listing {
-    /// The next page; `None` when all were given.
+    /// The next page; `None` when all were returned.
     fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Entry>>> {
         let inner = self.inner.clone();
         let page = enter(py, &Cancel::default(), move || {
             Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
         })?;
-        let entry = |found: swathe_store_api::Entry| {
-            let swathe_store_api::Entry { path, size, modified, etag } = found;
+        let entry = |entry: swathe_store_api::Entry| {
+            let swathe_store_api::Entry { path, size, modified, etag } = entry;
             (path, size, modified, etag)
         };
         Ok(page.map(|page| page.into_iter().map(entry).collect()))

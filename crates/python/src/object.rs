@@ -103,12 +103,12 @@ impl Object {
     fn header<'py>(&self, py: Python<'py>, hdu: usize) -> PyResult<Bound<'py, PyBytes>> {
         let object = self.inner.clone();
         let header = enter(py, &Cancel::default(), move || {
-            let found = object.find(&Selector::Index(hdu))?;
-            match found.kind() {
+            let info = object.find(&Selector::Index(hdu))?;
+            match info.kind() {
                 HduKind::Image | HduKind::CompressedImage => {
                     Ok(object.template(&Selector::Index(hdu))?.image.header.to_bytes())
                 }
-                _ => Ok(found.header.to_bytes()),
+                _ => Ok(info.header.to_bytes()),
             }
         })?;
         Ok(PyBytes::new(py, &header))
@@ -192,18 +192,18 @@ pub(crate) struct HduInfo {
 #[pymethods]
 impl HduInfo {
     fn __repr__(&self) -> String {
-        let mut told = format!("<HDU {}", self.index);
+        let mut text = format!("<HDU {}", self.index);
         if let Some(name) = &self.name {
-            told += &format!(" {name}");
+            text += &format!(" {name}");
         }
-        told += &format!(": {}", self.kind);
+        text += &format!(": {}", self.kind);
         if let Some(bitpix) = self.bitpix {
-            told += &format!(", BITPIX {bitpix}, shape {:?}", self.shape);
+            text += &format!(", BITPIX {bitpix}, shape {:?}", self.shape);
         }
         if let Some(codec) = self.codec {
-            told += &format!(", {codec}");
+            text += &format!(", {codec}");
         }
-        told + ">"
+        text + ">"
     }
 }
 
@@ -269,7 +269,7 @@ impl Cutout {
         self.inner.region.shape().into_iter().rev().collect()
     }
 
-    /// Whether the pixels were decoded from tiles: astropy then gives native byte order.
+    /// Whether the pixels were decoded from tiles: astropy then returns native byte order.
     #[getter]
     fn native(&self) -> bool {
         matches!(self.inner.template.image.layout.storage, Storage::Chunked(_))

@@ -1,4 +1,4 @@
-//! `Stores` and what is measured of them.
+//! `Stores` and their measurements.
 
 use crate::errors::to_python;
 use crate::gil::enter;
@@ -66,7 +66,7 @@ impl Stores {
         self.inner.locate(path).0.is_writable()
     }
 
-    /// Whether `list` lists what there is.
+    /// Whether `list` can list it.
     fn can_list(&self, path: &str) -> bool {
         self.inner.locate(path).0.can_list()
     }
@@ -81,7 +81,7 @@ impl Stores {
         self.inner.bearer(path).map_err(|error| to_python(py, &error.into()))
     }
 
-    /// The URL by which the server of an object is asked for it; `None` of buckets.
+    /// The URL to request an object from its server; `None` for buckets.
     fn asked_by_http(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         self.inner.http_url(path).map_err(|error| to_python(py, &error.into()))
     }
@@ -152,7 +152,7 @@ impl Source {
     }
 }
 
-/// Under which what is measured of a store is filed. See `_swathe.pyi`.
+/// The key of a store's measurements. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
     swathe_store::connect(StoreSettings::new(String::new(), root, options)).key()
@@ -203,11 +203,11 @@ fn timed(
 ) -> Result<Vec<Timing>, EngineError> {
     let ranges: Vec<_> =
         requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
-    let timing = |found: swathe_store_api::RequestTiming| Timing {
-        bytes: found.bytes,
-        start_s: found.start_s,
-        first_byte_s: found.first_byte_s,
-        end_s: found.end_s,
+    let timing = |timing: swathe_store_api::RequestTiming| Timing {
+        bytes: timing.bytes,
+        start_s: timing.start_s,
+        first_byte_s: timing.first_byte_s,
+        end_s: timing.end_s,
     };
     Ok(source.measure(&ranges, streams, fresh)?.into_iter().map(timing).collect())
 }
@@ -242,11 +242,11 @@ pub(crate) fn measure_restarts(py: Python<'_>, path: String) -> PyResult<Vec<f64
 /// Timings of real requests since the last call: root, bytes, in flight, first byte, seconds.
 #[pyfunction]
 pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
-    let told = |timing: swathe_store::Timing| {
+    let to_python = |timing: swathe_store::Timing| {
         let swathe_store::Timing { root, bytes, in_flight, first_byte_s, seconds } = timing;
         (root, bytes, in_flight, first_byte_s, seconds)
     };
-    swathe_store::take_timings().into_iter().map(told).collect()
+    swathe_store::take_timings().into_iter().map(to_python).collect()
 }
 
 /// Let servers redirect only to each other. See `_swathe.pyi`.
@@ -255,7 +255,7 @@ pub(crate) fn confine(hosts: Vec<String>) {
     swathe_net::confine(hosts);
 }
 
-/// Give blocks to other workers, and ask them for theirs. See `_swathe.pyi`.
+/// Serve blocks to other workers, and fetch theirs. See `_swathe.pyi`.
 #[pyfunction]
 #[pyo3(signature = (address, token, certificates=None))]
 pub(crate) fn share_blocks(
@@ -273,7 +273,7 @@ pub(crate) fn share_blocks(
     })
 }
 
-/// Tell which workers have blocks of objects. See `_swathe.pyi`.
+/// Set which workers have blocks of objects. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn blocks_are_at(
     py: Python<'_>,
@@ -285,7 +285,7 @@ pub(crate) fn blocks_are_at(
     Ok(())
 }
 
-/// Bytes that are kept of objects. See `_swathe.pyi`.
+/// Cached bytes of objects. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn blocks_of(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u64>> {
     let Some(blocks) = blocks(py)? else { return Ok(vec![0; objects.len()]) };
@@ -294,21 +294,28 @@ pub(crate) fn blocks_of(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u6
     })
 }
 
-/// What a worker tells of an object: URL, beginning of keys, size, what its store costs, cells.
-type Told = (String, String, u64, f64, f64, Vec<u64>);
+/// A worker's description of an object: URL, prefix of keys, size, costs of its store, cells.
+type DescriptionTuple = (String, String, u64, f64, f64, Vec<u64>);
 
-/// Tell what others must know to pull objects. See `_swathe.pyi`.
+/// Describe objects so that others can pull them. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn blocks_described(
     py: Python<'_>,
     objects: Vec<String>,
-) -> PyResult<Vec<Option<Told>>> {
+) -> PyResult<Vec<Option<DescriptionTuple>>> {
     let Some(blocks) = blocks(py)? else { return Ok(vec![None; objects.len()]) };
-    let told = |found: ObjectDescription| {
-        (found.url, found.object, found.size, found.request_s, found.byte_s, found.cells)
+    let to_tuple = |description: ObjectDescription| {
+        (
+            description.url,
+            description.object,
+            description.size,
+            description.request_s,
+            description.byte_s,
+            description.cells,
+        )
     };
     enter(py, &Cancel::default(), move || {
-        Ok(objects.iter().map(|object| blocks.described(object).map(told)).collect())
+        Ok(objects.iter().map(|object| blocks.described(object).map(to_tuple)).collect())
     })
 }
 
@@ -317,7 +324,7 @@ pub(crate) fn blocks_described(
 pub(crate) fn pull_blocks(
     py: Python<'_>,
     name: String,
-    told: Told,
+    description: DescriptionTuple,
     peers: Vec<(String, String)>,
     limit_s: f64,
     only: bool,
@@ -325,15 +332,15 @@ pub(crate) fn pull_blocks(
     let Some(blocks) = blocks(py)? else { return Ok((0, 0)) };
     let limit = Duration::try_from_secs_f64(limit_s)
         .map_err(|error| PyValueError::new_err(format!("limit_s: {limit_s}: {error}")))?;
-    let (url, key, size, request_s, byte_s, cells) = told;
-    let told = ObjectDescription { url, object: key, size, request_s, byte_s, cells };
+    let (url, key, size, request_s, byte_s, cells) = description;
+    let description = ObjectDescription { url, object: key, size, request_s, byte_s, cells };
     enter(py, &Cancel::default(), move || {
-        let pulled = blocks.pull(&name, &told, peers, limit, only);
+        let pulled = blocks.pull(&name, &description, peers, limit, only);
         Ok((pulled.bytes, pulled.blocks))
     })
 }
 
-/// Tell what other workers cost. See `_swathe.pyi`.
+/// The costs of other workers. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn peer_costs(py: Python<'_>) -> PyResult<Option<(f64, f64)>> {
     Ok(blocks(py)?.and_then(|blocks| blocks.peer_costs()))

@@ -50,7 +50,7 @@ impl Column {
     }
 }
 
-/// A column, and its words where it is one of codes.
+/// A column, and its words if its values are codes.
 type Read<'py> = (Column, Option<Bound<'py, PyTuple>>);
 
 /// Times, names, other columns by key, damaged lines with reasons, and how many those are.
@@ -191,25 +191,25 @@ impl Scope {
     }
 }
 
-/// The scope of each context. Native threads are given it where Python enters native code.
+/// The scope of each context. Native threads adopt it when Python enters native code.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = VARIABLE.get_or_try_init(py, || -> PyResult<_> {
+    let variable = VARIABLE.get_or_try_init(py, || -> PyResult<_> {
         let none = PyDict::new(py);
         none.set_item("default", Scope { inner: swathe_trace::Scope::default() })?;
         let class = py.import("contextvars")?.getattr("ContextVar")?;
         Ok(class.call(("swathe.trace",), Some(&none))?.unbind())
     })?;
-    Ok(made.bind(py))
+    Ok(variable.bind(py))
 }
 
 /// The scope of the context that this thread is in.
 pub(crate) fn scope_of(py: Python<'_>) -> PyResult<swathe_trace::Scope> {
-    let found = variable(py)?.call_method0(intern!(py, "get"))?;
-    Ok(found.cast::<Scope>()?.get().inner.clone())
+    let scope = variable(py)?.call_method0(intern!(py, "get"))?;
+    Ok(scope.cast::<Scope>()?.get().inner.clone())
 }
 
-/// Add ids to all events of this context, `keep`: those it lacks; gives those of before.
+/// Add ids to all events of this context, `keep`: those it lacks; returns the ids before.
 #[pyfunction]
 pub(crate) fn trace_scope<'py>(
     ids: &Bound<'py, PyDict>,
@@ -259,9 +259,9 @@ fn field(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Option<(S
     Ok(Some((key, text)))
 }
 
-fn no_key(what: &str, found: &str) -> PyErr {
-    let found: String = found.chars().take(80).collect();
+fn no_key(what: &str, text: &str) -> PyErr {
+    let text: String = text.chars().take(80).collect();
     PyValueError::new_err(format!(
-        "{what}: expected A-Z first, then A-Z, 0-9, '.', '_' and '-', 64 at most, got {found:?}"
+        "{what}: expected A-Z first, then A-Z, 0-9, '.', '_' and '-', 64 at most, got {text:?}"
     ))
 }

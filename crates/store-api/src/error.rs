@@ -5,7 +5,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{url}: not found{why}")]
     NotFound {
         /// The object.
@@ -29,16 +29,16 @@ pub enum StoreError {
         /// The version that was opened.
         version: String,
     },
-    /// Fewer bytes came than the object has.
+    /// The object ended before the range.
     #[error("{url}: expected {wanted} bytes from byte {start}, found {found}")]
     ShortRead {
         /// The object.
         url: String,
-        /// First byte wanted.
+        /// First byte of the read.
         start: u64,
-        /// Bytes wanted.
+        /// Length of the read.
         wanted: u64,
-        /// Bytes that came.
+        /// Bytes received.
         found: u64,
     },
     /// It is not what it should be.

@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for what is fuzzed.
+//! A store in memory: for tests, and for fuzzing.
 
 use crate::error::StoreError;
 use crate::measured::RequestTiming;
@@ -28,7 +28,7 @@ impl MemoryStore {
         MemoryStore { settings, objects: Mutex::default() }
     }
 
-    /// Put an object at a path, in place of the one that is there: that is another version.
+    /// Put an object at a path, in place of the existing one, as another version.
     pub fn put(&self, path: &str, bytes: impl Into<Bytes>) {
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = objects.entry(self.url_of(path)).or_default();

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use md5::{Digest, Md5};
 
-/// MD5 of the parts of an object: what the ETags of most buckets are made of.
+/// MD5 of the parts of an object: most buckets build their ETags of these.
 #[derive(Default)]
 pub struct PartSums(Vec<[u8; 16]>);
 
@@ -34,7 +34,7 @@ impl PartSums {
         (0..self.0.len().max(other.0.len())).find(|&at| self.0.get(at) != other.0.get(at))
     }
 
-    /// The ETag, without quotes, of a store that tells the MD5 of what it was sent.
+    /// The ETag, without quotes, of a store that reports the MD5 of the bytes it received.
     pub fn etag(&self) -> String {
         let hex = |sum: &[u8]| sum.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         match &self.0[..] {

@@ -1,9 +1,9 @@
-//! What is said of a store.
+//! The settings of a store.
 
 use std::collections::BTreeMap;
 use swathe_plan::Costs;
 
-/// What is said of a store: where it is, how it is asked, what reading from it costs.
+/// The settings of a store: its root, its credentials, the costs of reading it.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
     /// By which objects are called, `NAME:path`; empty for a root that has no name.

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::time::Duration;
 use swathe_plan::Costs;
 
-/// For so long an object of which all that is wanted is kept here is taken to be still the same.
+/// For this long an object is assumed unchanged, if all bytes to read are cached.
 /// Then its server is asked, with a request of one byte.
 pub const TRUSTED: Duration = Duration::from_secs(60);
 
-/// Which version of an object: what it held when it was opened.
+/// The version of an object when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Version {
     /// Bytes of the object.
@@ -23,8 +23,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// Whether the version would be another if the object were: what a server gives neither ETag
-    /// nor date for may change under its name, so nothing is kept of it.
+    /// Whether another object would have another version: without ETag and date
+    /// an object may change under its name, so nothing of it is cached.
     pub fn is_told_apart(&self) -> bool {
         !self.tag.starts_with("unversioned")
     }
@@ -36,7 +36,7 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// What was asked of storages.
+/// Traffic with storages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Bytes, as stored.
@@ -45,16 +45,16 @@ pub struct Traffic {
     pub requests: u64,
     /// What peers gave instead.
     pub from_peers: TrafficCount,
-    /// What was kept here.
+    /// Bytes from the cache.
     pub from_cache: TrafficCount,
 }
 
-/// What came from somewhere that is no storage.
+/// Bytes from peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TrafficCount {
-    /// Bytes, of which those from peers may be more than were wanted.
+    /// Bytes; those from peers may be more than were needed.
     pub bytes: u64,
-    /// Requests; of what is kept, pieces.
+    /// Requests; for cached bytes, pieces.
     pub requests: u64,
 }
 
@@ -66,7 +66,7 @@ impl TrafficCount {
 }
 
 impl Traffic {
-    /// Add what was asked besides.
+    /// Add further traffic.
     pub fn add(&mut self, other: Traffic) {
         self.bytes += other.bytes;
         self.requests += other.requests;
@@ -81,14 +81,14 @@ pub trait Source: Send + Sync {
     /// The object, as users may see it: an absolute path, or a URL without credentials.
     fn url(&self) -> &str;
 
-    /// What is kept of it is kept under this: its URL, with the server where the URL leaves that
+    /// The key of its cache entries: its URL, with the server if the URL leaves that
     /// open.
     fn key(&self) -> &str {
         self.url()
     }
 
-    /// Who asks: a digest of the credentials that are sent, of use in this process only; `None`
-    /// where none are.
+    /// The reader: a digest of the credentials that are sent, of use in this process only; `None`
+    /// if none are.
     fn identity(&self) -> Option<u64> {
         None
     }
@@ -107,34 +107,34 @@ pub trait Source: Send + Sync {
     /// Fill `buffer` from `offset`.
     ///
     /// # Errors
-    /// [`StoreError::ShortRead`] where the object ends before; as the kind of source has it.
+    /// [`StoreError::ShortRead`] if the object ends before; as the kind of source has it.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError>;
 
     /// What reading costs.
     fn costs(&self) -> &Costs;
 
-    /// Connections that are open: as many requests can be made without opening others.
+    /// Number of open connections: as many requests can be sent without opening others.
     fn connections(&self) -> u32 {
         u32::MAX
     }
 
-    /// The first bytes, as far as they came with opening.
+    /// The first bytes, if they were sent with opening.
     fn first(&self) -> Bytes {
         Bytes::new()
     }
 
-    /// Read ranges, those of a remote object with up to `streams` requests in flight. They come
-    /// in their order, each as soon as it and those before it are there; an error is the last.
+    /// Read ranges, those of a remote object with up to `streams` requests in flight. They arrive
+    /// in their order, each as soon as it and those before it are complete; an error is the last.
     /// Dropping the rest ends its requests.
     fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces;
 
-    /// What reading these ranges would most likely ask of a server where all of them are kept here:
-    /// nothing, or one byte to learn whether the object is still the same. `None` where some are not.
+    /// The most likely traffic of reading these ranges with a server if all of them are cached:
+    /// none, or one byte to check that the object is unchanged. `None` if some are not cached.
     fn at_hand(&self, _ranges: &[Range<u64>]) -> Option<Traffic> {
         self.is_local().then(Traffic::default)
     }
 
-    /// What reading what is kept here costs, but for that byte.
+    /// The costs of reading cached bytes, without that byte.
     fn costs_at_hand(&self) -> &Costs {
         self.costs()
     }
@@ -144,28 +144,28 @@ pub trait Source: Send + Sync {
         self.version().is_told_apart()
     }
 
-    /// How often a read that makes so many requests also asks for the date, before what came is given.
+    /// How often a read with this many requests also requests the date, before it returns bytes.
     fn questions(&self, _requests: u64, _streams: u32) -> u64 {
         0
     }
 
-    /// Whether it can be read at this version without being opened, as reading tells of a change.
+    /// Whether it can be read at this version without being opened, as reading reports a change.
     fn can_be_assumed(&self) -> bool {
         false
     }
 
-    /// What was asked of a server since the last call, opening included; nothing of files.
+    /// Traffic with a server since the last call, opening included; none for files.
     fn take_traffic(&self) -> Traffic {
         Traffic::default()
     }
 
-    /// What a user should be told though the work went on, since the last call.
+    /// Warnings for the user since the last call; the work went on.
     fn take_notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Read ranges with `streams` requests in flight and tell how long each took. Nothing is tried
-    /// again. `fresh`: on a new connection each.
+    /// Read ranges with `streams` requests in flight and measure each. Nothing is
+    /// repeated. `fresh`: on a new connection each.
     ///
     /// # Errors
     /// As [`Source::read_exact_at`]; the first that fails.

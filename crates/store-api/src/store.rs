@@ -15,12 +15,12 @@ use std::sync::Arc;
 pub struct ObjectName<'a> {
     /// Its URL, or the path of a file.
     pub url: &'a str,
-    /// `NAME:path`, if it was asked for by the name of its store.
+    /// `NAME:path`, if it was named by its store.
     pub named: Option<&'a str>,
 }
 
 impl<'a> ObjectName<'a> {
-    /// As it was asked for.
+    /// The name in the request.
     pub fn asked(&self) -> &'a str {
         self.named.unwrap_or(self.url)
     }
@@ -28,21 +28,21 @@ impl<'a> ObjectName<'a> {
 
 /// A storage: a root below which objects lie. Wrappers (a cache) are stores of what they wrap.
 pub trait Store: Debug + Send + Sync {
-    /// What is said of it.
+    /// The settings.
     fn settings(&self) -> &StoreSettings;
 
-    /// What is measured of it, or of a part of it, is filed under this: the URL, with the server if
-    /// something else says which that is.
+    /// The key of measurements of it, or of a part of it: the URL, with the server if
+    /// something else sets the server.
     fn measured_key(&self, url: &str) -> String {
         url.to_string()
     }
 
-    /// What is measured of it is filed under this.
+    /// The key of its measurements.
     fn key(&self) -> String {
         self.measured_key(&self.settings().root)
     }
 
-    /// What is kept of an object of it is kept under this, as [`Source::key`].
+    /// The key of an object's cache entries, as [`Source::key`].
     fn object_key(&self, url: &str) -> String;
 
     /// The URL or file path of the object at `path` in it.
@@ -84,8 +84,8 @@ pub trait Store: Debug + Send + Sync {
         0
     }
 
-    /// The URL by which the server of an object is asked for it, with plain HTTP; `None` where it is
-    /// not asked so, or requests are signed.
+    /// The URL to request an object from its server, with plain HTTP; `None` if that is not
+    /// possible, or requests are signed.
     ///
     /// # Errors
     /// As [`Store::bearer`].
@@ -96,8 +96,8 @@ pub trait Store: Debug + Send + Sync {
     /// The bearer token that the server of an object is sent.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where its file cannot be read, the URL is none, or the token would
-    /// go over http:// to another machine.
+    /// [`StoreError::Unsupported`] if its file cannot be read, the URL is invalid, or the token
+    /// would go over http:// to another machine.
     fn bearer(&self, _url: &str) -> Result<Option<String>, StoreError> {
         Ok(None)
     }
@@ -105,14 +105,14 @@ pub trait Store: Debug + Send + Sync {
     /// Open an object, to read ranges of it.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], [`StoreError::Forbidden`]; [`StoreError::Unsupported`] for what
-    /// cannot be read; [`StoreError::Network`] where the server cannot be reached, fails, or sends
+    /// [`StoreError::NotFound`], [`StoreError::Forbidden`]; [`StoreError::Unsupported`] if it
+    /// cannot be read; [`StoreError::Network`] if the server cannot be reached, fails, or sends
     /// nothing, try after try.
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError>;
 
-    /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
-    /// is [`StoreError::Changed`] if it is no longer true. `None` where reading could not tell, where
-    /// hidden words of the URL may say which object is meant and who may read it, and for files.
+    /// An object of a server, assumed to be at a version seen before: no request is sent, and
+    /// reading is [`StoreError::Changed`] if it is no longer true. `None` if reading could not
+    /// check it, if hidden words of the URL may select the object and its readers, and for files.
     ///
     /// # Errors
     /// As [`Store::open`], but for what only the server knows.
@@ -124,11 +124,11 @@ pub trait Store: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// List the objects at or below a URL, with a slash at its end only those below. Nothing is
-    /// asked yet.
+    /// List the objects at or below a URL, with a slash at its end only those below. No request
+    /// is sent yet.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where the store cannot list, or there can be no such object.
+    /// [`StoreError::Unsupported`] if the store cannot list, or such an object cannot exist.
     fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
         let url = url.trim_end_matches('/').to_string();
         Err(StoreError::Unsupported { url, why: "only buckets can be listed so".into() })
@@ -137,7 +137,7 @@ pub trait Store: Debug + Send + Sync {
     /// Begin to write an object of `size` bytes, in one part or in more.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where nothing can be written; as writing has it.
+    /// [`StoreError::Unsupported`] if nothing can be written; as writing has it.
     fn create(
         &self,
         object: ObjectName<'_>,
@@ -150,9 +150,9 @@ pub trait Store: Debug + Send + Sync {
     /// Remove an object.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] where there is none; [`StoreError::Forbidden`],
-    /// [`StoreError::Network`], [`StoreError::Io`]: it may still be there;
-    /// [`StoreError::Unsupported`] where the store is read only.
+    /// [`StoreError::NotFound`] if it does not exist; [`StoreError::Forbidden`],
+    /// [`StoreError::Network`], [`StoreError::Io`]: it may still exist;
+    /// [`StoreError::Unsupported`] if the store is read only.
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         Err(cannot_remove(object.url))
     }
@@ -185,11 +185,11 @@ pub struct Entry {
 
 /// A listing on its way: one page at a time is in memory.
 pub trait Listing: Send {
-    /// The next page, perhaps an empty one; `None` when all were given.
+    /// The next page, perhaps an empty one; `None` when all were returned.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] where there is nothing to list; [`StoreError::Forbidden`];
-    /// [`StoreError::Network`] where the server fails, or goes in circles.
+    /// [`StoreError::NotFound`] if the prefix does not exist; [`StoreError::Forbidden`];
+    /// [`StoreError::Network`] if the server fails, or repeats a page.
     fn next_page(&mut self) -> Result<Option<Vec<Entry>>, StoreError>;
 }
 
@@ -202,7 +202,7 @@ pub trait Sink: Send {
     /// The failure says whether it is of use to write all of the object anew.
     fn write(&mut self, part: Bytes) -> Result<(), Failure>;
 
-    /// Give the object its name; `sums`: of its parts, all but the last of `part_bytes`.
+    /// Rename the object to its final name; `sums`: of its parts, all but the last of `part_bytes`.
     ///
     /// # Errors
     /// As [`Sink::write`].

@@ -13,7 +13,7 @@ use swathe_plan::{Compute, Costs};
 /// Root of the files of this machine that lie in no named store.
 const FILES: &str = "file://";
 
-/// Makes a store of what is said of it.
+/// Creates a store from its settings.
 pub type Connect = fn(StoreSettings) -> Arc<dyn Store>;
 
 /// Wraps each store in another.
@@ -34,15 +34,15 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// These and no others, made by `connect`, as are those of all other objects: they are read with
-    /// costs taken for granted.
+    /// These and no others, created by `connect`, as are those of all other objects: those are read
+    /// with default costs.
     pub fn new(described: Vec<StoreSettings>, connect: Connect) -> Stores {
         let stores = described.into_iter().map(connect).collect();
         let (measured, compute) = Default::default();
         Stores { stores, connect, layer: None, measured, compute }
     }
 
-    /// The same, with a store that was made already.
+    /// The same, with a store that was created already.
     #[must_use]
     pub fn with(mut self, store: Arc<dyn Store>) -> Stores {
         self.stores.push(self.wrapped(store));
@@ -117,7 +117,7 @@ impl Stores {
         (store, object.to_string())
     }
 
-    /// As [`Stores::locate`], and what is done with the object there.
+    /// As [`Stores::locate`], and run `work` on the object.
     fn at<T>(&self, object: &str, work: impl FnOnce(&dyn Store, ObjectName<'_>) -> T) -> T {
         let (store, url) = self.locate(object);
         let named = (url != object).then_some(object);
@@ -219,7 +219,7 @@ impl Stores {
         self.at(object, |store, name| store.create(name, size, in_parts))
     }
 
-    /// Remove an object, if there is one.
+    /// Remove an object, if it exists.
     ///
     /// # Errors
     /// As [`Store::remove`], but for [`StoreError::NotFound`].
@@ -263,7 +263,7 @@ impl Stores {
     }
 }
 
-/// Of a file that is not there, and may be meant for an object of a store: that there is no such store.
+/// For a missing file that may be meant as an object of a store: that the store is not declared.
 fn no_store(error: StoreError, object: &str) -> StoreError {
     let is_name = |name: &str| {
         name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))

@@ -1,6 +1,6 @@
-//! Where bearer tokens are found.
+//! The sources of bearer tokens.
 
-/// The bearer token: `$BEARER_TOKEN`, else of the file given, of `$BEARER_TOKEN_FILE`, or of
+/// The bearer token: `$BEARER_TOKEN`, else from the set file, from `$BEARER_TOKEN_FILE`, or from
 /// `bt_u<uid>` in `$XDG_RUNTIME_DIR` or `/tmp` (WLCG Bearer Token Discovery 1.0).
 pub(crate) fn bearer(file: Option<String>) -> Result<Option<String>, String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

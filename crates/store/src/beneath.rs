@@ -3,7 +3,7 @@
 //! The kernel resolves a path below an open folder (`openat2`, `RESOLVE_BENEATH`). It refuses links
 //! that lead out, and absolute links. Those may still be meant: the path without links is then
 //! compared with the folders that are allowed, and opened from there step by step without following
-//! any link. So is every path where the kernel has no `openat2`. Whatever is put in the place of a
+//! any link. So is every path if the kernel has no `openat2`. Whatever is put in the place of a
 //! folder or file meanwhile, nothing outside is opened.
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, statat};
@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 const ATTEMPTS: usize = 16;
 /// A folder that is only a place to open from.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Rights of new folders, of which the mask of the process takes some away.
+/// Rights of new folders; the mask of the process removes some of them.
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// The folders of a store.
@@ -54,7 +54,7 @@ impl Beneath {
         Beneath { root, others }
     }
 
-    /// Open what is there at `path`, which is relative to the root.
+    /// Open the file at `path`, which is relative to the root.
     pub(crate) fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Refusal> {
         let flags = flags | OFlags::CLOEXEC;
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -67,7 +67,7 @@ impl Beneath {
         }
     }
 
-    /// Open the folder at `path`, made with those above it where they are missing.
+    /// Open the folder at `path`; missing folders are created.
     pub(crate) fn make_folder(&self, path: &Path) -> Result<OwnedFd, Refusal> {
         let error = match self.open(path, FOLDER) {
             Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => error,
@@ -87,12 +87,12 @@ impl Beneath {
         }
     }
 
-    /// Open a path of which the kernel says that it leads out, or nothing.
+    /// Open a path that, for the kernel, leads out or nowhere.
     fn step(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Refusal> {
         for _ in 0..ATTEMPTS {
             let (folder, rest) = self.resolve(path)?;
             match walk(&folder, &rest, flags) {
-                // The path has no links: one that is met came later.
+                // The path has no links: one that is met was placed later.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT) => {}
                 opened => return Ok(opened?),
             }
@@ -100,7 +100,7 @@ impl Beneath {
         Err(Errno::AGAIN.into())
     }
 
-    /// Give the allowed folder that a path leads to, and the path below it, both without links.
+    /// Resolve a path to the allowed folder it leads to, and the path below it, both without links.
     fn resolve(&self, path: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
         let real = self.root.join(path).canonicalize()?;
         for folder in std::iter::once(&self.root).chain(&self.others) {
@@ -141,11 +141,12 @@ fn below(_root: &Path, _path: &Path, _flags: OFlags) -> rustix::io::Result<Owned
 /// Whether the folder holds this very file under a name.
 pub(crate) fn holds(folder: &OwnedFd, name: &str, file: &std::fs::File) -> io::Result<bool> {
     let ours = rustix::fs::fstat(file)?;
-    let there = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    Ok(there.is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)))
+    let existing = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    Ok(existing
+        .is_ok_and(|existing| (existing.st_dev, existing.st_ino) == (ours.st_dev, ours.st_ino)))
 }
 
-/// A folder by its path, made with those above it where they are missing.
+/// A folder by its path; missing folders are created.
 pub(crate) fn make_folder(path: &Path) -> Result<OwnedFd, Refusal> {
     std::fs::create_dir_all(path)?;
     Ok(open(path, FOLDER, Mode::empty())?)

@@ -1,6 +1,6 @@
 //! Copies of objects from store to store, many at a time.
 //!
-//! A copy is of the version that was asked for, or an error. It is verified: what was read has the
+//! A copy is of the requested version, or an error. It is verified: the bytes read have the
 //! length of that version, and what was written is read back, unless the store's ETag is the MD5
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
@@ -17,22 +17,22 @@ use swathe_trace::Scope;
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
 const PART_BYTES: u64 = 8 << 20;
-/// and at most so many.
+/// and at most this many.
 const MOST_PARTS: u64 = 10_000;
-/// Whoever waits to send an object anew looks so often whether to stop.
+/// While waiting to send an object again, check this often whether to stop.
 const STEP: Duration = Duration::from_millis(200);
 /// Parts of one object that are in memory: while one is written, another is read. How many objects
-/// are copied at the same time is what is chosen.
+/// are copied at the same time is the caller's choice.
 const STREAMS: u32 = 2;
 
-/// What is to be copied.
+/// One object to copy.
 #[derive(Clone, Debug)]
 pub struct CopyOrder {
     /// The object.
     pub from: String,
-    /// The version it must have, as it is shown.
+    /// The version it must have, as text.
     pub version: String,
-    /// Where to.
+    /// The target.
     pub to: String,
 }
 
@@ -41,7 +41,7 @@ pub struct CopyOrder {
 pub struct CopyResult {
     /// The version the copy has.
     pub version: Version,
-    /// Whether it was read back, as the store tells no MD5.
+    /// Whether it was read back, as the store does not report an MD5.
     pub read_back: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct CopyOutcome {
     pub outcome: Result<CopyResult, StoreError>,
 }
 
-/// Copies that are being made by threads of their own; they stop when this is dropped.
+/// Copies in progress, in threads of their own; they stop when this is dropped.
 pub struct Copies {
     done: Mutex<Receiver<CopyOutcome>>,
     shared: Arc<Shared>,
@@ -72,10 +72,10 @@ struct Shared {
 }
 
 impl Copies {
-    /// Start copying with so many threads, each with one object at a time.
+    /// Start copying with a number of threads, each with one object at a time.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where a thread cannot be started.
+    /// [`StoreError::Io`] if a thread cannot be started.
     pub fn start(
         stores: Stores,
         orders: Vec<CopyOrder>,
@@ -116,7 +116,7 @@ impl Copies {
         Ok(copies)
     }
 
-    /// What was done since the last call, after at most this time; `None` when all is told.
+    /// Outcomes since the last call, after at most this time; `None` when all are returned.
     pub fn poll(&self, timeout: Duration) -> Option<Vec<CopyOutcome>> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         match done.recv_timeout(timeout) {
@@ -206,7 +206,7 @@ impl Shared {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if source.is_local() {
-            // Servers are asked for the version with each part.
+            // Servers check the version with each part.
             drop(self.at_version(order)?);
         }
         let is_verified = sink.is_verified();
@@ -242,7 +242,7 @@ impl Shared {
         }
     }
 
-    /// The object at the version that is wanted.
+    /// The object at the requested version.
     fn at_version(&self, order: &CopyOrder) -> Result<Arc<dyn Source>, StoreError> {
         let version = order.version.split_once(' ').and_then(|(size, tag)| {
             Some(Version { size: size.parse().ok()?, tag: tag.to_string() })

@@ -1,4 +1,4 @@
-//! Where bytes come from: the kinds of stores. What they hold, and copies from one to another.
+//! The kinds of stores: folders, servers, buckets. Their contents, and copies between them.
 //!
 //! Callers block; what waits for a network does so on a runtime of this crate
 //! (`docs/design/001-blocking-sources.md`).

@@ -121,7 +121,7 @@ impl Source for LocalFile {
     ) -> Result<Vec<RequestTiming>, StoreError> {
         let began = Instant::now();
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<Option<Result<RequestTiming, StoreError>>>> =
+        let timings: Mutex<Vec<Option<Result<RequestTiming, StoreError>>>> =
             Mutex::new(requests.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
             for _ in 0..streams.max(1) {
@@ -136,12 +136,12 @@ impl Source for LocalFile {
                             let bytes = bytes.len() as u64;
                             RequestTiming { bytes, start_s, first_byte_s: end_s, end_s }
                         });
-                        found.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(read);
+                        timings.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(read);
                     }
                 });
             }
         });
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.into_iter().flatten().collect()
+        let timings = timings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        timings.into_iter().flatten().collect()
     }
 }

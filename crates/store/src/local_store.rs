@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_store_api::{ObjectName, Sink, Source, Store, StoreError, StoreSettings};
 
-/// A folder of this machine; all files, where it has no name.
+/// A folder of this machine; without a name, all files.
 #[derive(Debug)]
 pub(crate) struct LocalStore {
     settings: StoreSettings,
@@ -23,8 +23,8 @@ impl LocalStore {
         self.settings.root.strip_prefix("file://")
     }
 
-    /// Where a file is. By the name of the store it is meant to lie below its root, or where the
-    /// store lets its links lead.
+    /// The place of a file. By the name of the store it must lie below its root, or in a folder
+    /// that the store allows its links to lead to.
     fn place(&self, object: ObjectName<'_>) -> Result<Place, StoreError> {
         let confined = object.named.and_then(|named| named.split_once(':'));
         match (confined, self.folder()) {
@@ -93,7 +93,7 @@ impl Store for LocalStore {
     }
 }
 
-/// The path of a file, given as such or as a URL.
+/// The path of a file, from a path or a URL.
 fn path_of(url: &str) -> Result<PathBuf, StoreError> {
     match url.split_once("://") {
         Some(("file", path)) => file_path(url, path),

@@ -1,4 +1,4 @@
-//! From what is said of a store to the store, and from a path or URL to a source.
+//! From the settings of a store to the store, and from a path or URL to a source.
 
 use crate::local_store::LocalStore;
 use crate::redact;
@@ -12,8 +12,8 @@ pub fn stores(described: Vec<StoreSettings>) -> Stores {
     Stores::new(described, connect)
 }
 
-/// The store that is described, of the kind that its root says. Nothing is asked yet: that the kind
-/// is unknown is said when an object is opened.
+/// The store with these settings, of the kind that its root implies. Nothing is read yet: an
+/// unknown kind is reported when an object is opened.
 pub fn connect(store: StoreSettings) -> Arc<dyn Store> {
     let stall = StallLimits::of(&store);
     connect_with_stall(store, stall)
@@ -32,30 +32,30 @@ fn connect_with_stall(store: StoreSettings, stall: StallLimits) -> Arc<dyn Store
 ///
 /// A server must serve ranges. Its object is that version which has the size and the strong ETag
 /// (else `Last-Modified`) seen now; every read checks them, so that a changed object is an error.
-/// Where a server gives neither, but speaks WebDAV or is XRootD, it is asked for the date alone
-/// (PROPFIND), now and after each read. One of which nothing is told is "unversioned", and only
+/// If a server sends neither, but speaks WebDAV or is XRootD, its date is requested separately
+/// (PROPFIND), now and after each read. An object without any of these is "unversioned", and only
 /// its size is checked. User and password of a URL are sent as basic authentication; they and the values of parameters that
-/// look secret are shown nowhere.
+/// look secret are never printed.
 ///
 /// S3 follows the environment: `AWS_ACCESS_KEY_ID` and its kin, else the profile `AWS_PROFILE`
 /// of `~/.aws/credentials`; `AWS_REGION` (us-east-1), `AWS_ENDPOINT_URL`. Objects are read
-/// anonymously with `AWS_SKIP_SIGNATURE=true`, or where there are no credentials. So does Google
-/// Cloud Storage: `GOOGLE_APPLICATION_CREDENTIALS` and its kin, else what `gcloud` left, else the
+/// anonymously with `AWS_SKIP_SIGNATURE=true`, or without credentials. So does Google
+/// Cloud Storage: `GOOGLE_APPLICATION_CREDENTIALS` and its kin, else files of `gcloud`, else the
 /// service account of a machine of Google's. And so does Azure: `AZURE_STORAGE_ACCOUNT_NAME` with
 /// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN`, or `AZURE_CLIENT_ID` and its kin.
-/// `root://` and `davs://` send the bearer token of the environment, if there is one.
+/// `root://` and `davs://` send the bearer token of the environment, if any.
 ///
 /// A remote object may be read from any thread that does not itself drive an async runtime.
 ///
 /// # Errors
-/// [`StoreError::NotFound`], [`StoreError::Forbidden`]; [`StoreError::Unsupported`] for what is
-/// no file or no URL we can read, or compressed by its server; [`StoreError::Network`] where the
+/// [`StoreError::NotFound`], [`StoreError::Forbidden`]; [`StoreError::Unsupported`] for anything
+/// but a file or a readable URL, or compressed by its server; [`StoreError::Network`] if the
 /// server cannot be reached, fails, or sends nothing, try after try.
 pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
     stores(Vec::new()).open(url)
 }
 
-/// A path or URL as users may see it, whether or not there is such an object: a URL without user
+/// A path or URL as users may see it, whether or not the object exists: a URL without user
 /// and password, and with "..." for the values of parameters that look secret.
 pub fn shown(url: &str) -> String {
     match url.split_once("://") {

@@ -1,4 +1,4 @@
-//! Where a file is: at a path of this machine, or below the root of a named store.
+//! The path of a file: on this machine, or below the root of a named store.
 
 use crate::beneath::{self, Beneath, Refusal};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use swathe_store_api::StoreError;
 
-/// The place of a file, whether or not there is one.
+/// The place of a file, whether or not it exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     /// Its absolute path, as users may see it.
@@ -50,7 +50,7 @@ impl Place {
         Ok(Place { confines: Some(Confines { store: store.to_string(), folders, path }), ..free })
     }
 
-    /// Open what is there to read it. A pipe nobody writes to does not hang.
+    /// Open the file to read it. A pipe nobody writes to does not hang.
     pub(crate) fn open(&self) -> Result<File, StoreError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = match &self.confines {
@@ -60,7 +60,7 @@ impl Place {
         opened.map(File::from).map_err(|refusal| self.error(refusal))
     }
 
-    /// The folder to write it in, made if there is none, and its name there.
+    /// The folder to write it in, created if missing, and its name there.
     pub(crate) fn make_folder(&self) -> Result<(OwnedFd, OsString), StoreError> {
         let folder = match &self.confines {
             None => beneath::make_folder(parent(&self.path)),

@@ -3,8 +3,8 @@
 use reqwest::Url;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Parameters whose names contain one of these are hidden: what the catalogue refuses
-/// (`_SECRET_WORDS` of `python/swathe/catalog/store_settings.py`) is not shown either.
+/// Parameters with names that contain one of these are hidden: the words that the catalogue refuses
+/// (`_SECRET_WORDS` of `python/swathe/catalog/store_settings.py`) are not printed either.
 const SECRET_WORDS: [&str; 11] = [
     "secret",
     "token",
@@ -20,7 +20,7 @@ const SECRET_WORDS: [&str; 11] = [
 ];
 /// And those of these names.
 const SECRET_NAMES: [&str; 4] = ["pass", "sig", "sas", "jwt"];
-/// Shorter secrets are not looked for in texts: they would be found everywhere.
+/// Shorter secrets are not searched for in texts: they would match everywhere.
 const SECRET_BYTES: usize = 4;
 
 /// A URL as users may see it: without user and password, and with "..." for the values of
@@ -47,7 +47,7 @@ pub(crate) fn shown(url: &str) -> String {
     shown.into()
 }
 
-/// What [`shown`] leaves out, as it stands in the URL and decoded.
+/// The parts that [`shown`] leaves out, as they stand in the URL and decoded.
 pub(super) fn secrets(url: &Url) -> Vec<String> {
     let user = [Some(url.username()), url.password()].into_iter().flatten();
     let mut secrets: Vec<String> = user.map(str::to_string).chain(hidden(url)).collect();
@@ -71,8 +71,8 @@ pub(super) fn hides(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some() || hidden(url).next().is_some()
 }
 
-/// A few characters that tell apart URLs that are shown alike; nothing where nothing is hidden.
-/// Too few to find a secret by.
+/// A few characters that distinguish URLs with equal redacted forms; empty if nothing is hidden.
+/// Too few to guess a secret from.
 pub(super) fn mark_of_hidden(url: &Url) -> String {
     if hidden(url).next().is_none() {
         return String::new();
@@ -82,11 +82,11 @@ pub(super) fn mark_of_hidden(url: &Url) -> String {
     format!(" {:08x}", hasher.finish() as u32)
 }
 
-/// Percent-encode all but ASCII letters, digits and the bytes `kept`.
-pub(crate) fn percent_encode(text: &str, kept: &[u8]) -> String {
+/// Percent-encode all but ASCII letters, digits and the bytes `unescaped`.
+pub(crate) fn percent_encode(text: &str, unescaped: &[u8]) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+        if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));
@@ -161,11 +161,11 @@ mod tests {
     #[test]
     fn secrets_are_known_as_they_stand_and_decoded() {
         let url = Url::parse("http://user:p%40ssword@host/a?token=x%2Fy+z&id=open").unwrap();
-        let found = secrets(&url);
+        let all = secrets(&url);
         for secret in ["user", "p%40ssword", "p@ssword", "x%2Fy+z", "x/y z"] {
-            assert!(found.iter().any(|found| found == secret), "{secret} not in {found:?}");
+            assert!(all.iter().any(|all| all == secret), "{secret} not in {all:?}");
         }
-        assert!(!found.contains(&"open".to_string()));
+        assert!(!all.contains(&"open".to_string()));
     }
 
     #[test]

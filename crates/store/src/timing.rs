@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Timings kept until they are taken; the oldest go.
-const KEPT: usize = 4096;
+/// Most timings stored until they are taken; the oldest are dropped.
+const CAPACITY: usize = 4096;
 
 /// One request that succeeded at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     /// Of the store, as its key has it.
     pub root: String,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: u64,
     /// Requests in flight to the store when it was sent, with itself.
     pub in_flight: u32,
@@ -25,7 +25,7 @@ static TIMINGS: Mutex<VecDeque<Timing>> = Mutex::new(VecDeque::new());
 
 pub(crate) fn record(timing: Timing) {
     let mut timings = TIMINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    if timings.len() == KEPT {
+    if timings.len() == CAPACITY {
         timings.pop_front();
     }
     timings.push_back(timing);

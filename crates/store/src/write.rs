@@ -23,7 +23,7 @@ pub fn rename_each(moves: &[(String, String)]) -> usize {
     moves.iter().take_while(|(from, to)| rename(&mut folders, from, to).is_ok()).count()
 }
 
-/// Folders that are kept open while files are renamed.
+/// Folders that stay open while files are renamed.
 const FOLDERS: usize = 256;
 
 fn rename<'a>(
@@ -56,7 +56,7 @@ pub(crate) fn unfinished(name: &str) -> String {
     format!(".{start}-{sum:08x}.part")
 }
 
-/// A file under a hidden name, locked by whoever writes it. One that was left behind by a process
+/// A file under a hidden name, locked by its writer. A file left behind by a process
 /// that was killed is written anew.
 pub(crate) struct NewFile {
     file: File,
@@ -97,16 +97,16 @@ impl NewFile {
     fn name(&mut self, sums: &PartSums, part_bytes: u64) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
         self.file.sync_all().map_err(fail)?;
-        let mut found = PartSums::default();
+        let mut read_back = PartSums::default();
         let mut part = Vec::new();
         let mut at = 0;
         while at < self.bytes {
             part.resize((self.bytes - at).min(part_bytes) as usize, 0);
             self.file.read_exact_at(&mut part, at).map_err(fail)?;
-            found.add(&part);
+            read_back.add(&part);
             at += part.len() as u64;
         }
-        sums.check(&self.url, &found, part_bytes)?;
+        sums.check(&self.url, &read_back, part_bytes)?;
         let renamed = renameat(&self.folder, &self.unfinished, &self.folder, &self.name);
         renamed.map_err(|error| fail(error.into()))?;
         self.done = true;
@@ -131,7 +131,7 @@ impl Sink for NewFile {
     }
 }
 
-/// Open the unfinished file of a folder, a new one if there is none.
+/// Open the unfinished file of a folder, a new one if none exists.
 fn open_unfinished(folder: &OwnedFd, name: &str) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(File::from(openat(folder, name, flags, Mode::from_raw_mode(0o666))?))
@@ -160,7 +160,7 @@ mod tests {
     fn files_are_renamed_up_to_the_first_that_cannot_be() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: String| folder.path().join(name).display().to_string();
-        // More folders than are kept open.
+        // More folders than stay open.
         let count = 2 * FOLDERS;
         let moves: Vec<(String, String)> = (0..count)
             .map(|number| (path(format!("{number}.new")), path(format!("to-{number}/file"))))

@@ -2,7 +2,7 @@
 
 mod server;
 
-use server::{Reply, Request, Server, Then, good, reply};
+use server::{ConnectionEnd, Reply, Request, Server, good, reply};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::path::Path;
@@ -218,7 +218,7 @@ fn what_a_killed_copy_left_is_written_anew() {
         assert!(matches!(done[0], Err(StoreError::Io { .. })), "{done:?}");
         assert_eq!(names(&to), [name]);
         fs::remove_dir(to.join(name)).unwrap();
-        // One that is being made keeps others out, and one that was killed does not.
+        // A copy in progress locks others out, and a killed one does not.
         let start: String = name.chars().take(50).collect();
         let sum = crc32fast::hash(name.as_bytes());
         let path = to.join(format!(".{start}-{sum:08x}.part"));
@@ -280,7 +280,7 @@ fn a_source_that_ends_early_leaves_no_copy() {
     let server = Server::start(move |request, _| {
         let mut answer = good(request, &data, "ETag: \"one\"");
         answer.bytes.truncate(answer.bytes.len() - 300);
-        answer.then = server::Then::Close;
+        answer.then = server::ConnectionEnd::Close;
         answer
     });
     let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
@@ -405,7 +405,7 @@ fn an_upload_that_fails_is_given_up() {
     let done = copy(&stores, &[("from:20000000", &version, "lake:a")]);
     assert!(matches!(done[0], Err(StoreError::Forbidden { .. })), "{done:?}");
     assert!(lake.objects.lock().unwrap().is_empty());
-    // The parts that are there already are removed, though nobody waits for that.
+    // Parts already sent are removed, though nobody waits for that.
     let given_up = |request: &Request| request.method == "DELETE";
     let limit = std::time::Instant::now() + Duration::from_secs(120);
     while !server.requests().iter().any(given_up) {
@@ -564,7 +564,7 @@ fn folders_of_webdav_are_asked_for_again_where_no_answer_came() {
         // One above what is there, and one above that.
         let is_lost =
             request.method == "MKCOL" && [0, 2].contains(&lost.fetch_add(1, Ordering::Relaxed));
-        is_lost.then(|| Reply { bytes: vec![], then: Then::Close })
+        is_lost.then(|| Reply { bytes: vec![], then: ConnectionEnd::Close })
     });
     let version = version(&stores, "from:5");
     let done = copy(&stores, &[("from:5", &version, "web:a/b/5")]);
@@ -666,15 +666,15 @@ fn what_fails_in_passing_is_written_all_the_same() {
 #[test]
 fn a_stream_that_breaks_off_begins_anew() {
     let (place, _) = files(&[20_000_000]);
-    let left = Mutex::new(vec![server::Then::Close, server::Then::Keep]);
+    let left = Mutex::new(vec![server::ConnectionEnd::Close, server::ConnectionEnd::Keep]);
     let (dav, server, stores) = dav(&place, move |request| {
         if request.method != "PUT" || request.body.is_empty() {
             return None;
         }
-        // Then there is no answer at all.
+        // Then without any answer.
         let then = left.lock().unwrap().pop()?;
         let mut answer = reply("503 Service Unavailable", b"");
-        if then == server::Then::Close {
+        if then == server::ConnectionEnd::Close {
             answer.bytes.clear();
         }
         Some(Reply { then, ..answer })
@@ -698,7 +698,7 @@ fn a_name_that_was_given_unheard_is_no_failure() {
         let mut reply = ours.answer(request);
         if request.method == "MOVE" && std::mem::take(&mut *first.lock().unwrap()) {
             reply.bytes.clear();
-            reply.then = server::Then::Close;
+            reply.then = server::ConnectionEnd::Close;
         }
         Some(reply)
     });
@@ -831,7 +831,7 @@ fn folders_are_not_removed() {
     assert!(asked(&server, "DELETE").is_empty());
     stores.remove("web:c/a").unwrap();
     assert!(dav.objects.lock().unwrap().is_empty());
-    // Not every server says what is there; where it should and cannot now, nothing is removed.
+    // Not every server sends the state; if it should and cannot now, nothing is removed.
     for (head, deleted) in [
         ("403 Forbidden", 1),
         ("405 Method Not Allowed", 1),

@@ -3,7 +3,7 @@
 mod server;
 
 use bytes::Bytes;
-use server::{Reply, Request, Server, Then, good, raw, reply};
+use server::{ConnectionEnd, Reply, Request, Server, good, raw, reply};
 use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::ops::Range;
@@ -29,7 +29,7 @@ fn server(wrong: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'stat
     })
 }
 
-/// A server that does right on opening and answers reads as told.
+/// A server that is correct on opening and answers reads with `answer`.
 fn reads(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
     server(move |request, number| (number > 0).then(|| answer(request)))
 }
@@ -92,7 +92,7 @@ fn as_many_ranges_are_in_flight_as_asked_for() {
     let (seen, limit) = (most.clone(), Instant::now() + Duration::from_secs(60));
     let server = server(move |_, number| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        // Until all are there that come, opening apart, which comes alone; and one more might.
+        // Until all requests have arrived, besides the one for opening; and one more might.
         while number > 0 && most.load(Ordering::SeqCst) < 8 && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -187,7 +187,8 @@ fn an_empty_object_is_empty() {
 #[test]
 fn a_server_without_ranges_is_named_so_and_nothing_is_downloaded() {
     // The body never comes: waiting for it would stall.
-    let whole = || Reply { then: Then::Hang, ..raw("200 OK\nContent-Length: 100000", b"") };
+    let whole =
+        || Reply { then: ConnectionEnd::Hang, ..raw("200 OK\nContent-Length: 100000", b"") };
     let began = Instant::now();
     assert_error!(read_error(&reads(move |_| whole())), Unsupported, "does not serve ranges");
     let server = Server::start(move |_, _| whole());
@@ -276,7 +277,7 @@ fn a_server_that_says_when_to_come_back_is_obeyed() {
 fn long_bodies_are_errors_and_not_read_on() {
     let announced = reads(|_| reply(PART, &[0; 11]));
     assert_error!(read_error(&announced), ShortRead, "found 11");
-    let until_close = reads(|_| Reply { then: Then::Hang, ..raw(PART, &[0; 50_000]) });
+    let until_close = reads(|_| Reply { then: ConnectionEnd::Hang, ..raw(PART, &[0; 50_000]) });
     assert_error!(read_error(&until_close), ShortRead, "expected 10 bytes from byte 90010, found");
 }
 
@@ -307,7 +308,7 @@ fn statuses_become_errors_that_say_what_the_server_said() {
 fn failures_that_pass_are_tried_again() {
     for wrong in ["500 Internal Server Error", "503 Slow Down", "429 Too Many Requests", ""] {
         let server = server(move |_, number| match number {
-            1 | 2 if wrong.is_empty() => Some(Reply { bytes: vec![], then: Then::Close }),
+            1 | 2 if wrong.is_empty() => Some(Reply { bytes: vec![], then: ConnectionEnd::Close }),
             1 | 2 => Some(reply(wrong, b"")),
             _ => None,
         });
@@ -337,7 +338,7 @@ fn a_server_that_is_not_there_is_named() {
 #[test]
 fn a_server_that_is_started_anew_is_waited_for() {
     let closing =
-        |request: &Request, _| Reply { then: Then::Close, ..good(request, &data(), ETAG) };
+        |request: &Request, _| Reply { then: ConnectionEnd::Close, ..good(request, &data(), ETAG) };
     let server = Server::start(closing);
     let port = server.port;
     let source = open(&server.url("a.fits")).unwrap();
@@ -413,8 +414,10 @@ fn what_is_measured_is_filed_by_server() {
 
 #[test]
 fn garbage_instead_of_http_is_a_network_error() {
-    let server =
-        Server::start(|_, _| Reply { bytes: b"SSH-2.0\r\n\r\n".into(), then: Then::Close });
+    let server = Server::start(|_, _| Reply {
+        bytes: b"SSH-2.0\r\n\r\n".into(),
+        then: ConnectionEnd::Close,
+    });
     let said = format!("no answer from 127.0.0.1:{}", server.port);
     assert_error!(open_error(&server.url("a")), Network, said);
     assert_error!(open_error("https://127.0.0.1:1/a"), Network, "cannot connect");
@@ -465,7 +468,7 @@ fn a_shrunk_object_without_version_is_an_error() {
     assert_error!(source.read_exact_at(90_020, &mut [0; 3]).unwrap_err(), Changed, "unversioned");
 }
 
-/// A server as XRootD's: it tells the date where that is asked for alone, of a new object from
+/// A server as XRootD's: it sends the date only with PROPFIND, of a new object from
 /// request `changes` on.
 fn dating(changes: usize) -> Server {
     Server::start(move |request, number| {
@@ -488,14 +491,14 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
     let source = open(&server.url("a")).unwrap();
     assert_eq!(source.version().tag, "Mon");
     assert!(source.can_be_assumed());
-    // The server was not known: what came before the date is asked for again.
+    // The server was unknown: the bytes before the date are requested again.
     assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"]);
     source.read_exact_at(AT, &mut [0; 10]).unwrap();
     source.read_exact_at(0, &mut [0; 10]).unwrap();
     assert_eq!(methods(&server)[3..], ["GET", "PROPFIND"]);
     let another = open(&server.url("b")).unwrap();
     assert_eq!(methods(&server)[5..], ["PROPFIND", "GET"]);
-    // One question is enough for all that came before it.
+    // One question is enough for all bytes before it.
     let ranges: Vec<Range<u64>> = (0..50).map(|at| AT + at..AT + at + 1).collect();
     for (streams, questions) in [(50, 1), (20, 3), (1, 13)] {
         let before = methods(&server).len();
@@ -512,7 +515,7 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
 
 #[test]
 fn pieces_are_given_by_rounds_once_the_date_is_known() {
-    // The date is told when it is opened, after the first round, and after the second.
+    // The date is requested when it is opened, after the first round, and after the second.
     let asked = AtomicUsize::new(0);
     let server = Server::start(move |request, _| {
         if request.method != "PROPFIND" {
@@ -577,7 +580,7 @@ fn a_server_that_tells_no_date_apart_is_read_all_the_same() {
         source.read_exact_at(AT, &mut [0; 10]).unwrap();
         assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"], "{answer}");
     }
-    // Others are not asked, unless their URL says that they may be.
+    // Other servers are not asked, unless their URL allows it.
     let server = Server::start(|request, _| good(request, &[7; SIZE], ""));
     open(&server.url("a")).unwrap();
     assert_eq!(methods(&server), ["GET"]);
@@ -601,10 +604,10 @@ fn the_tag_is_the_best_the_server_has() {
 #[test]
 fn a_server_that_falls_silent_is_an_error_in_time() {
     let silences = [
-        Reply { bytes: vec![], then: Then::Hang },
-        Reply { then: Then::Hang, ..raw(&format!("{PART}\nContent-Length: 10"), b"") },
+        Reply { bytes: vec![], then: ConnectionEnd::Hang },
+        Reply { then: ConnectionEnd::Hang, ..raw(&format!("{PART}\nContent-Length: 10"), b"") },
         Reply {
-            then: Then::Hang,
+            then: ConnectionEnd::Hang,
             ..raw("500 No\nContent-Length: 9\nContent-Type: text/plain", b"a")
         },
     ];
@@ -703,7 +706,8 @@ fn secrets_of_the_url_are_sent_but_never_shown() {
         assert_eq!(on_read.requests()[0].header("authorization").unwrap()[..6], *"Basic ");
         assert!(on_read.requests()[0].target.contains("token=SECRET%2Btoken"));
     }
-    let garbage = Server::start(|_, _| Reply { bytes: b"nonsense\r\n".into(), then: Then::Close });
+    let garbage =
+        Server::start(|_, _| Reply { bytes: b"nonsense\r\n".into(), then: ConnectionEnd::Close });
     check(open(&secret_url(garbage.url("a"))));
     check(open(&secret_url(garbage.url("a")).replace("http://", "https://")));
     check(open(&secret_url("http://127.0.0.1:1/".into())));

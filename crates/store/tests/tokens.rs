@@ -1,4 +1,4 @@
-//! Where bearer tokens go, and where not.
+//! The servers that get bearer tokens, and those that do not.
 
 mod server;
 

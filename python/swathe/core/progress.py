@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress_bar(label: str, wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
+def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that sets the number of finished items, of `total`.
 
-    The bar is shown if `wanted` is true and standard error is a terminal.
+    The bar is shown if `is_shown` is true and standard error is a terminal.
     """
-    if not (wanted and sys.stderr.isatty()):
+    if not (is_shown and sys.stderr.isatty()):
         yield lambda _done: None
         return
     from rich.console import Console

@@ -48,60 +48,58 @@ def section(name: str, kind: type[T], values: Any) -> T:
     return kind(**{key: value(f"{name}.{key}", types[key], values[key]) for key in values})
 
 
-def refuse_unknown(what: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def refuse_unknown(what: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """Raise an error for the first unknown name.
 
     Raises:
         SettingsError: with the list of known names.
     """
-    for name in given:
+    for name in values:
         if name not in known:
             raise SettingsError(f"unknown {what}: {name!r}; known are {', '.join(known)}")
 
 
-def value(name: str, kind: Any, given: Any) -> Any:
+def value(name: str, kind: Any, raw: Any) -> Any:
     """Return a value in the type of its field.
 
     Raises:
         SettingsError: if the value has another type.
     """
     if get_origin(kind) is Literal:
-        if given in get_args(kind):
-            return given
-        raise value_error(name, f"one of {', '.join(map(repr, get_args(kind)))}", given)
+        if raw in get_args(kind):
+            return raw
+        raise value_error(name, f"one of {', '.join(map(repr, get_args(kind)))}", raw)
     if get_origin(kind) is tuple:
         each = get_args(kind)[0]
-        if isinstance(given, list) and (get_origin(each) is Literal or _are(each, given)):
-            return tuple(value(name, each, one) for one in given)
-        raise value_error(
-            name, f"a list of {PLURALS[each]}" if each in PLURALS else "a list", given
-        )
+        if isinstance(raw, list) and (get_origin(each) is Literal or _are(each, raw)):
+            return tuple(value(name, each, one) for one in raw)
+        raise value_error(name, f"a list of {PLURALS[each]}" if each in PLURALS else "a list", raw)
     if get_origin(kind) is UnionType:
         # An optional field: TOML cannot write a null, so the value has the other type.
         kind = get_args(kind)[0]
     if kind is Path:
-        if isinstance(given, str) and given.startswith(("/", "~/")):
-            return Path(given).expanduser()
-        raise value_error(name, "an absolute path", given)
-    if kind is float and type(given) is int:
-        return float(given)
-    if type(given) is not kind:  # True is an int, too
-        raise value_error(name, WORDS[kind], given)
-    return given
+        if isinstance(raw, str) and raw.startswith(("/", "~/")):
+            return Path(raw).expanduser()
+        raise value_error(name, "an absolute path", raw)
+    if kind is float and type(raw) is int:
+        return float(raw)
+    if type(raw) is not kind:  # True is an int, too
+        raise value_error(name, WORDS[kind], raw)
+    return raw
 
 
-def _are(kind: Any, given: list[Any]) -> bool:
+def _are(kind: Any, values: list[Any]) -> bool:
     kinds = (int, float) if kind is float else (kind,)
-    return all(type(one) in kinds for one in given)
+    return all(type(one) in kinds for one in values)
 
 
-def value_error(name: str, expected: str, given: Any) -> SettingsError:
+def value_error(name: str, expected: str, raw: Any) -> SettingsError:
     """Return the error for an invalid value."""
-    return SettingsError(f"{name}: expected {expected}, found {describe_value(given)}")
+    return SettingsError(f"{name}: expected {expected}, found {describe_value(raw)}")
 
 
-def describe_value(given: Any) -> str:
+def describe_value(raw: Any) -> str:
     """Return a value as shown in errors."""
-    if isinstance(given, bool):
-        return str(given).lower()
-    return repr(given)[:200]
+    if isinstance(raw, bool):
+        return str(raw).lower()
+    return repr(raw)[:200]

@@ -217,8 +217,8 @@ class File:
         images = [_hdu_label(info) for info in self.hdus if info.kind in IMAGES]
         if not images:
             return "no HDU of the file holds an image"
-        shown = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
-        return f"images are in HDU{'s' if len(images) > 1 else ''} {shown}"
+        label_list = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
+        return f"images are in HDU{'s' if len(images) > 1 else ''} {label_list}"
 
 
 PREVIEW_SIDE = 256
@@ -427,7 +427,7 @@ class Image:
         planes = planes_of_list(planes)
         what, lengths = f"{self.path}, HDU {self.index}", list(self.shape[::-1])
         length = lengths[2] if len(lengths) > 2 else 0
-        shown = str(planes)
+        span_text = str(planes)
         if isinstance(planes, slice):
             first, last, step = planes.indices(length)
             if step != 1:
@@ -437,10 +437,10 @@ class Image:
             last = first + 1
         else:
             first, last = planes
-            shown = f"{first}:{last}"
+            span_text = f"{first}:{last}"
         if not 0 <= first < last <= length:
             raise RegionError(
-                f"{what}: planes {shown} of NAXIS3 are not within the image of shape {lengths}"
+                f"{what}: planes {span_text} of NAXIS3 are not within the image of shape {lengths}"
             )
         return first, last
 

@@ -65,9 +65,9 @@ def page(
         f'<td style="text-align:left">{_cell(value)}</td></tr>'
         for name, value in facts.items()
     )
-    shown = "" if pixels is None else _picture(pixels)
+    image = "" if pixels is None else _picture(pixels)
     return (
-        f"<div><strong>{_cell(title)}</strong>{shown}<table>{lines}</table>{''.join(tables)}</div>"
+        f"<div><strong>{_cell(title)}</strong>{image}<table>{lines}</table>{''.join(tables)}</div>"
     )
 
 

@@ -1,4 +1,4 @@
-//! What is asked of a server with one request, and what stands around it: events, a limit, and
+//! One request to a server, and the layers around it: events, a limit, and
 //! further tries. Each of these is an attempt itself.
 
 use super::fetch_events::FetchEvents;
@@ -25,7 +25,7 @@ pub(super) trait Attempt {
 /// The numbers of a try.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Try {
-    /// Tries that failed since there was progress.
+    /// Failed tries since the last progress.
     pub(super) failed: u32,
     /// Requests in flight to the server when this one was sent, with itself.
     pub(super) in_flight: u32,
@@ -55,7 +55,7 @@ impl<A: Attempt> Attempt for Traced<'_, A> {
     }
 }
 
-/// An attempt of whose connections events tell, and of nothing else.
+/// An attempt with events for its connections, and nothing else.
 pub(super) struct ConnectTraced<'a, A> {
     pub(super) about: &'a Ids,
     pub(super) scope: &'a Scope,
@@ -97,7 +97,7 @@ impl<A: Attempt> Attempt for Limited<'_, A> {
     }
 }
 
-/// An attempt that is made again until it succeeds, or another is of no use.
+/// An attempt that is repeated until it succeeds, or another is of no use.
 pub(super) struct Retried<A> {
     pub(super) inner: A,
 }
@@ -134,18 +134,18 @@ mod tests {
     use super::*;
 
     /// Fails so often, and takes in a byte each time.
-    struct Failing {
+    struct FailingAttempt {
         left: u32,
         bytes: usize,
-        seen: Vec<(u32, u32)>,
+        calls: Vec<(u32, u32)>,
         retry: Retry,
     }
 
-    impl Attempt for Failing {
+    impl Attempt for FailingAttempt {
         type Answer = ();
 
         async fn run(&mut self, Try { failed, in_flight }: Try) -> Result<(), Failure> {
-            self.seen.push((failed, in_flight));
+            self.calls.push((failed, in_flight));
             if self.left == 0 {
                 return Ok(());
             }
@@ -162,27 +162,27 @@ mod tests {
 
     fn run(retry: Retry, left: u32) -> (Result<(), StoreError>, Vec<(u32, u32)>) {
         let (limiter, ids, scope) = (Limiter::default(), Ids::default(), Scope::default());
-        let inner = Failing { left, bytes: 0, seen: Vec::new(), retry };
+        let inner = FailingAttempt { left, bytes: 0, calls: Vec::new(), retry };
         let traced = Traced { about: &ids, scope: &scope, inner };
         let mut retried = Retried { inner: Limited { limiter: &limiter, inner: traced } };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let result = runtime.block_on(retried.result());
         assert_eq!(limiter.connections(), 1, "each try waits for the last");
-        (result, retried.inner.inner.inner.seen)
+        (result, retried.inner.inner.inner.calls)
     }
 
     #[test]
     fn what_passes_is_tried_again_and_each_try_is_limited() {
-        let (result, seen) = run(Retry::Passing, 2);
+        let (result, calls) = run(Retry::Passing, 2);
         assert!(result.is_ok());
-        // A byte came each time: that is progress.
-        assert_eq!(seen, [(0, 1), (1, 1), (1, 1)]);
+        // A byte arrived each time: that is progress.
+        assert_eq!(calls, [(0, 1), (1, 1), (1, 1)]);
     }
 
     #[test]
     fn what_does_not_pass_is_tried_once() {
-        let (result, seen) = run(Retry::Never, 2);
+        let (result, calls) = run(Retry::Never, 2);
         assert!(matches!(result, Err(StoreError::Network { .. })));
-        assert_eq!(seen, [(0, 1)]);
+        assert_eq!(calls, [(0, 1)]);
     }
 }

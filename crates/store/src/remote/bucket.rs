@@ -1,5 +1,5 @@
-//! Objects in buckets of S3, Google Cloud Storage and Azure: where a request goes, and what lets
-//! it read there.
+//! Objects in buckets of S3, Google Cloud Storage and Azure: the server of a request, and the
+//! credentials to read it.
 //!
 //! object_store finds credentials, renews tokens and signs; the requests that read are ours. It
 //! lists and writes, over a client of ours.
@@ -36,11 +36,11 @@ const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
 const RETRIES: usize = 5;
 const RETRY_TIME: Duration = Duration::from_secs(120);
 /// Sets of credentials a process keeps.
-const KEPT: usize = 16;
-/// What is shorter in a query is no secret, but a date or a version.
+const CACHED_PROVIDERS: usize = 16;
+/// A shorter value in a query is not a secret, but a date or a version.
 const SECRET_BYTES: usize = 16;
 
-/// Whose buckets.
+/// The provider of the buckets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cloud {
     S3,
@@ -70,7 +70,7 @@ pub(crate) struct Bucket {
 pub(super) struct Object {
     place: Place,
     pub(super) authorization: Authorization,
-    /// Never to be shown, whoever says it.
+    /// Secrets, which are never printed.
     pub(super) secrets: Vec<String>,
 }
 
@@ -82,11 +82,11 @@ enum Place {
 
 /// By what right an object is read, as those should know who are refused.
 pub(super) enum Authorization {
-    /// Credentials, and where they were found.
+    /// Credentials, and their source.
     Credentials(String),
     /// None, as the user wants.
     Anonymous,
-    /// None, as there is none in these places.
+    /// None, as these sources have none.
     NoneIn(&'static str),
 }
 
@@ -101,7 +101,7 @@ impl Cloud {
         }
     }
 
-    /// The server its buckets are on, where that is set: their URLs do not say it.
+    /// The server of its buckets, if it is set: their URLs do not name it.
     pub(crate) fn server(self, settings: &Settings) -> Option<String> {
         match self {
             Cloud::S3 => s3::server(settings),
@@ -163,16 +163,16 @@ impl Bucket {
 
     /// What went wrong with an object, in our words.
     pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
-        let said = super::response::hide(&self.secrets, root_cause(&error));
-        let said = said.trim_start_matches("Server returned non-2xx status code: ");
-        let said = said.trim_end_matches([':', ' ']);
-        let (url, why) = (url.to_string(), format!(": {said}; {}", self.authorization));
+        let message = super::response::hide(&self.secrets, root_cause(&error));
+        let message = message.trim_start_matches("Server returned non-2xx status code: ");
+        let message = message.trim_end_matches([':', ' ']);
+        let (url, why) = (url.to_string(), format!(": {message}; {}", self.authorization));
         // Azure deletes many at a time, and says of each what became of it.
-        let of_many = said.rsplit_once("(code: ").map(|(_, code)| code.trim_end_matches(')'));
-        match of_many.or(said.split(' ').next()) {
+        let error_code = message.rsplit_once("(code: ").map(|(_, code)| code.trim_end_matches(')'));
+        match error_code.or(message.split(' ').next()) {
             Some("404") => StoreError::NotFound { url, why },
             Some("401" | "403") => StoreError::Forbidden { url, why },
-            _ => StoreError::Network { url, why: said.to_string() },
+            _ => StoreError::Network { url, why: message.to_string() },
         }
     }
 }
@@ -271,14 +271,14 @@ fn longer_retry() -> RetryConfig {
     RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() }
 }
 
-/// Givers of credentials by what they were made of: a process asks for a token once, not once for
-/// each object. A process forked since makes its own, as it has its own connections.
+/// Credential providers by their settings: a process requests a token once, not once for
+/// each object. A process forked since creates its own, as it has its own connections.
 struct CredentialCache<T: ?Sized>(Mutex<Vec<CachedCredentials<T>>>);
 
 struct CachedCredentials<T: ?Sized> {
     process: u32,
     made_of: Vec<String>,
-    made: Arc<T>,
+    provider: Arc<T>,
 }
 
 impl<T: ?Sized> CredentialCache<T> {
@@ -291,19 +291,19 @@ impl<T: ?Sized> CredentialCache<T> {
         made_of: Vec<String>,
         make: impl FnOnce() -> Result<Arc<T>, String>,
     ) -> Result<Arc<T>, String> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
         let same =
             |giver: &&CachedCredentials<T>| giver.process == process && giver.made_of == made_of;
-        if let Some(found) = kept.iter().find(same) {
-            return Ok(found.made.clone());
+        if let Some(entry) = cached.iter().find(same) {
+            return Ok(entry.provider.clone());
         }
-        let made = make()?;
-        if kept.len() == KEPT {
-            kept.clear();
+        let provider = make()?;
+        if cached.len() == CACHED_PROVIDERS {
+            cached.clear();
         }
-        kept.push(CachedCredentials { process, made_of, made: made.clone() });
-        Ok(made)
+        cached.push(CachedCredentials { process, made_of, provider: provider.clone() });
+        Ok(provider)
     }
 }
 

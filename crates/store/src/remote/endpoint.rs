@@ -1,17 +1,17 @@
-//! How the server of an object is asked for it.
+//! The URL, and the permission, to request an object of a server.
 
 use crate::redact;
 use async_trait::async_trait;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, Url};
 
-/// Where an object of a server is, and what lets us read it there.
+/// The position of an object of a server, and the permission to read it.
 #[async_trait]
 pub(super) trait Endpoint: Send + Sync {
     /// A GET with these headers.
     async fn request(&self, client: &Client, headers: HeaderMap) -> Result<Request, String>;
 
-    /// Its URL, where requests are not signed.
+    /// Its URL, if requests are not signed.
     fn url(&self) -> Option<&Url> {
         None
     }
@@ -24,12 +24,12 @@ pub(super) trait Endpoint: Send + Sync {
     /// Whether credentials are sent.
     fn is_authorised(&self) -> bool;
 
-    /// By what right it was asked for, with a separator; nothing where the URL says all.
+    /// The permission it was requested with, with a separator; empty if the URL contains it.
     fn authorization(&self) -> String {
         String::new()
     }
 
-    /// What to say of an object that is not there, for this reason that the server gives.
+    /// The message for an object that is missing, for this reason of the server.
     fn why_not_found(&self, _reason: &str) -> String {
         String::new()
     }
@@ -39,7 +39,7 @@ pub(super) trait Endpoint: Send + Sync {
 pub(super) struct Request {
     pub(super) url: Url,
     pub(super) builder: RequestBuilder,
-    /// What it holds that must not be shown.
+    /// Its secrets.
     pub(super) secrets: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct HttpEndpoint {
 }
 
 impl HttpEndpoint {
-    /// An object, and what must not be shown of it.
+    /// An object, and its secrets.
     pub(super) fn new(url: Url, bearer: Option<String>) -> (HttpEndpoint, Vec<String>) {
         let mut secrets = redact::secrets(&url);
         secrets.extend(bearer.clone());

@@ -13,11 +13,11 @@ pub(super) fn about(called: &str, store: &str) -> Ids {
     ids
 }
 
-/// A request whose beginning was told, perhaps by another thread than will tell its end.
+/// A request with a recorded start, perhaps by another thread than will record its end.
 pub(super) struct FetchEvents<'a> {
     about: &'a Ids,
     scope: &'a Scope,
-    /// 0: it was not told.
+    /// 0: it was not recorded.
     number: u64,
     ended: bool,
 }
@@ -25,19 +25,19 @@ pub(super) struct FetchEvents<'a> {
 impl<'a> FetchEvents<'a> {
     pub(super) fn start(about: &'a Ids, scope: &'a Scope) -> FetchEvents<'a> {
         static REQUESTS: AtomicU64 = AtomicU64::new(1);
-        let mut told = FetchEvents { about, scope, number: 0, ended: true };
+        let mut events = FetchEvents { about, scope, number: 0, ended: true };
         if is_on() {
-            told.number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-            told.ended = false;
+            events.number = REQUESTS.fetch_add(1, Ordering::Relaxed);
+            events.ended = false;
             scope.adopt();
             event(Level::Usage, "FETCH_START", about, |record| {
-                record.number("REQUEST", told.number);
+                record.number("REQUEST", events.number);
             });
         }
-        told
+        events
     }
 
-    /// Do it; connections that are made for it are told, too.
+    /// Run it; connections that are opened for it are recorded, too.
     pub(super) async fn during<F: Future>(&self, work: F) -> F::Output {
         match self.number {
             0 => work.await,
@@ -51,10 +51,10 @@ impl<'a> FetchEvents<'a> {
             Some(StoreError::NotFound { .. }) => "missing",
             Some(_) => "error",
         };
-        self.tell(bytes, result, error);
+        self.record(bytes, result, error);
     }
 
-    fn tell(&mut self, bytes: usize, result: &str, error: Option<&StoreError>) {
+    fn record(&mut self, bytes: usize, result: &str, error: Option<&StoreError>) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -71,8 +71,8 @@ impl<'a> FetchEvents<'a> {
 }
 
 impl Drop for FetchEvents<'_> {
-    /// Nobody wanted the answer any more.
+    /// Nobody waits for the answer any more.
     fn drop(&mut self) {
-        self.tell(0, "cancelled", None);
+        self.record(0, "cancelled", None);
     }
 }

@@ -33,7 +33,7 @@ impl HttpStore {
         HttpStore { settings: Arc::new(settings), stall }
     }
 
-    /// The URL by which an object is asked for, and the token that is sent along.
+    /// The URL to request an object, and the token to send.
     fn address(&self, url: &str) -> Result<(Url, Option<String>), StoreError> {
         let unsupported = |why: String| StoreError::Unsupported { url: redact::shown(url), why };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
@@ -63,8 +63,8 @@ impl HttpStore {
         Ok((url, bearer))
     }
 
-    /// The URL behind the HTTP door of an XRootD server: the option `door`, else TLS on its own
-    /// port, where XRootD serves both.
+    /// The URL of the HTTP door of an XRootD server: the option `door`, else TLS on its own
+    /// port, as XRootD serves both.
     fn behind_door(&self, rest: &str) -> String {
         let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
         let path = path.trim_start_matches('/');

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 /// Requests in flight to one server, whoever sends them.
 const MOST: f64 = 256.0;
-/// What is left of the limit when a server is overloaded.
+/// The factor for the limit when a server is overloaded.
 const DECREASE: f64 = 0.7;
 /// Answers to requests sent before the last decrease do not decrease it again.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ pub(super) struct Limiter {
     freed: Notify,
     /// What its answers show of how long to wait for one.
     pub(super) silence: StallHistory,
-    /// Whether it tells the date of an object only where it is asked for that alone.
+    /// Whether the server sends the date of an object only with PROPFIND.
     pub(super) is_dating: AtomicBool,
 }
 
@@ -89,7 +89,7 @@ impl Limiter {
         if at.elapsed() > KEPT_OPEN { 0 } else { most }
     }
 
-    /// Tell how a request ended, also one that was sent without a permit; `None`: well.
+    /// Report how a request ended, also one that was sent without a permit; `None`: well.
     pub(super) fn tell(&self, failed: Option<&Retry>) {
         let mut state = self.state();
         match failed {
@@ -118,7 +118,7 @@ impl Permit<'_> {
         self.in_flight
     }
 
-    /// Tell how the request ended; `None`: well.
+    /// Report how the request ended; `None`: well.
     pub(super) fn tell(self, failed: Option<&Retry>) {
         self.limiter.tell(failed);
     }

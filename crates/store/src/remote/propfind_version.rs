@@ -1,9 +1,9 @@
-//! Versions of objects whose server tells neither ETag nor date with their bytes: XRootD, which
-//! tells the date where it is asked for that alone (PROPFIND).
+//! Versions of objects whose server sends neither ETag nor date with their bytes: XRootD, which
+//! sends the date only in answer to PROPFIND.
 //!
-//! It is asked before the first bytes, and again after bytes came: what came between two dates that
-//! are the same is of one version, as far as seconds tell. One question serves all that came before
-//! it: of a read with many requests it is asked when a round of them has come, and at the end.
+//! The date is requested before the first bytes, and again after bytes arrived: bytes between two
+//! equal dates are of one version, within a second. One question serves all bytes before
+//! it: in a read with many requests it is sent after each round of them, and at the end.
 
 use super::attempt::{Attempt, Try};
 use super::range_request::Validators;
@@ -16,16 +16,16 @@ use std::time::Duration;
 use swathe_store_api::{Failure, StoreError};
 use swathe_trace::Scope;
 
-/// Where few requests are in flight, so many pieces wait for one question.
+/// If few requests are in flight, this many pieces wait for one question.
 const LEAST_ROUND: u32 = 4;
 
-/// Pieces that come before the date is asked for again. All of them wait for it, and no other: a
+/// Pieces that arrive before the date is requested again. All of them wait for it, and no other: a
 /// question that is still unanswered when the last piece comes would not serve that.
 pub(super) fn round(streams: u32) -> u32 {
     streams.max(LEAST_ROUND)
 }
 
-/// What a server says where it is asked for the date alone.
+/// The properties in the answer of a server.
 #[derive(Debug, PartialEq)]
 pub(super) struct PropfindVersion {
     size: Option<u64>,
@@ -33,10 +33,10 @@ pub(super) struct PropfindVersion {
 }
 
 impl PropfindVersion {
-    fn of(said: &str) -> Option<PropfindVersion> {
-        let date = property(said, "getlastmodified").filter(|date| !date.is_empty())?.to_string();
+    fn of(text: &str) -> Option<PropfindVersion> {
+        let date = property(text, "getlastmodified").filter(|date| !date.is_empty())?.to_string();
         Some(PropfindVersion {
-            size: property(said, "getcontentlength").and_then(|n| n.parse().ok()),
+            size: property(text, "getcontentlength").and_then(|n| n.parse().ok()),
             date,
         })
     }
@@ -47,28 +47,29 @@ pub(super) struct OpenedObject {
     pub(super) size: u64,
     pub(super) seen: Validators,
     pub(super) first: Bytes,
-    /// Whether the date was asked for alone.
+    /// Whether the date was requested separately.
     pub(super) is_dated: bool,
 }
 
 impl RequestTarget {
-    /// Whether the server is known to tell the date of an object only where it is asked for alone.
+    /// Whether the server is known to send the date of an object only with PROPFIND.
     pub(super) fn is_dating(&self) -> bool {
         self.is_xrootd || self.limiter.is_dating.load(Ordering::Relaxed)
     }
 
     /// Size, validators and first bytes: with one request if all goes well, and one for the date
-    /// where the server is known to tell that only so.
+    /// if the server is known to send it only so.
     pub(super) async fn begin(&self, client: &Client) -> Result<OpenedObject, StoreError> {
         let scope = Scope::current();
-        let mut asked = self.is_dating();
-        let mut dated = if asked { self.dated(client, &scope, false).await? } else { None };
+        let mut is_date_requested = self.is_dating();
+        let mut dated =
+            if is_date_requested { self.dated(client, &scope, false).await? } else { None };
         loop {
             let size = dated.as_ref().and_then(|dated| dated.size);
             let (size, mut seen, first) = self.begin_with(client, size).await?;
-            if seen.tag().is_none() && !asked && (seen.is_xrootd || self.is_dav) {
-                // The bytes must be the younger ones: those that came may be of a version before.
-                asked = true;
+            if seen.tag().is_none() && !is_date_requested && (seen.is_xrootd || self.is_dav) {
+                // The bytes must be the younger ones: these may be of a version before.
+                is_date_requested = true;
                 dated = self.dated(client, &scope, false).await?;
                 if dated.is_some() {
                     self.limiter.is_dating.store(true, Ordering::Relaxed);
@@ -83,7 +84,7 @@ impl RequestTarget {
         }
     }
 
-    /// Ask for the date; `None` where the server does not tell it. `must`: it did before, so that
+    /// Request the date; `None` if the server does not send it. `must`: it did before, so that
     /// is an error.
     async fn dated(
         &self,
@@ -102,7 +103,7 @@ impl RequestTarget {
     ) -> Result<Option<PropfindVersion>, Failure> {
         let Some(url) = self.endpoint.url() else { return Ok(None) };
         match self.properties(client, url, stall).await? {
-            (_, Some(said)) => Ok(PropfindVersion::of(&said)),
+            (_, Some(text)) => Ok(PropfindVersion::of(&text)),
             (response, None) if must => Err(self.refused(response, self.stall.most).await),
             (_, None) => Ok(None),
         }
@@ -111,7 +112,7 @@ impl RequestTarget {
     /// Learn whether all that has come by now is of the version that was opened.
     ///
     /// # Errors
-    /// `changed`, where the object has another date by now; as asking has it.
+    /// `changed`, if the object has another date by now; as the request has it.
     pub(super) async fn vouch(
         &self,
         client: &Client,

@@ -1,4 +1,4 @@
-//! Requests that read: a range is asked for, and what comes is checked to be that range.
+//! Requests that read: a range is requested, and the answer is checked to be that range.
 
 use super::attempt::{Attempt, Try};
 use super::request_target::RequestTarget;
@@ -60,7 +60,7 @@ impl Validators {
 }
 
 impl RequestTarget {
-    /// Size, validators and first bytes of an object, whose size may be known.
+    /// Size, validators and first bytes of an object; its size may be known.
     pub(super) async fn begin_with(
         &self,
         client: &Client,
@@ -68,7 +68,7 @@ impl RequestTarget {
     ) -> Result<(u64, Validators, Bytes), StoreError> {
         let most = self.store.costs.first_bytes();
         let most = size.map_or(most, |size| most.min(size.max(1)));
-        let attempt = FirstAttempt { target: self, client, most, came: 0 };
+        let attempt = FirstAttempt { target: self, client, most, received: 0 };
         self.read(&Scope::current(), attempt).await.0
     }
 
@@ -78,9 +78,9 @@ impl RequestTarget {
         most: u64,
         stall: Duration,
     ) -> Result<(u64, Validators, Bytes), Failure> {
-        let asked = 0..most;
+        let requested = 0..most;
         let began = Instant::now();
-        let response = self.send(client, &asked, None, stall).await?;
+        let response = self.send(client, &requested, None, stall).await?;
         let first_byte = began.elapsed();
         let seen = Validators::of(&response);
         let size = match response.status() {
@@ -89,18 +89,18 @@ impl RequestTarget {
                     return Err(self.unsupported("the server does not tell the size").into());
                 }
                 (_, Some(0)) => return Ok((0, seen, Bytes::new())),
-                // XRootD promises all that was asked for, and then sends less.
-                (found, Some(total)) if found == asked && total < most => {
+                // XRootD promises the whole range, and then sends less.
+                (found, Some(total)) if found == requested && total < most => {
                     return Box::pin(self.first_bytes(client, total, stall)).await;
                 }
-                (found, Some(total)) if found != (0..total.min(asked.end)) => {
-                    return Err(self.wrong_range(&response, &asked));
+                (found, Some(total)) if found != (0..total.min(requested.end)) => {
+                    return Err(self.wrong_range(&response, &requested));
                 }
                 (_, Some(total)) => total,
             },
-            // All there is, which is not more than was asked for.
+            // The whole object, which is not more than was requested.
             StatusCode::OK => match response.content_length() {
-                Some(size) if size <= asked.end => size,
+                Some(size) if size <= requested.end => size,
                 _ => return Err(self.no_ranges().into()),
             },
             // Only of an empty object no first byte can be had; not every server says its size.
@@ -112,7 +112,7 @@ impl RequestTarget {
             _ => return Err(self.refused(response, stall).await),
         };
         let mut first = Vec::new();
-        let range = 0..size.min(asked.end);
+        let range = 0..size.min(requested.end);
         self.body(response, &range, first_byte, stall, &mut first).await?;
         Ok((size, seen, first.into()))
     }
@@ -128,22 +128,22 @@ impl RequestTarget {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let bytes = format!("bytes={}-{}", range.start, range.end - 1);
-        let asked = [(RANGE, Some(bytes.as_str())), (IF_MATCH, etag)];
-        for (name, value) in asked {
+        let fields = [(RANGE, Some(bytes.as_str())), (IF_MATCH, etag)];
+        for (name, value) in fields {
             if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
                 headers.insert(name, value);
             }
         }
-        let asked =
+        let request =
             self.endpoint.request(client, headers).await.map_err(|why| self.network(why))?;
-        let (host, said) = (host(&asked.url), RequestSecrets(asked.secrets));
-        let response = self.exchange(asked.builder, &host, said, Some(stall)).await?;
+        let (host, secrets) = (host(&request.url), RequestSecrets(request.secrets));
+        let response = self.exchange(request.builder, &host, secrets, Some(stall)).await?;
         match header(&response, CONTENT_ENCODING) {
             None | Some("" | "identity") => Ok(response),
             // What a refusal says is taken as it is.
             Some(_) if !response.status().is_success() => Ok(response),
-            // Archives label the compressed files they hold so (Apache's AddEncoding): the bytes
-            // of the file are what is meant, not something made for the journey.
+            // Archives label their compressed files so (Apache's AddEncoding): the bytes
+            // of the file are meant, not an encoding for the transfer.
             Some(_) if is_named_compressed(response.url()) => Ok(response),
             Some(encoding) => {
                 let why = format!("the server sends it with Content-Encoding {encoding}");
@@ -152,7 +152,7 @@ impl RequestTarget {
         }
     }
 
-    /// Append the body, which must be as long as the range; what came stays, whatever fails.
+    /// Append the body, which must be as long as the range; received bytes stay, whatever fails.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -161,8 +161,9 @@ impl RequestTarget {
         stall: Duration,
         bytes: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        let wanted = range.end - range.start;
-        if let Some(announced) = response.content_length().filter(|length| *length != wanted) {
+        let length = range.end - range.start;
+        if let Some(announced) = response.content_length().filter(|announced| *announced != length)
+        {
             return Err(self.short(range, announced).into());
         }
         let before = bytes.len();
@@ -175,14 +176,14 @@ impl RequestTarget {
             match chunk {
                 Err(_) => return Err(Failure::passing(self.stalled(&host(response.url()), stall))),
                 Ok(Err(_)) => return Err(Failure::passing(self.short(range, found))),
-                Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > wanted => {
+                Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > length => {
                     return Err(self.short(range, found + chunk.len() as u64).into());
                 }
                 Ok(Ok(Some(chunk))) => {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                     bytes.extend_from_slice(&chunk);
                 }
-                Ok(Ok(None)) if found == wanted => {
+                Ok(Ok(None)) if found == length => {
                     self.limiter.silence.tell(silence);
                     return Ok(());
                 }
@@ -227,7 +228,7 @@ struct FirstAttempt<'a> {
     target: &'a RequestTarget,
     client: &'a Client,
     most: u64,
-    came: usize,
+    received: usize,
 }
 
 impl Attempt for FirstAttempt<'_> {
@@ -236,12 +237,12 @@ impl Attempt for FirstAttempt<'_> {
     async fn run(&mut self, numbers: Try) -> Result<Self::Answer, Failure> {
         let stall = self.target.allowed(numbers.failed);
         let answer = self.target.first_bytes(self.client, self.most, stall).await?;
-        self.came = answer.2.len();
+        self.received = answer.2.len();
         Ok(answer)
     }
 
     fn bytes(&self) -> usize {
-        self.came
+        self.received
     }
 }
 

@@ -30,14 +30,14 @@ struct Inner {
     target: RequestTarget,
     version: Version,
     seen: Validators,
-    /// The first bytes, if they came with opening.
+    /// The first bytes, if they were sent with opening.
     first: Bytes,
-    /// Whether the date must be asked for alone.
+    /// Whether the date must be requested separately.
     is_dated: bool,
 }
 
-/// What came of a range, and whether the date is to be asked for before it is given. Not for what
-/// came with opening: if it was of a version after the date, what is read later says so.
+/// The bytes of a range, and whether the date is to be checked before they are returned. Not for
+/// bytes sent with opening: if they were of a version after the date, later reads report it.
 type Piece = (Bytes, bool);
 
 impl RemoteObject {
@@ -53,8 +53,8 @@ impl RemoteObject {
         Ok(RemoteObject { inner: Arc::new(Inner { target, version, seen, first, is_dated }) })
     }
 
-    /// An object taken to be at a version seen before, without asking: the first read tells.
-    /// `None` where a read could not tell.
+    /// An object assumed to be at a version seen before, without a request: the first read checks.
+    /// `None` if a read could not check it.
     pub(super) fn assume(target: RequestTarget, version: Version) -> Option<RemoteObject> {
         if target.is_hiding() {
             return None;
@@ -80,24 +80,24 @@ impl Inner {
         StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
     }
 
-    /// Give the pieces of a round, once they are known to be of the version that was opened.
+    /// Return the pieces of a round, once they are known to be of the version that was opened.
     async fn vouched(
         &self,
         client: &Client,
         scope: &Scope,
-        came: Vec<Result<Piece, StoreError>>,
+        pieces: Vec<Result<Piece, StoreError>>,
     ) -> Vec<Result<Bytes, StoreError>> {
-        if came.iter().flatten().any(|(_, is_asked_for)| *is_asked_for) {
+        if pieces.iter().flatten().any(|(_, is_asked_for)| *is_asked_for) {
             let is_same = |date: &str| self.target.marked(date) == self.version.tag;
             let vouched = self.target.vouch(client, scope, is_same, || self.changed()).await;
             if let Err(error) = vouched {
                 return vec![Err(error)];
             }
         }
-        came.into_iter().map(|piece| piece.map(|(bytes, _)| bytes)).collect()
+        pieces.into_iter().map(|piece| piece.map(|(bytes, _)| bytes)).collect()
     }
 
-    /// The bytes of a range, going on where an answer broke off.
+    /// The bytes of a range; continues after a broken answer.
     async fn fetch(
         &self,
         client: &Client,
@@ -120,7 +120,7 @@ impl Inner {
         read.map(|()| (attempt.bytes.into(), self.is_dated))
     }
 
-    /// One request for what is missing of a range; gives how long the answer took to begin.
+    /// One request for the missing part of a range; returns the time until the answer began.
     async fn attempt(
         &self,
         client: &Client,
@@ -140,7 +140,7 @@ impl Inner {
         match status {
             StatusCode::PARTIAL_CONTENT => {}
             StatusCode::OK => return Err(target.no_ranges().into()),
-            // Every range asked for was inside the object.
+            // Every requested range was inside the object.
             StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
                 return Err(self.changed().into());
             }
@@ -157,7 +157,7 @@ impl Inner {
     }
 }
 
-/// A request for what is missing of a range.
+/// A request for the missing part of a range.
 struct RangeAttempt<'a> {
     object: &'a Inner,
     client: &'a Client,
@@ -240,8 +240,8 @@ impl Source for RemoteObject {
         let inner = &self.inner;
         let scope = Scope::current();
         let bytes = inner.target.block_on(async |client| {
-            let came = inner.fetch(client, range, &scope).await;
-            inner.vouched(client, &scope, vec![came]).await.into_iter().collect()
+            let pieces = inner.fetch(client, range, &scope).await;
+            inner.vouched(client, &scope, vec![pieces]).await.into_iter().collect()
         });
         let bytes: Vec<Bytes> = bytes?;
         buffer.copy_from_slice(&bytes[0]);
@@ -259,18 +259,19 @@ impl Source for RemoteObject {
         net.runtime.spawn(async move {
             let fetch = |range| inner.fetch(&net.client, range, &scope);
             let fetches = requests.into_iter().map(fetch);
-            let came = stream::iter(fetches).buffered(streams.max(1) as usize);
+            let pieces = stream::iter(fetches).buffered(streams.max(1) as usize);
             // What waits for the date keeps no other request from being sent.
             let mut pieces = if inner.is_dated {
-                came.chunks(round(streams) as usize)
-                    .map(|came| inner.vouched(&net.client, &scope, came))
+                pieces
+                    .chunks(round(streams) as usize)
+                    .map(|pieces| inner.vouched(&net.client, &scope, pieces))
                     .buffered(2)
                     .flat_map(stream::iter)
                     .left_stream()
             } else {
-                came.map(|piece| piece.map(|(bytes, _)| bytes)).right_stream()
+                pieces.map(|piece| piece.map(|(bytes, _)| bytes)).right_stream()
             };
-            // Whoever asked may have enough: what is in flight then ends with this task.
+            // The caller may have enough: the requests in flight then end with this task.
             while let Some(piece) = pieces.next().await {
                 let is_last = piece.is_err();
                 if sender.send(piece).await.is_err() || is_last {

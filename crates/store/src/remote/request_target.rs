@@ -1,5 +1,5 @@
-//! An object of a server as requests are made of it: where it is, what is sent along, and what is
-//! said of it when that fails.
+//! An object of a server as requests need it: its URL, the headers to send, and the text of
+//! errors.
 
 use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
@@ -28,20 +28,20 @@ pub(super) struct RequestTarget {
     pub(super) is_dav: bool,
     /// Whether its URL says that it is an XRootD server.
     pub(super) is_xrootd: bool,
-    /// Under which what is measured of the store is filed.
+    /// The key of its measurements.
     pub(super) store_key: String,
     pub(super) url: String,
     pub(super) key: String,
     /// What events of it are about.
     pub(super) about: Ids,
-    /// Never to be shown, whoever says it.
+    /// Secrets, which are never printed.
     secrets: Vec<String>,
-    /// A digest of them with a number that is this process's own; `None` where none are sent.
+    /// A digest of them with a number that is this process's own; `None` if none are sent.
     pub(super) identity: Option<u64>,
     pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) limiter: Arc<Limiter>,
     pub(super) stall: StallLimits,
-    /// Since that was asked last.
+    /// Traffic since the last call.
     pub(super) bytes: AtomicU64,
     pub(super) requests: AtomicU64,
 }
@@ -181,7 +181,7 @@ impl RequestTarget {
         self.limiter.silence.allowed(self.stall, failed)
     }
 
-    /// What comes of reading requests: limited, told by events, and tried again.
+    /// The layers around reading requests: a limit, events, and further tries.
     pub(super) async fn read<A: Attempt>(
         &self,
         scope: &Scope,
@@ -216,8 +216,8 @@ impl RequestTarget {
         }
     }
 
-    /// Refuse a name that the server would cut: XRootD (5.5) takes what follows a `?` for a query,
-    /// also where it is encoded.
+    /// Refuse a name that the server would cut: XRootD (5.5) takes the text after a `?` as a query,
+    /// also if it is encoded.
     pub(super) fn check_uncut(&self, name: &Url, is_xrootd: bool) -> Result<(), StoreError> {
         match is_xrootd && has_mark(name) {
             true => Err(self.unsupported("the server would cut the name before the ?")),
@@ -230,7 +230,8 @@ impl RequestTarget {
         self.endpoint.url().is_some_and(redact::hides)
     }
 
-    /// A tag that does not stand for every byte: hidden words may be what tells two objects apart.
+    /// A tag that does not stand for every byte: hidden words may be the only difference of two
+    /// objects.
     pub(super) fn marked(&self, tag: &str) -> String {
         match self.endpoint.url() {
             Some(url) => format!("{tag}{}", redact::mark_of_hidden(url)),

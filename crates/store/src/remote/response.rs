@@ -1,14 +1,14 @@
-//! What is told of an answer: its server, its headers, its reason, and not its secrets.
+//! The reported parts of an answer: its server, its headers, its reason, and not its secrets.
 
 use reqwest::Response;
 use reqwest::header::{AsHeaderName, CONTENT_TYPE};
 
 /// Of the answer to a refused request, this much is searched for the reason.
 pub(super) const REASON_BYTES: usize = 4096;
-/// Of the reason, this much is shown.
+/// At most this much of the reason is reported.
 pub(super) const REASON_CHARS: usize = 200;
 
-/// The secrets a request held, kept with its answer.
+/// The secrets of a request, stored with its answer.
 #[derive(Clone, Default)]
 pub(super) struct RequestSecrets(pub(super) Vec<String>);
 

@@ -18,7 +18,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// and how fast it must at least take more.
 const SLOWEST_BYTES_PER_S: f64 = 64e3;
 
-/// How long it may take until so many bytes were sent and an answer has come.
+/// How long it may take until this many bytes were sent and an answer has arrived.
 pub(super) fn sending(bytes: u64) -> Duration {
     ANSWER + Duration::from_secs_f64(bytes as f64 / SLOWEST_BYTES_PER_S)
 }
@@ -33,7 +33,7 @@ impl RetryState {
         RetryState { failed: 0 }
     }
 
-    /// Tries that failed since there was progress.
+    /// Failed tries since the last progress.
     pub(super) fn failed(&self) -> u32 {
         self.failed
     }
@@ -41,7 +41,7 @@ impl RetryState {
     /// Wait before the next try; `progress`: the last one brought some bytes.
     ///
     /// # Errors
-    /// The failure, where another try is of no use.
+    /// The failure, if another try is of no use.
     pub(super) async fn wait(
         &mut self,
         failure: Failure,
@@ -61,18 +61,18 @@ impl RetryState {
         progress: bool,
     ) -> Result<Duration, StoreError> {
         self.failed = if progress { 1 } else { self.failed + 1 };
-        let asked = match failure.retry {
+        let requested = match failure.retry {
             Retry::Never => return Err(failure.error),
             Retry::Passing => None,
             Retry::Overloaded { after } => after,
         };
-        if self.failed >= TRIES || asked.is_some_and(|asked| asked > LONGEST_ASKED) {
+        if self.failed >= TRIES || requested.is_some_and(|requested| requested > LONGEST_ASKED) {
             return Err(failure.error);
         }
         let longest = FIRST_PAUSE.saturating_mul(1 << (self.failed - 1)).min(LONGEST_PAUSE);
         // Spread out, so that requests that failed together do not come back together.
         let pause = longest.mul_f64(rand::rng().random_range(0.5..1.0));
-        Ok(pause.max(asked.unwrap_or_default()))
+        Ok(pause.max(requested.unwrap_or_default()))
     }
 }
 
@@ -94,8 +94,8 @@ mod tests {
         assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
         assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
-        let found = retry_after(&soon).unwrap_or_default();
-        assert!((90..=100).contains(&found.as_secs()), "{found:?}");
+        let delay = retry_after(&soon).unwrap_or_default();
+        assert!((90..=100).contains(&delay.as_secs()), "{delay:?}");
         assert_eq!(retry_after("soon"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Under what is filed what is known of a store whose URL does not say its server.
+//! The key of the measurements of a store whose URL does not name its server.
 
 use reqwest::Url;
 

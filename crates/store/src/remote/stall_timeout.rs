@@ -1,13 +1,13 @@
-//! How long a server may send nothing before a request is given up: what its answers have shown
-//! of it, more with every try. And whether one that takes no connections is worth another try.
+//! How long a server may send nothing before a request is given up: learnt from its answers,
+//! longer with every try. And whether one that takes no connections is worth another try.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store_api::StoreSettings;
 
-/// Answers from which what is usual is known.
+/// Number of answers that show what is usual.
 const ENOUGH: u32 = 8;
-/// The longest silence there was may become so many times as long,
+/// The limit is the longest silence so far times this,
 const TIMES: f64 = 20.0;
 /// and this long in any case: a server may have to look for a file.
 const LEAST: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ pub(crate) struct StallLimits {
     pub(crate) most: Duration,
 }
 
-/// How long a server whose costs were never measured may send nothing.
+/// How long a server without measured costs may send nothing.
 const STALL: StallLimits =
     StallLimits { first: Duration::from_secs(5), most: Duration::from_secs(30) };
 /// The limit of a store that was probed, in multiples of the time of a 1 MB request.
@@ -59,7 +59,7 @@ struct State {
 }
 
 impl StallHistory {
-    /// Tell the longest silence of an answer that came whole.
+    /// Report the longest silence of a whole answer.
     pub(super) fn tell(&self, silence: Duration) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.answers = state.answers.saturating_add(1);
@@ -73,7 +73,7 @@ impl StallHistory {
         state.last.is_some_and(|last| last.elapsed() < RESTART)
     }
 
-    /// How long to wait in a try after so many that failed: twice as long after each, for the
+    /// How long to wait after a number of failed tries: twice as long after each, for the
     /// server may have become slow.
     pub(super) fn allowed(&self, stall: StallLimits, failed: u32) -> Duration {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

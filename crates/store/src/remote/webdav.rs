@@ -1,5 +1,5 @@
-//! Requests of WebDAV (RFC 4918): what is where something is to be written or removed, as the
-//! server says before that is done, folders that are made, objects that are removed.
+//! Requests of WebDAV (RFC 4918): the state of a target before it is written or removed,
+//! new folders, removed objects.
 
 use super::attempt::{Attempt, ConnectTraced, Limited, Retried, Try};
 use super::request_target::RequestTarget;
@@ -17,12 +17,12 @@ pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
 
 /// Of what a server says of one object, this much is read.
 const LOOKED_BYTES: usize = 64 << 10;
-/// What is asked of it (RFC 4918, 9.1).
+/// The properties requested (RFC 4918, 9.1).
 const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <propfind xmlns=\"DAV:\"><prop>\
     <resourcetype/><getlastmodified/><getcontentlength/></prop></propfind>";
 
-/// What a server says of what is at a URL.
+/// The state of an object at a URL.
 pub(super) struct ObjectStatus {
     pub(super) is_folder: bool,
     pub(super) is_xrootd: bool,
@@ -86,12 +86,12 @@ impl RequestTarget {
             }
             // In several states of several objects, one may be a failure.
             status if status.is_success() && status != StatusCode::MULTI_STATUS => {
-                let mut said = 0;
+                let mut text = 0;
                 // To its end, so that the connection can be used again.
-                while said < REASON_BYTES
+                while text < REASON_BYTES
                     && let Ok(Ok(Some(chunk))) = timeout(self.stall.most, response.chunk()).await
                 {
-                    said += chunk.len();
+                    text += chunk.len();
                 }
                 Ok(response)
             }
@@ -99,7 +99,7 @@ impl RequestTarget {
         }
     }
 
-    /// Try until it goes well, or another try is of no use; a try is told how many failed.
+    /// Try until it succeeds, or another try is of no use; a try gets the number of failed ones.
     pub(super) async fn with_retries<T>(
         &self,
         attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
@@ -110,14 +110,14 @@ impl RequestTarget {
         Retried { inner: limited }.result().await
     }
 
-    /// Ask what is there.
+    /// Request the state of a URL.
     pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<ObjectStatus, Failure> {
-        let (response, said) = self.properties(client, url, sending(0)).await?;
-        let is_folder = said.is_some_and(|said| is_collection(&said));
+        let (response, text) = self.properties(client, url, sending(0)).await?;
+        let is_folder = text.is_some_and(|text| is_collection(&text));
         Ok(ObjectStatus { is_folder, is_xrootd: is_xrootd(&response) })
     }
 
-    /// What a server says of what is there, if it does; `limit`: how long until it begins to.
+    /// The state of a URL, if the server sends it; `limit`: how long until it begins to.
     pub(super) async fn properties(
         &self,
         client: &Client,
@@ -135,10 +135,10 @@ impl RequestTarget {
             {
                 return Err(self.refused(response, self.stall.most).await);
             }
-            // Not all servers tell, or not everybody.
+            // Not all servers answer, or not everybody.
             _ => return Ok((response, None)),
         }
-        let (mut said, host) = (Vec::new(), host(url));
+        let (mut text, host) = (Vec::new(), host(url));
         loop {
             match timeout(self.stall.most, response.chunk()).await {
                 Err(_) => return Err(Failure::passing(self.stalled(&host, self.stall.most))),
@@ -147,23 +147,23 @@ impl RequestTarget {
                     return Err(Failure::passing(self.network(why)));
                 }
                 Ok(Ok(None)) => break,
-                Ok(Ok(Some(chunk))) => said.extend_from_slice(&chunk),
+                Ok(Ok(Some(chunk))) => text.extend_from_slice(&chunk),
             }
-            if said.len() > LOOKED_BYTES {
+            if text.len() > LOOKED_BYTES {
                 let why =
                     format!("{host} answers PROPFIND of one object with {LOOKED_BYTES} bytes");
                 return Err(self.network(why + " and more").into());
             }
         }
-        Ok((response, Some(String::from_utf8_lossy(&said).into_owned())))
+        Ok((response, Some(String::from_utf8_lossy(&text).into_owned())))
     }
 
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
         let deleted = self.with_retries(async |_| {
-            let there = self.look(client, url).await?;
-            self.check_uncut(url, there.is_xrootd)?;
+            let target = self.look(client, url).await?;
+            self.check_uncut(url, target.is_xrootd)?;
             // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).
-            if there.is_folder {
+            if target.is_folder {
                 return Err(self.unsupported("is a folder, and not removed").into());
             }
             let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
@@ -172,8 +172,8 @@ impl RequestTarget {
         deleted.await.map(|_| ())
     }
 
-    /// Make the folders above an object that lack; whether they may be there now. Where no answer
-    /// comes that may be asked anew: a folder that was made after all is there already.
+    /// Create the missing folders above an object; returns whether they may exist now. If no answer
+    /// arrives the request may be repeated: a folder that was created after all exists then.
     pub(super) async fn make_folders(
         &self,
         client: &Client,
@@ -183,17 +183,17 @@ impl RequestTarget {
             let request = self.writing(client, method("MKCOL"), folder);
             match self.answer(request, folder, Some(sending(0))).await {
                 Ok(response) => Ok(response.status().as_u16()),
-                // The error that is told is that of what was tried before.
+                // The reported error is that of the first try.
                 Err(failure) if failure.retry == Retry::Never => Ok(0),
                 Err(failure) => Err(failure),
             }
         };
-        let (mut lacking, mut folder, mut made) = (Vec::new(), above(object), false);
+        let (mut lacking, mut folder, mut created) = (Vec::new(), above(object), false);
         while let Some(url) = folder {
             match make(&url).await? {
-                // There is one (405), which another may just have made.
+                // It exists (405); another may just have created it.
                 200..300 | 405 => {
-                    made = true;
+                    created = true;
                     break;
                 }
                 404 | 409 | 500 => {
@@ -204,13 +204,13 @@ impl RequestTarget {
             }
         }
         for folder in lacking.iter().rev() {
-            // Another may have made it (405).
+            // Another may have created it (405).
             match make(folder).await? {
-                200..300 | 405 => made = true,
+                200..300 | 405 => created = true,
                 _ => break,
             }
         }
-        Ok(made)
+        Ok(created)
     }
 }
 
@@ -219,22 +219,22 @@ pub(super) fn is_xrootd(response: &Response) -> bool {
 }
 
 /// Whether the answer to `QUESTION` has a `collection` in it.
-fn is_collection(said: &str) -> bool {
-    property(said, "collection").is_some()
+fn is_collection(text: &str) -> bool {
+    property(text, "collection").is_some()
 }
 
-/// The text of a property in the answer to `QUESTION`, if that is there; servers give its name any
-/// prefix.
-pub(super) fn property<'a>(said: &'a str, name: &str) -> Option<&'a str> {
-    let mut tags = said.split('<');
+/// The text of a property in the answer to `QUESTION`, if present; servers choose any prefix
+/// for its name.
+pub(super) fn property<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut tags = text.split('<');
     let tag = tags.find(|tag| {
-        let found = tag.split(|end: char| end.is_whitespace() || "/>".contains(end)).next();
-        found.and_then(|found| found.rsplit(':').next()) == Some(name)
+        let name_part = tag.split(|end: char| end.is_whitespace() || "/>".contains(end)).next();
+        name_part.and_then(|name_part| name_part.rsplit(':').next()) == Some(name)
     })?;
     Some(tag.split_once('>').map_or("", |(_, text)| text.trim()))
 }
 
-/// The folder that an object or a folder is in, if there is one to be named.
+/// The folder that an object or a folder is in, if it has a name.
 fn above(url: &Url) -> Option<Url> {
     let mut folder = url.clone();
     folder.path_segments_mut().ok()?.pop_if_empty().pop().push("");
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn folders_are_collections_by_any_prefix() {
-        for (found, said) in [
+        for (expected, text) in [
             (true, "<D:resourcetype><D:collection/></D:resourcetype>"),
             (true, "<lp1:resourcetype><D:collection xmlns:D=\"DAV:\"></D:collection>"),
             (true, "<resourcetype>\n<collection\n/></resourcetype>"),
@@ -259,19 +259,19 @@ mod tests {
             (false, "<D:resourcetype/><lp1:iscollection>0</lp1:iscollection>"),
             (false, ""),
         ] {
-            assert_eq!(is_collection(said), found, "{said}");
+            assert_eq!(is_collection(text), expected, "{text}");
         }
     }
 
     #[test]
     fn properties_have_any_prefix() {
-        for (found, said) in [
+        for (expected, text) in [
             (Some("Mon"), "<lp1:getlastmodified>Mon</lp1:getlastmodified>"),
             (Some("Mon"), "<getlastmodified xmlns=\"DAV:\">\n Mon\n</getlastmodified>"),
             (Some(""), "<D:getlastmodified/>"),
             (None, "<D:href>/getlastmodified</D:href>"),
         ] {
-            assert_eq!(property(said, "getlastmodified"), found, "{said}");
+            assert_eq!(property(text, "getlastmodified"), expected, "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Objects that are written to WebDAV servers, and to XRootD's through their HTTP door.
 //!
-//! What comes of an object stands under a hidden name beside its own (PUT), and is given that when
-//! it is whole (MOVE): XRootD shows what has come so far while more comes. Folders that lack are
-//! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
+//! The bytes of an object are written under a hidden name beside its own (PUT), and renamed when
+//! it is whole (MOVE): XRootD shows unfinished files. Missing folders are
+//! created (MKCOL). Servers may redirect us, as they may when we read, and the targets are sent
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
 use super::request_target::{RequestTarget, has_mark};
@@ -26,9 +26,9 @@ use tokio::sync::mpsc::{self, Sender};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Of what is not longer than this, all is sent before a server can say where it should go.
+/// Up to this length, all bytes are sent before a server can redirect the request.
 const EAGER_BYTES: u64 = 64 << 10;
-/// How long the removal of what was given up is waited for.
+/// How long to wait for the removal of an abandoned file.
 const TIDYING: Duration = Duration::from_secs(5);
 
 const DESTINATION: HeaderName = HeaderName::from_static("destination");
@@ -39,17 +39,17 @@ pub(super) struct WebdavPut {
     target: Arc<RequestTarget>,
     name: Url,
     hidden: Url,
-    /// Where the server wants what is sent to the hidden name.
+    /// The URL to which the server redirects the hidden name.
     at: Url,
-    body: Sending,
+    body: RequestBody,
     /// Of the longest part.
     part_bytes: u64,
     is_xrootd: bool,
     done: bool,
 }
 
-/// What is sent.
-enum Sending {
+/// The body.
+enum RequestBody {
     Whole(Bytes),
     /// Part after part, by one request; no sender: all of them were.
     Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), Failure>>),
@@ -67,13 +67,13 @@ impl WebdavPut {
         if has_mark(&name) {
             // Before something else is written over.
             is_xrootd = target.block_on(async |client| {
-                let there = target.with_retries(async |_| target.look(client, &name).await).await?;
-                Ok(there.is_xrootd)
+                let state = target.with_retries(async |_| target.look(client, &name).await).await?;
+                Ok(state.is_xrootd)
             })?;
             target.check_uncut(&name, is_xrootd)?;
         }
         let hidden = beside(&name);
-        let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
+        let (at, body) = (hidden.clone(), RequestBody::Whole(Bytes::new()));
         let target = Arc::new(target);
         let (part_bytes, done) = (0, false);
         let mut put = WebdavPut { target, name, hidden, at, body, part_bytes, is_xrootd, done };
@@ -86,34 +86,34 @@ impl WebdavPut {
         Ok(put)
     }
 
-    /// Send all of a body to the hidden name, and learn where the server wants that.
+    /// Send a whole body to the hidden name, and learn the URL to which the server redirects it.
     fn put(&mut self, body: Bytes) -> Result<(), StoreError> {
         let target = self.target.clone();
-        let mut asked = false;
+        let mut has_created = false;
         let response = target.block_on(async |client| {
             let put = async || {
                 let request = target.writing(client, Method::PUT, &self.at);
-                // nginx wants to be told even of none.
+                // nginx requires a length even of none.
                 let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
                 target.answer(request, &self.at, Some(sending(body.len() as u64))).await
             };
-            let tried = target.with_retries(async |_| {
+            let result = target.with_retries(async |_| {
                 let mut response = put().await?;
                 // A folder may lack; of nginx that is a 500.
-                if matches!(response.status().as_u16(), 404 | 409 | 500) && !asked {
-                    let made = target.make_folders(client, &self.hidden).await?;
-                    asked = true;
-                    if made {
+                if matches!(response.status().as_u16(), 404 | 409 | 500) && !has_created {
+                    let created = target.make_folders(client, &self.hidden).await?;
+                    has_created = true;
+                    if created {
                         response = put().await?;
                     }
                 }
                 target.accepted(response, "PUT").await
             });
-            tried.await
+            result.await
         })?;
         let mut at = response.url().clone();
         if at.origin() == self.hidden.origin() {
-            // These are no part of what was asked for, but a header beside it.
+            // These are not in the request of the object, but a header beside it.
             let _ = at.set_username(self.hidden.username());
             let _ = at.set_password(self.hidden.password());
         }
@@ -122,7 +122,7 @@ impl WebdavPut {
         Ok(())
     }
 
-    /// Begin a request that sends what is written from now on.
+    /// Begin a request that sends the bytes written from now on.
     fn stream(&mut self, size: u64) -> Result<(), StoreError> {
         let (sender, mut parts) = mpsc::channel(1);
         let frame = |part| Ok::<_, Infallible>(Frame::data(part));
@@ -132,25 +132,25 @@ impl WebdavPut {
         let (target, at, scope) = (self.target.clone(), self.at.clone(), Scope::current());
         let net = net().map_err(|why| self.target.network(why))?;
         let request = net.runtime.spawn(async move {
-            // Without a permit: that of a long request would be lacking where its parts are read,
+            // Without a permit: a long request would block one that its parts' reads need,
             // if that is the same store, and one that waits for it takes no parts.
             let put = async {
                 let request = target.writing(&net.client, Method::PUT, &at);
                 let request = request.header(CONTENT_LENGTH, size).body(body);
-                // Whoever writes watches that the parts are taken.
+                // The writer watches that the parts are taken.
                 target.accepted(target.answer(request, &at, None).await?, "PUT").await
             };
             let put = connect_events::traced(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
             put.map(|_| ())
         });
-        self.body = Sending::Parts(Some(sender), request);
+        self.body = RequestBody::Parts(Some(sender), request);
         Ok(())
     }
 
-    /// Wait for what becomes of the request that sends the parts, of which there are no more.
+    /// Wait for the result of the request that sends the parts; no more follow.
     fn end(&mut self) -> Result<(), Failure> {
-        let Sending::Parts(parts, request) = &mut self.body else { return Ok(()) };
+        let RequestBody::Parts(parts, request) = &mut self.body else { return Ok(()) };
         *parts = None;
         // Two of them may still be on their way.
         let (target, limit) = (&self.target, sending(2 * self.part_bytes));
@@ -170,7 +170,7 @@ impl WebdavPut {
                 let request = target.writing(client, method("MOVE"), &self.hidden);
                 let request = request.header(DESTINATION, &to).header(OVERWRITE, "T");
                 let response = target.answer(request, &self.hidden, Some(sending(0))).await?;
-                // One that came before may have been heard: whoever copies looks at what is there.
+                // An earlier one may have succeeded: the caller checks the target.
                 if failed > 0 && response.status() == StatusCode::NOT_FOUND {
                     return Ok(());
                 }
@@ -180,8 +180,8 @@ impl WebdavPut {
         })
     }
 
-    /// The name as MOVE takes it. XRootD (5.5) decodes no `%20` there, and leaves out what is not
-    /// ASCII at the end of a header.
+    /// The name as MOVE takes it. XRootD (5.5) decodes no `%20` there, and drops non-ASCII
+    /// characters at the end of a header.
     fn destination(&self) -> Result<HeaderValue, StoreError> {
         self.target.check_uncut(&self.name, self.is_xrootd)?;
         let mut url = self.name.clone();
@@ -207,11 +207,11 @@ impl Sink for WebdavPut {
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         let target = &self.target;
         match &mut self.body {
-            Sending::Whole(whole) => *whole = part,
-            Sending::Parts(None, _) => {
+            RequestBody::Whole(whole) => *whole = part,
+            RequestBody::Parts(None, _) => {
                 return Err(target.network("it was sent already".into()).into());
             }
-            Sending::Parts(Some(parts), _) => {
+            RequestBody::Parts(Some(parts), _) => {
                 self.part_bytes = self.part_bytes.max(part.len() as u64);
                 let limit = sending(self.part_bytes);
                 let sent =
@@ -232,11 +232,11 @@ impl Sink for WebdavPut {
 
     fn finish(mut self: Box<Self>, _sums: &PartSums, _part_bytes: u64) -> Result<(), Failure> {
         match &mut self.body {
-            Sending::Whole(whole) => {
+            RequestBody::Whole(whole) => {
                 let whole = std::mem::take(whole);
                 self.put(whole)?;
             }
-            Sending::Parts(..) => self.end()?,
+            RequestBody::Parts(..) => self.end()?,
         }
         self.rename()?;
         self.done = true;
@@ -249,7 +249,7 @@ impl Drop for WebdavPut {
         if self.done {
             return;
         }
-        if let Sending::Parts(_, request) = &self.body {
+        if let RequestBody::Parts(_, request) = &self.body {
             request.abort();
         }
         // Hidden, and written anew the next time, if it cannot be removed.

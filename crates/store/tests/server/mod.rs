@@ -1,4 +1,4 @@
-//! An HTTP server that can be told to misbehave: a thread per connection, an answer per request.
+//! An HTTP server that can misbehave: a thread per connection, an answer per request.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ impl Request {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// First and last byte of the range asked for.
+    /// First and last byte of the requested range.
     pub fn range(&self) -> Option<(usize, usize)> {
         let (first, last) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
         Some((first.parse().ok()?, last.parse().ok()?))
@@ -31,7 +31,7 @@ impl Request {
 
 /// What to do after an answer was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Then {
+pub enum ConnectionEnd {
     Keep,
     Close,
     Hang,
@@ -41,7 +41,7 @@ pub enum Then {
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub bytes: Vec<u8>,
-    pub then: Then,
+    pub then: ConnectionEnd,
 }
 
 /// An answer as it should be; `head` is the status line's end and headers, a line each.
@@ -49,14 +49,14 @@ pub fn reply(head: &str, body: &[u8]) -> Reply {
     let length = format!("Content-Length: {}", body.len());
     let mut bytes = format!("HTTP/1.1 {}\r\n{length}\r\n\r\n", head.replace('\n', "\r\n")).into();
     Vec::extend(&mut bytes, body);
-    Reply { bytes, then: Then::Keep }
+    Reply { bytes, then: ConnectionEnd::Keep }
 }
 
 /// An answer as it stands, after which the connection is closed.
 pub fn raw(head: &str, body: &[u8]) -> Reply {
     let mut bytes = format!("HTTP/1.1 {}\r\n\r\n", head.replace('\n', "\r\n")).into_bytes();
     bytes.extend_from_slice(body);
-    Reply { bytes, then: Then::Close }
+    Reply { bytes, then: ConnectionEnd::Close }
 }
 
 /// What a server that does everything right answers; `validators` are header lines.
@@ -162,9 +162,9 @@ impl Shared {
                 return;
             }
             match then {
-                Then::Keep => {}
-                Then::Close => return,
-                Then::Hang => {
+                ConnectionEnd::Keep => {}
+                ConnectionEnd::Close => return,
+                ConnectionEnd::Hang => {
                     while !self.stop.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_millis(20));
                     }

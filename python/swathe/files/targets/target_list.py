@@ -239,7 +239,7 @@ def choices_of(
     return ListOptions(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
 
 
-def read_list(given: Any, choices: ListOptions | None = None) -> TargetTable:
+def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
     """Return a list of targets as a table, with its folder if it is a file, and its faults.
 
     Raises:
@@ -248,22 +248,22 @@ def read_list(given: Any, choices: ListOptions | None = None) -> TargetTable:
     from astropy.table import Table
 
     frame = choices.frame if choices is not None else None
-    if isinstance(given, Table):
-        return TargetTable(given, None, {})
+    if isinstance(targets, Table):
+        return TargetTable(targets, None, {})
     try:
         hours = frame is None or is_equatorial(frame)
-        if isinstance(given, str | os.PathLike):
-            return read_listing(Path(given), hours=hours)
-        if isinstance(given, list | tuple) and given and set(map(type, given)) == {str}:
-            table, faults = table_of_lines(given, hours=hours)
+        if isinstance(targets, str | os.PathLike):
+            return read_listing(Path(targets), hours=hours)
+        if isinstance(targets, list | tuple) and targets and set(map(type, targets)) == {str}:
+            table, faults = table_of_lines(targets, hours=hours)
             return TargetTable(table, None, faults)
-        if hasattr(given, "transform_to"):
-            return TargetTable(Table({"sky": given.reshape(-1)}), None, {})
-        if hasattr(given, "to_dict") and hasattr(given, "columns"):
-            return TargetTable(Table.from_pandas(given), None, {})
-        if isinstance(given, Mapping):
+        if hasattr(targets, "transform_to"):
+            return TargetTable(Table({"sky": targets.reshape(-1)}), None, {})
+        if hasattr(targets, "to_dict") and hasattr(targets, "columns"):
+            return TargetTable(Table.from_pandas(targets), None, {})
+        if isinstance(targets, Mapping):
             return TargetTable(
-                Table({name: _values(each) for name, each in given.items()}), None, {}
+                Table({name: _values(each) for name, each in targets.items()}), None, {}
             )
     except RegionError as error:
         raise TargetsError(str(error)) from error
@@ -273,7 +273,7 @@ def read_list(given: Any, choices: ListOptions | None = None) -> TargetTable:
         raise TargetsError(f"the targets cannot be made into a table: {error}") from error
     raise TargetsError(
         "targets must be an astropy Table, a pandas DataFrame, a mapping of columns, a SkyCoord, a "
-        f"list of lines or the path of a table, not {type(given).__name__}"
+        f"list of lines or the path of a table, not {type(targets).__name__}"
     )
 
 

@@ -227,5 +227,5 @@ def _named_object(words: list[str], text: str) -> TargetLine:
 
 def _refuse(text: str, expected: str) -> NoReturn:
     short = " ".join(text[:200].split())
-    shown = short if len(short) <= 60 else f"{short[:57]}..."
-    raise RegionError(f'"{shown}" is not a position: expected {expected}')
+    excerpt = short if len(short) <= 60 else f"{short[:57]}..."
+    raise RegionError(f'"{excerpt}" is not a position: expected {expected}')

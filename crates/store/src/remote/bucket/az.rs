@@ -19,11 +19,11 @@ use swathe_net::check_private;
 const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
 const PLACES: &str = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_TOKEN or \
                       AZURE_CLIENT_ID";
-/// Variables that set the server, and the account; the first that is there.
+/// Variables that set the server, and the account; the first one set counts.
 const ENDPOINTS: [&str; 2] = ["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"];
 const ACCOUNTS: [&str; 2] = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"];
 const ACCESS_KEY: &str = "AZURE_STORAGE_ACCOUNT_KEY";
-/// What credentials are made of.
+/// The settings that credentials are created from.
 const KEYS: [Key; 12] = [
     Key::CredentialType,
     Key::Token,
@@ -41,12 +41,12 @@ const KEYS: [Key; 12] = [
 /// Which of them nobody may see.
 const SECRETS: [Key; 4] = [Key::Token, Key::AccessKey, Key::SasKey, Key::ClientSecret];
 
-static KEPT: CredentialCache<dyn CredentialProvider<Credential = AzureCredential>> =
+static CACHED_CREDENTIALS: CredentialCache<dyn CredentialProvider<Credential = AzureCredential>> =
     CredentialCache::new();
 
 type Credentials = Arc<dyn CredentialProvider<Credential = AzureCredential>>;
 
-/// Where a blob is, and whence credentials to read it come.
+/// The position of a blob, and the source of credentials to read it.
 pub(super) struct Place {
     url: Url,
     account: String,
@@ -118,7 +118,7 @@ pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, Str
     Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, authorization, secrets))
 }
 
-/// Credentials for a container, by what right, and what must not be shown.
+/// Credentials for a container, by what right, and their secrets.
 fn right(
     container: &str,
     account: &str,
@@ -152,20 +152,21 @@ fn right(
         return Err("AZURE_STORAGE_ACCOUNT_KEY holds no access key: those are in base 64".into());
     }
     let texts = made_of.iter().map(|(key, value)| format!("{key:?}={value}"));
-    let credentials = KEPT.get(texts.chain([by_command.to_string()]).collect(), || {
-        let builder = MicrosoftAzureBuilder::new()
-            .with_account(account)
-            .with_container_name(container)
-            .with_use_azure_cli(by_command)
-            .with_retry(retry())
-            .with_http_connector(connector()?);
-        let with = |builder: MicrosoftAzureBuilder, (key, value): &(Key, String)| {
-            builder.with_config(*key, value)
-        };
-        let store = made_of.iter().fold(builder, with).build();
-        let store = store.map_err(|error| format!("{what}: {error}"))?;
-        Ok(store.credentials().clone())
-    })?;
+    let credentials =
+        CACHED_CREDENTIALS.get(texts.chain([by_command.to_string()]).collect(), || {
+            let builder = MicrosoftAzureBuilder::new()
+                .with_account(account)
+                .with_container_name(container)
+                .with_use_azure_cli(by_command)
+                .with_retry(retry())
+                .with_http_connector(connector()?);
+            let with = |builder: MicrosoftAzureBuilder, (key, value): &(Key, String)| {
+                builder.with_config(*key, value)
+            };
+            let store = made_of.iter().fold(builder, with).build();
+            let store = store.map_err(|error| format!("{what}: {error}"))?;
+            Ok(store.credentials().clone())
+        })?;
     let secrets = made_of.into_iter().filter(|(key, _)| SECRETS.contains(key));
     let secrets = secrets.map(|(_, value)| value).collect();
     Ok((Some(credentials), authorization, secrets))
@@ -173,7 +174,7 @@ fn right(
 
 /// The credentials that object_store will take, first come, first served.
 fn source(made_of: &[(Key, String)], by_command: bool) -> Option<&'static str> {
-    let set = |wanted: Key| made_of.iter().any(|(key, _)| *key == wanted);
+    let set = |name: Key| made_of.iter().any(|(key, _)| *key == name);
     Some(match () {
         () if set(Key::CredentialType) => "the credentials of AZURE_CREDENTIAL_TYPE",
         () if set(Key::Token) => "AZURE_STORAGE_TOKEN",

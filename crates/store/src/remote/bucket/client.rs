@@ -85,7 +85,7 @@ async fn whole(body: HttpResponseBody) -> Result<Bytes, HttpError> {
     Ok(content.into())
 }
 
-/// What a request holds that must not be shown.
+/// The secrets of a request.
 fn secrets(request: &HttpRequest) -> Vec<String> {
     let authorization = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let url = reqwest::Url::parse(&request.uri().to_string()).ok();
@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn the_server_of_an_endpoint_is_told_without_its_password() {
-        for (endpoint, told) in [
+        for (endpoint, expected) in [
             ("http://user:hush-hush@127.0.0.1:9000/bucket", "127.0.0.1:9000"),
             ("https://user@node7/bucket", "node7"),
             ("https://[::1]:9000/", "[::1]:9000"),
         ] {
-            assert_eq!(server(&endpoint.parse().expect("a URL")), told);
+            assert_eq!(server(&endpoint.parse().expect("a URL")), expected);
         }
     }
 }

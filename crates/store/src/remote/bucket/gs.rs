@@ -19,19 +19,19 @@ const PLACES: &str = "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT, \
 /// A machine of Google's says so, and its metadata server then has a token.
 const MACHINE: &str = "/sys/class/dmi/id/product_name";
 
-static KEPT: CredentialCache<dyn CredentialProvider<Credential = GcpCredential>> =
+static CACHED_CREDENTIALS: CredentialCache<dyn CredentialProvider<Credential = GcpCredential>> =
     CredentialCache::new();
 
 type Tokens = Arc<dyn CredentialProvider<Credential = GcpCredential>>;
 
-/// Where an object is, and whence tokens to read it come.
+/// The position of an object, and the source of tokens to read it.
 pub(super) struct Place {
     url: Url,
     tokens: Option<Tokens>,
 }
 
-/// Credentials that were found.
-struct Found {
+/// The credentials of the environment.
+struct EnvironmentCredentials {
     what: String,
     /// The token, or the text of the file.
     text: String,
@@ -89,7 +89,7 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
     Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, authorization, secrets))
 }
 
-/// Whence tokens for a bucket come, by what right, and what must not be shown.
+/// The source of tokens for a bucket, by what right, and their secrets.
 fn right(
     bucket: &str,
     settings: &Settings,
@@ -99,10 +99,11 @@ fn right(
     if settings.anonymous || skip {
         return Ok((None, Authorization::Anonymous, Vec::new()));
     }
-    let Some(Found { what, text, builder }) = found(&environment)? else {
+    let Some(EnvironmentCredentials { what, text, builder }) = find_credentials(&environment)?
+    else {
         return Ok((None, Authorization::NoneIn(PLACES), Vec::new()));
     };
-    let tokens = KEPT.get(vec![what.clone(), text.clone()], || {
+    let tokens = CACHED_CREDENTIALS.get(vec![what.clone(), text.clone()], || {
         let builder = builder.with_bucket_name(bucket).with_retry(retry());
         let store = builder.with_http_connector(connector()?).build().map_err(|error| {
             let error = error.to_string();
@@ -119,8 +120,10 @@ fn right(
     Ok((Some(tokens), Authorization::Credentials(what), vec![text]))
 }
 
-/// The first credentials there are, in the order of object_store.
-fn found(environment: &GoogleCloudStorageBuilder) -> Result<Option<Found>, String> {
+/// The first credentials of the environment, in the order of object_store.
+fn find_credentials(
+    environment: &GoogleCloudStorageBuilder,
+) -> Result<Option<EnvironmentCredentials>, String> {
     let set = |key| environment.get_config_value(&key).filter(|value| !value.is_empty());
     let new = GoogleCloudStorageBuilder::new;
     let read = |path: &str| {
@@ -143,7 +146,7 @@ fn found(environment: &GoogleCloudStorageBuilder) -> Result<Option<Found>, Strin
     } else {
         return Ok(None);
     };
-    Ok(Some(Found { what, text, builder }))
+    Ok(Some(EnvironmentCredentials { what, text, builder }))
 }
 
 /// What `gcloud auth application-default login` left, if it was called.
@@ -154,9 +157,9 @@ fn of_gcloud() -> Option<String> {
     file.exists().then(|| file.to_string_lossy().into_owned())
 }
 
-/// As Google's own clients find out; `NO_GCE_CHECK` tells them, too, not to.
+/// As Google's own clients detect it; `NO_GCE_CHECK` disables that for them, too.
 fn is_googles() -> bool {
-    let said = || std::fs::read_to_string(MACHINE).unwrap_or_default();
+    let text = || std::fs::read_to_string(MACHINE).unwrap_or_default();
     let look = variable("NO_GCE_CHECK").is_none();
-    variable("GCE_METADATA_HOST").is_some() || (look && said().starts_with("Google"))
+    variable("GCE_METADATA_HOST").is_some() || (look && text().starts_with("Google"))
 }

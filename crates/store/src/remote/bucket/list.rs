@@ -28,7 +28,7 @@ enum Next {
 }
 
 impl BucketListing {
-    /// What is at or below a prefix; `is_folder`: only what is below. `root`: the prefix of the store.
+    /// Objects at or below a prefix; `is_folder`: only those below. `root`: prefix of the store.
     pub(super) fn new(
         bucket: Bucket,
         url: String,
@@ -48,10 +48,10 @@ impl BucketListing {
         };
         let below = (!self.prefix.is_root()).then(|| format!("{}/", self.prefix));
         let options = PaginatedListOptions { page_token: token.clone(), ..Default::default() };
-        let found = self.bucket.pages.list_paginated(below.as_deref(), options).await;
-        let found = found.map_err(|error| self.bucket.error(&self.url, error))?;
-        let mut objects = found.result.objects;
-        let is_empty = token.is_none() && objects.is_empty() && found.page_token.is_none();
+        let page = self.bucket.pages.list_paginated(below.as_deref(), options).await;
+        let page = page.map_err(|error| self.bucket.error(&self.url, error))?;
+        let mut objects = page.result.objects;
+        let is_empty = token.is_none() && objects.is_empty() && page.page_token.is_none();
         if is_empty && self.may_be_object {
             match self.bucket.objects.head(&self.prefix).await {
                 Ok(object) => objects.push(object),
@@ -59,11 +59,11 @@ impl BucketListing {
                 Err(error) => return Err(self.bucket.error(&self.url, error)),
             }
         }
-        if found.page_token.is_some() && found.page_token == token {
+        if page.page_token.is_some() && page.page_token == token {
             let why = "the server gives the same page of its listing again".into();
             return Err(StoreError::Network { url: self.url.clone(), why });
         }
-        self.next = found.page_token.map_or(Next::End, Next::Page);
+        self.next = page.page_token.map_or(Next::End, Next::Page);
         let entry = |object: object_store::ObjectMeta| {
             let path = object.location.as_ref().strip_prefix(&self.root)?.to_string();
             let modified = object.last_modified.to_rfc3339();

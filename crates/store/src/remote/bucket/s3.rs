@@ -16,12 +16,12 @@ const PROVIDERS: [Key; 4] = [
     Key::ContainerCredentialsFullUri,
     Key::MetadataEndpoint,
 ];
-/// Variables that set the server, the first that is there.
+/// Variables that set the server; the first one set counts.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
 /// For how long a signature is valid; each request has its own.
 const SIGNED_FOR: Duration = Duration::from_secs(900);
 
-/// Where an object is, and what signs requests for it.
+/// The position of an object, and the signer of requests for it.
 pub(super) struct Place {
     store: AmazonS3,
     path: Path,
@@ -91,9 +91,9 @@ fn builder(
         true => Authorization::Anonymous,
         false => Authorization::Credentials("AWS_ACCESS_KEY_ID".into()),
     };
-    let given = set(&builder, Key::AccessKeyId) || set(&builder, Key::SecretAccessKey);
+    let has_keys = set(&builder, Key::AccessKeyId) || set(&builder, Key::SecretAccessKey);
     if matches!(authorization, Authorization::Credentials(_))
-        && (settings.profile.is_some() || !given)
+        && (settings.profile.is_some() || !has_keys)
     {
         match keys_of_profile(settings.profile.clone())? {
             Some(keys) => {
@@ -124,8 +124,8 @@ struct Keys {
     token: Option<String>,
 }
 
-/// The access keys of a profile, by default `$AWS_PROFILE`, else of the default profile if there
-/// are any.
+/// The access keys of a profile, by default `$AWS_PROFILE`, else of the default profile if it
+/// has any.
 fn keys_of_profile(profile: Option<String>) -> Result<Option<Keys>, String> {
     let profile = profile.or_else(|| variable("AWS_PROFILE"));
     let path = variable("AWS_SHARED_CREDENTIALS_FILE").map(PathBuf::from);

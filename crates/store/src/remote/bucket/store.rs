@@ -42,7 +42,7 @@ impl BucketStore {
         }
     }
 
-    /// The server of its objects, where options or the environment set it: their URLs do not.
+    /// The server of its objects, if options or the environment set it: their URLs do not.
     fn server(&self) -> Option<Url> {
         Url::parse(&self.cloud.server(&self.bucket_settings())?).ok()
     }
@@ -55,9 +55,9 @@ impl BucketStore {
 
     fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
-        let found = Object::new(self.cloud, name_in(&url), &self.bucket_settings());
+        let result = Object::new(self.cloud, name_in(&url), &self.bucket_settings());
         let unsupported = |why| StoreError::Unsupported { url: redact::shown(&url), why };
-        let endpoint = found.map_err(unsupported)?;
+        let endpoint = result.map_err(unsupported)?;
         Ok(RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
@@ -133,7 +133,7 @@ impl Store for BucketStore {
         let is_folder = url.ends_with('/');
         let url = url.trim_end_matches('/').to_string();
         let (bucket, prefix) = self.bucket(&url)?;
-        // Behind the scheme there is the bucket, and then the prefix of the store.
+        // The scheme is followed by the bucket, and then the prefix of the store.
         let root = self.settings.root.splitn(4, '/').nth(3).unwrap_or_default();
         Ok(Box::new(BucketListing::new(bucket, url, root, prefix, is_folder)))
     }

@@ -136,20 +136,20 @@ mod tests {
     }
 
     fn answer(mut stream: TcpStream) {
-        let (mut said, mut piece) = (Vec::new(), [0; 4096]);
-        let is_whole = |said: &[u8]| {
-            let text = String::from_utf8_lossy(said).to_lowercase();
+        let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+        let is_whole = |request: &[u8]| {
+            let text = String::from_utf8_lossy(request).to_lowercase();
             let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             body.len() >= length.map_or(0, |length| length.parse().expect("a number"))
         };
-        while !is_whole(&said) {
+        while !is_whole(&request) {
             match stream.read(&mut piece) {
                 Ok(0) | Err(_) => return,
-                Ok(count) => said.extend_from_slice(&piece[..count]),
+                Ok(count) => request.extend_from_slice(&piece[..count]),
             }
         }
-        let line = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_string();
+        let line = String::from_utf8_lossy(&request).lines().next().unwrap_or_default().to_string();
         let body = match line.contains("uploads") {
             true => {
                 "<InitiateMultipartUploadResult><UploadId>u</UploadId>\
@@ -176,7 +176,7 @@ mod tests {
             ..Settings::default()
         };
         let folder = tempfile::tempdir().expect("a folder");
-        let told = recorded(folder.path(), || {
+        let trace = recorded(folder.path(), || {
             // What the threads did last was for somebody else.
             let (net, all) = (net().expect("threads"), Arc::new(Barrier::new(3)));
             for _ in 0..2 {
@@ -199,9 +199,9 @@ mod tests {
         });
         let server = format!("SERVER={address} ");
         let name = "NL.EVNT=CONNECT_END ";
-        let made: Vec<&str> =
-            told.lines().filter(|line| line.contains(name) && line.contains(&server)).collect();
-        assert!(made.len() >= 6, "{told}");
-        assert!(made.iter().all(|line| line.contains(" JOB=mine ")), "{told}");
+        let lines: Vec<&str> =
+            trace.lines().filter(|line| line.contains(name) && line.contains(&server)).collect();
+        assert!(lines.len() >= 6, "{trace}");
+        assert!(lines.iter().all(|line| line.contains(" JOB=mine ")), "{trace}");
     }
 }
