@@ -56,7 +56,8 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
     "SWATHE_RESOLVER": (
         "",
         "Resolver of object names: `sesame`, or the URL of a service like it. "
-        "If it is not set, no name is sent anywhere.",
+        "If it is not set, no name is sent anywhere. "
+        "It is reached through `http_proxy`, `https_proxy` and `no_proxy`.",
     ),
     "SWATHE_TOKEN": ("", "Token that is sent to a portal."),
     "SWATHE_TRACE": (

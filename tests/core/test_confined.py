@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from swathe.core.confined import ConfinedProcess, ProcessLimits
+from swathe.core.confined import NICE, ConfinedProcess, ProcessLimits
 from swathe.core.errors import LimitError, SwatheError, TargetsError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux keeps them")
@@ -32,6 +32,10 @@ def run(
     return confined.run(
         "the table", f"tests.support.confined_calls:{name}", argument, bounds or ProcessLimits()
     )
+
+
+def test_a_call_has_a_lower_priority(confined: ConfinedProcess) -> None:
+    assert int(run(confined, "niceness")) == min(19, os.nice(0) + NICE)
 
 
 def test_a_call_gives_bytes(confined: ConfinedProcess) -> None:
@@ -92,6 +96,7 @@ def test_a_child_knows_nothing_of_ours(
     assert int(opened) <= 2  # what it answers by, and the folder it looks into
     assert "PATH" in variables
     assert "SWATHE_TOKEN" not in variables
+    assert "HTTPS_PROXY" not in variables  # may have a password; only the resolver gets it
 
 
 def is_there(process: int) -> bool:
@@ -110,7 +115,9 @@ def wait_until_gone(*processes: int) -> None:
 
 
 async def written(note: Path) -> list[int]:
+    end = time.monotonic() + 60
     while not (note.exists() and (text := note.read_text())):
+        assert time.monotonic() < end
         await asyncio.sleep(0.05)
     return list(map(int, text.split()))
 

@@ -641,6 +641,26 @@ def test_deleted_results_count_for_their_owner_until_they_are_removed(
         assert catalog.removal_backlog() == (0, 0)
 
 
+def test_only_what_is_to_be_removed_is_looked_at_again(
+    jobs: Jobs, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deletions are remembered for ten minutes; a user may make thousands meanwhile."""
+    removed: list[str] = []
+    monkeypatch.setattr(jobs.place, "remove", lambda job, _: removed.append(job) or True)
+    first, second = (jobs.submit(targets(images, 3), Options(), "me").id for _ in range(2))
+    jobs.delete(first)
+    jobs.tidy()
+    jobs.delete(second)
+    over = datetime.now(UTC) - timedelta(minutes=10)
+    assert [job.id for job in jobs.catalog.deleted_jobs(over)] == [second]
+    jobs.tidy()
+    assert removed == [first, second]
+    monkeypatch.setattr("swathe.jobs.service.GRACE_S", -1.0)
+    jobs.tidy()
+    assert removed == [first, second, first, second]
+    assert jobs.catalog.deleted_jobs() == []
+
+
 def test_results_of_deleted_jobs_end_no_job(
     catalog: Catalog, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

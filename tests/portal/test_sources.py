@@ -14,9 +14,9 @@ from astropy.io import fits
 import swathe
 from swathe import _swathe
 from swathe.catalog import Catalog
-from swathe.core.errors import AccessError, SwatheError
+from swathe.core.errors import AccessError, SettingsError, SwatheError
 from swathe.portal.app import open_portal
-from swathe.portal.config import config_of
+from swathe.portal.config import Config, config_of
 from swathe.portal.sources import Sources
 from tests.support.scripted_servers import Handler, serving
 
@@ -227,3 +227,27 @@ def test_a_portal_confines_the_servers_it_allows(server: str, tmp_path: Path) ->
     with open_portal(config), pytest.raises(AccessError, match="leads to localhost"):
         swathe.open(moved)
     assert swathe.open(moved).hdus[0].shape == [4, 5]
+
+
+@pytest.mark.parametrize("inside", ["", "/deeper", "-link", "-root"])
+def test_results_inside_a_store_are_refused(tmp_path: Path, inside: str) -> None:
+    for name in ("survey", "survey-root"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "survey-link").symlink_to(tmp_path / "survey")
+    database = f"sqlite:///{tmp_path}/c.sqlite"
+    with Catalog.open(database) as catalog:
+        options = {"roots": f"{tmp_path}/survey-root"}
+        catalog.add_store("survey", str(tmp_path / "survey"), options=options)
+
+    def config(results: str) -> Config:
+        folder = {"folder": str(tmp_path / results)}
+        return config_of({"catalog": {"database": database}, "results": folder})
+
+    with (
+        pytest.raises(SettingsError, match=r"outside of all stores.*the store 'survey'"),
+        open_portal(config(f"survey{inside}")),
+    ):
+        pass
+    assert list((tmp_path / "survey").iterdir()) == []
+    with open_portal(config("survey-results")):
+        assert (tmp_path / "survey-results").is_dir()

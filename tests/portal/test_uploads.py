@@ -11,6 +11,8 @@ import lzma
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import IO, Any
 
 import pytest
@@ -228,6 +230,38 @@ def test_names_are_asked_about_in_threads_of_their_own(monkeypatch: pytest.Monke
     assert pasted_list("M 31 30arcsec\nM 33 30arcsec").columns["dec"] == [41.0, 41.0]
     assert len(asked) == 3
     assert all(name.startswith("swathe-names") for name in asked)
+
+
+def test_names_in_long_lists_are_resolved_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"%J 10.684708 +41.268750 = 00:42:44.3 +41:16:07\n")
+
+        def log_message(self, *_: Any) -> None:
+            """Stay silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever).start()
+        for name in ("no_proxy", "NO_PROXY", "https_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("SWATHE_RESOLVER", "http://sesame.invalid")
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
+        text = "M 31 30arcsec\n" + f"# {'long' * 100}\n" * 200
+        assert len(text) > SMALL
+        try:
+            with closing(ConfinedProcess(imports=IMPORTS)) as fresh:
+                pasted = asyncio.run(Uploads(fresh, 100, 512).pasted(text))
+        finally:
+            proxy.shutdown()
+    assert pasted.table is not None
+    assert pasted.table["ra"].tolist() == [10.684708]
+    assert len(asked) == 1
+    assert asked[0].startswith("http://sesame.invalid/")
 
 
 def test_names_are_not_asked_about_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

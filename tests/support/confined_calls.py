@@ -49,3 +49,7 @@ def look() -> bytes:
     """Give what is open beyond the standard streams, and the names of variables."""
     numbers = [name for name in os.listdir("/proc/self/fd") if int(name) > 2]
     return f"{len(numbers)} {' '.join(sorted(os.environ))}".encode()
+
+
+def niceness() -> bytes:
+    return str(os.nice(0)).encode()

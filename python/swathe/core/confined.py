@@ -39,11 +39,13 @@ LONGEST_FAULT = 10_000
 LOOK_S = 0.1
 """Interval at which a call checks whether it was cancelled, in seconds."""
 RETRY_S = 5
-KEPT_VARIABLES = (
-    *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"),
-    "SWATHE_RESOLVER",
-)
+KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+RESOLVER = "SWATHE_RESOLVER"
+PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+"""Variables with which the resolver of object names reaches its service, in either case."""
 READY = b"\0"
+NICE = 10
+"""Lower priority of a child: it may use a whole core, and others wait for this process."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,10 @@ class _Nursery:
 
     def __init__(self, imports: tuple[str, ...]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        variables = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        names = list(KEPT_VARIABLES)
+        if os.environ.get(RESOLVER):
+            names += [RESOLVER, *PROXIES, *map(str.upper, PROXIES)]
+        variables = {name: os.environ[name] for name in names if name in os.environ}
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         # One thread per library: a process that forks must have no other threads.
         variables |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -312,6 +317,7 @@ def _child(leash: socket.socket, call: bytes) -> None:
     try:
         request = json.loads(call)
         os.setsid()
+        os.nice(NICE)
         _confine(
             ProcessLimits(**{name: request[name] for name in ProcessLimits.__dataclass_fields__})
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from swathe.core.errors import OutputError, OutputExistsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers of file systems without hard links."""
@@ -120,6 +120,25 @@ def make_folder(folder: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise OutputError(f"{path}: cannot make the folder: {error.strerror}") from error
     return path
+
+
+def refuse_inside(folder: Path, roots: Mapping[str, str]) -> None:
+    """Refuse a folder for results that is inside a folder of sources, also through links.
+
+    Args:
+        folder: folder for results; it need not exist.
+        roots: what each folder of sources is, by its path.
+
+    Raises:
+        OutputError: naming both.
+    """
+    real = Path(os.path.realpath(folder))
+    for root, what in roots.items():
+        if real.is_relative_to(os.path.realpath(root)):
+            raise OutputError(
+                f"{folder}: expected a folder outside of all stores, found one in {what}, {root}; "
+                "give another folder"
+            )
 
 
 def refuse_sources(

@@ -403,17 +403,15 @@ class Jobs:
             except NoSuchJobError:
                 continue  # deleted by its user meanwhile
         fault: SwatheError | None = None
-        for job in self.catalog.deleted_jobs():
-            is_over = datetime.now(UTC) - job.deleted_at > timedelta(seconds=GRACE_S)
-            if job.removed and not is_over:
-                continue
+        over = datetime.now(UTC) - timedelta(seconds=GRACE_S)
+        for job in self.catalog.deleted_jobs(over):
             try:
                 if stopped() or not self.place.remove(job.id, stopped):
                     return
             except SwatheError as error:
                 fault = fault or error
                 continue
-            if is_over:
+            if job.deleted_at < over:
                 self.catalog.forget_deleted(job.id)
             else:
                 self.catalog.mark_removed(job.id)

@@ -19,6 +19,7 @@ from swathe.catalog import Catalog
 from swathe.core.confined import ConfinedProcess
 from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.core.host import cores
+from swathe.core.outputs import refuse_inside
 from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_named
 from swathe.portal import health, pages, vo
 from swathe.portal.api import make_api, not_served
@@ -34,6 +35,7 @@ from swathe.portal.save_worker_replicas import Replicas
 from swathe.portal.sources import Sources
 from swathe.portal.uploads import IMPORTS, Uploads
 from swathe.portal.users import Access
+from swathe.stores.folders import store_folders
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.autoscale.pool import GrowingPool
 from swathe.workers.autoscale.providers.htcondor import HTCondor
@@ -107,6 +109,7 @@ def place_of(config: Config, catalog: Catalog) -> ResultStore:
     name = "folder" if results.store is None else "store"
     try:
         if results.store is None:
+            refuse_inside(results.folder, store_folders(catalog.stores()))
             return Folder(results.folder)
         return result_store_named(catalog, results.store, results.scratch)
     except (NoSuchStoreError, OutputError) as error:

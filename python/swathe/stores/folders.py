@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from swathe.catalog import Store
 
 
 def folders_of(url: str, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -16,6 +20,16 @@ def folders_of(url: str, options: Mapping[str, str]) -> tuple[str, ...]:
     """
     root = unquote(url.removeprefix("file://"), errors="surrogateescape") or "/"
     return (root, *(folder for folder in options.get("roots", "").split(":") if folder))
+
+
+def store_folders(stores: Iterable[Store]) -> dict[str, str]:
+    """Return the folders of all local stores, and which store each belongs to."""
+    return {
+        folder: f"the store {store.name!r}"
+        for store in stores
+        if store.url.startswith("file:")
+        for folder in folders_of(store.url, store.options)
+    }
 
 
 def is_within(path: str, folders: Iterable[str]) -> bool:

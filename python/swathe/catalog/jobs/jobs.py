@@ -206,10 +206,17 @@ class JobQueue(Database):
             if session.get(DeletedJobTable, job_id) is None:
                 _record_deletion(session, job_id, "", 0)
 
-    def deleted_jobs(self) -> list[DeletedJob]:
-        """Return the deleted jobs, earliest first."""
+    def deleted_jobs(self, before: datetime | None = None) -> list[DeletedJob]:
+        """Return deleted jobs, earliest first: all, or those to remove.
+
+        To remove are those that are not removed yet, and those deleted before a time.
+        """
         columns = DeletedJobTable.id, DeletedJobTable.deleted_at, DeletedJobTable.removed
         query = select(*columns).order_by(DeletedJobTable.deleted_at)
+        if before is not None:
+            query = query.where(
+                DeletedJobTable.removed.is_(False) | (DeletedJobTable.deleted_at < before)
+            )
         with self._reading() as session:
             return [DeletedJob(*row) for row in session.execute(query)]
 
