@@ -20,6 +20,7 @@ from swathe.cutting.one import cut
 from swathe.datasets.search import find
 from swathe.files.cutout import Cutout
 from swathe.files.file import File, Image, open
+from swathe.files.hdu import HduInfo
 
 if TYPE_CHECKING:
     from swathe.core.sample_survey import sample
@@ -33,6 +34,7 @@ sys.modules[f"{__name__}.errors"] = errors
 __all__ = [
     "Cutout",
     "File",
+    "HduInfo",
     "Image",
     "Prediction",
     "__version__",

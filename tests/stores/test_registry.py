@@ -64,7 +64,7 @@ def test_objects_of_a_folder_are_named(catalog: Catalog, frame: Path, tmp_path: 
     image = noise(3, (50, 60))
     cut = swathe.cut("survey:a b%20.fit", box=(1, 2, 5, 4))
     np.testing.assert_array_equal(cut.data, image[2:6, 1:6])
-    assert cut.source == str(frame / "a b%20.fit")
+    assert cut.url == str(frame / "a b%20.fit")
     with pytest.raises(NotFoundError, match=r"a survey/none\.fit"):
         swathe.cut("survey:none.fit", box=(1, 2, 5, 4))
     table = tmp_path / "targets.csv"

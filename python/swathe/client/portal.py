@@ -279,7 +279,7 @@ class RemoteJob:
         """Return the status: phase, counts, predicted and actual cost; see `swathe.jobs.Job`."""
         return self.portal._get(self._path)
 
-    def wait(self, timeout_s: float | None = None, *, progress: bool = False) -> dict[str, Any]:
+    def wait(self, timeout_s: float | None = None, *, progress: bool = True) -> dict[str, Any]:
         """Return the status when the job has ended, or after a timeout.
 
         Args:
@@ -336,7 +336,7 @@ class RemoteJob:
         self.portal._once("DELETE", self._path)
 
     def fetch(
-        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = False
+        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
     ) -> Table:
         """Wait until the job has ended, and fetch its results.
 

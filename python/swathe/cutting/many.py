@@ -32,6 +32,7 @@ from swathe.core.outputs import (
 from swathe.core.progress import progress_bar
 from swathe.cutting.resume import whole_members
 from swathe.files.manifest import FAILED, MANIFEST, Manifest, manifest_path, read_manifest
+from swathe.files.planes import plane_span
 from swathe.operations.formats import SUFFIXES, is_combined
 from swathe.stores.registry import local_paths
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import Mode, OutputKind
     from swathe.costs.prediction import Prediction
+    from swathe.files.planes import Planes
     from swathe.files.targets.target_list import Targets
     from swathe.operations.formats import Format, Operation, Stack
     from swathe.operations.make_results import CombinedResults, Maker, ResultOptions, RowOutcome
@@ -198,7 +200,7 @@ def cut_many(
     *,
     mode: Mode = "trim",
     fill: float | None = None,
-    planes: slice | tuple[int, int] | None = None,
+    planes: Planes | None = None,
     operation: Operation = "cut",
     format: Format = "fits",  # noqa: A002 - as jobs of a portal call it
     stack: Stack = "mean",
@@ -229,7 +231,8 @@ def cut_many(
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
         mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
-        planes: planes of cubes to keep along NAXIS3, zero-based; by default all. An image without
+        planes: planes of cubes to keep along NAXIS3, zero-based, as in `cut`, but counted from the
+            first and with an end, since files differ in length; by default all. An image without
             these planes is an `error`.
         operation: `cut` each target, or `stack` them: one image of all, or of each name in a column
             `group`. For a stack the targets are sky positions, each with one angle as size.
@@ -288,7 +291,7 @@ def cut_many(
     settings: dict[str, Any] = {
         "mode": mode,
         "fill": fill,
-        "planes": _plane_pair(planes),
+        "planes": None if planes is None else plane_span(planes),
         "threads": threads,
     }
     with sole_writer(place.manifest):
@@ -392,7 +395,7 @@ def _cut_into(
     run = _CutRun(place, work, manifest, todo, paths, end)
     with (
         trace.scope.where_none(job=token_hex(4)),
-        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
+        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.median_s, 6)) as event,
     ):
         try:
             with place.scratch():
@@ -634,27 +637,12 @@ def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return planes as `(first, last)`. Files differ in length, so both must be given."""
-    from swathe.core.errors import RegionError
-    from swathe.files.planes import planes_of_list
-
-    planes = planes_of_list(planes)
-    if isinstance(planes, slice):
-        if planes.start is None or planes.stop is None or planes.step not in (None, 1):
-            raise RegionError(f"planes of many files need a first and a last, not {planes}")
-        planes = (planes.start, planes.stop)
-    if planes is not None and not 0 <= planes[0] < planes[1]:
-        raise RegionError(f"planes must be (first, last) with 0 <= first < last, not {planes}")
-    return planes
-
-
 def _tell_prediction(prediction: Prediction, place: _OutputPaths, targets: int) -> None:
     low_s, high_s = prediction.interval_s
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
         "%s: predicted %s%s for %d targets: %d bytes in %d requests",
-        *(place.path, forecast_text(prediction.seconds), spread, targets),
+        *(place.path, forecast_text(prediction.median_s), spread, targets),
         *(prediction.bytes, prediction.requests),
     )
 
@@ -735,7 +723,7 @@ def _run(
         finally:
             try:
                 cost = batch.finish()
-                manifest.meta["predicted_s"] = round(prediction.seconds, 6)
+                manifest.meta["predicted_s"] = round(prediction.median_s, 6)
                 manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
                 manifest.meta.update(_cost(cost, started))
                 _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
@@ -760,7 +748,7 @@ def _keep_outcome(
     meta = manifest.meta
     log.info(
         "%s: took %s, predicted %s: %d bytes in %d requests",
-        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.seconds)),
+        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.median_s)),
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())

@@ -285,8 +285,8 @@ def _report_cut(cutout: Cutout, path: Path, as_json: bool) -> None:
                 "box": [x0, y0, width, height],
                 "shape": list(cutout.shape),
                 "hdu": cutout.hdu,
-                "source": cutout.source,
-                "source_version": cutout.source_version,
+                "source": cutout.url,
+                "source_version": cutout.version,
             }
         )
     else:
