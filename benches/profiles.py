@@ -16,13 +16,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from swathe.costs.cost_model import Costs
-from swathe.costs.probing.store_probe import Probe, probe
+from swathe.costs.probing.store_probe import Probe, measure_store
 from tests.support.simulated_stores import SimulatedStore, busy_store, place, random_store
 
 
 def probed(store: SimulatedStore, quick: bool) -> Probe:
     """Probe a simulated store on its own clock."""
-    return probe(place(), reader=store, clock=lambda: store.clock_s, seed=1, quick=quick)
+    return measure_store(place(), reader=store, clock=lambda: store.clock_s, seed=1, quick=quick)
 
 
 def truth(store: SimulatedStore) -> SimulatedStore:

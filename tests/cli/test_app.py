@@ -301,7 +301,7 @@ USAGE = 2
         (
             "cut mef.fits --box 1 1 5 5 --format npy -o OUT.npy",
             USAGE,
-            "--format, --operation, --stack and --bands go with --targets",
+            "--format, --operation, --stack, --bands and --store go with --targets",
         ),
         (
             "cut --targets good.csv -o OUT.fits --format npy",

@@ -246,7 +246,7 @@ def test_what_was_measured_of_a_bucket_is_not_of_its_namesake(
     job = {**rows, "width": [9, 9], "height": [9, 9]}
     told = swathe.predict(job).per_store
     assert {key: cost.measured for key, cost in told.items()} == {near: True, far: False}
-    assert told[far].interval_s[1] == pytest.approx(2 * told[far].seconds)
+    assert told[far].interval_s[1] == pytest.approx(2 * told[far].median_s)
 
     _swathe.take_timings()
     swathe.cut("far:a.fit", box=(300, 400, 30, 30))

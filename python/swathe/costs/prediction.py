@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
-    from swathe.files.targets.target_list import Targets
+    from swathe.files.targets.target_list import ListOptions, Targets
 
 UNMEASURED_SPREAD = 1.0
 """Uncertainty of stores, or a machine, never probed: half to twice the predicted time."""
@@ -153,27 +153,44 @@ def predict(
         TargetsError: if the list cannot be read.
         NoSuchStoreError: if there is no such store.
     """
-    from swathe.core.errors import NoSuchStoreError
     from swathe.files.targets.target_list import choices_of, read_targets
-    from swathe.stores.registry import is_named
 
     threads = threads or cores()
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
         target_list = read_targets(targets, sky_of, choices=choices)
-        return _predict_list(target_list, mode, span, threads, machines)
-    for name in stores:
-        if not is_named(f"{name}:x"):
-            raise NoSuchStoreError(f"there is no store {name!r}")
-    predictions = {}
-    for name in stores:
-        target_list = read_targets(targets, sky_of, store=name, choices=choices)
-        predictions[name] = _predict_list(target_list, mode, span, threads, machines)
+        return predict_targets(target_list, mode, span, threads, machines)
+    predictions = {
+        name: predict_targets(target_list, mode, span, threads, machines)
+        for name, target_list in target_lists(targets, stores, choices).items()
+    }
     return mix_replicas(predictions, threads * machines)
 
 
-def _predict_list(
+def target_lists(
+    targets: Any, stores: Sequence[str], choices: ListOptions, *, combined: bool = False
+) -> dict[str, Targets]:
+    """Return a list of targets as it is in each of some stores with replicas.
+
+    Raises:
+        TargetsError: if the list cannot be read.
+        NoSuchStoreError: if there is no such store.
+    """
+    from swathe.core.errors import NoSuchStoreError
+    from swathe.files.targets.target_list import read_targets
+    from swathe.stores.registry import is_named
+
+    for name in stores:
+        if not is_named(f"{name}:x"):
+            raise NoSuchStoreError(f"there is no store {name!r}")
+    return {
+        name: read_targets(targets, sky_of, store=name, choices=choices, combined=combined)
+        for name in stores
+    }
+
+
+def predict_targets(
     target_list: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
 ) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
@@ -248,7 +265,7 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     Each replica serves objects in proportion to its speed; computing gets no faster. A replica that
     lacks objects gets no share, since it would seem fast for what it cannot serve.
     """
-    readable = {name: _readable(prediction) for name, prediction in alone.items()}
+    readable = {name: readable_objects(prediction) for name, prediction in alone.items()}
     whole = {name: alone[name] for name in alone if readable[name] == max(readable.values())}
     speeds = {name: 1 / max(prediction.median_s, 1e-9) for name, prediction in whole.items()}
     shares = {name: speeds.get(name, 0.0) / sum(speeds.values()) for name in alone}
@@ -278,7 +295,15 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     )
 
 
-def _readable(prediction: Prediction) -> int:
+def read_at_once(prediction: Prediction, threads: int) -> Prediction:
+    """Return the cost of a job whose stores are read at the same time, as in a mixture."""
+    slowest = max((cost.median_s for cost in prediction.per_store.values()), default=0.0)
+    median_s = max(slowest, prediction.compute_s / threads)
+    interval_s = _interval_s(median_s, _ratio(prediction.per_store.values()))
+    return replace(prediction, median_s=median_s, interval_s=interval_s)
+
+
+def readable_objects(prediction: Prediction) -> int:
     """Return the number of readable objects."""
     return sum(cost.objects - cost.unreadable for cost in prediction.per_store.values())
 

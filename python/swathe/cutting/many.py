@@ -198,6 +198,7 @@ def cut_many(
     targets: Any,
     output: str | os.PathLike[str],
     *,
+    stores: Sequence[str] = (),
     mode: Mode = "trim",
     fill: float | None = None,
     planes: Planes | None = None,
@@ -229,6 +230,9 @@ def cut_many(
             size. The columns `id` and `hdu` are optional. Units of columns are honoured. File names
             in a table file are relative to its folder.
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+        stores: names of stores with replicas, with the same paths in each. The files are read from
+            all of them, by the shares that `predict(stores=...)` shows; a store that lacks a file
+            gets none of its targets. The column `source` and `meta["stores"]` say from which.
         mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
         planes: planes of cubes to keep along NAXIS3, zero-based, as in `cut`, but counted from the
@@ -265,12 +269,14 @@ def cut_many(
 
     Raises:
         TargetsError: if the list cannot be read.
+        NoSuchStoreError: if there is no such store.
         OutputExistsError: if a result or manifest of this name exists, and neither `resume` nor
             `overwrite` is true.
         OutputError: if results cannot be written at all, or an output is a file that is read.
         KeyboardInterrupt: after Ctrl-C, when the manifest is written.
     """
     from swathe.costs.prediction import sky_of
+    from swathe.costs.replicas import mix_targets
     from swathe.files.targets.target_list import choices_of, read_targets
     from swathe.operations.make_results import ResultOptions, of_bands
 
@@ -284,18 +290,35 @@ def cut_many(
         )
     place = _OutputPaths.of(Path(output), making)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
-    target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+    span = None if planes is None else plane_span(planes)
+    mixed = None
+    if stores:
+        mixed = mix_targets(
+            targets,
+            stores,
+            choices,
+            mode=mode,
+            planes=span,
+            threads=threads or cores(),
+            combined=making.is_combined,
+            before=_sources_before(place) if resume else (),
+        )
+        target_list = mixed.targets
+    else:
+        target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+    files = target_list.files if mixed is None else mixed.replicas
     if making.bands:
         target_list = of_bands(target_list, making.bands)
     make_folder(place.manifest.parent)
     settings: dict[str, Any] = {
         "mode": mode,
         "fill": fill,
-        "planes": None if planes is None else plane_span(planes),
+        "planes": span,
         "threads": threads,
+        "shares": None if mixed is None else mixed.counts,
     }
     with sole_writer(place.manifest):
-        sources = partial(_sources, targets, target_list.files)
+        sources = partial(_sources, targets, files)
         refuse_if_sources(place.hidden(), sources)
         earlier = read_manifest(place.latest_manifest) if resume else None
         if earlier is not None:
@@ -349,11 +372,15 @@ def _cut_into(
     started: float,
 ) -> Table:
     """Cut what an earlier run did not finish; return the whole manifest."""
-    from swathe.costs.prediction import predict_job, to_engine_job
+    from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
 
     target_list = work.read
+    settings = dict(settings)
+    shares = settings.pop("shares")
     meta = {"output": place.path.name, "mode": settings["mode"], **_run_options(place.making, work)}
     meta["swathe"] = _swathe.__version__
+    if shares is not None:
+        meta["stores"] = shares
     shown = [_swathe.shown(file) for file in target_list.files]
     sources = [shown[file] for file in target_list.file.tolist()]
     # A result from several images has no source of its own.
@@ -380,6 +407,8 @@ def _cut_into(
     )
     try:
         prediction = predict_job(job, LOOKED_INTO)
+        if shares is not None:
+            prediction = read_at_once(prediction, settings["threads"])
     except KeyboardInterrupt:
         if earlier is not None:
             manifest.write(place.latest_manifest)
@@ -519,6 +548,14 @@ def _sources(targets: Any, files: Iterable[str]) -> list[str]:
     if isinstance(targets, str | os.PathLike):
         paths.append(os.fsdecode(targets))
     return paths
+
+
+def _sources_before(place: _OutputPaths) -> set[str]:
+    """Return what an earlier run has read successfully."""
+    earlier = read_manifest(place.latest_manifest)
+    if earlier is None:
+        return set()
+    return set(map(str, earlier["source"][earlier["status"] == "ok"]))
 
 
 def _keep_earlier(

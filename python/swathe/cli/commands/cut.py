@@ -97,6 +97,13 @@ def cut(
             "*.zip, *.tar or *.fits.",
         ),
     ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --targets: store with a replica of the files; may be repeated. The files "
+            "are read from all of them."
+        ),
+    ] = None,
     hdu: Annotated[
         str | None,
         typer.Option(
@@ -183,14 +190,17 @@ def cut(
             "format": result_format or "fits",
             "stack": stack or "mean",
             "bands": bands or (),
+            "stores": store or (),
         }
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
     if threads is not None or resume:
         raise typer.BadParameter("--threads and --resume go with --targets")
-    if any(value is not None for value in (result_format, operation, stack, bands)):
-        raise typer.BadParameter("--format, --operation, --stack and --bands go with --targets")
+    if any(value is not None for value in (result_format, operation, stack, bands, store)):
+        raise typer.BadParameter(
+            "--format, --operation, --stack, --bands and --store go with --targets"
+        )
     region_options = [value is not None for value in (box, center, sky, section)]
     if sum(region_options) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
