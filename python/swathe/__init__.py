@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from swathe import datasets, stores, trace
 from swathe._swathe import __version__
-from swathe.client.portal import connect
+from swathe.client.portal import RemoteJob, RemotePortal, connect
 from swathe.core import cache, errors
 from swathe.core.lazy import lazy_names
 from swathe.costs.prediction import Prediction, predict
@@ -37,6 +37,8 @@ __all__ = [
     "HduInfo",
     "Image",
     "Prediction",
+    "RemoteJob",
+    "RemotePortal",
     "__version__",
     "cache",
     "connect",
