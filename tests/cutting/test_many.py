@@ -455,7 +455,7 @@ def test_reasons_stand_until_their_rows_end_anew(
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(sys.modules["swathe.costs.prediction"], "expected", interrupt)
+        patch.setattr(sys.modules["swathe.costs.prediction"], "predict_job", interrupt)
         with pytest.raises(KeyboardInterrupt):
             cut_many(rows, tmp_path / output, resume=True)
     stopped = Table.read(manifest_of(tmp_path / output), fill_values=[])
