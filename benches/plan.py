@@ -85,7 +85,7 @@ def predictions(link: Link, repeats: int) -> list[dict[str, Any]]:
             with tempfile.TemporaryDirectory(dir=FOLDER) as output:
                 meta = swathe.cut_many(rows, output, progress=False).meta
             assert meta["ok"] == count, meta
-            predicted.append(expected.seconds)
+            predicted.append(expected.median_s)
             actual.append(meta["actual_s"])
         found.append(
             {
@@ -286,7 +286,7 @@ def busy_link(files: Path, frames: int) -> list[dict[str, Any]]:
             "targets": 5 * frames,
             "frames": frames,
             "seconds": seconds,
-            "predicted_s": expected.seconds,
+            "predicted_s": expected.median_s,
             "bytes_down": stats["bytes_down"],
             "requests": stats["requests"],
             "busy": stats["bytes_down"] / SHARED / seconds,

@@ -216,15 +216,15 @@ def cancel(server: Server, sample: Path, rows: int) -> dict[str, Any]:
     with swathe.connect(server.url) as portal:
         for part in (0.05, 0.3, 0.6):
             made = portal.submit(stored)
-            while (told := made.status())["counts"]["waiting"] > (1 - part) * rows:
+            while (told := made.status()).counts["waiting"] > (1 - part) * rows:
                 time.sleep(0.01)
             begun = time.perf_counter()
             told = made.cancel()
             while portal.pool()["batches"]:
                 time.sleep(0.005)
             seconds.append(time.perf_counter() - begun)
-            assert told["phase"] in ("ABORTED", "COMPLETED"), told
-            print(f"cancelled at {part:.0%}, {told['phase']}: {seconds[-1]:.2f} s", flush=True)
+            assert told.phase in ("ABORTED", "COMPLETED"), told
+            print(f"cancelled at {part:.0%}, {told.phase}: {seconds[-1]:.2f} s", flush=True)
             made.delete()
             time.sleep(rows / 10_000)  # its results are removed in the background
     return {"name": "cancel", "rows": rows, "seconds": seconds}
@@ -248,7 +248,7 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
             rounds["submitted_s"].append(time.perf_counter() - begun)
             told = made.wait()
             rounds["job_s"].append(time.perf_counter() - begun)
-            assert told["counts"]["ok"] == rows, told
+            assert told.counts["ok"] == rows, told
             made.delete()
             time.sleep(rows / 10_000)  # its results are removed in the background
     found = {name: statistics.median(seconds) for name, seconds in rounds.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from swathe import datasets, stores, trace
 from swathe._swathe import __version__
-from swathe.client.portal import connect
+from swathe.client.portal import RemoteJob, RemotePortal, connect
 from swathe.core import cache, errors
 from swathe.core.lazy import lazy_names
 from swathe.costs.prediction import Prediction, predict
@@ -20,6 +20,7 @@ from swathe.cutting.one import cut
 from swathe.datasets.search import find
 from swathe.files.cutout import Cutout
 from swathe.files.file import File, Image, open
+from swathe.files.hdu import HduInfo
 
 if TYPE_CHECKING:
     from swathe.core.sample_survey import sample
@@ -33,8 +34,11 @@ sys.modules[f"{__name__}.errors"] = errors
 __all__ = [
     "Cutout",
     "File",
+    "HduInfo",
     "Image",
     "Prediction",
+    "RemoteJob",
+    "RemotePortal",
     "__version__",
     "cache",
     "connect",

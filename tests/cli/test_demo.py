@@ -85,7 +85,7 @@ def test_it_serves_until_interrupted(built: tuple[Path, str]) -> None:
         url = next(line.split()[1] for line in running.stdout if line.startswith("portal: http://"))
         with swathe.connect(url) as portal:
             # The job before, and this one.
-            assert [job["phase"] for job in portal.jobs()] == ["COMPLETED"] * 2
+            assert [job.phase for job in portal.jobs()] == ["COMPLETED"] * 2
         # As a terminal does it: to all of its processes.
         os.killpg(running.pid, signal.SIGINT)
         assert running.wait(timeout=120) == 0

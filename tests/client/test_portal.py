@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +23,11 @@ from astropy.table import Table
 import swathe
 from swathe.catalog import Catalog
 from swathe.cli.app import main
+from swathe.client.answers import as_json, job_of
 from swathe.client.portal import RemoteJob, RemotePortal
 from swathe.core import errors
+from swathe.files.planes import Planes
+from swathe.jobs.types import Estimate, Job, Options, Row
 from tests.support.portals import Served, add_survey, served
 from tests.support.scripted_servers import Handler, serving
 
@@ -53,7 +57,7 @@ def portal(running: Served) -> Iterator[RemotePortal]:
 @pytest.fixture(scope="module")
 def done(portal: RemotePortal, folder: Path) -> RemoteJob:
     job = portal.submit(folder / "targets.csv", name="all")
-    assert job.wait()["counts"]["ok"] == TARGETS
+    assert job.wait().counts["ok"] == TARGETS
     return job
 
 
@@ -64,10 +68,52 @@ def test_targets_in_memory_are_as_good_as_a_file(portal: RemotePortal, folder: P
     table = Table.read(folder / "targets.csv", format="ascii.csv")
     columns = {name: table[name].tolist() for name in table.colnames}
     forms = (folder / "targets.csv", str(folder / "targets.csv"), table, table.to_pandas(), columns)
-    assert [portal.estimate(form)["rows"] for form in forms] == [TARGETS] * 5
+    assert [portal.estimate(form).rows for form in forms] == [TARGETS] * 5
     masked = Table(table, masked=True)
     masked["x"].mask[0] = True
-    assert len(portal.estimate(masked)["faults"]) == 1
+    assert len(portal.estimate(masked).faults) == 1
+
+
+def test_answers_are_the_values_of_local_jobs(portal: RemotePortal, done: RemoteJob) -> None:
+    status = done.status()
+    assert isinstance(status, Job) and isinstance(status.options, Options)
+    assert status.options == Options()
+    assert status.created_at.tzinfo is not None and status.created_at < status.expires_at
+    assert [job.id for job in portal.jobs()].count(done.id) == 1
+    row = next(done.rows("ok"))
+    assert isinstance(row, Row) and isinstance(row.box, tuple)
+    place = {"ra": [10.0], "dec": [-1.05], "size_deg": [0.004]}
+    estimate = portal.estimate(place, format="png")
+    assert isinstance(estimate, Estimate) and isinstance(estimate.prediction, swathe.Prediction)
+    assert 0 < estimate.prediction.interval_s[0] < estimate.prediction.median_s
+    assert estimate.matches == [("0", 4)]
+    assert portal.estimate({**place, "dec": [80.0]}).prediction is None
+    assert job_of(as_json(status), "") == status
+
+
+def test_other_json_is_refused(portal: RemotePortal, done: RemoteJob) -> None:
+    content = as_json(done.status())
+    wrong: dict[str, Any] = {"created_at": "noon", "options": {"colour": 1}, "parameters": [1]}
+    for name, value in wrong.items():
+        with pytest.raises(errors.SourceError, match="portal's job, found other JSON"):
+            job_of({**content, name: value}, "http://archive")
+    del content["counts"]
+    with pytest.raises(errors.SourceError, match="expected 'counts' in a portal's job"):
+        job_of(content, "http://archive")
+
+
+def test_planes_and_bands_are_given_as_to_cut_many(portal: RemotePortal, folder: Path) -> None:
+    ways: tuple[Planes, ...] = (2, slice(2, 3), (2, 3), [2])
+    for planes in ways:
+        job = portal.submit(folder / "targets.csv", start=False, planes=planes)
+        assert job.status().options.planes == (2, 3)
+        job.delete()
+    place = {"ra": [10.0], "dec": [-1.05], "size_deg": [0.004]}
+    job = portal.submit(place, start=False, bands="r, g")
+    assert job.status().options.bands == ("r", "g")
+    job.delete()
+    with pytest.raises(errors.RegionError, match="planes"):
+        portal.submit(folder / "targets.csv", planes=-1)
 
 
 def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:
@@ -83,10 +129,10 @@ def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob)
 def test_options_are_sent_and_checked(portal: RemotePortal, folder: Path) -> None:
     job = portal.submit(folder / "targets.csv", start=False, mode="partial", fill=3.5)
     told = job.status()
-    assert (told["phase"], told["options"]["fill"]) == ("PENDING", 3.5)
-    assert job.start()["phase"] != "PENDING"
+    assert (told.phase, told.options.fill) == ("PENDING", 3.5)
+    assert job.start().phase != "PENDING"
     with pytest.raises(errors.JobError, match="mode"):
-        portal.submit(folder / "targets.csv", mode="all")
+        portal.submit(folder / "targets.csv", mode="all")  # type: ignore[arg-type]
     with pytest.raises(errors.TargetsError, match="need the columns"):
         portal.submit({"file": ["survey:frame-000001.fit"]})
     with pytest.raises(errors.NotFoundError, match="no such table"):
@@ -98,7 +144,7 @@ def test_options_are_sent_and_checked(portal: RemotePortal, folder: Path) -> Non
 def test_rows_and_manifest_say_the_same(done: RemoteJob, tmp_path: Path) -> None:
     rows = list(done.rows())
     manifest = done.manifest(tmp_path / "m.ecsv")
-    assert [row["sha256"] for row in rows] == manifest["sha256"].tolist()
+    assert [row.sha256 for row in rows] == manifest["sha256"].tolist()
     assert len(Table.read(tmp_path / "m.ecsv", format="ascii.ecsv")) == TARGETS
     assert list(done.rows("error")) == []
 
@@ -124,20 +170,20 @@ def test_results_do_not_replace_what_the_job_read(
     with Catalog.open() as catalog:
         catalog.add_store("survey", str(folder / "survey"))
     first = next(done.rows("ok"))
-    source = folder / "survey" / first["source"].removeprefix("survey:")
+    source = folder / "survey" / first.source.removeprefix("survey:")
     before = source.read_bytes()
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / first["name"]).symlink_to(source)
+    (tmp_path / "out" / first.name).symlink_to(source)
     (tmp_path / "all.zip").hardlink_to(source)
     for output in ("out", "all.zip"):
         with pytest.raises(errors.OutputError, match="it is the source"):
             done.fetch(tmp_path / output, overwrite=True)
-    assert (tmp_path / "out" / first["name"]).is_symlink()
+    assert (tmp_path / "out" / first.name).is_symlink()
     assert source.read_bytes() == before == (tmp_path / "all.zip").read_bytes()
 
 
 def test_fetching_again_mends_what_is_broken(done: RemoteJob, tmp_path: Path) -> None:
-    names = [row["name"] for row in done.rows()]
+    names = [row.name for row in done.rows()]
     done.fetch(tmp_path)
     whole = {name: (tmp_path / name).read_bytes() for name in names}
     before = (tmp_path / names[3]).stat().st_mtime_ns
@@ -175,7 +221,7 @@ def test_a_stack_is_fetched_without_what_went_into_it(
 ) -> None:
     place = {"ra": [10.0], "dec": [-1.05], "size_deg": [0.004]}
     job = portal.submit(place, operation="stack")
-    assert job.wait()["counts"]["ok"] > 1
+    assert job.wait().counts["ok"] > 1
     manifest = job.fetch(tmp_path / output)
     assert [path for path in manifest["path"] if path] == ["stack.fits"]
     if output == "fetched":
@@ -186,10 +232,10 @@ def test_job_is_cancelled_and_resumed(portal: RemotePortal, folder: Path) -> Non
     table = Table.read(folder / "targets.csv", format="ascii.csv")
     many = {name: table[name].tolist() * 100 for name in table.colnames}
     job = portal.submit(many)
-    assert job.cancel()["phase"] == "ABORTED"
-    assert job.resume()["phase"] != "ABORTED"
-    assert job.wait(timeout_s=0)["rows"] == 100 * TARGETS
-    assert job.wait()["counts"]["ok"] == 100 * TARGETS
+    assert job.cancel().phase == "ABORTED"
+    assert job.resume().phase != "ABORTED"
+    assert job.wait(timeout_s=0).rows == 100 * TARGETS
+    assert job.wait().counts["ok"] == 100 * TARGETS
     job.delete()
     with pytest.raises(errors.NoSuchJobError):
         job.status()
@@ -333,17 +379,32 @@ def test_limit_says_when_to_come_again() -> None:
 
 
 def row(name: str, content: bytes) -> Answer:
-    told = {
-        "name": name,
-        "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "number": 0,
-        "source": "survey:a.fits",
-    }
-    return 200, {}, json.dumps({"rows": [told], "next": None}).encode()
+    sha256, box = hashlib.sha256(content).hexdigest(), (1, 1, 5, 5)
+    told = Row(0, "0", "survey:a.fits", None, box, "ok", "", name, len(content), sha256)
+    return 200, {}, json.dumps({"rows": [as_json(told)], "next": None}).encode()
 
 
-ENDED: Answer = (200, {}, b'{"phase": "COMPLETED", "rows": 1, "counts": {"ok": 1}}')
+NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
+COMPLETED = Job(
+    id=ID,
+    owner="me",
+    name="",
+    phase="COMPLETED",
+    options=Options(),
+    created_at=NOON,
+    started_at=NOON,
+    ended_at=NOON,
+    expires_at=NOON,
+    rows=1,
+    counts={"ok": 1},
+    bytes=4,
+    predicted=None,
+    actual=None,
+    error=None,
+    notes=[],
+    parameters=[],
+)
+ENDED: Answer = (200, {}, json.dumps(as_json(COMPLETED)).encode())
 
 
 @pytest.mark.parametrize("name", ["../a.fits", "/etc/a", "a/b", "", "..", ".a", "a\\b"])

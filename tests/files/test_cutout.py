@@ -524,7 +524,7 @@ def test_cards_are_verbatim_but_for_what_a_cut_changes(
     history = "".join(card[8:].strip() for card in added if card.startswith("HISTORY"))
     assert "[4:13,5:15]" in history
     assert str(path).replace("/", "") in history.replace("/", "")
-    assert cut.source_version in history
+    assert cut.version in history
     # The checksums are right now, and the file is whole blocks.
     assert len(content) % 2880 == 0
     # astropy would compare a header it has repaired before.
@@ -818,7 +818,7 @@ def same_cutout(first: swathe.Cutout, second: swathe.Cutout) -> None:
     assert_same(first.data, second.data)
     assert first._native.header == second._native.header
     assert (first.box, first.shape, repr(first)) == (second.box, second.shape, repr(second))
-    for name in ("source", "source_version", "hdu"):
+    for name in ("url", "version", "hdu"):
         assert getattr(first, name) == getattr(second, name)
 
 
@@ -932,5 +932,44 @@ def test_dask_brings_cutouts_from_other_processes(counts: swathe.Cutout) -> None
         LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        result = client.submit(middle, Path(counts.source)).result(60)
+        result = client.submit(middle, Path(counts.url)).result(60)
     same_cutout(result, counts)
+
+
+def test_slices_cut_what_numpy_selects(tmp_path: Path) -> None:
+    cube = np.arange(4 * 50 * 60, dtype="i4").reshape(4, 50, 60)
+    fits.writeto(path := tmp_path / "cube.fits", cube)
+    for slices in (
+        np.s_[1:3, 5:15, 20:40],
+        np.s_[..., -10:, :7],
+        np.s_[2:],
+        np.s_[:, 40:99, -5:-1],
+    ):
+        cutout = swathe.cut(path, slices=slices)
+        np.testing.assert_array_equal(cutout.data, cube[slices])
+    assert cutout.box == (55, 40, 4, 10)
+    for wrong in (np.s_[::2], np.s_[5:5], np.s_[0], np.s_[:, :, :, :], np.s_[9:]):
+        with pytest.raises(errors.RegionError):
+            swathe.cut(path, slices=wrong)
+    with pytest.raises(errors.RegionError, match="planes"):
+        swathe.cut(path, slices=np.s_[1:2], planes=1)
+    with pytest.raises(errors.RegionError, match="slices"):
+        swathe.cut(path, slices=np.s_[1:2], box=(0, 0, 1, 1))
+
+
+def test_planes_mean_the_same_everywhere(tmp_path: Path) -> None:
+    cube = np.arange(9 * 8 * 8, dtype="i2").reshape(9, 8, 8)
+    fits.writeto(path := tmp_path / "cube.fits", cube)
+    table = {"file": [str(path)], "x0": [0], "y0": [0], "width": [8], "height": [8]}
+    ways: tuple[Any, ...] = (4, np.int64(4), slice(4, 5), (4, 5), [4])
+    for number, planes in enumerate(ways):
+        one = swathe.cut(path, box=(0, 0, 8, 8), planes=planes)
+        assert one.shape == (1, 8, 8) and one.data[0, 0, 0] == cube[4, 0, 0]
+        out = tmp_path / str(number)
+        swathe.cut_many(table, output=out, planes=planes, progress=False)
+        assert (out / "0.fits").read_bytes() == one.to_bytes()
+        assert swathe.predict(table, planes=planes).bytes == 8 * 8 * 2
+    assert swathe.cut(path, box=(0, 0, 8, 8), planes=-1).data[0, 0, 0] == cube[8, 0, 0]
+    for many in (-1, slice(3, None), slice(0, 4, 2), (4, 4), [1, 3]):
+        with pytest.raises(errors.RegionError, match="planes"):
+            swathe.predict(table, planes=many)

@@ -118,20 +118,48 @@ def test_hdus_say_what_there_is(several: Path) -> None:
     assert [hdu.name for hdu in file.hdus][1:] == ["SCI", "CAT", "SCI", "NONE", "MASK"]
     kinds = ["empty", "image", "table", "image", "empty", "compressed-image"]
     assert [hdu.kind for hdu in file.hdus] == kinds
-    assert [hdu.shape for hdu in file.hdus if "image" in hdu.kind] == [[5, 6], [7, 8], [20, 30]]
-    assert (file.hdus[5].codec, file.hdus[5].tile_shape) == ("RICE_1", [10, 30])
+    assert [hdu.shape for hdu in file.hdus if "image" in hdu.kind] == [(5, 6), (7, 8), (20, 30)]
+    assert (file.hdus[5].codec, file.hdus[5].tile_shape) == ("RICE_1", (10, 30))
     assert file.hdus[3].version == 2
-    assert repr(file.hdus[2]) == f"<HDU 2 CAT: {kinds[2]}>"
-    assert repr(file.hdus[5]).startswith("<HDU 5 MASK: compressed-image, BITPIX ")
-    assert repr(file.hdus[5]).endswith(", shape [20, 30], RICE_1>")
+    assert isinstance(file.hdus[2], swathe.HduInfo)
+    assert repr(file.hdus[5]).startswith("HduInfo(index=5, name='MASK', version=1, kind='compr")
+    assert file.hdus == swathe.open(several).hdus
     assert file.compression is None
     assert file.size == several.stat().st_size
     assert str(file.size) in file.version
-    assert file.path == str(several)
+    assert file.url == str(several)
     assert str(several) in repr(file)
     assert "HDU 5" in repr(file["MASK"])
     assert [image.index for image in file.images] == [1, 3, 5]
     assert [hdu.index for hdu in file] == list(range(len(file)))
+
+
+def descriptors(path: Path) -> int:
+    names = (os.path.realpath(each) for each in Path("/proc/self/fd").iterdir())
+    return sum(name == str(path) for name in names)
+
+
+def test_a_file_is_closed_by_with_and_by_close(several: Path) -> None:
+    with swathe.open(several) as file:
+        image, cutout = file["SCI"], file["SCI"].cut((0, 0, 2, 2))
+        other = swathe.open(several)
+        assert descriptors(several) >= 1
+    for use in (lambda: image[0, 0], lambda: file["SCI"], lambda: file.header(1)):
+        with pytest.raises(ValueError, match="expected an open file"):
+            use()
+    assert (file.url, image.url, cutout.url) == (str(several),) * 3
+    assert file.version == image.version == cutout.version == other.version
+    assert cutout.data.shape == (2, 2)
+    assert other["SCI"][0, 0] == cutout.data[0, 0]
+    other.close()
+    other.close()
+    assert descriptors(several) == 0
+    assert swathe.open(several)["SCI"].shape == (5, 6)
+
+
+def test_tables_are_refused_at_once(several: Path) -> None:
+    with pytest.raises(errors.NotAnImageError, match="a table"):
+        swathe.open(several)["CAT"]
 
 
 def test_hdus_by_number_name_and_version(several: Path) -> None:
@@ -176,7 +204,7 @@ def test_the_sequence_of_a_file_is_that_of_its_hdus(several: Path) -> None:
     assert len(file) == len(list(file)) == len(file.hdus) == 6
     assert [hdu.index for hdu in file] == list(range(6))
     for image in file.images:
-        assert list(file)[image.index].shape == list(file[image.index].shape)
+        assert list(file)[image.index].shape == file[image.index].shape
 
 
 def test_headers_of_all_hdus_can_be_read(several: Path) -> None:
@@ -214,12 +242,12 @@ def test_dask_reads_an_image_by_its_chunks(several: Path) -> None:
 
 def test_files_and_images_are_pickled_by_path_and_version(several: Path) -> None:
     file = pickle.loads(pickle.dumps(swathe.open(several)))
-    assert (file.path, file.version, len(file)) == (str(several), swathe.open(several).version, 6)
+    assert (file.url, file.version, len(file)) == (str(several), swathe.open(several).version, 6)
     image = pickle.loads(pickle.dumps(file["SCI", 2]))
-    assert (image.index, image.path) == (3, str(several))
+    assert (image.index, image.url) == (3, str(several))
     assert_same(image.data, ramp(7, 8))
     assert len(pickle.dumps(image)) < 1000
-    assert copy.copy(file).path == copy.deepcopy(image).path == str(several)
+    assert copy.copy(file).url == copy.deepcopy(image).url == str(several)
 
 
 def test_a_pickled_file_that_changed_is_an_error(new_path: Callable[[str], Path]) -> None:

@@ -90,19 +90,19 @@ def test_kill_in_the_middle_loses_nothing(folder: Path, monkeypatch: pytest.Monk
             job = portal.submit(many)
             # Somebody waits for it all the time.
             waiting = pool.submit(watched.job(job.id).wait)
-            wait_until(lambda: job.status()["counts"]["ok"] > 0)
+            wait_until(lambda: job.status().counts["ok"] > 0)
             running.kill()
         with Catalog.open(database_in(folder)) as catalog:
             assert catalog.job(job.id).phase == "EXECUTING"
         with served(folder, port=port) as running, swathe.connect(running.url) as portal:
             told = waiting.result(timeout=2 * SECOND_S)
-            assert told["phase"] == "COMPLETED"
-            assert told["counts"]["ok"] == 50 * TARGETS
+            assert told.phase == "COMPLETED"
+            assert told.counts["ok"] == 50 * TARGETS
             rows = list(portal.job(job.id).rows())
             portal.job(job.id).fetch(folder / "all.tar")
-    assert [row["id"] for row in rows] == many["id"]
+    assert [row.id for row in rows] == many["id"]
     with tarfile.open(folder / "all.tar") as tar:
-        assert sorted(tar.getnames()) == sorted([*(row["name"] for row in rows), "manifest.ecsv"])
+        assert sorted(tar.getnames()) == sorted([*(row.name for row in rows), "manifest.ecsv"])
     made = list((folder / "results" / job.id).rglob("*.fits"))
     assert len(made) == 50 * TARGETS
     table = Table({name: values[:TARGETS] for name, values in many.items()})
@@ -110,7 +110,7 @@ def test_kill_in_the_middle_loses_nothing(folder: Path, monkeypatch: pytest.Monk
     manifest = swathe.cut_many(table, folder / "direct", progress=False)
     for row, name in zip(rows, manifest["path"].tolist(), strict=False):
         expected = fits.getdata(folder / "direct" / name)
-        found = fits.getdata(folder / "results" / job.id / "0000" / row["name"])
+        found = fits.getdata(folder / "results" / job.id / "0000" / row.name)
         np.testing.assert_array_equal(found, expected)
 
 
@@ -194,9 +194,9 @@ def test_restarts_under_load_lose_nothing(folder: Path) -> None:
             assert told["phase"] == "COMPLETED", told
             assert told["counts"]["ok"] == told["rows"] == 5 * TARGETS
             rows = api.get(f"/jobs/{job}/rows").json()["rows"]
-            assert [row["id"] for row in rows] == many["id"]
+            assert [row.id for row in rows] == many["id"]
             for row in rows:
-                made = (folder / "results" / job / "0000" / row["name"]).read_bytes()
+                made = (folder / "results" / job / "0000" / row.name).read_bytes()
                 assert hashlib.sha256(made).hexdigest() == row["sha256"]
 
 

@@ -187,7 +187,7 @@ def confined(server: str) -> Iterator[None]:
 @pytest.mark.usefixtures("confined")
 def test_redirects_to_servers_that_are_not_allowed_are_refused(server: str) -> None:
     for good in ("/a.fits", "/to/%2Fa.fits", f"/to/http:%2F%2F{server}%2Fa.fits"):
-        assert swathe.open(f"http://{server}{good}").hdus[0].shape == [4, 5]
+        assert swathe.open(f"http://{server}{good}").hdus[0].shape == (4, 5)
     port = server.partition(":")[2]
     other = quote(f"http://localhost:{port}/a.fits", safe="")
     for bad, where in (
@@ -209,7 +209,7 @@ def test_other_servers_lead_anywhere(server: str) -> None:
     _swathe.confine(["archive.example", f"127.0.0.1:{int(port) - 1}", "127.0.0.1"])
     try:
         other = quote(f"http://localhost:{port}/a.fits", safe="")
-        assert swathe.open(f"http://{server}/to/{other}").hdus[0].shape == [4, 5]
+        assert swathe.open(f"http://{server}/to/{other}").hdus[0].shape == (4, 5)
     finally:
         _swathe.confine([])
 
@@ -226,7 +226,7 @@ def test_a_portal_confines_the_servers_it_allows(server: str, tmp_path: Path) ->
     )
     with open_portal(config), pytest.raises(AccessError, match="leads to localhost"):
         swathe.open(moved)
-    assert swathe.open(moved).hdus[0].shape == [4, 5]
+    assert swathe.open(moved).hdus[0].shape == (4, 5)
 
 
 @pytest.mark.parametrize("inside", ["", "/deeper", "-link", "-root"])

@@ -60,8 +60,8 @@ def test_cut_equals_numpy(kind: str, server: FileServer, frame: NDArray[np.uint1
     for _ in range(2):
         cut = swathe.cut(url, box=BOX)
         np.testing.assert_array_equal(cut.data, wanted(frame))
-    assert cut.source == url
-    assert str(swathe.open(url).size) in cut.source_version
+    assert cut.url == url
+    assert str(swathe.open(url).size) in cut.version
 
 
 def test_plain_cut_moves_little_in_few_requests(server: FileServer) -> None:
@@ -207,8 +207,8 @@ def test_password_and_token_open_but_are_not_shown(
         np.testing.assert_array_equal(cut.data, wanted(frame))
         cut.write(tmp_path / "cut.fits", overwrite=True)
         file = swathe.open(url)
-        shown = [cut.source, cut.source_version, repr(cut), repr(file), repr(file.image())]
-        shown += [file.version, file.path, repr(cut.header)]
+        shown = [cut.url, cut.version, repr(cut), repr(file), repr(file.image())]
+        shown += [file.version, file.url, repr(cut.header)]
         shown += [(tmp_path / "cut.fits").read_bytes().decode("latin-1")]
         assert not [secret for secret in SECRETS if any(secret in text for text in shown)]
 
@@ -318,7 +318,7 @@ def test_s3_cut_equals_numpy(kind: str, s3: str, frame: NDArray[np.uint16]) -> N
     for _ in range(2):
         cut = swathe.cut(f"{s3}/a.{kind}", box=BOX)
         np.testing.assert_array_equal(cut.data, wanted(frame))
-    assert cut.source == f"{s3}/a.{kind}"
+    assert cut.url == f"{s3}/a.{kind}"
 
 
 @pytest.mark.parametrize(

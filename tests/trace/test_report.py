@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import swathe
 from swathe.catalog import Catalog
 from swathe.core.host import this_host
 from swathe.costs.cost_model import Costs
@@ -489,6 +491,10 @@ def test_the_command_tells_people_and_programs(
     assert len(told["stalls"]) == 1
     [lake] = [store for store in told["stores"] if store["name"] == "lake"]
     assert lake["profiled_bytes_per_s"] == 400e6
+    report = swathe.trace.report(path)
+    assert isinstance(report, swathe.trace.TraceReport)
+    assert json.loads(json.dumps(asdict(report))) == told
+    assert swathe.trace.report([str(path)]) == report
     monkeypatch.setenv("COLUMNS", "200")
     text = command("trace", "report", path)
     assert "stall at 5" in text

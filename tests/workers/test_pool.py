@@ -237,7 +237,7 @@ def test_a_batch_says_what_was_predicted_of_its_rows(
         chunk = catalog.take_chunk("r", 60.0, lambda _job, _results: 5)
         assert chunk is not None and chunk.job.predicted is not None
         told = batch_of(catalog, chunk)
-        assert told.row_s == pytest.approx((found.compute_s + found.beside_s) / 12, rel=0.01)
+        assert told.row_s == pytest.approx((found.compute_s + found.overhead_s) / 12, rel=0.01)
         assert told.row_bytes == pytest.approx(found.bytes / 12)
         # As of a job that an older version has kept.
         old = {key: value for key, value in chunk.job.predicted.items() if key != "compute_s"}

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     import httpx
     from astropy.table import Table
 
-    from swathe._swathe import OutputKind
+    from swathe._swathe import Mode, OutputKind
+    from swathe.catalog.records.jobs import RowStatus
+    from swathe.files.planes import Planes
+    from swathe.jobs.types import Estimate, Job, Row
+    from swathe.operations.formats import Format, Operation, Stack
 
 TOKEN_VARIABLE = "SWATHE_TOKEN"
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
@@ -120,14 +124,54 @@ class RemotePortal:
         """Return the version and limits of the portal, and the user that the token names."""
         return self._get("about")
 
-    def estimate(self, targets: Any, **options: Any) -> dict[str, Any]:
-        """Return the size and predicted cost of a job. The arguments are those of `submit`."""
-        return self._send("estimate", targets, options, {})
+    def estimate(
+        self,
+        targets: Any,
+        *,
+        operation: Operation = "cut",
+        format: Format = "fits",  # noqa: A002 - as in cut_many
+        mode: Mode = "trim",
+        fill: float | None = None,
+        planes: Planes | None = None,
+        stack: Stack = "mean",
+        bands: Sequence[str] | str = (),
+        dataset: str | None = None,
+        time: tuple[Any, Any] | None = None,
+    ) -> Estimate:
+        """Return the size and predicted cost of a job. The arguments are those of `submit`.
+
+        Raises:
+            TargetsError, JobError, RegionError: As `submit`.
+        """
+        from swathe.client.answers import estimate_of
+
+        options = _options(operation, format, mode, fill, planes, stack, bands, dataset, time)
+        return estimate_of(self._send("estimate", targets, options, {}), self.url)
 
     def submit(
-        self, targets: Any, *, name: str = "", start: bool = True, **options: Any
+        self,
+        targets: Any,
+        *,
+        name: str = "",
+        start: bool = True,
+        operation: Operation = "cut",
+        format: Format = "fits",  # noqa: A002 - as in cut_many
+        mode: Mode = "trim",
+        fill: float | None = None,
+        planes: Planes | None = None,
+        stack: Stack = "mean",
+        bands: Sequence[str] | str = (),
+        dataset: str | None = None,
+        time: tuple[Any, Any] | None = None,
     ) -> RemoteJob:
         """Submit a job.
+
+        Example:
+            >>> portal = swathe.connect("https://archive.example")
+            >>> job = portal.submit("targets.csv", format="png")
+            >>> job.wait().counts["ok"]
+            2000
+            >>> job.fetch("cutouts/")
 
         Args:
             targets: A table, a mapping of columns, or the path of a table, as for `cut_many`. Its
@@ -135,13 +179,24 @@ class RemotePortal:
                 position is cut from every image that shows it.
             name: Name of the job.
             start: Whether to start the job at once.
-            options: Fields of `swathe.jobs.Options`.
+            operation: As in `cut_many`.
+            format: As in `cut_many`.
+            mode: As in `cut_many`.
+            fill: As in `cut_many`.
+            planes: As in `cut_many`.
+            stack: As in `cut_many`.
+            bands: Bands of the images of sky positions without a file; with `rgb` exactly three,
+                red first.
+            dataset: Dataset searched for sky positions without a file; by default all.
+            time: Time range of their images, from and to: MJD (UTC), ISO text or astropy times.
 
         Raises:
             TargetsError, JobError: If the targets or the options are invalid.
+            RegionError: If the planes are invalid.
             LimitError: If the job exceeds a limit of the portal.
         """
         fields = {"name": name, "start": start}
+        options = _options(operation, format, mode, fill, planes, stack, bands, dataset, time)
         return RemoteJob(self, self._send("jobs", targets, options, fields)["id"])
 
     def job(self, job_id: str) -> RemoteJob:
@@ -154,10 +209,11 @@ class RemotePortal:
         job.status()
         return job
 
-    def jobs(self, last: int = 100) -> list[dict[str, Any]]:
+    def jobs(self, last: int = 100) -> list[Job]:
         """Return the user's last jobs, newest first."""
-        jobs: list[dict[str, Any]] = self._get("jobs", last=last)["jobs"]
-        return jobs
+        from swathe.client.answers import job_of
+
+        return [job_of(content, self.url) for content in self._get("jobs", last=last)["jobs"]]
 
     def pool(self) -> dict[str, Any]:
         """Return the state of the worker pool, with the cached objects of its workers."""
@@ -263,23 +319,28 @@ class RemoteJob:
 
         facts: dict[str, Any] = {"job": self.id, "portal": self.portal.url}
         try:
-            status = _json(self.portal._once("GET", self._path, timeout=SHOWN_S))
+            status = self._job_of(_json(self.portal._once("GET", self._path, timeout=SHOWN_S)))
         except SwatheError as error:
             return page("Job", {**facts, "status": error})
-        counts = ", ".join(f"{count:,} {name}" for name, count in status["counts"].items() if count)
-        facts |= {"name": status["name"], "phase": status["phase"]}
-        facts |= {"rows": f"{status['rows']:,}: {counts}", "results": size_text(status["bytes"])}
-        for name in ("predicted", "actual"):
-            if status[name] and "seconds" in status[name]:
-                facts[name] = seconds_text(status[name]["seconds"])
-        facts |= {"error": status["error"]} if status["error"] else {}
+        counts = ", ".join(f"{count:,} {name}" for name, count in status.counts.items() if count)
+        facts |= {"name": status.name, "phase": status.phase}
+        facts |= {"rows": f"{status.rows:,}: {counts}", "results": size_text(status.bytes)}
+        for name, cost in (("predicted", status.predicted), ("actual", status.actual)):
+            if cost and "seconds" in cost:
+                facts[name] = seconds_text(cost["seconds"])
+        facts |= {"error": status.error} if status.error else {}
         return page("Job", facts)
 
-    def status(self) -> dict[str, Any]:
-        """Return the status: phase, counts, predicted and actual cost; see `swathe.jobs.Job`."""
-        return self.portal._get(self._path)
+    def _job_of(self, content: Mapping[str, Any]) -> Job:
+        from swathe.client.answers import job_of
 
-    def wait(self, timeout_s: float | None = None, *, progress: bool = False) -> dict[str, Any]:
+        return job_of(content, self.portal.url)
+
+    def status(self) -> Job:
+        """Return the status: phase, counts, predicted and actual cost."""
+        return self._job_of(self.portal._get(self._path))
+
+    def wait(self, timeout_s: float | None = None, *, progress: bool = True) -> Job:
         """Return the status when the job has ended, or after a timeout.
 
         Args:
@@ -288,23 +349,25 @@ class RemoteJob:
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         status = self.status()
-        with progress_bar("cutting", progress, status["rows"]) as show:
+        with progress_bar("cutting", progress, status.rows) as show:
             while True:
-                counts = status["counts"]
-                show(sum(counts.values()) - counts.get("waiting", 0))
+                show(sum(status.counts.values()) - status.counts.get("waiting", 0))
                 left_s = WAIT_S if end is None else end - time.monotonic()
-                if status["phase"] in ENDED or left_s <= 0:
+                if status.phase in ENDED or left_s <= 0:
                     return status
                 wait_s = min(left_s, SHOW_S if progress else WAIT_S)
-                status = self.portal._get(self._path, wait=wait_s, phase=status["phase"])
+                content = self.portal._get(self._path, wait=wait_s, phase=status.phase)
+                status = self._job_of(content)
 
-    def rows(self, status: str | None = None) -> Iterator[dict[str, Any]]:
+    def rows(self, status: RowStatus | None = None) -> Iterator[Row]:
         """Yield the rows in the order of the targets: those of one status, or all."""
+        from swathe.client.answers import row_of
+
         start: int | None = 0
         while start is not None:
             query: dict[str, Any] = {"start": start, "limit": 10_000}
             page = self.portal._get(f"{self._path}/rows", **query, **_not_none(status=status))
-            yield from page["rows"]
+            yield from (row_of(content, self.portal.url) for content in page["rows"])
             start = page["next"]
 
     def manifest(
@@ -319,24 +382,24 @@ class RemoteJob:
 
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> Job:
         """Start the job, if it was submitted with `start=False`."""
-        return self.portal._post(f"{self._path}/start")
+        return self._job_of(self.portal._post(f"{self._path}/start"))
 
-    def cancel(self) -> dict[str, Any]:
+    def cancel(self) -> Job:
         """Stop the job. Finished results are kept."""
-        return self.portal._post(f"{self._path}/cancel")
+        return self._job_of(self.portal._post(f"{self._path}/cancel"))
 
-    def resume(self) -> dict[str, Any]:
+    def resume(self) -> Job:
         """Retry failed and unfinished rows."""
-        return self.portal._post(f"{self._path}/resume")
+        return self._job_of(self.portal._post(f"{self._path}/resume"))
 
     def delete(self) -> None:
         """Stop the job, and delete it with its results."""
         self.portal._once("DELETE", self._path)
 
     def fetch(
-        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = False
+        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
     ) -> Table:
         """Wait until the job has ended, and fetch its results.
 
@@ -368,15 +431,15 @@ class RemoteJob:
             is_own = kind is None and manifest_meta(place).get("job") == self.id
             ok_rows = list(self.rows("ok"))
             # The portal may use the same local stores as this machine's catalogue.
-            sources = local_paths({str(row["source"]) for row in ok_rows})
+            sources = local_paths({row.source for row in ok_rows})
             for file in (place,) if kind is None else (place, path):
                 if file.exists():
                     check_output(file, overwrite=overwrite or is_own, sources=sources)
             # Rows that went into a stack or a picture have no file of their own.
-            results = [row for row in ok_rows if row["name"] or row["sha256"]]
+            results = [row for row in ok_rows if row.name or row.sha256]
             try:
                 if kind is None:
-                    names = [str(row["name"]) for row in results]
+                    names = [row.name for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, overwrite or is_own, progress)
                 else:
@@ -388,7 +451,7 @@ class RemoteJob:
             return self.manifest(place, overwrite=overwrite or is_own)
 
     def _fetch_files(
-        self, folder: Path, results: Sequence[Mapping[str, Any]], replace: bool, progress: bool
+        self, folder: Path, results: Sequence[Row], replace: bool, progress: bool
     ) -> None:
         with (
             progress_bar("fetching", progress, len(results)) as show,
@@ -402,9 +465,9 @@ class RemoteJob:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _fetch_file(self, folder: Path, row: Mapping[str, Any], replace: bool) -> None:
+    def _fetch_file(self, folder: Path, row: Row, replace: bool) -> None:
         """Fetch a result, or its missing rest, unless it is complete."""
-        name, size, sha256 = str(row["name"]), int(row["bytes"]), str(row["sha256"])
+        name, size, sha256 = row.name, row.bytes, row.sha256
         if not NAME.fullmatch(name):
             raise SourceError(
                 f"{self.portal.url}: expected a name of a result, found {name[:100]!r}"
@@ -434,9 +497,9 @@ class RemoteJob:
         raise SourceError(f"{self.portal.url}: {name}: received bytes do not match the checksum")
 
     def _fetch_archive(
-        self, path: Path, kind: str, results: Sequence[Mapping[str, Any]], overwrite: bool
+        self, path: Path, kind: str, results: Sequence[Row], overwrite: bool
     ) -> None:
-        expected = {row["name"]: row["sha256"] for row in results}
+        expected = {row.name: row.sha256 for row in results}
         part = _part(path)
         with (
             self.portal._reading(f"{self._path}/archive.{kind}") as answer,
@@ -449,6 +512,40 @@ class RemoteJob:
         if kind != "fits":
             _compare(part, kind, expected)
         publish(part, path, overwrite=overwrite)
+
+
+def _options(
+    operation: Operation,
+    format_: Format,
+    mode: Mode,
+    fill: float | None,
+    planes: Planes | None,
+    stack: Stack,
+    bands: Sequence[str] | str,
+    dataset: str | None,
+    time_range: tuple[Any, Any] | None,
+) -> dict[str, Any]:
+    """Return the options of a job as JSON.
+
+    Raises:
+        JobError: If an option is invalid.
+        RegionError: If the planes are invalid.
+    """
+    from swathe.files.planes import plane_span
+    from swathe.jobs.types import Options
+
+    options = {
+        "operation": operation,
+        "format": format_,
+        "mode": mode,
+        "fill": fill,
+        "planes": None if planes is None else plane_span(planes),
+        "stack": stack,
+        "bands": bands or None,
+        "dataset": dataset,
+        "time": time_range,
+    }
+    return Options.from_mapping(options).as_dict()
 
 
 def _part(path: Path) -> Path:

@@ -12,13 +12,14 @@ from swathe import _swathe
 from swathe.core.errors import SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
-from swathe.files.planes import planes_of_list
+from swathe.files.planes import plane_span
 from swathe.stores.registry import compute_costs, spread_of, stores_for
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
     from swathe.core.sky import SkyMapping
-    from swathe.files.targets.target_list import Targets
+    from swathe.files.planes import Planes
+    from swathe.files.targets.target_list import ListOptions, Targets
 
 UNMEASURED_SPREAD = 1.0
 """Uncertainty of stores, or a machine, never probed: half to twice the predicted time."""
@@ -32,7 +33,7 @@ class StoreCost:
     """Predicted cost of one store.
 
     Attributes:
-        seconds: median time.
+        median_s: median time.
         interval_s: 10th and 90th percentile of the time.
         bytes: bytes moved from the store.
         requests: number of requests to the store; for local files, of reads.
@@ -44,7 +45,7 @@ class StoreCost:
         compute_s: computing time, summed over all threads.
     """
 
-    seconds: float
+    median_s: float
     interval_s: tuple[float, float]
     bytes: int
     requests: int
@@ -61,7 +62,7 @@ class Prediction:
     """Predicted cost of a job.
 
     Attributes:
-        seconds: median time.
+        median_s: median time.
         interval_s: 10th and 90th percentile of the time.
         bytes: bytes moved from all stores.
         requests: number of requests to all stores.
@@ -73,10 +74,10 @@ class Prediction:
         faults: reasons why objects cannot be read (up to a hundred per store) and why targets
             cannot be cut, each reason once.
         compute_s: computing time, summed over all threads.
-        beside_s: for a job of a portal, the part of `seconds` outside reading and cutting.
+        overhead_s: for a job of a portal, the part of `median_s` outside reading and cutting.
     """
 
-    seconds: float
+    median_s: float
     interval_s: tuple[float, float]
     bytes: int
     requests: int
@@ -85,21 +86,21 @@ class Prediction:
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
     faults: list[str] = field(default_factory=list, repr=False)
     compute_s: float = 0.0
-    beside_s: float = 0.0
+    overhead_s: float = 0.0
 
     def _repr_html_(self) -> str:
         from swathe.files.notebook import page, table
 
         low, high = map(seconds_text, self.interval_s)
         facts = {
-            "time": f"{seconds_text(self.seconds)} ({low} to {high} in 8 of 10 cases)",
+            "time": f"{seconds_text(self.median_s)} ({low} to {high} in 8 of 10 cases)",
             "moved": f"{size_text(self.bytes)} in {self.requests:,} requests",
             "computing": f"{seconds_text(self.compute_s)}, over all threads",
         }
         names = ["store", "time", "moved", "requests", "objects", "targets", "measured"]
         rows = [
             [
-                *(root, seconds_text(cost.seconds), size_text(cost.bytes), f"{cost.requests:,}"),
+                *(root, seconds_text(cost.median_s), size_text(cost.bytes), f"{cost.requests:,}"),
                 *(f"{cost.objects:,}", f"{cost.targets:,}", "yes" if cost.measured else "no"),
             ]
             for root, cost in self.per_store.items()
@@ -120,9 +121,9 @@ def predict(
     targets: Any,
     *,
     stores: Sequence[str] = (),
-    workers: int = 1,
+    machines: int = 1,
     mode: Mode = "trim",
-    planes: tuple[int, int] | None = None,
+    planes: Planes | None = None,
     threads: int | None = None,
     file: str | os.PathLike[str] | None = None,
     size: Any = None,
@@ -138,9 +139,9 @@ def predict(
         targets: as in `cut_many`.
         stores: names of stores with replicas, with the same paths in each. Plain paths below
             the folder of such a store belong to it.
-        workers: number of machines like this one that share the work and the stores.
+        machines: number of machines like this one that share the work and the stores.
         mode: as in `cut_many`.
-        planes: pair `(first, last)`, as in `cut_many`.
+        planes: as in `cut_many`.
         threads: as in `cut_many`.
         file: file of targets that name none, as in `cut_many`.
         size: size of sky targets without one.
@@ -152,27 +153,44 @@ def predict(
         TargetsError: if the list cannot be read.
         NoSuchStoreError: if there is no such store.
     """
-    from swathe.core.errors import NoSuchStoreError
     from swathe.files.targets.target_list import choices_of, read_targets
-    from swathe.stores.registry import is_named
 
     threads = threads or cores()
-    planes = planes_of_list(planes)
+    span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
         target_list = read_targets(targets, sky_of, choices=choices)
-        return _predict_list(target_list, mode, planes, threads, workers)
+        return predict_targets(target_list, mode, span, threads, machines)
+    predictions = {
+        name: predict_targets(target_list, mode, span, threads, machines)
+        for name, target_list in target_lists(targets, stores, choices).items()
+    }
+    return mix_replicas(predictions, threads * machines)
+
+
+def target_lists(
+    targets: Any, stores: Sequence[str], choices: ListOptions, *, combined: bool = False
+) -> dict[str, Targets]:
+    """Return a list of targets as it is in each of some stores with replicas.
+
+    Raises:
+        TargetsError: if the list cannot be read.
+        NoSuchStoreError: if there is no such store.
+    """
+    from swathe.core.errors import NoSuchStoreError
+    from swathe.files.targets.target_list import read_targets
+    from swathe.stores.registry import is_named
+
     for name in stores:
         if not is_named(f"{name}:x"):
             raise NoSuchStoreError(f"there is no store {name!r}")
-    predictions = {}
-    for name in stores:
-        target_list = read_targets(targets, sky_of, store=name, choices=choices)
-        predictions[name] = _predict_list(target_list, mode, planes, threads, workers)
-    return mix_replicas(predictions, threads * workers)
+    return {
+        name: read_targets(targets, sky_of, store=name, choices=choices, combined=combined)
+        for name in stores
+    }
 
 
-def _predict_list(
+def predict_targets(
     target_list: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
 ) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
@@ -227,7 +245,7 @@ def predict_job(job: _swathe.Job, most: int | None = None, machines: int = 1) ->
         faults += estimate["faults"]
         explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
     # Objects are read in the order of the list, so stores mostly follow one another.
-    seconds = sum(cost.seconds for cost in per_store.values())
+    seconds = sum(cost.median_s for cost in per_store.values())
     ratio = _ratio(per_store.values())
     return Prediction(
         seconds,
@@ -247,16 +265,16 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     Each replica serves objects in proportion to its speed; computing gets no faster. A replica that
     lacks objects gets no share, since it would seem fast for what it cannot serve.
     """
-    readable = {name: _readable(prediction) for name, prediction in alone.items()}
+    readable = {name: readable_objects(prediction) for name, prediction in alone.items()}
     whole = {name: alone[name] for name in alone if readable[name] == max(readable.values())}
-    speeds = {name: 1 / max(prediction.seconds, 1e-9) for name, prediction in whole.items()}
+    speeds = {name: 1 / max(prediction.median_s, 1e-9) for name, prediction in whole.items()}
     shares = {name: speeds.get(name, 0.0) / sum(speeds.values()) for name in alone}
     compute_s = max(prediction.compute_s for prediction in whole.values())
     seconds = max(1 / sum(speeds.values()), compute_s / threads)
-    best = min(whole, key=lambda name: whole[name].seconds)
-    if seconds > 0.98 * alone[best].seconds:
+    best = min(whole, key=lambda name: whole[name].median_s)
+    if seconds > 0.98 * alone[best].median_s:
         # A second store gains nothing.
-        seconds, shares = alone[best].seconds, {name: float(name == best) for name in alone}
+        seconds, shares = alone[best].median_s, {name: float(name == best) for name in alone}
     used = {name: alone[name] for name, share in shares.items() if share > 0}
     ratio = _ratio([cost for prediction in used.values() for cost in prediction.per_store.values()])
     return Prediction(
@@ -277,7 +295,15 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     )
 
 
-def _readable(prediction: Prediction) -> int:
+def read_at_once(prediction: Prediction, threads: int) -> Prediction:
+    """Return the cost of a job whose stores are read at the same time, as in a mixture."""
+    slowest = max((cost.median_s for cost in prediction.per_store.values()), default=0.0)
+    median_s = max(slowest, prediction.compute_s / threads)
+    interval_s = _interval_s(median_s, _ratio(prediction.per_store.values()))
+    return replace(prediction, median_s=median_s, interval_s=interval_s)
+
+
+def readable_objects(prediction: Prediction) -> int:
     """Return the number of readable objects."""
     return sum(cost.objects - cost.unreadable for cost in prediction.per_store.values())
 
@@ -301,7 +327,7 @@ def record_outcome(
         summary=summary,
         targets=cuts,
         root=prediction.root,
-        predicted_s=prediction.seconds,
+        predicted_s=prediction.median_s,
         low_s=low_s,
         high_s=high_s,
         actual_s=meta["actual_s"],
@@ -355,4 +381,6 @@ def _spread(estimate: dict[str, Any]) -> float:
 
 
 def _ratio(costs: Iterable[StoreCost]) -> float:
-    return max((cost.interval_s[1] / cost.seconds for cost in costs if cost.seconds > 0), default=1)
+    return max(
+        (cost.interval_s[1] / cost.median_s for cost in costs if cost.median_s > 0), default=1
+    )

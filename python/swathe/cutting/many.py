@@ -32,6 +32,7 @@ from swathe.core.outputs import (
 from swathe.core.progress import progress_bar
 from swathe.cutting.resume import whole_members
 from swathe.files.manifest import FAILED, MANIFEST, Manifest, manifest_path, read_manifest
+from swathe.files.planes import plane_span
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import Mode, OutputKind
     from swathe.costs.prediction import Prediction
+    from swathe.files.planes import Planes
     from swathe.files.targets.target_list import Targets
     from swathe.operations.make_results import CombinedResults, Maker, RowOutcome
     from swathe.operations.registry import ResultOptions
@@ -195,9 +197,10 @@ def cut_many(
     targets: Any,
     output: str | os.PathLike[str],
     *,
+    stores: Sequence[str] = (),
     mode: Mode = "trim",
     fill: float | None = None,
-    planes: slice | tuple[int, int] | None = None,
+    planes: Planes | None = None,
     operation: str | None = None,
     format: str | None = None,  # noqa: A002 - as jobs of a portal call it
     bands: Sequence[str] | str = (),
@@ -226,9 +229,13 @@ def cut_many(
             size. The columns `id` and `hdu` are optional. Units of columns are honoured. File names
             in a table file are relative to its folder.
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+        stores: names of stores with replicas, with the same paths in each. The files are read from
+            all of them, by the shares that `predict(stores=...)` shows; a store that lacks a file
+            gets none of its targets. The column `source` and `meta["stores"]` say from which.
         mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
-        planes: planes of cubes to keep along NAXIS3, zero-based; by default all. An image without
+        planes: planes of cubes to keep along NAXIS3, zero-based, as in `cut`, but counted from the
+            first and with an end, since files differ in length; by default all. An image without
             these planes is an `error`.
         operation: `cut` each target (default), `stack` them: one image of all, or of each name in a
             column `group`, or `rgb`. For stacks and pictures the targets are sky positions, each
@@ -263,12 +270,14 @@ def cut_many(
 
     Raises:
         TargetsError: if the list cannot be read.
+        NoSuchStoreError: if there is no such store.
         OutputExistsError: if a result or manifest of this name exists, and neither `resume` nor
             `overwrite` is true.
         OutputError: if results cannot be written at all, or an output is a file that is read.
         KeyboardInterrupt: after Ctrl-C, when the manifest is written.
     """
     from swathe.costs.prediction import sky_of
+    from swathe.costs.replicas import mix_targets
     from swathe.files.targets.target_list import choices_of, read_targets
     from swathe.operations.make_results import of_bands
     from swathe.operations.registry import ResultOptions
@@ -283,18 +292,35 @@ def cut_many(
         )
     place = _OutputPaths.of(Path(output), making)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
-    target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+    span = None if planes is None else plane_span(planes)
+    mixed = None
+    if stores:
+        mixed = mix_targets(
+            targets,
+            stores,
+            choices,
+            mode=mode,
+            planes=span,
+            threads=threads or cores(),
+            combined=making.is_combined,
+            before=_sources_before(place) if resume else (),
+        )
+        target_list = mixed.targets
+    else:
+        target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+    files = target_list.files if mixed is None else mixed.replicas
     if making.bands:
         target_list = of_bands(target_list, making.bands)
     make_folder(place.manifest.parent)
     settings: dict[str, Any] = {
         "mode": mode,
         "fill": fill,
-        "planes": _plane_pair(planes),
+        "planes": span,
         "threads": threads,
+        "shares": None if mixed is None else mixed.counts,
     }
     with sole_writer(place.manifest):
-        sources = partial(_sources, targets, target_list.files)
+        sources = partial(_sources, targets, files)
         refuse_if_sources(place.hidden(), sources)
         earlier = read_manifest(place.latest_manifest) if resume else None
         if earlier is not None:
@@ -348,11 +374,15 @@ def _cut_into(
     started: float,
 ) -> Table:
     """Cut what an earlier run did not finish; return the whole manifest."""
-    from swathe.costs.prediction import predict_job, to_engine_job
+    from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
 
     target_list = work.read
+    settings = dict(settings)
+    shares = settings.pop("shares")
     meta = {"output": place.path.name, "mode": settings["mode"], **_run_options(place.making, work)}
     meta["swathe"] = _swathe.__version__
+    if shares is not None:
+        meta["stores"] = shares
     shown = [_swathe.shown(file) for file in target_list.files]
     sources = [shown[file] for file in target_list.file.tolist()]
     # A result from several images has no source of its own.
@@ -379,6 +409,8 @@ def _cut_into(
     )
     try:
         prediction = predict_job(job, LOOKED_INTO)
+        if shares is not None:
+            prediction = read_at_once(prediction, settings["threads"])
     except KeyboardInterrupt:
         if earlier is not None:
             manifest.write(place.latest_manifest)
@@ -394,7 +426,7 @@ def _cut_into(
     run = _CutRun(place, work, manifest, todo, paths, end)
     with (
         trace.scope.where_none(job=token_hex(4)),
-        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
+        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.median_s, 6)) as event,
     ):
         try:
             with place.scratch():
@@ -520,6 +552,14 @@ def _sources(targets: Any, files: Iterable[str]) -> list[str]:
     return paths
 
 
+def _sources_before(place: _OutputPaths) -> set[str]:
+    """Return what an earlier run has read successfully."""
+    earlier = read_manifest(place.latest_manifest)
+    if earlier is None:
+        return set()
+    return set(map(str, earlier["source"][earlier["status"] == "ok"]))
+
+
 def _keep_earlier(
     manifest: Manifest, work: _CutWork, earlier: Table | None, place: _OutputPaths
 ) -> tuple[list[int], int | None]:
@@ -636,27 +676,12 @@ def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return planes as `(first, last)`. Files differ in length, so both must be given."""
-    from swathe.core.errors import RegionError
-    from swathe.files.planes import planes_of_list
-
-    planes = planes_of_list(planes)
-    if isinstance(planes, slice):
-        if planes.start is None or planes.stop is None or planes.step not in (None, 1):
-            raise RegionError(f"planes of many files need a first and a last, not {planes}")
-        planes = (planes.start, planes.stop)
-    if planes is not None and not 0 <= planes[0] < planes[1]:
-        raise RegionError(f"planes must be (first, last) with 0 <= first < last, not {planes}")
-    return planes
-
-
 def _tell_prediction(prediction: Prediction, place: _OutputPaths, targets: int) -> None:
     low_s, high_s = prediction.interval_s
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
         "%s: predicted %s%s for %d targets: %d bytes in %d requests",
-        *(place.path, forecast_text(prediction.seconds), spread, targets),
+        *(place.path, forecast_text(prediction.median_s), spread, targets),
         *(prediction.bytes, prediction.requests),
     )
 
@@ -737,7 +762,7 @@ def _run(
         finally:
             try:
                 cost = batch.finish()
-                manifest.meta["predicted_s"] = round(prediction.seconds, 6)
+                manifest.meta["predicted_s"] = round(prediction.median_s, 6)
                 manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
                 manifest.meta.update(_cost(cost, started))
                 _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
@@ -762,7 +787,7 @@ def _keep_outcome(
     meta = manifest.meta
     log.info(
         "%s: took %s, predicted %s: %d bytes in %d requests",
-        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.seconds)),
+        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.median_s)),
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
     from swathe.core.angles import Size
     from swathe.files.cutout import Cutout
-    from swathe.files.file import File, Source
+    from swathe.files.file import File, Slices, Source
+    from swathe.files.planes import Planes
 
 
 def cut(
     path: Source,
     *,
     box: tuple[int, int, int, int] | None = None,
+    slices: Slices | None = None,
     center: tuple[float, float] | None = None,
     shape: int | tuple[int, int] | None = None,
     sky: tuple[Any, Any] | str | SkyCoord | None = None,
@@ -36,15 +38,23 @@ def cut(
     hdu: HduKey | None = None,
     mode: Mode = "trim",
     fill: float | None = None,
-    planes: int | slice | tuple[int, int] | list[int] | None = None,
+    planes: Planes | None = None,
 ) -> Cutout:
     """Cut one region out of an image.
 
-    The region is one of `box`, `center` with `shape`, `sky` with `size` or `size_deg`.
+    The region is one of `box`, `slices`, `center` with `shape`, `sky` with `size` or `size_deg`.
+
+    Example:
+        >>> swathe.cut("frame.fits", box=(700, 600, 100, 80)).shape  # x0, y0, width, height
+        (80, 100)
+        >>> swathe.cut("frame.fits", slices=numpy.s_[600:680, 700:800]).box  # y, x
+        (700, 600, 100, 80)
 
     Args:
         path: FITS file by path or URL, as in `swathe.open`; any compression.
         box: `(x0, y0, width, height)` in pixels; x0 and y0 are zero-based, x along NAXIS1.
+        slices: NumPy slices in the order of the axes of `Image.shape`, `(..., y, x)`, with step 1:
+            the cutout is `image[slices]`. Slices beyond the image are trimmed.
         center: `(x, y)`, zero-based pixel position, rounded as in `astropy.nddata.Cutout2D`.
         shape: `(height, width)` in pixels, or one number for both.
         sky: right ascension and declination (ICRS), each in degrees, as an angle or as text; one
@@ -65,12 +75,14 @@ def cut(
         NoSuchHduError: if the file has no such HDU, or the HDU holds no image (NotAnImageError).
         NoOverlapError, PartialOverlapError, RegionError: if the region is outside or invalid.
     """
-    ways = {"box": box, "center": center, "sky": sky}
+    ways = {"box": box, "slices": slices, "center": center, "sky": sky}
     ways_used = [name for name, value in ways.items() if value is not None]
     if len(ways_used) != 1:
-        raise RegionError(f"give one of box, center and sky, not {ways_used or 'none'}")
+        raise RegionError(f"give one of box, slices, center and sky, not {ways_used or 'none'}")
     if (shape is None) != (center is None):
         raise RegionError("give center and shape together")
+    if slices is not None and planes is not None:
+        raise RegionError("give slices or planes: slices choose planes too")
     place, side = _in_sky(sky, size, size_deg, frame)
 
     name = name_of(path)
@@ -78,6 +90,9 @@ def cut(
     def cut_from(file: File) -> Cutout:
         try:
             image = file.image(hdu)
+            if slices is not None:
+                start, stop = image.slice_ends(slices)
+                return image.cut_all_axes(start, stop, mode, fill)
             if box is not None:
                 pixels = validated_box(*_as("box", "x0, y0, width, height", box))
             elif center is not None and shape is not None:
@@ -104,7 +119,7 @@ def _tell(file: File, name: str, error: SwatheError) -> None:
     # The cut's own error must be raised, whatever happens here.
     with suppress(CatalogError):
         if trace_is_on():
-            about = {"object": name if is_named(name) else file.path}
+            about = {"object": name if is_named(name) else file.url}
             result = "no-overlap" if isinstance(error, NoOverlapError) else "error"
             point("CUT_START", **about)
             point("CUT_END", **about, result=result, reason=str(error))

@@ -44,23 +44,21 @@ class Cutout:
     `write` and `to_bytes` give the unchanged cutout.
 
     Attributes:
-        source: path or URL of the source.
-        source_version: version of the source: its size, and its ETag or modification time.
+        url: path or URL of the source.
+        version: version of the source: its size, and its ETag or modification time.
         hdu: number of the HDU, from 0.
     """
 
-    def __init__(
-        self, native: _swathe.Cutout | Parts, source: str, source_version: str, hdu: int
-    ) -> None:
+    def __init__(self, native: _swathe.Cutout | Parts, url: str, version: str, hdu: int) -> None:
         """Wrap the engine's cutout. Users get cutouts from `swathe.cut`."""
         self._native = native
-        self.source = source
-        self.source_version = source_version
+        self.url = url
+        self.version = version
         self.hdu = hdu
 
     def __repr__(self) -> str:
         x0, y0, width, height = self.box
-        return f"<Cutout [{x0}, {y0}] {width} x {height} of {self.source}, HDU {self.hdu}>"
+        return f"<Cutout [{x0}, {y0}] {width} x {height} of {self.url}, HDU {self.hdu}>"
 
     def _repr_html_(self) -> str:
         from swathe.files.notebook import card_facts, page
@@ -68,7 +66,7 @@ class Cutout:
         x0, y0, width, height = self.box
         pixels = self._thumbnail()
         facts = {
-            "source": f"{self.source}, HDU {self.hdu}",
+            "source": f"{self.url}, HDU {self.hdu}",
             "box": f"x {x0} to {x0 + width - 1}, y {y0} to {y0 + height - 1}, counted from 0",
             "shape": f"{self.shape}, BITPIX {self._native.bitpix}",
             **card_facts(self.header),
@@ -96,7 +94,7 @@ class Cutout:
         changeable = {name: self.__dict__[name] for name in _CHANGEABLE if name in self.__dict__}
         return (
             Cutout,
-            (parts_of(self._native), self.source, self.source_version, self.hdu),
+            (parts_of(self._native), self.url, self.version, self.hdu),
             changeable,
         )
 
@@ -224,7 +222,7 @@ class Cutout:
         unit_found = self._unit(unit)
         if unit_found is None:
             raise FormatError(
-                f"{self.source}, HDU {self.hdu}: a CCDData needs a unit, and there is no BUNIT: "
+                f"{self.url}, HDU {self.hdu}: a CCDData needs a unit, and there is no BUNIT: "
                 'give one, such as unit="adu", or unit="" for none'
             )
         return CCDData(self.data, wcs=self.wcs, meta=self.header, unit=unit_found)
@@ -241,7 +239,7 @@ class Cutout:
         parsed = parse_unit(str(text))
         if parsed is None:
             raise FormatError(
-                f"{self.source}, HDU {self.hdu}: BUNIT: expected a unit that astropy knows, "
+                f"{self.url}, HDU {self.hdu}: BUNIT: expected a unit that astropy knows, "
                 f'found {str(text)!r}: give one, such as unit="adu", or unit="" for none'
             )
         return parsed
@@ -271,7 +269,7 @@ class Cutout:
 
         path = Path(path)
         save = saving(self, path)
-        write_file(path, save, overwrite=overwrite, sources=[self.source])
+        write_file(path, save, overwrite=overwrite, sources=[self.url])
 
 
 def saving(cutout: Cutout, path: Path) -> Callable[[BinaryIO], object]:

@@ -22,7 +22,8 @@ from swathe.core.errors import (
     SwatheError,
 )
 from swathe.files.cutout import Cutout
-from swathe.files.planes import planes_of_list
+from swathe.files.hdu import HduInfo
+from swathe.files.planes import plane_span
 from swathe.stores.registry import stores_for
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
     from swathe.core.box import Box
     from swathe.core.sky import SkyMapping
+    from swathe.files.planes import Planes
 
     Slices: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
@@ -66,10 +68,16 @@ def open(path: Source) -> File:
 class File:
     """An open file, at the version it had when it was opened.
 
+    It is closed at the end of a `with` block, by `close`, or when nothing refers to it.
+
     It is the sequence of its HDUs: `len(file)`, iteration and `file.hdus` include all of them, and
     `file[3]` is the image in HDU 3. `file.images` are the HDUs that hold an image.
 
     It can be pickled: by path and version, without its content.
+
+    Attributes:
+        url: absolute path or URL, without credentials.
+        version: size, and ETag or modification time.
     """
 
     def __init__(
@@ -79,22 +87,23 @@ class File:
 
         `name` is the name of an object in a store, `NAME:path`.
         """
-        self._native = native
+        self._object: _swathe.Object | None = native
+        self.url, self.version = native.url, native.version
         self._notes = [] if notes is None else notes
         self._name = name
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the path and version that pickle and copy open again."""
-        return reopen, (self._name or self.path, self.version)
+        return reopen, (self._name or self.url, self.version)
 
     def __repr__(self) -> str:
-        return f"<File {self.path}>"
+        return f"<File {self.url}>"
 
     def _repr_html_(self) -> str:
         from swathe.files.notebook import page, table
 
         facts = {
-            "path": self.path,
+            "path": self.url,
             "size": f"{self.size:,} bytes, {self.compression or 'not compressed'}",
             "version": self.version,
         }
@@ -115,17 +124,23 @@ class File:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Do nothing: the file is closed when the last reference is deleted."""
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. To use it or its images then raises ValueError; cutouts stay valid."""
+        native, self._object = self._object, None
+        with _recent_lock:
+            for key in [key for key, entry in _recent.items() if entry[1] is native]:
+                del _recent[key]
 
     @property
-    def path(self) -> str:
-        """Return the absolute path or URL, without credentials."""
-        return self._native.url
-
-    @property
-    def version(self) -> str:
-        """Return size, and ETag or modification time."""
-        return self._native.version
+    def _native(self) -> _swathe.Object:
+        if self._object is None:
+            raise ValueError(
+                f"{self.url}: expected an open file, found a closed one; open it again"
+            )
+        return self._object
 
     @property
     def compression(self) -> str | None:
@@ -138,9 +153,9 @@ class File:
         return self._native.size
 
     @cached_property
-    def hdus(self) -> list[_swathe.HduInfo]:
-        """Return all HDUs: `index`, `name`, `version`, `kind`, `bitpix`, `shape`, `codec`, ..."""
-        return self._native.hdus()
+    def hdus(self) -> list[HduInfo]:
+        """Return the properties of all HDUs."""
+        return [HduInfo.of(native) for native in self._native.hdus()]
 
     @property
     def notes(self) -> list[str]:
@@ -152,7 +167,7 @@ class File:
     def __len__(self) -> int:
         return len(self.hdus)
 
-    def __iter__(self) -> Iterator[_swathe.HduInfo]:
+    def __iter__(self) -> Iterator[HduInfo]:
         """Iterate over all HDUs, as in `hdus`."""
         return iter(self.hdus)
 
@@ -191,7 +206,7 @@ class File:
             count = len(self.hdus)
             if hdu < -count:
                 raise NoSuchHduError(
-                    f"{self.path}: no HDU {hdu}: expected {-count} to {count - 1}; it has only "
+                    f"{self.url}: no HDU {hdu}: expected {-count} to {count - 1}; it has only "
                     f"{count} HDUs"
                 )
             hdu += count
@@ -208,7 +223,7 @@ class File:
             if info.kind in IMAGES:
                 return image  # a damaged one, whose use raises the error
             raise NotAnImageError(
-                f"{self.path}, HDU {_hdu_label(info)}: expected an image, "
+                f"{self.url}, HDU {_hdu_label(info)}: expected an image, "
                 f"found {HOLDINGS[info.kind]}; {self._where_images_are()}"
             ) from None
         return image
@@ -229,7 +244,7 @@ MOST_NAMED = 20
 """Number of HDUs named in an error."""
 
 
-def _hdu_label(info: _swathe.HduInfo) -> str:
+def _hdu_label(info: HduInfo) -> str:
     """Return number and name of an HDU as text."""
     return str(info.index) if info.name is None else f"{info.index} ({info.name})"
 
@@ -239,26 +254,31 @@ class Image:
 
     `image[y0:y1, x0:x1]` reads a part; `image.data` and `numpy.asarray(image)` read the whole. It
     can be pickled: by the path and version of its file, without its pixels.
+
+    Attributes:
+        index: number of its HDU, from 0.
+        url: absolute path or URL of its file, without credentials.
+        version: version of its file.
     """
 
     def __init__(self, file: File, index: int) -> None:
         """Set the file and the number of the HDU. Users get images from a `File`."""
         self._file = file
-        self._native = file._native
         self.index = index
+        self.url, self.version = file.url, file.version
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the parts from which pickle and copy rebuild the image."""
         return Image, (self._file, self.index)
 
     def __repr__(self) -> str:
-        return f"<Image {self.path}, HDU {self.index}>"
+        return f"<Image {self.url}, HDU {self.index}>"
 
     def _repr_html_(self) -> str:
         from swathe.files.notebook import card_facts, page
 
         facts = {
-            "path": f"{self.path}, HDU {self.index}",
+            "path": f"{self.url}, HDU {self.index}",
             "shape": self.shape,
             **card_facts(self.header),
         }
@@ -280,7 +300,7 @@ class Image:
     def _middle(self) -> Cutout | None:
         """Cut the middle of the first plane, if that reads at most `PREVIEW_BYTES` of a disk."""
         lengths = self.shape[::-1]
-        away = "://" in self.path or self._file.compression is not None
+        away = "://" in self.url or self._file.compression is not None
         if away or len(lengths) < 2 or not all(lengths):
             return None
         start = [max(0, (length - PREVIEW_SIDE) // 2) for length in lengths[:2]]
@@ -293,16 +313,15 @@ class Image:
     def _bytes_read(self, start: list[int], stop: list[int]) -> int:
         """Return an upper limit of the bytes that a region of one plane needs."""
         info = self._file.hdus[self.index]
-        tile = info.tile_shape or [1] * self.ndim
+        tile = info.tile_shape or (1,) * self.ndim
         pixels = math.prod(tile[:-2])
         for first, last, length in zip(start, stop, tile[::-1], strict=False):
             pixels *= ((last - 1) // length - first // length + 1) * length
         return pixels * abs(info.bitpix or 64) // 8
 
     @property
-    def path(self) -> str:
-        """Return the absolute path or URL of the file."""
-        return self._native.url
+    def _native(self) -> _swathe.Object:
+        return self._file._native
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -344,7 +363,7 @@ class Image:
             ValueError: if `copy` is False, since pixels that are read are always new.
         """
         if copy is False:
-            raise ValueError(f"{self.path}, HDU {self.index}: pixels cannot be read without a copy")
+            raise ValueError(f"{self.url}, HDU {self.index}: pixels cannot be read without a copy")
         return self.data if dtype is None else self.data.astype(dtype, copy=False)
 
     @cached_property
@@ -363,7 +382,7 @@ class Image:
         """
         from swathe.core.sky import SkyMapping
 
-        return SkyMapping(lambda: self.wcs, f"{self.path}, HDU {self.index}")
+        return SkyMapping(lambda: self.wcs, f"{self.url}, HDU {self.index}")
 
     @cached_property
     def wcs(self) -> WCS:
@@ -384,14 +403,12 @@ class Image:
         *,
         mode: Mode = "trim",
         fill: float | None = None,
-        planes: int | slice | tuple[int, int] | list[int] | None = None,
+        planes: Planes | None = None,
     ) -> Cutout:
         """Cut a box, `(x0, y0, width, height)`, as `swathe.cut` does; all planes by default."""
         return self.cut_all_axes(*self.ends(box, planes), mode, fill)
 
-    def ends(
-        self, box: Box, planes: int | slice | tuple[int, int] | list[int] | None = None
-    ) -> tuple[list[int], list[int]]:
+    def ends(self, box: Box, planes: Planes | None = None) -> tuple[list[int], list[int]]:
         """Return `[start, stop)` of all axes, for `cut_all_axes`.
 
         Raises:
@@ -402,7 +419,7 @@ class Image:
         start, stop = [x0, y0], [x0 + width, y0 + height]
         lengths = self.shape[::-1]
         if len(lengths) < 2:
-            raise RegionError(f"{self.path}, HDU {self.index}: its shape {self.shape} has no plane")
+            raise RegionError(f"{self.url}, HDU {self.index}: its shape {self.shape} has no plane")
         spans = [(0, length) for length in lengths[2:]]
         if planes is not None:
             spans[:1] = [self._plane_span(planes)]
@@ -411,6 +428,32 @@ class Image:
             stop.append(last)
         return start, stop
 
+    def slice_ends(self, slices: Slices) -> tuple[list[int], list[int]]:
+        """Return `[start, stop)` of all axes for NumPy slices, for `cut_all_axes`.
+
+        Raises:
+            RegionError: if there are more slices than axes, one is no slice or has a step, or the
+                slices are empty.
+        """
+        slices = slices if isinstance(slices, tuple) else (slices,)
+        wrong = [each for each in slices if not isinstance(each, slice | EllipsisType)]
+        if wrong:
+            raise RegionError(
+                f"slices: expected slices such as numpy.s_[10:20, 30:40], found {wrong[0]!r:.60}"
+            )
+        start, stop = [], []
+        for index, length in zip(_plain(slices, self.ndim), self.shape, strict=True):
+            assert isinstance(index, slice)
+            first, last, step = index.indices(length)
+            if step != 1 or first >= last:
+                raise RegionError(
+                    f"{self.url}, HDU {self.index}: slices: expected step 1 and at least a pixel "
+                    f"of the shape {self.shape}, found {index.start}:{index.stop}:{index.step}"
+                )
+            start.append(first)
+            stop.append(last)
+        return start[::-1], stop[::-1]
+
     def cut_all_axes(
         self, start: list[int], stop: list[int], mode: Mode, fill: float | None = None
     ) -> Cutout:
@@ -418,26 +461,16 @@ class Image:
         native = self._native.cut(self.index, start, stop, mode, fill)
         return Cutout(native, self._native.url, self._native.version, self.index)
 
-    def _plane_span(self, planes: int | slice | tuple[int, int] | list[int]) -> tuple[int, int]:
+    def _plane_span(self, planes: Planes) -> tuple[int, int]:
         """Return `[first, last)` of planes along NAXIS3, zero-based.
 
         Raises:
             RegionError: if there are none, some are missing, or they are not consecutive.
         """
-        planes = planes_of_list(planes)
-        what, lengths = f"{self.path}, HDU {self.index}", list(self.shape[::-1])
+        what, lengths = f"{self.url}, HDU {self.index}", list(self.shape[::-1])
         length = lengths[2] if len(lengths) > 2 else 0
-        span_text = str(planes)
-        if isinstance(planes, slice):
-            first, last, step = planes.indices(length)
-            if step != 1:
-                raise RegionError(f"{what}: planes must be consecutive, not {planes}")
-        elif isinstance(planes, int):
-            first = planes + length if planes < 0 else planes
-            last = first + 1
-        else:
-            first, last = planes
-            span_text = f"{first}:{last}"
+        first, last = plane_span(planes, length)
+        span_text = planes if isinstance(planes, int) else f"{first}:{last}"
         if not 0 <= first < last <= length:
             raise RegionError(
                 f"{what}: planes {span_text} of NAXIS3 are not within the image of shape {lengths}"
@@ -521,7 +554,7 @@ def reopen(name: str, version: str) -> File:
     file = open_cached(name, fresh=True)
     if file.version != version:
         raise ChangedError(
-            f"{file.path}: expected the version {version}, found {file.version}: it changed; "
+            f"{file.url}: expected the version {version}, found {file.version}: it changed; "
             "open it again"
         )
     return file

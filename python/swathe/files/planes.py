@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from typing import SupportsIndex, TypeAlias
 
 from swathe.core.errors import RegionError
 
+Planes: TypeAlias = SupportsIndex | slice | tuple[int, int] | list[int]
+"""Planes along NAXIS3, zero-based: one, a slice, `(first, last)` without the last, or a list of
+consecutive planes."""
 
-def planes_of_list(planes: Any) -> Any:
-    """Return a list of consecutive planes as `(first, last)`; other values unchanged.
+
+def plane_span(planes: Planes, length: int | None = None) -> tuple[int, int]:
+    """Return planes as `(first, last)`, without the last.
+
+    Args:
+        planes: planes along NAXIS3.
+        length: number of planes of the image, from whose end negative numbers and open slices
+            count; the caller checks that the image has the planes. `None` if the images are not
+            known yet: then the end must be given.
 
     Raises:
-        RegionError: if the planes are not consecutive.
+        RegionError: if the planes are not consecutive; without a length also if there are none.
     """
-    if not isinstance(planes, list):
-        return planes
+    if isinstance(planes, list):
+        first, last = _ends_of_list(planes)
+    elif isinstance(planes, slice):
+        if planes.step not in (None, 1):
+            raise RegionError(f"planes: expected consecutive planes, found {planes}")
+        if length is not None:
+            first, last, _ = planes.indices(length)
+        elif planes.stop is None:
+            raise RegionError(f"planes of many files: expected a last plane, found {planes}")
+        else:
+            first, last = planes.start or 0, planes.stop
+    elif isinstance(planes, tuple):
+        first, last = (operator.index(plane) for plane in planes)
+    else:
+        first = operator.index(planes)
+        first += length if length is not None and first < 0 else 0
+        last = first + 1
+    if length is None and not 0 <= first < last:
+        raise RegionError(f"planes: expected 0 <= first < last, found {first}:{last}")
+    return first, last
+
+
+def _ends_of_list(planes: list[int]) -> tuple[int, int]:
     is_run = all(isinstance(plane, int) for plane in planes) and bool(planes)
     if not is_run or planes != list(range(planes[0], planes[0] + len(planes))):
         raise RegionError(

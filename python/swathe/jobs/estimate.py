@@ -56,9 +56,9 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
     low, high = prediction.interval_s
     return replace(
         prediction,
-        seconds=prediction.seconds + beside_s,
+        median_s=prediction.median_s + beside_s,
         interval_s=(low + low_s, high + high_s),
-        beside_s=beside_s,
+        overhead_s=beside_s,
     )
 
 
@@ -110,7 +110,7 @@ def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
     low, high = (sum(each.interval_s[end] for each in targets) for end in (0, 1))
     per_store = {root: cost for each in targets for root, cost in each.per_store.items()}
     return Prediction(
-        sum(each.seconds for each in targets),
+        sum(each.median_s for each in targets),
         (low, high),
         sum(each.bytes for each in targets),
         sum(each.requests for each in targets),
@@ -176,11 +176,11 @@ def to_stored_prediction(prediction: Prediction | None) -> dict[str, Any] | None
     if prediction is None:
         return None
     return {
-        "seconds": prediction.seconds,
+        "seconds": prediction.median_s,
         "interval_s": list(prediction.interval_s),
         "bytes": prediction.bytes,
         "requests": prediction.requests,
         "root": prediction.root,
-        "compute_s": prediction.compute_s + prediction.beside_s,
-        "beside_s": prediction.beside_s,
+        "compute_s": prediction.compute_s + prediction.overhead_s,
+        "beside_s": prediction.overhead_s,
     }

@@ -141,7 +141,7 @@ def align_pixels(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     if math.prod(data.shape[:-2]) != 1:
         raise RegionError(f"an image of {data.shape} has more than one plane; give planes")
     data = data.reshape(data.shape[-2:])
-    sky = SkyMapping(lambda: cutout.wcs, f"{cutout.source}, HDU {cutout.hdu}")
+    sky = SkyMapping(lambda: cutout.wcs, f"{cutout.url}, HDU {cutout.hdu}")
     down, across = np.mgrid[: grid.side, : grid.side]
     lon, lat = grid.wcs().all_pix2world(across.ravel(), down.ravel(), 0)
     x, y = sky.world_to_pixel(SkyCoord(lon, lat, unit="deg", frame="icrs"))

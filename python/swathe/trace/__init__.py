@@ -5,6 +5,9 @@
 >>> events = swathe.trace.read("run.ulm")
 """
 
+from typing import TYPE_CHECKING
+
+from swathe.core.lazy import lazy_names
 from swathe.trace.record import (
     VARIABLE,
     RecordingCounts,
@@ -19,20 +22,40 @@ from swathe.trace.record import (
 )
 from swathe.trace.ulm import CodedColumn, DamagedLine, Events, Numbers, read
 
+if TYPE_CHECKING:
+    from swathe.trace.analysis.report import TraceReport
+    from swathe.trace.analysis.run_report import report
+    from swathe.trace.collect import Collector
+    from swathe.trace.host_monitor import Monitor
+
 __all__ = [
     "VARIABLE",
     "CodedColumn",
+    "Collector",
     "DamagedLine",
     "Events",
+    "Monitor",
     "Numbers",
     "RecordingCounts",
+    "TraceReport",
     "event",
     "from_environment",
     "point",
     "read",
     "recorded_file",
     "recording",
+    "report",
     "scope",
     "start",
     "stop",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Collector": "swathe.trace.collect",
+        "Monitor": "swathe.trace.host_monitor",
+        "TraceReport": "swathe.trace.analysis.report",
+        "report": "swathe.trace.analysis.run_report",
+    },
+)

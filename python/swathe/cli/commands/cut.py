@@ -98,6 +98,13 @@ def cut(
             "*.zip, *.tar or *.fits.",
         ),
     ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --targets: store with a replica of the files; may be repeated. The files "
+            "are read from all of them."
+        ),
+    ] = None,
     hdu: Annotated[
         str | None,
         typer.Option(
@@ -160,15 +167,16 @@ def cut(
         options |= {
             **results,
             "bands": bands or (),
+            "stores": store or (),
         }
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
     if threads is not None or resume:
         raise typer.BadParameter("--threads and --resume go with --targets")
-    if results or bands is not None:
-        names = ", ".join(f"--{name}" for name in results or ["bands"])
-        raise typer.BadParameter(f"{names}: only with --targets")
+    if results or bands is not None or store:
+        names = [*results, *(["bands"] if bands is not None else []), *(["store"] if store else [])]
+        raise typer.BadParameter(f"{', '.join(f'--{name}' for name in names)}: only with --targets")
     region_options = [value is not None for value in (box, center, sky, section)]
     if sum(region_options) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
@@ -263,8 +271,8 @@ def _report_cut(cutout: Cutout, path: Path, as_json: bool) -> None:
                 "box": [x0, y0, width, height],
                 "shape": list(cutout.shape),
                 "hdu": cutout.hdu,
-                "source": cutout.source,
-                "source_version": cutout.source_version,
+                "source": cutout.url,
+                "source_version": cutout.version,
             }
         )
     else:

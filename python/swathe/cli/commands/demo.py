@@ -13,7 +13,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import swathe
 from swathe.catalog import Catalog, this_host
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from astropy.table import Table
+
+    from swathe.jobs.types import Job
 
 SHEET_ROWS = 48
 SURVEY = "survey"
@@ -171,7 +173,7 @@ def run_job(url: str, targets: Table, build: Path) -> int:
         status = job.wait(progress=True)
         print(f"job {job.id}: {outcome(status)}")
         for row in list(job.rows("error"))[:5]:
-            print(f"  {row['id']}: {row['reason']}")
+            print(f"  {row.id}: {row.reason}")
         folder = build / "cutouts"
         manifest = job.fetch(folder, overwrite=True, progress=True)
     succeeded = manifest[manifest["status"] == "ok"]
@@ -183,19 +185,23 @@ def run_job(url: str, targets: Table, build: Path) -> int:
 
 def estimate(portal: RemotePortal, targets: Table) -> None:
     """Print the cost of a job as the portal predicts it."""
-    prediction = portal.estimate(targets)
-    low, high = prediction["prediction"]["interval_s"]
+    result = portal.estimate(targets)
+    prediction = result.prediction
+    if prediction is None:
+        print(f"job of {result.targets} targets: nothing to cut")
+        return
+    low_s, high_s = prediction.interval_s
     print(
-        f"job of {prediction['targets']} targets: predicted "
-        f"{prediction['prediction']['seconds']:.2f} s "
-        f"({low:.2f} to {high:.2f}), about {size_text(prediction['bytes_out'])}"
+        f"job of {result.targets} targets: predicted {prediction.median_s:.2f} s "
+        f"({low_s:.2f} to {high_s:.2f}), about {size_text(result.bytes_out)}"
     )
 
 
-def outcome(status: dict[str, Any]) -> str:
+def outcome(status: Job) -> str:
     """Return the outcome of a job as one line."""
-    counts = ", ".join(f"{number} {name}" for name, number in status["counts"].items() if number)
-    return f"{status['phase']}, {counts or 'no rows'}, {status['actual']['seconds']:.2f} s of work"
+    counts = ", ".join(f"{number} {name}" for name, number in status.counts.items() if number)
+    work_s = 0.0 if status.actual is None else status.actual["seconds"]
+    return f"{status.phase}, {counts or 'no rows'}, {work_s:.2f} s of work"
 
 
 def draw_sheet(manifest: Table, folder: Path, path: Path) -> None:

@@ -14,9 +14,10 @@ from swathe.core.format import size_text
 if TYPE_CHECKING:
     from astropy.io.fits import Header
 
-    from swathe._swathe import HduInfo, HduKey
+    from swathe._swathe import HduKey
     from swathe.catalog.records.datasets import Granule
     from swathe.files.file import File
+    from swathe.files.hdu import HduInfo
 
 TYPES = {
     8: "uint8",
@@ -73,13 +74,13 @@ def _granules(file: File) -> dict[int, Granule]:
     """Return the metadata that the images of a file have in their headers, by HDU number."""
     from swathe.datasets.read_granules import granules_of, headers_of
 
-    return {each.hdu: each for each in granules_of(file.path, headers_of(file))}
+    return {each.hdu: each for each in granules_of(file.url, headers_of(file))}
 
 
 def _print(file: File, granules: dict[int, Granule]) -> None:
     packed = any(hdu.kind == "compressed-image" for hdu in file.hdus)
     whole = file.compression or ("images compressed in tiles" if packed else "not compressed")
-    typer.echo(f"{file.path}: {size_text(file.size)} ({file.size:,} bytes), {whole}")
+    typer.echo(f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {whole}")
     for hdu in file.hdus:
         typer.echo(_line(file, hdu))
         for line in _sky_lines(granules.get(hdu.index), _projection(file, hdu)):
@@ -175,7 +176,7 @@ def _date(mjd: float) -> str:
 
 def _as_dict(file: File, granules: dict[int, Granule]) -> dict[str, Any]:
     return {
-        "path": file.path,
+        "path": file.url,
         "size": file.size,
         "version": file.version,
         "compression": file.compression,
@@ -211,8 +212,8 @@ def _print_headers(file: File, hdu: str | None, as_json: bool) -> None:
         cards = {
             number: header.tostring(sep="\n").split("\n") for number, header in headers.items()
         }
-        print_json({"path": file.path, "headers": cards})
+        print_json({"path": file.url, "headers": cards})
         return
     for number, header in headers.items():
-        typer.echo(f"# HDU {number} of {file.path}")
+        typer.echo(f"# HDU {number} of {file.url}")
         typer.echo(header.tostring(sep="\n", padding=False))

@@ -14,6 +14,10 @@ from swathe.cli.output import print_json, print_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from swathe.catalog.records.jobs import RowStatus
+    from swathe.jobs.types import Estimate, Job, Row
+
+UNSUCCESSFUL: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 app = typer.Typer(
     help="Submit jobs to a portal, follow them, fetch their results. The token is $SWATHE_TOKEN.",
@@ -79,10 +83,10 @@ def submit(
     set_options = {key: value for key, value in options.items() if value is not None}
     with connected(url) as portal:
         if estimate:
-            _show_estimate(portal.estimate(targets, **set_options), as_json)
+            _show_estimate(to_json(portal.estimate(targets, **set_options)), as_json)
             return
         job = portal.submit(targets, name=name, **set_options)
-        status = job.wait(progress=not quiet) if wait else job.status()
+        status = to_json(job.wait(progress=not quiet) if wait else job.status())
     if as_json:
         print_json(status)
     elif wait:
@@ -107,10 +111,10 @@ def status(
     """Show the state of a job."""
     with connected(url) as portal:
         remote_job = portal.job(job)
-        state = remote_job.wait(progress=not quiet) if wait else remote_job.status()
+        state = to_json(remote_job.wait(progress=not quiet) if wait else remote_job.status())
         rows = [
-            row
-            for kind in ("no-overlap", "missing", "error")
+            to_json(row)
+            for kind in UNSUCCESSFUL
             if failed and state["counts"].get(kind)
             for row in remote_job.rows(kind)
         ]
@@ -140,7 +144,7 @@ def fetch(
     with connected(url) as portal:
         remote_job = portal.job(job)
         table = remote_job.fetch(output, overwrite=overwrite, progress=not quiet)
-        state = remote_job.status()
+        state = to_json(remote_job.status())
     if as_json:
         print_json({**state, "output": str(output)})
     else:
@@ -179,7 +183,7 @@ def remove(
     with connected(url) as portal:
         remote_job = portal.job(job)
         if not yes:
-            rows = remote_job.status()["rows"]
+            rows = remote_job.status().rows
             typer.confirm(
                 f"Remove job {job}, {rows:,} rows, with its results?", abort=True, err=True
             )
@@ -200,8 +204,8 @@ def _change(
     """Change a job, and show it. Print a message if there was nothing to change."""
     with connected(url) as portal:
         remote_job = portal.job(job)
-        applied = applies(remote_job.status())
-        status = getattr(remote_job, action)()
+        applied = applies(to_json(remote_job.status()))
+        status = to_json(getattr(remote_job, action)())
     if as_json:
         print_json({**status, "changed": applied})
         return
@@ -218,7 +222,7 @@ def list_jobs(
 ) -> None:
     """List your jobs, the newest first."""
     with connected(url) as portal:
-        jobs = portal.jobs(last)
+        jobs = [to_json(job) for job in portal.jobs(last)]
     if as_json:
         print_json({"jobs": jobs})
         return
@@ -227,6 +231,13 @@ def list_jobs(
         for job in jobs
     ]
     print_table(("job", "phase", "name", "rows", "created (UTC)"), rows)
+
+
+def to_json(value: Job | Row | Estimate) -> dict[str, Any]:
+    """Return an answer of the portal as JSON values."""
+    from swathe.client.answers import as_json
+
+    return as_json(value)
 
 
 def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
@@ -242,7 +253,7 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
     )
     if cost is not None:
         low, high = cost["interval_s"]
-        typer.echo(f"  {cost['seconds']:.3g} s ({low:.3g} to {high:.3g})")
+        typer.echo(f"  {cost['median_s']:.3g} s ({low:.3g} to {high:.3g})")
     typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
     for target, reason in estimate["faults"]:
         typer.echo(f"  {target}: {reason}", err=True)

@@ -72,7 +72,7 @@ def predict(
     prediction = predict_targets(
         targets,
         stores=store or (),
-        workers=workers,
+        machines=workers,
         threads=threads,
         file=file,
         size=size_of(size),
@@ -82,7 +82,7 @@ def predict(
     )
     if as_json:
         fields = asdict(prediction)
-        del fields["beside_s"]  # only for jobs of a portal
+        del fields["overhead_s"]  # only for jobs of a portal
         if not explain:
             del fields["explained"]
         print_json(fields)
@@ -96,7 +96,7 @@ def predict(
 def _show(prediction: Prediction) -> None:
     low, high = map(seconds_text, prediction.interval_s)
     typer.echo(
-        f"{seconds_text(prediction.seconds)} ({low} to {high} in 80 of 100 cases), "
+        f"{seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
         f"{_bytes(prediction.bytes)} in {prediction.requests:,} requests"
     )
     rows = []
@@ -107,7 +107,7 @@ def _show(prediction: Prediction) -> None:
         rows.append(
             [
                 name,
-                seconds_text(cost.seconds),
+                seconds_text(cost.median_s),
                 interval,
                 _bytes(cost.bytes),
                 f"{cost.requests:,}",

@@ -176,11 +176,9 @@ def watch_host(
 @app.command()
 def report(run: Run, as_json: Json = False) -> None:
     """Report where the time of a run was spent: stages, slow targets, stalls, stores."""
-    from swathe.trace.analysis.report import make_report
-    from swathe.trace.ulm import read_trace
+    from swathe import trace
 
-    events = read_trace(run)
-    run_report = make_report(events, _profiles(events))
+    run_report = trace.report(run)
     if as_json:
         print_json(asdict(run_report))
     else:
@@ -279,24 +277,6 @@ def _pinged(name: str) -> PingTarget:
 
     place = find_place(name)
     return PingTarget(name, place.objects[0], place.stores)
-
-
-def _profiles(events: Events) -> Mapping[str, Mapping[str, Any]]:
-    """Return the costs of stores as measured from the hosts of a run, by name and by root."""
-    from swathe.catalog import Catalog
-    from swathe.core.paths import default_url
-    from swathe.trace import CodedColumn
-
-    url = default_url()
-    path = url.removeprefix("sqlite:///")
-    if path != url and not Path(path).exists():
-        return {}
-    hosts = events.fields.get("HOST")
-    host_names = set(hosts.words) if isinstance(hosts, CodedColumn) else set()
-    with Catalog.open(url) as catalog:
-        costs = {each.root: each.costs for each in catalog.profiles() if each.host in host_names}
-        keys = {store.name: store.key for store in catalog.stores()}
-    return costs | {name: costs[root] for name, root in keys.items() if root in costs}
 
 
 def _show(run_report: TraceReport) -> None:

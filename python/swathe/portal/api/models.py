@@ -153,7 +153,7 @@ class RowList(BaseModel):
 class CostModel(ApiModel):
     """Predicted cost of a job."""
 
-    seconds: float
+    seconds: Annotated[float, Field(validation_alias="median_s")]
     interval_s: tuple[float, float]
     bytes: int
     requests: int

@@ -199,7 +199,7 @@ class Images:
         self._portal.sources.allowed(match.file)
         file = open_cached(match.file, fresh=fresh)
         canonical_did = did_of(self._portal.config.vo.authority, match)
-        cached = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.path))
+        cached = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.url))
         with self._lock:
             self._held[did] = cached
             self._held.move_to_end(did)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.trace import CodedColumn
 from swathe.trace.analysis.columns import codes_of, event_codes, join_codes, numbers_of
+from swathe.trace.ulm import CodedColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
 PROCESS = ("HOST", "PROG", "PID", "THREAD", "LVL")
 Value = str | int | float

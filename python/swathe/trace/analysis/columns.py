@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.trace import CodedColumn
+from swathe.trace.ulm import CodedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
     Numbers = NDArray[np.float64]
     Codes = NDArray[np.int32]

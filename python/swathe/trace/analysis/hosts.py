@@ -11,7 +11,7 @@ from swathe.trace.analysis.columns import codes_of, event_codes, numbers_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
 FIGURES = {
     "CPU": ("USER_PERCENT", "SYSTEM_PERCENT", "IOWAIT_PERCENT", "STEAL_PERCENT", "IDLE_PERCENT"),

@@ -12,8 +12,8 @@ from swathe.trace.analysis.stages import AROUND
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
     from swathe.trace.analysis.spans import Spans
+    from swathe.trace.ulm import Events
 
     Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]

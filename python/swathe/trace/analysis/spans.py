@@ -19,7 +19,7 @@ from swathe.trace.analysis.stages import partners
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
     Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]

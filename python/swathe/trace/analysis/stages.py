@@ -15,7 +15,7 @@ from swathe.trace.analysis.columns import codes_of, event_codes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
 Index = NDArray[np.int64]
 

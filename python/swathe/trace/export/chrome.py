@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
     from swathe.trace.analysis.spans import Spans
+    from swathe.trace.ulm import Events
 
     Rows = NDArray[np.int64]
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from swathe.trace import Events
     from swathe.trace.analysis.attributes import Value
+    from swathe.trace.ulm import Events
 
     Rows = NDArray[np.int64]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.trace import CodedColumn
 from swathe.trace.analysis.stages import AROUND
+from swathe.trace.ulm import CodedColumn
 from swathe.trace.viewer.lifelines import OUTCOMES, TracedEvents
 from swathe.trace.viewer.loads import APART, first_loads, loads
 

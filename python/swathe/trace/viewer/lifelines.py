@@ -36,7 +36,7 @@ from swathe.trace.analysis.stages import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from swathe.trace import Events
+    from swathe.trace.ulm import Events
 
 KINDS = ("target", "object", "request", "portal", "job", "stage")
 OUTCOMES = ("done", "no result", "unfinished", "failed")

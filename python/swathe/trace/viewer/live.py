@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swathe.core.errors import NotFoundError, OutputError, SwatheError
-from swathe.trace import CodedColumn, DamagedLine, Events, read
 from swathe.trace.analysis.align_clocks import on_one_clock
+from swathe.trace.ulm import CodedColumn, DamagedLine, Events, read
 from swathe.trace.viewer.encode import Parts, ViewData, encode_view
 from swathe.trace.viewer.lifelines import TracedEvents
 from swathe.trace.viewer.tail import GrowingFiles

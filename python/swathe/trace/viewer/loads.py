@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.trace import CodedColumn
 from swathe.trace.analysis.stages import END, MONITOR, START, stage_of
+from swathe.trace.ulm import CodedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -57,7 +57,7 @@ def select(held: OpenImage, wanted: CutoutRequest) -> Pixels | None:
     elif wanted.box is not None:
         if len(lengths) < 2:
             raise RegionError(
-                f"{image.path}, HDU {image.index}: expected two axes or more, found {len(lengths)}"
+                f"{image.url}, HDU {image.index}: expected two axes or more, found {len(lengths)}"
             )
         x0, y0, width, height = wanted.box
         start[:2] = x0, y0

@@ -1,0 +1,107 @@
+"""Answers of a portal as the values that jobs have locally, and back as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any, TypeVar
+
+from swathe.core.errors import JobError, SourceError
+from swathe.costs.prediction import Prediction
+from swathe.jobs.types import Estimate, Job, Options, Row
+
+T = TypeVar("T")
+
+
+def job_of(content: Mapping[str, Any], url: str) -> Job:
+    """Return a job from the JSON of a portal.
+
+    Raises:
+        SourceError: If it is not the JSON of a job.
+    """
+    return _made(Job, content, url)
+
+
+def row_of(content: Mapping[str, Any], url: str) -> Row:
+    """Return a row of a job from the JSON of a portal.
+
+    Raises:
+        SourceError: If it is not the JSON of a row.
+    """
+    return _made(Row, content, url)
+
+
+def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
+    """Return an estimate from the JSON of a portal.
+
+    Raises:
+        SourceError: If it is not the JSON of an estimate.
+    """
+    return _made(Estimate, content, url)
+
+
+def as_json(value: Job | Row | Estimate) -> dict[str, Any]:
+    """Return a job, row or estimate as a mapping of JSON values, with the keys of its fields."""
+    return {name: _json_value(each) for name, each in asdict(value).items()}
+
+
+def _made(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
+    name = getattr(kind, "__name__", "").lower()
+    try:
+        values = {each.name: content[each.name] for each in fields(kind)}  # type: ignore[arg-type]
+        return kind(**{key: _READ.get(key, _same)(value) for key, value in values.items()})
+    except KeyError as error:
+        raise SourceError(f"{url}: expected {error} in a portal's {name}, found none") from error
+    except (TypeError, ValueError, AttributeError, JobError) as error:
+        raise SourceError(
+            f"{url}: expected a portal's {name}, found other JSON: {error}"
+        ) from error
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _time(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def _prediction(cost: Mapping[str, Any] | None) -> Prediction | None:
+    if cost is None:
+        return None
+    low_s, high_s = cost["interval_s"]
+    return Prediction(cost["seconds"], (low_s, high_s), cost["bytes"], cost["requests"], {})
+
+
+def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
+    return [(first, second) for first, second in values]
+
+
+def _box(value: list[int] | None) -> tuple[int, ...] | None:
+    return None if value is None else tuple(value)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "box": _box,
+    "created_at": _time,
+    "ended_at": _time,
+    "expires_at": _time,
+    "faults": _pairs,
+    "matches": _pairs,
+    "options": Options.from_mapping,
+    "parameters": _pairs,
+    "prediction": _prediction,
+    "started_at": _time,
+}
+"""How the JSON of a field is read; other fields are the same in JSON."""
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {key: _json_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(each) for each in value]
+    return value
