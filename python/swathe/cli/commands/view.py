@@ -25,7 +25,7 @@ PIXELS = 20_000
 def view(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN.ulm...", help="Files of events; several are shown as one run."),
+        typer.Argument(metavar="RUN.ulm", help="Files of events; several are shown as one run."),
     ],
     output: Annotated[
         Path | None,
