@@ -53,7 +53,7 @@ Planes = Annotated[
         help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
 
 # Options that name a portal: one elsewhere by its URL, one's own by its settings.
 PORTAL_VARIABLE = "SWATHE_PORTAL"
