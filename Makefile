@@ -16,7 +16,7 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 	audit docs wheel clean
 
 run: $(VENV)/built
-	$(BIN)/python -m swathe.cli.commands.demo $(ARGS) $(if $(FILES),--files $(FILES))
+	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
 
 # What a contributor runs. A file of tests runs in one process, as many files at once as cores.
 test: test-rust test-python

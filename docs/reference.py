@@ -205,11 +205,19 @@ def _default_text(each: dataclasses.Field[Any]) -> str:
 def cli_page() -> str:
     """Return the page of the commands, each with its arguments and options."""
     from swathe.cli.app import EXIT_CODES
+    from swathe.cli.units import SIZE_FORMS, TIME_FORMS
+    from swathe.core import angles
 
     lines = [
         "# Commands",
         "",
         "You find here each command with all its options. `swathe COMMAND --help` shows the same.",
+        "",
+        f"- Times: {TIME_FORMS}.",
+        f"- Sizes of data: {SIZE_FORMS}.",
+        f"- Sizes on the sky: {_markdown(angles.SIZE_FORMS)}.",
+        "- `--json` prints the result as one line of JSON, and an error, too: `error`, `kind` and "
+        "`exit_code`. Commands that run until Ctrl-C print their address, or each event.",
         "",
         EXIT_CODES,
         "",

@@ -16,16 +16,14 @@ import pytest
 from packaging.requirements import Requirement
 
 import swathe
+from swathe.cli.app import main
 from tests.jobs.test_expand_targets import POINTINGS, STARS, drawn, pointing
 from tests.support.fits_frames import contents
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
-WORK = """
-import importlib.abc, json, sys
-from pathlib import Path
-
-folder, blocked = sys.argv[1], set(json.loads(sys.argv[2]))
+ONLY = """
+import importlib.abc, sys
 
 class Only(importlib.abc.MetaPathFinder):
     def __init__(self, finders):
@@ -38,7 +36,15 @@ class Only(importlib.abc.MetaPathFinder):
         return next((spec for spec in found if spec is not None), None)
 
 sys.meta_path[:] = [Only(list(sys.meta_path))]
+"""
+WORK = f"""
+import json, sys
+from pathlib import Path
 
+folder, blocked = sys.argv[1], set(json.loads(sys.argv[2]))
+{ONLY}
+"""
+WORK += """
 import swathe.workers.dask.pool, swathe.workers.dask.processes
 from swathe.catalog import Catalog
 from swathe.stores.listing import list_objects
@@ -136,6 +142,35 @@ def test_workers_of_the_extra_cluster_do_all_operations(tmp_path: Path) -> None:
     assert len(told) == 8
     for name, outcome in told.items():
         assert outcome == ["COMPLETED", True, []], name
+
+
+@pytest.mark.skipif(not PROJECT.exists(), reason="not run from the sources")
+def test_the_demonstration_needs_the_extra_portal_only(tmp_path: Path) -> None:
+    blocked = beyond("portal")
+    assert {"distributed", "pytest", "cryptography"} <= set(blocked)
+    # Read by every Python process, so by that of the portal, too.
+    (tmp_path / "sitecustomize.py").write_text(f"blocked = {blocked!r}\n{ONLY}")
+    paths = [str(tmp_path), str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    sizes = ["--frames", "1", "--targets", "5", "--once", "--json", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "swathe.cli", "demo", "-o", str(tmp_path / "demo"), *sizes],
+        capture_output=True, text=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["counts"]["ok"] == 5
+
+
+def test_the_demonstration_names_the_extra_that_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setattr(sys, "argv", ["swathe", "demo", "-o", str(tmp_path / "demo")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "try: pip install 'swathe[portal]'" in capsys.readouterr().err
+    assert not (tmp_path / "demo").exists()
 
 
 @pytest.mark.skipif(not PROJECT.exists(), reason="not run from the sources")

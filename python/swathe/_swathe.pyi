@@ -145,9 +145,7 @@ def requests_s(
 ) -> None:
     """Set `out` to the seconds of `count` requests, `streams` at a time; as `request_s`."""
 
-def line_s(
-    out: Buffer, count: Buffer, streams: Buffer, wait_s: Buffer, sending_s: Buffer
-) -> None:
+def line_s(out: Buffer, count: Buffer, streams: Buffer, wait_s: Buffer, sending_s: Buffer) -> None:
     """Set `out` to the seconds of requests whose answers share a line.
 
     The first axis of `out`, `wait_s` and `sending_s` is that of `count` and `streams`.

@@ -261,6 +261,9 @@ def test_help_names_commands_in_groups_and_whole() -> None:
     for words in ("cut", "predict", "sample", "job submit", "store add", "bench region"):
         assert not re.search(r"<(str|int|float|path|list)", run(*words.split(), "--help").stdout)
     assert "--mode trim|partial|strict" in run("cut", "--help").stdout
+    assert " cut [OPTIONS] [IMAGE]\n" in run("cut", "--help").stdout
+    assert " store add [OPTIONS] NAME URL\n" in run("store", "add", "--help").stdout
+    assert " trace view [OPTIONS] RUN.ulm...\n" in run("trace", "view", "--help").stdout
 
 
 def test_sample(tmp_path: Path) -> None:

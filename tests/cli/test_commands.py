@@ -21,7 +21,7 @@ from swathe.trace.viewer import lifelines
 from swathe.workers.simulate import network
 from tests.support.fits_frames import SWATHE, swathe_command
 
-NO_NOUN = re.compile(r"(And|Of|So|There|Here|With|Else|In|On|By|Where|What|Who|It|This)\b")
+NO_NOUN = re.compile(r"(At|And|Of|So|There|Here|With|Else|In|On|By|Where|What|Who|It|This)\b")
 
 
 def _below(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

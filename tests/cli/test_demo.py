@@ -1,7 +1,8 @@
-"""What `make run` shows, on a small sample and on files of the user's."""
+"""What `swathe demo` and `make run` show, on a small sample and on files of the user's."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from astropy.io import fits
 from PIL import Image
 
 import swathe
-from swathe.cli.commands.demo import SHEET_ROWS
+from swathe.cli.demonstration import SHEET_ROWS
 from swathe.client.portal import RemotePortal
 from tests.support.fits_frames import fits_bytes, image_of, noise
 
@@ -29,8 +30,9 @@ def demo(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
         [
             sys.executable,
             "-m",
-            "swathe.cli.commands.demo",
-            "--build",
+            "swathe.cli",
+            "demo",
+            "--output",
             str(folder),
             *map(str, arguments),
         ],
@@ -58,6 +60,22 @@ def test_job_is_predicted_and_done(built: tuple[Path, str]) -> None:
     assert len(re.findall(r"^portal: http://127\.0\.0\.1:\d+/$", said, re.M)) == 1
 
 
+def test_nothing_is_replaced_unasked(built: tuple[Path, str]) -> None:
+    ran = demo(built[0], "--frames", 1, "--targets", TARGETS, "--seed", 2, "--once", "--json")
+    assert (ran.returncode, json.loads(ran.stdout)["kind"]) == (6, "OutputExistsError")
+    assert "contact-sheet.png: exists already; give --overwrite" in ran.stderr
+
+
+def test_json_names_portal_and_results(tmp_path: Path) -> None:
+    ran = demo(tmp_path / "new", "--frames", 1, "--targets", 5, "--once", "--json")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["phase"], told["counts"]["ok"]) == ("COMPLETED", 5)
+    assert told["portal"].startswith("http://127.0.0.1:")
+    assert len(list(Path(told["output"]).glob("*.fits"))) == 5
+    assert Path(told["sheet"]).is_file()
+
+
 def test_every_cutout_is_there(built: tuple[Path, str]) -> None:
     found = list((built[0] / "cutouts").glob("*.fits"))
     assert len(found) == TARGETS
@@ -72,8 +90,10 @@ def test_it_serves_until_interrupted(built: tuple[Path, str]) -> None:
     command = [
         sys.executable,
         "-m",
-        "swathe.cli.commands.demo",
-        "--build",
+        "swathe.cli",
+        "demo",
+        "--overwrite",
+        "--output",
         str(built[0]),
         "--frames",
         "1",
@@ -116,7 +136,7 @@ def test_users_files_are_cut_in_the_middle_and_errors_are_told(tmp_path: Path) -
     hdus = (fits.PrimaryHDU(first), fits.ImageHDU(second), fits.ImageHDU(np.zeros(9)))
     (tmp_path / "a.b.fits").write_bytes(fits_bytes(*hdus))
     files = [tmp_path / "a.b.fits", tmp_path / "none.fits"]
-    ran = demo(tmp_path / "build", "--size", 100, "--files", *files)
+    ran = demo(tmp_path / "build", "--side", 100, *files)
     assert ran.returncode == 1
     assert ran.stderr == f"swathe: {tmp_path / 'none.fits'}: not found\n"
     folder = tmp_path / "build" / "cutouts"
@@ -132,5 +152,5 @@ def test_files_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.fits").write_bytes(fits_bytes(fits.PrimaryHDU(noise(1, (20, 20)))))
     files = [tmp_path / name / "a.fits" for name in ("one", "two")]
-    assert demo(tmp_path / "build", "--size", 5, "--files", *files).returncode == 0
+    assert demo(tmp_path / "build", "--side", 5, *files).returncode == 0
     assert len(list((tmp_path / "build" / "cutouts").glob("*.fits"))) == 2

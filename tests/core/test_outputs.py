@@ -504,7 +504,7 @@ def tell(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
             swathe.trace.point("CUT_START")
     for form in ("--chrome", "--otlp"):
         command("trace", "export", run, form, output, *more)
-    for option in ("-o", "--png"):
+    for option in ("-o", "--plot"):
         command("trace", "view", run, option, output, *more)
     ready(output, "single", overwrite=overwrite)
 

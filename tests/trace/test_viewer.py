@@ -525,7 +525,7 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     made = view(
-        *(run, "--output", tmp_path / "a.html", "--png", tmp_path / "a.png", "--json"),
+        *(run, "--output", tmp_path / "a.html", "--plot", tmp_path / "a.png", "--json"),
         *("--width", 900, "--height", 500, "--kind", "object", "--loads", "CUT done"),
     )
     assert made.returncode == 0, made.stderr
@@ -541,15 +541,15 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     packed_run.write_bytes(gzip.compress(run.read_bytes()))
     for wrong, said in (
         ((run, "--kind", "tile"), "'tile' is not one of 'target', 'object'"),
-        ((run, "--png", tmp_path / "a.gif"), "expected *.png or *.svg"),
+        ((run, "--plot", tmp_path / "a.gif"), "expected *.png or *.svg"),
         ((run, "--output", tmp_path / "no" / "a.html"), "does not exist"),
-        ((run, "--png", tmp_path / "b.png", "--loads", "x"), "found 'x'"),
-        ((run, "--png", tmp_path / "b.png", "--events", "CUT_END,x"), "found 'x'"),
+        ((run, "--plot", tmp_path / "b.png", "--loads", "x"), "found 'x'"),
+        ((run, "--plot", tmp_path / "b.png", "--events", "CUT_END,x"), "found 'x'"),
         ((run, "--output", tmp_path / "b.html", "--events", "x"), "found 'x'"),
         ((run, "--output", tmp_path / "b.html", "--loads", "x"), "found 'x'"),
         ((tmp_path / "nothing.ulm",), "nothing.ulm"),
         ((packed_run,), "decompress it first"),
-        ((run, "--follow", "--png", tmp_path / "b.png"), "expected neither --output nor --png"),
+        ((run, "--follow", "--plot", tmp_path / "b.png"), "expected neither --output nor --plot"),
     ):
         failed = view(*wrong)
         assert failed.returncode != 0

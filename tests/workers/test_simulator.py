@@ -431,6 +431,44 @@ def test_command_is_the_same_whatever_the_hash_seed() -> None:
     assert json.loads(first)["results"][0]["lost"] > 0
 
 
+def test_a_file_holds_the_options_and_options_override_it(tmp_path: Path) -> None:
+    file = tmp_path / "pool.toml"
+    file.write_text(
+        '[simulate]\nworkers = "7"\nframes = 40\nworkload = "hot"\ncut_ms = 50\ngrow = true\n'
+    )
+    flags = "--workers 7 --frames 40 --workload hot --cut-ms 50 --grow --json"
+    assert cli(str(file), "--json") == cli(*flags.split())
+    overridden = json.loads(cli(str(file), "--json", "--workers", "2,3"))
+    assert [each["workers"] for each in overridden["results"]] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[simulate]\nworker = 1\n", "unknown key in [simulate]: 'worker'; known are workers, "),
+        ("[simulate]\nplot = 'a.png'\n", "unknown key in [simulate]: 'plot'"),
+        ("[simulate]\nframes = 10.5\n", "simulate.frames: expected a whole number, found 10.5"),
+        ("[simulate]\nframes = '9'\n", "simulate.frames: expected a whole number, found '9'"),
+        ("[simulate]\ntier = 'tape'\n", "simulate.tier: expected one of 'local', 'lan', 'wan'"),
+        ("[single]\n", "unknown section: 'single'"),
+        ("simulate = 1\n", "simulate: expected a section [simulate], found 1"),
+        ("[simulate\n", "is not valid TOML"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "pool.toml"
+    file.write_text(text)
+    told = cli(str(file), code=2)
+    assert told.startswith(f"swathe: {file}: {message}")
+    assert told.count(str(file)) == 1
+
+
+def test_a_file_has_bounds_too(tmp_path: Path) -> None:
+    file = tmp_path / "pool.toml"
+    file.write_text("[simulate]\nframes = 0\n")
+    assert "'--frames': must be at least 1, not 0" in cli(str(file), code=2, COLUMNS="500")
+
+
 def test_command_has_workers_share_cores() -> None:
     asked = "--workers 8 --frames 40 --tier local --cut-ms 50 --json"
     own, shared = (

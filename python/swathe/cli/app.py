@@ -14,6 +14,7 @@ from swathe import trace
 from swathe.cli.commands import bench, buffer, cache, dataset, job, pool, portal, probe, store
 from swathe.cli.commands import trace as tracing
 from swathe.cli.commands.cut import cut
+from swathe.cli.commands.demo import demo
 from swathe.cli.commands.find import find
 from swathe.cli.commands.info import info
 from swathe.cli.commands.predict import predict
@@ -160,7 +161,7 @@ def _options(
 
 # In the order of `swathe --help`.
 app.command(cls=ValuesCommand, rich_help_panel=CUTTING)(cut)
-for command in (info, predict, sample):
+for command in (info, predict, sample, demo):
     app.command(rich_help_panel=CUTTING)(command)
 app.add_typer(store.app, cls=Group, name="store", rich_help_panel=ARCHIVE)
 app.add_typer(dataset.app, cls=Group, name="dataset", rich_help_panel=ARCHIVE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -39,7 +39,21 @@ Overwrite = Annotated[
     # Parsed before the options that name files.
     typer.Option("--overwrite", is_eager=True, help="Replace existing files."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")]
+Mode = Annotated[
+    Literal["trim", "partial", "strict"],
+    typer.Option(
+        help="Treatment of a region that crosses the edge of the image: trim it, fill it "
+        "(partial), or fail (strict)."
+    ),
+]
+Planes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIRST:LAST",
+        help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
 
 # Options that name a portal: one elsewhere by its URL, one's own by its settings.
 PORTAL_VARIABLE = "SWATHE_PORTAL"

@@ -38,6 +38,11 @@ class Argument(TyperArgument):
         """Return None, so that `--help` shows only the name."""
         return None
 
+    def get_usage_pieces(self, ctx: Context) -> list[str]:  # noqa: ARG002 - the signature is Typer's
+        """Return the name as in manual pages: in brackets if it may be missing."""
+        name = f"{self.metavar}{'...' if self.nargs != 1 else ''}"
+        return [name if self.required else f"[{name}]"]
+
 
 class Group(TyperGroup):
     """Commands in groups, with full summaries, value placeholders and plain error messages."""

@@ -43,7 +43,10 @@ def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
 
 def as_json(value: Job | Row | Estimate) -> dict[str, Any]:
     """Return a job, row or estimate as a mapping of JSON values, with the keys of its fields."""
-    return {name: _json_value(each) for name, each in asdict(value).items()}
+    values = asdict(value)
+    if isinstance(value, Job):
+        values["options"] = value.options.as_dict()
+    return {name: _json_value(each) for name, each in values.items()}
 
 
 def _made(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from swathe.catalog.records.jobs import RowStatus
     from swathe.files.planes import Planes
     from swathe.jobs.types import Estimate, Job, Row
-    from swathe.operations.formats import Format, Operation, Stack
 
 TOKEN_VARIABLE = "SWATHE_TOKEN"
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
@@ -128,15 +127,15 @@ class RemotePortal:
         self,
         targets: Any,
         *,
-        operation: Operation = "cut",
-        format: Format = "fits",  # noqa: A002 - as in cut_many
+        operation: str | None = None,
+        format: str | None = None,  # noqa: A002 - as in cut_many
         mode: Mode = "trim",
         fill: float | None = None,
         planes: Planes | None = None,
-        stack: Stack = "mean",
         bands: Sequence[str] | str = (),
         dataset: str | None = None,
         time: tuple[Any, Any] | None = None,
+        **own_options: Any,
     ) -> Estimate:
         """Return the size and predicted cost of a job. The arguments are those of `submit`.
 
@@ -145,7 +144,7 @@ class RemotePortal:
         """
         from swathe.client.answers import estimate_of
 
-        options = _options(operation, format, mode, fill, planes, stack, bands, dataset, time)
+        options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
         return estimate_of(self._send("estimate", targets, options, {}), self.url)
 
     def submit(
@@ -154,15 +153,15 @@ class RemotePortal:
         *,
         name: str = "",
         start: bool = True,
-        operation: Operation = "cut",
-        format: Format = "fits",  # noqa: A002 - as in cut_many
+        operation: str | None = None,
+        format: str | None = None,  # noqa: A002 - as in cut_many
         mode: Mode = "trim",
         fill: float | None = None,
         planes: Planes | None = None,
-        stack: Stack = "mean",
         bands: Sequence[str] | str = (),
         dataset: str | None = None,
         time: tuple[Any, Any] | None = None,
+        **own_options: Any,
     ) -> RemoteJob:
         """Submit a job.
 
@@ -184,11 +183,11 @@ class RemotePortal:
             mode: As in `cut_many`.
             fill: As in `cut_many`.
             planes: As in `cut_many`.
-            stack: As in `cut_many`.
             bands: Bands of the images of sky positions without a file; with `rgb` exactly three,
                 red first.
             dataset: Dataset searched for sky positions without a file; by default all.
             time: Time range of their images, from and to: MJD (UTC), ISO text or astropy times.
+            **own_options: Options of the operation, as in `cut_many`: `stack` of a stack.
 
         Raises:
             TargetsError, JobError: If the targets or the options are invalid.
@@ -196,7 +195,7 @@ class RemotePortal:
             LimitError: If the job exceeds a limit of the portal.
         """
         fields = {"name": name, "start": start}
-        options = _options(operation, format, mode, fill, planes, stack, bands, dataset, time)
+        options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
         return RemoteJob(self, self._send("jobs", targets, options, fields)["id"])
 
     def job(self, job_id: str) -> RemoteJob:
@@ -515,15 +514,15 @@ class RemoteJob:
 
 
 def _options(
-    operation: Operation,
-    format_: Format,
+    operation: str | None,
+    format_: str | None,
     mode: Mode,
     fill: float | None,
     planes: Planes | None,
-    stack: Stack,
     bands: Sequence[str] | str,
     dataset: str | None,
     time_range: tuple[Any, Any] | None,
+    own: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the options of a job as JSON.
 
@@ -540,10 +539,10 @@ def _options(
         "mode": mode,
         "fill": fill,
         "planes": None if planes is None else plane_span(planes),
-        "stack": stack,
         "bands": bands or None,
         "dataset": dataset,
         "time": time_range,
+        **own,
     }
     return Options.from_mapping(options).as_dict()
 

@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 
 File = Annotated[
-    Path | None, typer.Argument(metavar="[FILE.toml]", help="Settings file; flags override it.")
+    Path | None, typer.Argument(metavar="FILE.toml", help="Settings file; flags override it.")
 ]
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for tables and figures.")

@@ -6,7 +6,7 @@ import logging
 import re
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,9 @@ from swathe.cli.options import (
     FileOfAll,
     Frame,
     Json,
+    Mode,
     Overwrite,
+    Planes,
     Quiet,
     RaColumn,
     numbers_of,
@@ -111,23 +113,12 @@ def cut(
             help="HDU: number from 0 (-1 = the last), name, or NAME,VERSION; else the first image."
         ),
     ] = None,
-    mode: Annotated[
-        Literal["trim", "partial", "strict"],
-        typer.Option(
-            help="At the edge of the image: trim the region, fill it (partial), or fail (strict)."
-        ),
-    ] = "trim",
+    mode: Mode = "trim",
     fill: Annotated[
         float | None,
         typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
     ] = None,
-    planes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIRST:LAST",
-            help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
-        ),
-    ] = None,
+    planes: Planes = None,
     bands: Annotated[
         str | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from swathe.cli.operation_options import with_operations
-from swathe.cli.options import Json, Overwrite, Quiet, Url, connected, planes_of
+from swathe.cli.options import Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
 from swathe.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -40,23 +40,12 @@ def submit(
     ],
     url: Url = None,
     name: Annotated[str, typer.Option(help="Name of the job.")] = "",
-    mode: Annotated[
-        Literal["trim", "partial", "strict"] | None,
-        typer.Option(
-            help="At the edge of an image: trim the region, fill it (partial), or fail (strict)."
-        ),
-    ] = None,
+    mode: Mode = "trim",
     fill: Annotated[
         float | None,
         typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
     ] = None,
-    planes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIRST:LAST",
-            help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
-        ),
-    ] = None,
+    planes: Planes = None,
     band: Annotated[
         list[str] | None,
         typer.Option(help="Band of the images; may be repeated."),

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import SIZE_FORMS, DecColumn, FileOfAll, Frame, Json, RaColumn, size_of
+from swathe.cli.options import (
+    SIZE_FORMS,
+    DecColumn,
+    FileOfAll,
+    Frame,
+    Json,
+    Mode,
+    Planes,
+    RaColumn,
+    planes_of,
+    size_of,
+)
 from swathe.cli.output import print_json, print_table
 from swathe.core.format import NOISE_S, seconds_text
 
@@ -44,7 +55,9 @@ def predict(
         list[str] | None,
         typer.Option(help="Store with a replica of the files; may be repeated."),
     ] = None,
-    workers: Annotated[
+    mode: Mode = "trim",
+    planes: Planes = None,
+    machines: Annotated[
         int,
         typer.Option(
             min=1, max=100_000, help="Number of machines like this one that share the work."
@@ -72,7 +85,9 @@ def predict(
     prediction = predict_targets(
         targets,
         stores=store or (),
-        machines=workers,
+        mode=mode,
+        planes=planes_of(planes),
+        machines=machines,
         threads=threads,
         file=file,
         size=size_of(size),

@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
 from swathe.cli.options import Json, Overwrite, Plot
 from swathe.cli.output import print_json, print_table
-from swathe.core.errors import NoSuchStoreError, StoreSettingsError
+from swathe.core.errors import NoSuchStoreError, SettingsError, StoreSettingsError
 from swathe.core.format import size_text
+from swathe.core.toml_settings import read_toml, refuse_unknown, value, value_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from swathe.workers.simulate.result import RoundResult, SimulationResult
     from swathe.workers.simulate.workload import Workload
 
+NO_KEYS = {"file", "plot", "overwrite", "as_json", "return"}
+"""Options that are no keys of a settings file."""
 MOST_WORKERS = 100_000
 MOST_BATCHES = 10_000_000
 KINDS = ("job", "random", "hot")
@@ -35,7 +38,48 @@ COLUMNS = (
 OF_ROUNDS = ("round", "time", "cuts/s", "p50", "p95", "from the store")
 
 
+def _read_file(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the keys of [simulate] in a file as defaults of the options.
+
+    Raises:
+        SettingsError: If the file cannot be read, or a key is unknown or has another type.
+    """
+    if path is None:
+        return None
+    hints = get_type_hints(simulate)
+    kinds = {name: _one_type(hints[name]) for name in hints if name not in NO_KEYS}
+    try:
+        sections = read_toml(path)
+        refuse_unknown("section", sections, {"simulate": None})
+        keys = sections.get("simulate", {})
+        if not isinstance(keys, dict):
+            raise value_error("simulate", "a section [simulate]", keys)
+        refuse_unknown("key in [simulate]", keys, kinds)
+        context.default_map = {
+            name: value(f"simulate.{name}", kinds[name], keys[name]) for name in keys
+        }
+    except SettingsError as error:
+        text = str(error)
+        raise SettingsError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from error
+    return path
+
+
+def _one_type(hint: Any) -> Any:
+    """Return the type of an option's value, without `None`."""
+    return get_args(hint)[0] if type(None) in get_args(hint) else hint
+
+
 def simulate(
+    file: Annotated[  # noqa: ARG001 - its callback does the work
+        Path | None,
+        typer.Argument(
+            metavar="FILE.toml",
+            callback=_read_file,
+            is_eager=True,
+            help="Settings file with a section [simulate]. Its keys are the options, as "
+            "latency_ms; options override it.",
+        ),
+    ] = None,
     workers: Annotated[
         str, typer.Option(help="Number of workers: 8, or 2,4,8, or 1..10000 for 1, 10, 100, ...")
     ] = "1..100",

@@ -25,15 +25,15 @@ PIXELS = 20_000
 def view(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN.ulm...", help="Files of events; several are shown as one run."),
+        typer.Argument(metavar="RUN.ulm", help="Files of events; several are shown as one run."),
     ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File for a self-contained page, *.html."),
     ] = None,
-    png: Annotated[
+    picture: Annotated[
         Path | None,
-        typer.Option("--png", metavar="FILE", help="File for a picture, *.png or *.svg."),
+        typer.Option("--plot", metavar="FILE", help="File for a picture, *.png or *.svg."),
     ] = None,
     width: Annotated[
         int, typer.Option(min=200, max=PIXELS, help="Width of the picture, pixels.")
@@ -74,16 +74,16 @@ def view(
 ) -> None:
     """Draw recorded events: lifelines, load-lines and points on one time axis.
 
-    Without --output and --png the page is served on this machine until Ctrl-C.
+    Without --output and --plot the page is served on this machine until Ctrl-C.
     """
     from swathe.core.outputs import check_output
     from swathe.trace.viewer.live import LiveView
 
-    if follow and (output or png):
+    if follow and (output or picture):
         raise typer.BadParameter(
-            "--follow serves a page: expected neither --output nor --png with it"
+            "--follow serves a page: expected neither --output nor --plot with it"
         )
-    for path_to_check in filter(None, (output, png)):
+    for path_to_check in filter(None, (output, picture)):
         check_output(path_to_check, overwrite=overwrite, sources=runs)
     live_run = LiveView(runs, align=clocks == "aligned", grows=follow)
     title = ", ".join(run.name for run in runs)
@@ -94,7 +94,7 @@ def view(
         settings["events"] = _names(events)
     if loads:
         settings["loads"] = _names(loads)
-    if not (output or png):
+    if not (output or picture):
         _serve(live_run, title, port, open_, as_json, {**settings, "follow": follow})
         return
     traced = live_run.traced()
@@ -102,12 +102,12 @@ def view(
     summary: dict[str, Any] = {"events": len(traced.events.time_ns)}
     if output:
         summary["page"] = str(_page(traced, output, title, settings, overwrite))
-    if png:
+    if picture:
         from swathe.trace.viewer.figure import save
 
         plot = _draw(traced, title, settings, requested_loads, (width, height))
-        save(plot, png, overwrite=overwrite)
-        summary["picture"] = str(png)
+        save(plot, picture, overwrite=overwrite)
+        summary["picture"] = str(picture)
     summary["damaged"] = traced.events.damaged_count
     if as_json:
         print_json(summary)

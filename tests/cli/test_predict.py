@@ -1,0 +1,30 @@
+"""`swathe predict`: the cost of the cut that will be made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import swathe
+from tests.support.fits_frames import Runner, contents, noise
+
+
+def test_the_cut_that_will_be_made_is_predicted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Runner(monkeypatch, capsys)
+    (tmp_path / "cube.fits").write_bytes(contents(noise(3, (8, 200, 400)), "fit"))
+    table = tmp_path / "t.csv"
+    table.write_text("file,x0,y0,width,height\ncube.fits,-5,10,300,150\ncube.fits,9,9,9,9\n")
+    whole = run.json("predict", "--targets", table)
+    planes = run.json("predict", "--targets", table, "--planes", "2:4")
+    assert (whole["faults"], planes["faults"]) == ([], [])
+    assert planes["bytes"] == swathe.predict(table, planes=(2, 4)).bytes
+    assert planes["bytes"] < whole["bytes"] / 2
+    strict = run.json("predict", "--targets", table, "--mode", "strict")
+    assert strict["bytes"] == swathe.predict(table, mode="strict").bytes
+    assert strict["bytes"] < whole["bytes"] / 10, "the first target is not read"
+    shown, _ = run.told("predict", "--targets", table, "--machines", "2")
+    assert "requests" in shown
+    assert "--planes" in run("predict", "--targets", table, "--planes", "2-4", code=2)
