@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 __version__: str
+HIDDEN: str
+LONGEST_PATH_BYTES: int
 TRUSTED_S: float
 """Seconds for which the version of an object is trusted; then its server is asked again."""
 
@@ -30,9 +32,6 @@ class Stores:
     def is_writable(self, path: str) -> bool:
         """Check whether an object can be written: in a folder, a bucket, WebDAV or XRootD."""
 
-    def can_list(self, path: str) -> bool:
-        """Check whether `list` can list the store of an object."""
-
     def local_path(self, path: str) -> Path | None:
         """Return the path of an object that is a file of this machine; else None."""
 
@@ -45,11 +44,42 @@ class Stores:
     def open(self, path: str) -> Source:
         """Open an object to read its bytes."""
 
-    def list(self, place: str) -> Listing:
-        """List a bucket's objects at or below `NAME:prefix`, or below `NAME:prefix/`, by pages."""
+    def list(self, place: str, *, with_hidden: bool = False, may_lack: bool = False) -> Listing:
+        """List the objects of a folder, a server or a bucket at or below `NAME:prefix`, by pages.
+
+        In a bucket, `NAME:prefix/` lists only what is below. `with_hidden` includes names that
+        begin with a dot, and empty objects that mark folders. With `may_lack` a missing folder
+        has no objects.
+        """
 
     def remove(self, path: str) -> None:
         """Remove an object, if it exists, from a folder, a bucket, or a WebDAV server."""
+
+class StoreKind:
+    """What kind a store is."""
+
+    def __init__(self, root: str) -> None:
+        """Set the URL of the store, percent-encoded."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its objects are files of this machine."""
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether it is a bucket, or a part of one."""
+
+    @property
+    def is_webdav(self) -> bool:
+        """Whether its server speaks WebDAV; XRootD does through its HTTP door."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether objects can be written to it."""
+
+    @property
+    def local_path(self) -> Path | None:
+        """Its folder, if its objects are files of this machine."""
 
 class Source:
     """An open object of any format; all reads are of one version, or raise an error."""
@@ -69,10 +99,15 @@ class Source:
         """Time reads of `(offset, length)`, `streams` in flight; `fresh`: on new connections."""
 
 class Listing:
-    """Objects of a bucket, page by page."""
+    """Objects of a store, page by page."""
 
-    def next_page(self) -> list[tuple[str, int, str, str | None]] | None:
-        """Return path in the store, bytes, time and ETag of some objects; `None` at the end."""
+    def next_page(
+        self,
+    ) -> list[tuple[str, int | None, str | None, str | None, str | None]] | None:
+        """Return path in the store, bytes, time and ETag of some objects; `None` at the end.
+
+        The last value is the reason if an object or a folder could not be listed.
+        """
 
 class Copies:
     """Copies made by threads of their own, until this object is dropped."""

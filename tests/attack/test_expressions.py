@@ -26,7 +26,7 @@ from swathe.core.box import SECTION, box_from_section
 from swathe.core.errors import DatasetError, RegionError
 from swathe.files.manifest import BLANKS, LINE_ENDS, _before_comment
 from swathe.portal.vo.parameters import NUMBER, SUB
-from swathe.stores.listing import _links, validate_pattern
+from swathe.stores.listing import validate_pattern
 
 PACKAGE = Path(swathe.__file__).parent
 LENGTH = 100_000
@@ -221,9 +221,6 @@ OLD_SECTION = re.compile(r"\s*\[?\s*(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*
 OLD_LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]|\n(?=\\s*#)")
 OLD_SET = re.compile(r"\[!?\]?[^\]]*\]")
 OLD_TOKEN = re.compile(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[\w-]{8,}\.[\w-]{8,}|\bya29\.[\w-]{16,}")
-OLD_LINK = re.compile(
-    r"<a\s[^>]*?href\s*=\s*[\"']([^\"']*)[\"'][^>]*>.*?</a>([^<]*)", re.IGNORECASE | re.DOTALL
-)
 
 
 def some(*parts: str, most: int = 12) -> st.SearchStrategy[str]:
@@ -273,23 +270,6 @@ def test_patterns_are_those_of_before(text: str) -> None:
 @given(some("AKIA", "ABCDEFGH12345678", "eyJ", ".", "-", "abcdefgh", "a", "ya29.", "/", "_"))
 def test_secrets_are_those_of_before(text: str) -> None:
     assert _looks_secret(text) == bool(OLD_TOKEN.search(text))
-
-
-@settings(max_examples=400)
-@given(
-    some(
-        "<a href='x'>",
-        '<A\nclass=c HREF = "y" >',
-        "<a name='n'>",
-        "</a>",
-        "</A>",
-        "t",
-        "<br>",
-        "\n",
-    )
-)
-def test_links_are_those_of_before(page: str) -> None:
-    assert list(_links(page)) == [found.groups() for found in OLD_LINK.finditer(page)]
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_every_class_rust_names_is_there() -> None:
     # Lists of targets, indices of sections and the catalogue are read in Python.
     in_python = {"NotAnImageError", "PixelIndexError", "TargetsError"}
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError", "CatalogSetupError"}
-    in_python |= {"NoSuchDatasetError", "DatasetError"}
+    in_python |= {"NoSuchDatasetError"}
     in_python |= {"SettingsError", "TokenError"}
     in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "LimitError"}
     elsewhere = {"TraceError"}  # in trace.rs: recording is beside the engine

@@ -13,7 +13,7 @@ import pytest
 
 import swathe
 from swathe import _swathe
-from swathe.catalog import Catalog, this_host
+from swathe.catalog import Catalog, Store, this_host
 from swathe.core.errors import AccessError, NotFoundError
 from swathe.costs.fit.from_real_reads import feed_back
 from swathe.costs.prediction import sky_of, to_engine_job
@@ -308,24 +308,26 @@ def _made(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("root", "is_writable", "can_list", "path"),
+    ("root", "is_local", "is_bucket", "is_webdav", "is_writable"),
     [
-        ("file:///data/a b", True, False, "/data/a b/x.fits"),
-        ("s3://bucket", True, True, None),
-        ("gs://bucket/part", True, True, None),
-        ("dav://127.0.0.1/d", True, False, None),
-        ("root://127.0.0.1/d", True, False, None),
-        ("http://127.0.0.1/d", False, False, None),
+        ("file:///data/a b", True, False, False, True),
+        ("s3://bucket", False, True, False, True),
+        ("gs://bucket/part", False, True, False, True),
+        ("az://container", False, True, False, True),
+        ("dav://127.0.0.1/d", False, False, True, True),
+        ("root://127.0.0.1/d", False, False, True, True),
+        ("https://127.0.0.1/d", False, False, False, False),
     ],
 )
-def test_a_store_says_what_can_be_done_with_it(
-    root: str, is_writable: bool, can_list: bool, path: str | None
+def test_a_store_says_what_kind_it_is(
+    root: str, is_local: bool, is_bucket: bool, is_webdav: bool, is_writable: bool
 ) -> None:
+    kind = Store("named", root, "lan").kind
+    assert (kind.is_local, kind.is_bucket, kind.is_webdav) == (is_local, is_bucket, is_webdav)
     stores = _swathe.Stores(json.dumps([{"name": "named", "root": root}]))
-    name = "named:x.fits"
-    assert stores.is_writable(name) == is_writable
-    assert stores.can_list(name) == can_list
-    assert stores.local_path(name) == (None if path is None else Path(path))
+    assert kind.is_writable == stores.is_writable("named:x.fits") == is_writable
+    assert stores.local_path("named:x.fits") == (Path("/data/a b/x.fits") if is_local else None)
+    assert kind.local_path == (Path("/data/a b") if is_local else None)
 
 
 def test_paths_of_files_in_no_store_are_their_own() -> None:

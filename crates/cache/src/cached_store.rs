@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::Costs;
 use swathe_store_api::{
-    Layer, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Stores, Version,
+    Layer, ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+    Stores, Version,
 };
 
 /// The same stores, with a cache of blocks for the bytes of servers.
@@ -79,12 +80,16 @@ impl Store for CachedStore {
         self.inner.is_local()
     }
 
-    fn is_writable(&self) -> bool {
-        self.inner.is_writable()
+    fn is_bucket(&self) -> bool {
+        self.inner.is_bucket()
     }
 
-    fn can_list(&self) -> bool {
-        self.inner.can_list()
+    fn is_webdav(&self) -> bool {
+        self.inner.is_webdav()
+    }
+
+    fn is_writable(&self) -> bool {
+        self.inner.is_writable()
     }
 
     fn local_path(&self, url: &str) -> Result<Option<PathBuf>, StoreError> {
@@ -120,8 +125,12 @@ impl Store for CachedStore {
         Ok(assumed.map(|source| self.cached(source, object.asked(), false)))
     }
 
-    fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
-        self.inner.list(url)
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        self.inner.list(object, options)
     }
 
     fn create(

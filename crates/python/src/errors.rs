@@ -14,6 +14,7 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
             StoreError::NotFound { .. } => "NotFoundError",
             StoreError::Forbidden { .. } => "AccessError",
             StoreError::Changed { .. } | StoreError::Differs { .. } => "ChangedError",
+            StoreError::NoIndex { .. } => "DatasetError",
             _ => "SourceError",
         },
         EngineError::Shared { missing: true, .. } => "NotFoundError",

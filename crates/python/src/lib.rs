@@ -32,9 +32,9 @@ mod _swathe {
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]
     use crate::stores::{
-        Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_described, blocks_of, confine,
-        measure, measure_open, measure_restarts, peer_costs, pull_blocks, share_blocks, store_key,
-        take_timings,
+        Source, StoreKind, Stores, Timing, assumed_costs, blocks_are_at, blocks_described,
+        blocks_of, confine, measure, measure_open, measure_restarts, peer_costs, pull_blocks,
+        share_blocks, store_key, take_timings,
     };
     #[pymodule_export]
     use crate::trace::{
@@ -46,6 +46,8 @@ mod _swathe {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("LONGEST_PATH_BYTES", swathe_store_api::LONGEST_PATH_BYTES)?;
+        module.add("HIDDEN", swathe_store_api::HIDDEN)?;
         module.add("TRUSTED_S", swathe_store_api::TRUSTED.as_secs_f64())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

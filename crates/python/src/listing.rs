@@ -1,14 +1,15 @@
-//! `Listing`: what buckets hold.
+//! `Listing`: what stores hold.
 
 use crate::gil::enter;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe_engine::Cancel;
+use swathe_store_api::{Entry, Listed};
 
-/// Path, bytes, time and ETag.
-type Entry = (String, u64, String, Option<String>);
+/// Path, bytes, time, ETag, and why it could not be listed.
+type Row = (String, Option<u64>, Option<String>, Option<String>, Option<String>);
 
-/// The objects of a bucket, page by page. See `_swathe.pyi`.
+/// The objects of a store below a prefix, page by page. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Listing {
     inner: Arc<Mutex<Box<dyn swathe_store_api::Listing>>>,
@@ -23,15 +24,17 @@ impl Listing {
 #[pymethods]
 impl Listing {
     /// The next page; `None` when all were returned.
-    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Entry>>> {
+    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Row>>> {
         let inner = self.inner.clone();
         let page = enter(py, &Cancel::default(), move || {
             Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
         })?;
-        let entry = |entry: swathe_store_api::Entry| {
-            let swathe_store_api::Entry { path, size, modified, etag } = entry;
-            (path, size, modified, etag)
+        let row = |listed: Listed| match listed {
+            Listed::Object(Entry { path, size, modified, etag }) => {
+                (path, size, modified, etag, None)
+            }
+            Listed::Unlisted { path, why } => (path, None, None, None, Some(why)),
         };
-        Ok(page.map(|page| page.into_iter().map(entry).collect()))
+        Ok(page.map(|page| page.into_iter().map(row).collect()))
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use swathe_cache::{BlockCache, Identity, ObjectDescription};
 use swathe_engine::{Cancel, EngineError};
 use swathe_plan::Costs;
-use swathe_store_api::StoreSettings;
+use swathe_store_api::{ListOptions, StoreSettings};
 
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
@@ -66,11 +66,6 @@ impl Stores {
         self.inner.locate(path).0.is_writable()
     }
 
-    /// Whether `list` can list it.
-    fn can_list(&self, path: &str) -> bool {
-        self.inner.locate(path).0.can_list()
-    }
-
     /// The path of an object that is a file of this machine.
     fn local_path(&self, path: &str) -> Option<PathBuf> {
         self.inner.file_of(path)
@@ -92,10 +87,18 @@ impl Stores {
         Ok(Source { inner: enter(py, &Cancel::default(), move || Ok(stores.open(&path)?))? })
     }
 
-    /// The objects of a bucket below `NAME:prefix`.
-    fn list(&self, py: Python<'_>, place: &str) -> PyResult<Listing> {
-        let listing = self.inner.list(place).map_err(|error| to_python(py, &error.into()))?;
-        Ok(Listing::new(listing))
+    /// The objects below `NAME:prefix`.
+    #[pyo3(signature = (place, *, with_hidden=false, may_lack=false))]
+    fn list(
+        &self,
+        py: Python<'_>,
+        place: &str,
+        with_hidden: bool,
+        may_lack: bool,
+    ) -> PyResult<Listing> {
+        let options = ListOptions { with_hidden, may_lack };
+        let listing = self.inner.list(place, options);
+        Ok(Listing::new(listing.map_err(|error| to_python(py, &error.into()))?))
     }
 
     /// Remove an object.
@@ -156,6 +159,47 @@ impl Source {
 #[pyfunction]
 pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
     swathe_store::connect(StoreSettings::new(String::new(), root, options)).key()
+}
+
+/// What kind a store is, by its URL. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct StoreKind {
+    root: String,
+    store: Arc<dyn swathe_store_api::Store>,
+}
+
+#[pymethods]
+impl StoreKind {
+    #[new]
+    fn new(root: String) -> StoreKind {
+        let settings = StoreSettings::new(String::new(), root.clone(), BTreeMap::new());
+        StoreKind { root, store: swathe_store::connect(settings) }
+    }
+
+    #[getter]
+    fn is_local(&self) -> bool {
+        self.store.is_local()
+    }
+
+    #[getter]
+    fn is_bucket(&self) -> bool {
+        self.store.is_bucket()
+    }
+
+    #[getter]
+    fn is_webdav(&self) -> bool {
+        self.store.is_webdav()
+    }
+
+    #[getter]
+    fn is_writable(&self) -> bool {
+        self.store.is_writable()
+    }
+
+    #[getter]
+    fn local_path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        self.store.local_path(&self.root).map_err(|error| to_python(py, &error.into()))
+    }
 }
 
 /// The storages to read from, through the user's blocks.

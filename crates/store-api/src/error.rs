@@ -59,6 +59,16 @@ pub enum StoreError {
         /// Why not.
         why: String,
     },
+    /// The server answered with something else than an index of the folder.
+    #[error("{url}: expected {expected}; found {found}")]
+    NoIndex {
+        /// The folder.
+        url: String,
+        /// What it should have answered.
+        expected: String,
+        /// What it answered.
+        found: String,
+    },
     /// The server could not be reached, or failed.
     #[error("{url}: {why}")]
     Network {

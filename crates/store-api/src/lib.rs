@@ -5,6 +5,7 @@
 
 mod error;
 mod failure;
+mod listing;
 mod measured;
 mod memory;
 mod part_sums;
@@ -15,10 +16,11 @@ mod stores;
 
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
+pub use listing::{Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, is_hidden};
 pub use measured::RequestTiming;
 pub use memory::MemoryStore;
 pub use part_sums::PartSums;
 pub use settings::StoreSettings;
 pub use source::{Pieces, Source, TRUSTED, Traffic, TrafficCount, Version};
-pub use store::{Entry, Listing, ObjectName, Sink, Store, cannot_remove, cannot_write};
+pub use store::{ObjectName, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};

@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::failure::Failure;
+use crate::listing::{ListOptions, Listing};
 use crate::part_sums::PartSums;
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
@@ -56,13 +57,18 @@ pub trait Store: Debug + Send + Sync {
         false
     }
 
-    /// Whether objects can be written to it, as far as is known without asking.
-    fn is_writable(&self) -> bool {
+    /// Whether it is a bucket, or a part of one.
+    fn is_bucket(&self) -> bool {
         false
     }
 
-    /// Whether [`Store::list`] lists what it holds.
-    fn can_list(&self) -> bool {
+    /// Whether its server speaks WebDAV, as the URL says.
+    fn is_webdav(&self) -> bool {
+        false
+    }
+
+    /// Whether objects can be written to it, as far as is known without asking.
+    fn is_writable(&self) -> bool {
         false
     }
 
@@ -129,9 +135,13 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Unsupported`] if the store cannot list, or such an object cannot exist.
-    fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
-        let url = url.trim_end_matches('/').to_string();
-        Err(StoreError::Unsupported { url, why: "only buckets can be listed so".into() })
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        _options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        let url = object.url.trim_end_matches('/').to_string();
+        Err(StoreError::Unsupported { url, why: "its store cannot be listed".into() })
     }
 
     /// Begin to write an object of `size` bytes, in one part or in more.
@@ -168,29 +178,6 @@ pub fn cannot_write(url: &str) -> StoreError {
 pub fn cannot_remove(url: &str) -> StoreError {
     let why = "only objects of folders, buckets, dav(s):// and root:// are removed";
     StoreError::Unsupported { url: url.to_string(), why: why.into() }
-}
-
-/// An object that a listing names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its path in the store.
-    pub path: String,
-    /// Bytes.
-    pub size: u64,
-    /// When it was written (RFC 3339).
-    pub modified: String,
-    /// Its ETag, as the listing has it: some leave out the quotes.
-    pub etag: Option<String>,
-}
-
-/// A listing on its way: one page at a time is in memory.
-pub trait Listing: Send {
-    /// The next page, perhaps an empty one; `None` when all were returned.
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`] if the prefix does not exist; [`StoreError::Forbidden`];
-    /// [`StoreError::Network`] if the server fails, or repeats a page.
-    fn next_page(&mut self) -> Result<Option<Vec<Entry>>, StoreError>;
 }
 
 /// An object that is being written. Dropped before it is finished, it leaves nothing behind that

@@ -1,9 +1,10 @@
 //! The storages that are known, and which of them an object is in.
 
 use crate::error::StoreError;
+use crate::listing::{ListOptions, Listing};
 use crate::settings::StoreSettings;
 use crate::source::{Source, Version};
-use crate::store::{Listing, ObjectName, Sink, Store};
+use crate::store::{ObjectName, Sink, Store};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -202,8 +203,8 @@ impl Stores {
     ///
     /// # Errors
     /// As [`Store::list`].
-    pub fn list(&self, prefix: &str) -> Result<Box<dyn Listing>, StoreError> {
-        self.at(prefix, |store, name| store.list(name.url))
+    pub fn list(&self, prefix: &str, options: ListOptions) -> Result<Box<dyn Listing>, StoreError> {
+        self.at(prefix, |store, name| store.list(name, options))
     }
 
     /// Begin to write an object; see [`Store::create`].

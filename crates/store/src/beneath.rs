@@ -15,6 +15,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// A path is resolved so often while somebody changes folders and links of it.
 const ATTEMPTS: usize = 16;
+/// Links that are followed one after the other, as the kernel does.
+const MOST_LINKS: usize = 40;
 /// A folder that is only a place to open from.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// Rights of new folders; the mask of the process removes some of them.
@@ -85,6 +87,27 @@ impl Beneath {
             Ok(()) | Err(Errno::EXIST) => self.open(path, FOLDER),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether a link to nothing leads to a place in one of the folders.
+    pub(crate) fn leads_inside(&self, path: &Path) -> bool {
+        let mut target = self.root.join(path);
+        for _ in 0..MOST_LINKS {
+            let Ok(next) = target.read_link() else { break };
+            target = target.parent().unwrap_or(Path::new("/")).join(next);
+        }
+        // What is there of the path says where the rest would be.
+        let mut known = target.as_path();
+        let real = loop {
+            match (known.canonicalize(), known.parent()) {
+                (Ok(real), _) => break real,
+                (Err(_), Some(parent)) if known.file_name().is_some() => known = parent,
+                _ => return false,
+            }
+        };
+        std::iter::once(&self.root)
+            .chain(&self.others)
+            .any(|folder| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)))
     }
 
     /// Open a path that, for the kernel, leads out or nowhere.

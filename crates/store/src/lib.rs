@@ -7,7 +7,9 @@
 mod bearer;
 mod beneath;
 mod copy;
+mod folder_walk;
 mod local;
+mod local_listing;
 mod local_store;
 mod open;
 mod place;

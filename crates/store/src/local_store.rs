@@ -1,12 +1,17 @@
 //! Folders of this machine as stores.
 
+use crate::beneath::Beneath;
+use crate::folder_walk::FolderWalk;
 use crate::local::LocalFile;
+use crate::local_listing::{LocalFolders, start_of};
 use crate::place::Place;
 use crate::redact::percent_decode;
 use crate::write::NewFile;
 use std::path::PathBuf;
 use std::sync::Arc;
-use swathe_store_api::{ObjectName, Sink, Source, Store, StoreError, StoreSettings};
+use swathe_store_api::{
+    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
+};
 
 /// A folder of this machine; without a name, all files.
 #[derive(Debug)]
@@ -77,6 +82,18 @@ impl Store for LocalStore {
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
         Ok(Arc::new(LocalFile::open(&self.place(object)?, self.settings.costs.clone())?))
+    }
+
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        let path = path_of(object.url)?;
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let (root, start) = start_of(self.folder().unwrap_or_default(), &path);
+        let folders = Beneath::new(root.clone(), self.other_roots());
+        Ok(Box::new(FolderWalk::new(LocalFolders { root, folders }, &start, options)))
     }
 
     fn create(

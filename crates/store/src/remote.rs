@@ -9,7 +9,9 @@ mod attempt;
 mod bucket;
 mod endpoint;
 mod fetch_events;
+mod http_listing;
 mod http_store;
+mod index_page;
 mod limiter;
 mod propfind_version;
 mod range_request;
@@ -20,6 +22,7 @@ mod retry;
 mod server_key;
 mod stall_timeout;
 mod webdav;
+mod webdav_listing;
 mod webdav_put;
 
 pub(crate) use bucket::{BucketStore, Cloud};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use swathe_store::{Copies, CopyOrder, CopyResult};
-use swathe_store_api::{Entry, StoreError, StoreSettings, Stores};
+use swathe_store_api::{Entry, ListOptions, Listed, StoreError, StoreSettings, Stores};
 use tempfile::TempDir;
 
 fn store(name: &str, root: String, options: &[(&str, &str)]) -> StoreSettings {
@@ -49,8 +49,15 @@ fn page(keys: &[&str], next: &str) -> Reply {
 
 const ONE: &str = "200 OK\nLast-Modified: Tue, 02 Jan 2024 03:04:05 GMT\nETag: \"one\"";
 
-fn paths(entries: Vec<Entry>) -> Vec<String> {
-    entries.into_iter().map(|entry| entry.path).collect()
+fn entry(listed: Listed) -> Entry {
+    match listed {
+        Listed::Object(entry) => entry,
+        Listed::Unlisted { path, why } => panic!("{path}: {why}"),
+    }
+}
+
+fn paths(page: Vec<Listed>) -> Vec<String> {
+    page.into_iter().map(|listed| entry(listed).path).collect()
 }
 
 #[test]
@@ -66,12 +73,13 @@ fn buckets_are_listed_page_by_page() {
     for scheme in ["s3", "gs"] {
         let stores = swathe_store::stores(vec![bucket(scheme, &server)]);
         let before = server.requests().len();
-        let mut listing = stores.list("lake:run").unwrap();
+        let mut listing = stores.list("lake:run", ListOptions::default()).unwrap();
         assert_eq!(server.requests().len(), before, "nothing is asked yet");
         let first = listing.next_page().unwrap().unwrap();
         assert_eq!(server.requests().len(), before + 1, "nothing is asked ahead");
-        assert_eq!((first[0].size, first[0].etag.as_deref()), (7, Some("\"one\"")));
-        assert_eq!(first[0].modified, "2024-01-02T03:04:05+00:00");
+        let Entry { size, modified, etag, .. } = entry(first[0].clone());
+        assert_eq!((size, etag.as_deref()), (Some(7), Some("one")));
+        assert_eq!(modified.as_deref(), Some("2024-01-02T03:04:05+00:00"));
         assert_eq!(paths(first), ["run/a b.fits", "run/b.fits"]);
         assert_eq!(paths(listing.next_page().unwrap().unwrap()), ["run/sub/c.fits"]);
         assert!(listing.next_page().unwrap().is_none());
@@ -82,7 +90,9 @@ fn buckets_are_listed_page_by_page() {
 #[test]
 fn a_listing_in_circles_ends() {
     let server = Server::start(|_, _| page(&["dr1/run/a.fits"], "again"));
-    let mut listing = swathe_store::stores(vec![bucket("s3", &server)]).list("lake:run").unwrap();
+    let mut listing = swathe_store::stores(vec![bucket("s3", &server)])
+        .list("lake:run", ListOptions::default())
+        .unwrap();
     listing.next_page().unwrap();
     let error = listing.next_page().unwrap_err();
     assert!(error.to_string().contains("same page of its listing again"), "{error}");
@@ -94,13 +104,13 @@ fn refused_listings_say_why() {
     let server = Server::start(move |_, _| reply("403 Forbidden", said.as_bytes()));
     let stores =
         swathe_store::stores(vec![bucket("s3", &server), folder("disk", Path::new("/data"))]);
-    let error = stores.list("lake:run").unwrap().next_page().unwrap_err();
+    let error = stores.list("lake:run", ListOptions::default()).unwrap().next_page().unwrap_err();
     assert!(matches!(error, StoreError::Forbidden { .. }));
     let expected = "s3://frames/dr1/run: access denied: 403 Forbidden: Not for you; asked anonymou";
     assert!(error.to_string().starts_with(expected), "{error}");
     assert!(!error.to_string().contains("SECRET"));
-    for place in ["disk:", "lake:a//b", "lake:../b", "http://host/a"] {
-        let refused = stores.list(place).map(|_| ()).unwrap_err();
+    for place in ["nowhere://host/a", "lake:a//b", "lake:../b", "http://"] {
+        let refused = stores.list(place, ListOptions::default()).map(|_| ()).unwrap_err();
         assert!(matches!(refused, StoreError::Unsupported { .. }), "{place}: {refused}");
     }
 }
@@ -114,13 +124,23 @@ fn nothing_below_a_prefix_is_an_empty_page_and_no_bucket_an_error() {
         _ => reply("404 Not Found", b"<Error><Message>No such bucket</Message></Error>"),
     });
     let stores = swathe_store::stores(vec![bucket("s3", &server)]);
-    let first = |place: &str| stores.list(place).unwrap().next_page();
-    assert_eq!(first("lake:run").unwrap().unwrap(), []);
+    let first = |place: &str| stores.list(place, ListOptions::default()).unwrap().next_page();
+    let error = first("lake:run").unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    assert!(error.to_string().ends_with("no such folder"), "{error}");
+    let whole = StoreSettings { root: "s3://frames".into(), ..bucket("s3", &server) };
+    let whole = swathe_store::stores(vec![whole]).list("lake:", ListOptions::default());
+    assert_eq!(whole.unwrap().next_page().unwrap().unwrap(), []);
+    let may_lack = ListOptions { may_lack: true, ..ListOptions::default() };
+    assert_eq!(stores.list("lake:run", may_lack).unwrap().next_page().unwrap().unwrap(), []);
     assert_eq!(paths(first("lake:one").unwrap().unwrap()), ["one"]);
     let mut elsewhere = bucket("s3", &server);
     elsewhere.root = "s3://nowhere".into();
-    let error =
-        swathe_store::stores(vec![elsewhere]).list("lake:").unwrap().next_page().unwrap_err();
+    let error = swathe_store::stores(vec![elsewhere])
+        .list("lake:", ListOptions::default())
+        .unwrap()
+        .next_page()
+        .unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     assert!(error.to_string().contains("No such bucket"), "{error}");
 }

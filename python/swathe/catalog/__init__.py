@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.records.datasets import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.records.measurements import Outcome, ProbeRecord, ProfileRecord, SampleRecord
-from swathe.catalog.store_settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
+from swathe.catalog.store_settings import SCHEMES, TIERS, Store, root_url
 from swathe.core.host import this_host
 from swathe.core.lazy import lazy_names
 from swathe.core.paths import default_url
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from swathe.catalog.tokens import SCOPES, Scope, Token
 
 __all__ = [
-    "BUCKETS",
     "SCHEMES",
     "SCOPES",
     "TIERS",
-    "WEBDAV",
     "Catalog",
     "Dataset",
     "DatasetProblem",

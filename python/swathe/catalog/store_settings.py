@@ -12,14 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
-from swathe._swathe import store_key
+from swathe._swathe import StoreKind, store_key
 from swathe.core.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
-BUCKETS = ("s3", "gs", "az")
-"""Schemes of stores that are buckets."""
-WEBDAV = ("dav", "davs", "root", "roots")
-"""Schemes of stores written by WebDAV; XRootD through its HTTP door."""
 TIERS = ("local", "lan", "wan", "tape")
 OPTIONS = (
     "endpoint",
@@ -77,6 +73,11 @@ class Store:
         """
         return store_key(self.url, self.options)
 
+    @property
+    def kind(self) -> StoreKind:
+        """What kind of store it is: a folder, a bucket, a server; whether it can be written to."""
+        return StoreKind(self.url)
+
 
 def validate_store(
     name: str, url: str, tier: str | None = None, options: Mapping[str, str] | None = None
@@ -88,10 +89,10 @@ def validate_store(
     """
     root = root_url(url)
     if tier is None:
-        tier = "local" if root.startswith("file:") else "lan"
+        tier = "local" if StoreKind(root).is_local else "lan"
     if tier not in TIERS:
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
-    if "roots" in (options or {}) and not root.startswith("file:"):
+    if "roots" in (options or {}) and not StoreKind(root).is_local:
         raise StoreSettingsError("the option roots is only for stores that are local folders")
     return Store(validate_name(name), root, tier, validate_options(options or {}))
 
@@ -182,7 +183,7 @@ def _remote_url(text: str, schemes: tuple[str, ...]) -> str:
     if scheme not in schemes or not _HOST.fullmatch(host):
         raise StoreSettingsError(f"a URL is scheme://host/path, scheme one of {', '.join(schemes)}")
     # Bucket names are case sensitive, host names are not.
-    host = host if scheme in BUCKETS else host.lower()
+    host = host if StoreKind(text).is_bucket else host.lower()
     port_text = "" if port is None else f":{port}"
     return f"{scheme}://{host}{port_text}{parts.path.rstrip('/')}"
 

@@ -43,6 +43,7 @@ class StoreCost:
         unreadable: number of inspected objects that cannot be read.
         measured: whether the store was probed.
         compute_s: computing time, summed over all threads.
+        is_local: whether its objects are files of this machine.
     """
 
     median_s: float
@@ -55,6 +56,7 @@ class StoreCost:
     unreadable: int
     measured: bool
     compute_s: float
+    is_local: bool
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ class Prediction:
     @property
     def root(self) -> str:
         """Return the key of the only store, if it is a server; else an empty text."""
-        roots = list(self.per_store)
-        return roots[0] if len(roots) == 1 and not roots[0].startswith("file:") else ""
+        servers = [root for root, cost in self.per_store.items() if not cost.is_local]
+        return servers[0] if len(servers) == len(self.per_store) == 1 else ""
 
 
 def predict(
@@ -364,6 +366,7 @@ def _cost(estimate: dict[str, Any]) -> StoreCost:
         _interval_s(seconds, 1 + _spread(estimate)),
         **{name: estimate["traffic"][name] for name in ("bytes", "requests")},
         **{name: estimate[name] for name in names},
+        is_local=_swathe.StoreKind(estimate["root"]).is_local,
     )
 
 
@@ -373,7 +376,7 @@ def _interval_s(seconds: float, ratio: float) -> tuple[float, float]:
 
 def _spread(estimate: dict[str, Any]) -> float:
     """Return half the relative range of the middle 80 %."""
-    if estimate["root"].startswith("file://"):
+    if _swathe.StoreKind(estimate["root"]).is_local:
         return UNMEASURED_SPREAD if compute_costs() is None else LOCAL_SPREAD
     if not estimate["measured"]:
         return UNMEASURED_SPREAD

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from swathe import _swathe
-from swathe.catalog import BUCKETS, WEBDAV, Replica, this_host
+from swathe._swathe import HIDDEN
+from swathe.catalog import Replica, this_host
 from swathe.core.errors import DatasetError, OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import EXISTS, check_output, identities
 from swathe.costs.cost_model import Costs, Sample
 from swathe.costs.probing.probe_writes import writing_costs
 from swathe.datasets.scan import SkippedObject
-from swathe.stores.listing import HIDDEN, ListedObject, UnlistedObject, list_objects
+from swathe.stores.listing import ListedObject, UnlistedObject, list_objects
 from swathe.stores.registry import LOCAL_ROOT, to_native
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ THREADS = 8
 """Number of threads; each copies one object at a time and holds at most 40 MiB of it."""
 PART_BYTES = 8 << 20
 """Number of objects that the engine copies at once."""
-WRITABLE = ("file", *BUCKETS, *WEBDAV)
 POLL_S = 0.1
 NS = 1_000_000_000
 FILE_TAG = "mtime:"
@@ -251,11 +251,10 @@ def copy_objects(
 
 
 def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) -> None:
-    scheme = target.url.partition("://")[0]
-    if scheme not in WRITABLE:
+    if not target.kind.is_writable:
         raise DatasetError(
-            f"a mirror is in a folder, in a bucket or on a WebDAV server ({', '.join(WRITABLE)}); "
-            f"the store {target.name!r} is of {scheme}://"
+            f"a mirror is in a folder, in a bucket or on a WebDAV server; expected a store that "
+            f"can be written to, found {target.name!r}, {target.url}"
         )
     ours, theirs = _url(source, dataset.prefix), _url(target, prefix)
     inside = f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
@@ -268,8 +267,8 @@ def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) ->
 
 def _url(store: Store, prefix: str) -> str:
     """Return one URL for a folder, whichever scheme the store has."""
-    if store.url.startswith("file://"):
-        return os.path.realpath(unquote(store.url.removeprefix("file://")) + f"/{prefix}")
+    if (folder := store.kind.local_path) is not None:
+        return os.path.realpath(folder / prefix)
     if (http_url := to_native([store]).asked_by_http(f"{store.name}:")) is None:
         return f"{store.key}/{prefix}".rstrip("/")
     # The port is included if it is not the default; http:// and https:// share their folders.
@@ -344,7 +343,7 @@ def _refusals(
     copies_there: Mapping[str, ListedObject],
 ) -> Callable[[str, bool], str | None]:
     """Return a function that says why a path of the target must not be written, or `None`."""
-    ours, theirs = (_local_root(store) for store in (source, target))
+    ours, theirs = source.kind.local_path, target.kind.local_path
 
     @cache
     def sources() -> dict[tuple[int, int], Path]:
@@ -359,7 +358,7 @@ def _refusals(
             if theirs is None:
                 if path in copies_there and not may_replace:
                     raise OutputExistsError(f"{target.name}:{path}: {EXISTS}")
-                if path in copies_there and target.url.partition("://")[0] in WEBDAV:
+                if path in copies_there and target.kind.is_webdav:
                     _refuse_alike(f"{target.name}:{path}", copies_there[path], source, looks())
             elif os.path.lexists(file := theirs / path) and not _is_folder(file):
                 same = identities([file]).keys() & sources().keys()
@@ -399,11 +398,6 @@ def _refuse_alike(
 def _is_folder(file: Path) -> bool:
     """Check whether a folder has this name; the copy will fail, and that is recorded."""
     return file.is_dir() and not file.is_symlink()
-
-
-def _local_root(store: Store) -> Path | None:
-    is_local = store.url.startswith("file://")
-    return Path(unquote(store.url.removeprefix("file://")) or "/") if is_local else None
 
 
 def _begin(catalog: Catalog, work: MirrorPlan) -> None:
@@ -488,8 +482,7 @@ def _reading(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
     for root in _roots(store):
         if (profile := catalog.profile(root, this_host())) is not None:
             return Costs.from_dict(profile.costs), True
-    local = store.url.startswith("file://")
-    return Costs.from_dict(json.loads(_swathe.assumed_costs(local))), False
+    return Costs.from_dict(json.loads(_swathe.assumed_costs(store.kind.is_local))), False
 
 
 def _writing(catalog: Catalog, store: Store) -> Costs | None:
@@ -506,4 +499,4 @@ def _writing(catalog: Catalog, store: Store) -> Costs | None:
 
 def _roots(store: Store) -> tuple[str, ...]:
     """Return the roots under which a store's measurements may be stored."""
-    return (store.key, LOCAL_ROOT) if store.url.startswith("file://") else (store.key,)
+    return (store.key, LOCAL_ROOT) if store.kind.is_local else (store.key,)

@@ -276,7 +276,7 @@ def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
     }
     seconds_by_store = {}
     for store in catalog.stores():
-        local = store.url.startswith("file://")
+        local = store.kind.is_local
         costs: dict[str, Any] | None = profiles.get(store.key)
         if costs is None and local:
             costs = profiles.get(LOCAL_ROOT)

@@ -19,10 +19,8 @@ from functools import partial
 from pathlib import Path
 from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
-from urllib.parse import unquote
 
 from swathe import _swathe
-from swathe.catalog import BUCKETS
 from swathe.core.errors import NoSuchResultError, NotFoundError, OutputError
 from swathe.stores.registry import to_native
 from swathe.stores.results import Folder, StoredResult
@@ -73,13 +71,11 @@ def result_store_named(catalog: Catalog, text: str, scratch: Path | None) -> Res
     if not colon or any(part in ("", ".", "..") for part in parts):
         raise OutputError(f"expected NAME:prefix, a store and a folder in it, found {text[:200]!r}")
     store = catalog.store(name)
-    scheme = store.url.partition("://")[0]
-    if scheme == "file":
-        return Folder(Path(unquote(store.url.removeprefix("file://"))) / prefix)
-    if scheme not in BUCKETS:
+    if (folder := store.kind.local_path) is not None:
+        return Folder(folder / prefix)
+    if not store.kind.is_bucket:
         raise OutputError(
-            f"expected a store to write to, a folder or a bucket ({', '.join(BUCKETS)}); "
-            f"the store {name!r} is of {scheme}://"
+            f"expected a store to write to, a folder or a bucket; found {name!r}, {store.url}"
         )
     bucket = Bucket(store, prefix, _temporary() if scratch is None else scratch)
     bucket.check()
@@ -255,7 +251,8 @@ class Bucket:
 
     def _list_paths(self, folder: str) -> list[str]:
         """Return the paths in the store of all objects in a folder."""
-        listing = self._engine.list(self._file(f"{folder}/"))
+        place = self._file(f"{folder}/")
+        listing = self._engine.list(place, with_hidden=True, may_lack=True)
         listed_paths = []
         while (page := listing.next_page()) is not None:
             listed_paths += [path for path, *_ in page]

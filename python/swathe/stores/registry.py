@@ -226,7 +226,7 @@ def _plain(root: str) -> str:
     """Return a root as the engine writes it: files not percent-encoded, all files as file://."""
     if root == LOCAL_ROOT:
         return "file://"
-    return unquote(root) if root.startswith("file://") else root
+    return unquote(root) if _swathe.StoreKind(root).is_local else root
 
 
 def _local_files() -> _swathe.Stores | None:

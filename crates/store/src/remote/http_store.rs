@@ -1,6 +1,7 @@
 //! HTTP(S) and WebDAV servers, and XRootD's behind their HTTP doors, as stores.
 
 use super::endpoint::HttpEndpoint;
+use super::http_listing::HttpFolders;
 use super::limiter;
 use super::remote_object::RemoteObject;
 use super::request_target::{NewTarget, RequestTarget};
@@ -9,20 +10,21 @@ use super::stall_timeout::StallLimits;
 use super::webdav;
 use super::webdav_put::WebdavPut;
 use crate::bearer::bearer;
+use crate::folder_walk::FolderWalk;
 use crate::redact;
 use reqwest::Url;
 use std::sync::Arc;
 use swathe_net::{check_private, is_here};
 use swathe_store_api::{
-    ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version, cannot_remove,
-    cannot_write,
+    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
+    cannot_remove, cannot_write,
 };
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
 const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];
 
 /// A folder of a server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HttpStore {
     settings: Arc<StoreSettings>,
     stall: StallLimits,
@@ -96,7 +98,7 @@ impl HttpStore {
             named: object.named,
             endpoint: Box::new(endpoint),
             secrets,
-            is_dav: self.is_writable(),
+            is_dav: self.is_webdav(),
             is_xrootd: self.is_doored(),
             stall: self.stall,
         });
@@ -134,9 +136,13 @@ impl Store for HttpStore {
         redact::shown(url)
     }
 
-    /// The URL says WebDAV, or XRootD. Of HTTP alone it is not known what a PUT does.
-    fn is_writable(&self) -> bool {
+    fn is_webdav(&self) -> bool {
         matches!(self.settings.scheme(), "dav" | "davs") || self.is_doored()
+    }
+
+    /// Of HTTP alone it is not known what a PUT does.
+    fn is_writable(&self) -> bool {
+        self.is_webdav()
     }
 
     fn is_served_here(&self, url: &str) -> bool {
@@ -166,6 +172,29 @@ impl Store for HttpStore {
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         let assumed = RemoteObject::assume(self.target(object)?, version);
         Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        // That the URL cannot be asked is an error now.
+        self.address(object.url)?;
+        let below = object.url.strip_prefix(&self.settings.root).unwrap_or_default();
+        let start = match object.named.and_then(|named| named.split_once(':')) {
+            Some((_, path)) => path.to_string(),
+            None => String::from_utf8_lossy(&redact::percent_decode(below)).into_owned(),
+        };
+        let (store, is_named) = (self.clone(), object.named.is_some());
+        let target = move |folder: &str| {
+            let named = is_named.then(|| format!("{}:{folder}", store.settings.name));
+            let url = store.url_of(folder);
+            let url = format!("{}/", url.trim_end_matches('/'));
+            store.target(ObjectName { url: &url, named: named.as_deref() })
+        };
+        let folders = HttpFolders::new(target, self.is_webdav(), self.is_doored());
+        Ok(Box::new(FolderWalk::new(folders, &start, options)))
     }
 
     fn create(

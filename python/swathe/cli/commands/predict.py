@@ -118,7 +118,7 @@ def _show(prediction: Prediction) -> None:
     for name, cost in prediction.per_store.items():
         share = f"{prediction.shares[name]:.0%}" if prediction.shares else ""
         interval = " to ".join(map(seconds_text, cost.interval_s))
-        measured = "" if cost.measured or name.startswith("file://") else "not probed"
+        measured = "" if cost.measured or cost.is_local else "not probed"
         rows.append(
             [
                 name,

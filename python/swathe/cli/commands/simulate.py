@@ -309,7 +309,7 @@ def _measured(name: str) -> SimulatedStore:
         total_bytes_per_s=total,
         requests_per_s=costs.requests_per_s,
         served_bytes_per_s=costs.served_bytes_per_s or inf,
-        remote=not stores[name].url.startswith("file:"),
+        remote=not stores[name].kind.is_local,
     )
 
 

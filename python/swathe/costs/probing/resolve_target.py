@@ -47,7 +47,7 @@ class ProbeTarget:
     @property
     def is_local(self) -> bool:
         """Check whether the objects are files of this machine."""
-        return self.root.startswith("file:")
+        return _swathe.StoreKind(self.root).is_local
 
     @property
     def files(self) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe._swathe import StoreKind
 from swathe.core.errors import CatalogError
 from swathe.core.host import this_host
 from swathe.stores.registry import NAMED, StoreSnapshot, storages
@@ -65,7 +66,7 @@ class WorkerConfig:
         sources = batch.rows.source.few()
         for source, rows in zip(sources.values, np.bincount(sources.codes).tolist(), strict=True):
             name = source.partition(":")[0]
-            if NAMED.match(source) and not roots.get(name, source).startswith("file:"):
+            if NAMED.match(source) and not StoreKind(roots.get(name, source)).is_local:
                 counts[source] = rows
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 

@@ -5,7 +5,7 @@ use object_store::ObjectStoreExt;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use swathe_net::net;
-use swathe_store_api::{Entry, Listing, StoreError};
+use swathe_store_api::{Entry, ListOptions, Listed, Listing, StoreError, is_hidden};
 
 /// A listing on its way: one page at a time is in memory.
 pub(super) struct BucketListing {
@@ -17,6 +17,11 @@ pub(super) struct BucketListing {
     prefix: Path,
     /// Whether the prefix may be an object itself.
     may_be_object: bool,
+    options: ListOptions,
+    /// Whether nothing was listed yet of a folder that must exist.
+    may_be_missing: bool,
+    /// An empty object that may mark a folder: then those in it follow.
+    mark: Option<Entry>,
     next: Next,
 }
 
@@ -35,10 +40,21 @@ impl BucketListing {
         root: &str,
         prefix: Path,
         is_folder: bool,
+        options: ListOptions,
     ) -> BucketListing {
         let may_be_object = !is_folder && !prefix.is_root();
         let root = if root.is_empty() { String::new() } else { format!("{root}/") };
-        BucketListing { bucket, url, root, prefix, may_be_object, next: Next::First }
+        BucketListing {
+            bucket,
+            url,
+            root,
+            may_be_object,
+            may_be_missing: !options.may_lack && !prefix.is_root(),
+            prefix,
+            options,
+            mark: None,
+            next: Next::First,
+        }
     }
 
     async fn page(&mut self) -> Result<Vec<Entry>, StoreError> {
@@ -66,19 +82,55 @@ impl BucketListing {
         self.next = page.page_token.map_or(Next::End, Next::Page);
         let entry = |object: object_store::ObjectMeta| {
             let path = object.location.as_ref().strip_prefix(&self.root)?.to_string();
-            let modified = object.last_modified.to_rfc3339();
-            Some(Entry { path, size: object.size, modified, etag: object.e_tag })
+            let modified = Some(object.last_modified.to_rfc3339());
+            let etag = object.e_tag.map(|tag| tag.trim_matches('"').to_string());
+            Some(Entry { path, size: Some(object.size), modified, etag })
         };
         Ok(objects.into_iter().filter_map(entry).collect())
+    }
+
+    /// The entries of a page that are listed. Some programs mark a folder by an empty object before
+    /// those in it.
+    fn listed(&mut self, entries: Vec<Entry>) -> Vec<Listed> {
+        let mut listed = Vec::with_capacity(entries.len());
+        if self.options.with_hidden {
+            listed.extend(entries.into_iter().map(Listed::Object));
+            return listed;
+        }
+        let start = self.prefix.as_ref().strip_prefix(&self.root).unwrap_or_default().to_string();
+        for entry in entries {
+            let mark = self.mark.take();
+            let is_inside = |mark: &Entry| {
+                entry.path.strip_prefix(&mark.path).is_some_and(|rest| rest.starts_with('/'))
+            };
+            listed.extend(mark.filter(|mark| !is_inside(mark)).map(Listed::Object));
+            let below = entry.path.strip_prefix(&start).unwrap_or(&entry.path);
+            match entry.size {
+                _ if is_hidden(below) => {}
+                Some(0) => self.mark = Some(entry),
+                _ => listed.push(Listed::Object(entry)),
+            }
+        }
+        listed
     }
 }
 
 impl Listing for BucketListing {
-    fn next_page(&mut self) -> Result<Option<Vec<Entry>>, StoreError> {
+    fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError> {
         if self.next == Next::End {
             return Ok(None);
         }
         let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
-        net.runtime.block_on(self.page()).map(Some)
+        let entries = net.runtime.block_on(self.page())?;
+        self.may_be_missing &= entries.is_empty();
+        if self.may_be_missing && self.next == Next::End {
+            let (url, why) = (self.url.clone(), ": no such folder".to_string());
+            return Err(StoreError::NotFound { url, why });
+        }
+        let mut listed = self.listed(entries);
+        if self.next == Next::End {
+            listed.extend(self.mark.take().map(Listed::Object));
+        }
+        Ok(Some(listed))
     }
 }

@@ -15,7 +15,7 @@ use reqwest::Url;
 use std::sync::Arc;
 use swathe_net::{is_here, net};
 use swathe_store_api::{
-    Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
+    ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
 };
 
 /// A bucket, or what has one prefix in it.
@@ -100,11 +100,11 @@ impl Store for BucketStore {
         url.to_string()
     }
 
-    fn is_writable(&self) -> bool {
+    fn is_bucket(&self) -> bool {
         true
     }
 
-    fn can_list(&self) -> bool {
+    fn is_writable(&self) -> bool {
         true
     }
 
@@ -129,13 +129,17 @@ impl Store for BucketStore {
         Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
-    fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
-        let is_folder = url.ends_with('/');
-        let url = url.trim_end_matches('/').to_string();
+    fn list(
+        &self,
+        object: ObjectName<'_>,
+        options: ListOptions,
+    ) -> Result<Box<dyn Listing>, StoreError> {
+        let is_folder = object.url.ends_with('/');
+        let url = object.url.trim_end_matches('/').to_string();
         let (bucket, prefix) = self.bucket(&url)?;
         // The scheme is followed by the bucket, and then the prefix of the store.
         let root = self.settings.root.splitn(4, '/').nth(3).unwrap_or_default();
-        Ok(Box::new(BucketListing::new(bucket, url, root, prefix, is_folder)))
+        Ok(Box::new(BucketListing::new(bucket, url, root, prefix, is_folder, options)))
     }
 
     fn create(

@@ -1,0 +1,60 @@
+//! What a store holds, as it lists it.
+
+use crate::error::StoreError;
+
+/// The longest path of an object, in bytes of UTF-8. Folders with a longer one are not entered.
+pub const LONGEST_PATH_BYTES: usize = 1_000;
+/// Names that begin so are hidden.
+pub const HIDDEN: char = '.';
+
+/// An object that a listing names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path in the store.
+    pub path: String,
+    /// Bytes; `None` if the listing does not give them exactly.
+    pub size: Option<u64>,
+    /// When it was written, as the listing has it: a date, or nanoseconds since 1970 for files.
+    pub modified: Option<String>,
+    /// Its strong ETag, without quotes.
+    pub etag: Option<String>,
+}
+
+/// What a listing says of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// An object.
+    Object(Entry),
+    /// An object or a folder that could not be listed.
+    Unlisted {
+        /// Its path in the store.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// What is to be listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListOptions {
+    /// Also hidden names, and the empty objects by which some programs mark folders.
+    pub with_hidden: bool,
+    /// Whether a folder that does not exist counts as an empty one.
+    pub may_lack: bool,
+}
+
+/// A listing on its way: one page at a time is in memory.
+pub trait Listing: Send {
+    /// The next page, perhaps an empty one; `None` when all were given.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] where there is nothing to list; [`StoreError::Forbidden`];
+    /// [`StoreError::NoIndex`] where the server answers with something else than an index;
+    /// [`StoreError::Network`] where the server fails, or goes in circles.
+    fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError>;
+}
+
+/// Whether a path below a listed folder has a hidden part.
+pub fn is_hidden(below: &str) -> bool {
+    below.split('/').any(|part| part.starts_with(HIDDEN))
+}

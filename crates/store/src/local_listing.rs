@@ -1,0 +1,168 @@
+//! What a folder of this machine holds.
+
+use crate::beneath::{Beneath, Refusal};
+use crate::folder_walk::{EntryKind, FolderEntry, FolderReader};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use swathe_store_api::StoreError;
+
+/// Lists folders below the root of a store, and nothing that links lead to outside of it.
+pub(crate) struct LocalFolders {
+    pub(crate) root: PathBuf,
+    pub(crate) folders: Beneath,
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl FolderReader for LocalFolders {
+    fn read(&mut self, folder: &str) -> Result<Vec<FolderEntry>, StoreError> {
+        let path = Path::new(folder);
+        match self.folders.open(path, OFlags::PATH) {
+            Ok(start) => match fstat(&start) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                    return Ok(vec![FolderEntry { name: String::new(), kind: object(&stat) }]);
+                }
+                _ => {}
+            },
+            Err(refusal) => return Err(self.error(path, refusal)),
+        }
+        let opened =
+            self.folders.open(path, FOLDER).map_err(|refusal| self.error(path, refusal))?;
+        self.entries(&opened, path).map_err(|error| self.error(path, Refusal::Io(error.into())))
+    }
+
+    fn reason(&self, error: &StoreError) -> String {
+        match error {
+            StoreError::Io { source, .. } => {
+                format!("its folder cannot be listed: {}", plain(source))
+            }
+            StoreError::NotFound { .. } => "its folder cannot be listed: it is gone".into(),
+            StoreError::Forbidden { .. } => "its folder may not be listed".into(),
+            error => error.to_string(),
+        }
+    }
+}
+
+impl LocalFolders {
+    fn entries(&self, opened: &OwnedFd, folder: &Path) -> rustix::io::Result<Vec<FolderEntry>> {
+        let mut names: Vec<(CString, FileType)> = Vec::new();
+        for entry in Dir::read_from(opened)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                names.push((name.to_owned(), entry.file_type()));
+            }
+        }
+        names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let entry = |(name, kind): (CString, FileType)| self.entry(opened, folder, &name, kind);
+        Ok(names.into_iter().filter_map(entry).collect())
+    }
+
+    /// One entry; `None` for what is neither a file nor a folder.
+    fn entry(
+        &self,
+        opened: &OwnedFd,
+        folder: &Path,
+        name: &CStr,
+        kind: FileType,
+    ) -> Option<FolderEntry> {
+        let text = match name.to_str() {
+            Ok(text) => text.to_string(),
+            Err(_) => {
+                let kind = EntryKind::Unlisted("its name is not UTF-8 text".into());
+                return Some(FolderEntry { name: shown(name.to_bytes()), kind });
+            }
+        };
+        let kind = match kind {
+            FileType::Directory => Some(EntryKind::Folder),
+            FileType::Symlink => self.behind_link(&folder.join(&text)),
+            FileType::RegularFile | FileType::Unknown => {
+                match statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Err(error) => Some(EntryKind::Unlisted(plain(&error.into()))),
+                    Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                        FileType::Symlink => self.behind_link(&folder.join(&text)),
+                        FileType::Directory => Some(EntryKind::Folder),
+                        FileType::RegularFile => Some(object(&stat)),
+                        _ => None,
+                    },
+                }
+            }
+            _ => None,
+        };
+        kind.map(|kind| FolderEntry { name: text, kind })
+    }
+
+    /// The file that a link leads to. Links to folders could form loops.
+    fn behind_link(&self, path: &Path) -> Option<EntryKind> {
+        match self.folders.open(path, OFlags::PATH).map(|file| fstat(&file)) {
+            Ok(Ok(stat)) => {
+                let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+                is_file.then(|| object(&stat))
+            }
+            Ok(Err(error)) => Some(EntryKind::Unlisted(plain(&error.into()))),
+            Err(Refusal::LeadsOut) => Some(leads_out()),
+            Err(Refusal::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                (!self.folders.leads_inside(path)).then(leads_out)
+            }
+            Err(Refusal::Io(error)) => Some(EntryKind::Unlisted(plain(&error))),
+        }
+    }
+
+    fn error(&self, path: &Path, refusal: Refusal) -> StoreError {
+        let (at, is_start) = (self.root.join(path), |why: &str| format!(": {why}"));
+        let url = at.display().to_string();
+        match refusal {
+            Refusal::LeadsOut => {
+                StoreError::Forbidden { url, why: is_start("leads out of its store") }
+            }
+            Refusal::Io(error) => match StoreError::from_io(&url, error) {
+                // What a link leads to may only be away for a while.
+                StoreError::NotFound { url, .. } if at.is_symlink() => {
+                    StoreError::Unsupported { url, why: "a link that leads to nothing".into() }
+                }
+                StoreError::NotFound { url, .. } => {
+                    StoreError::NotFound { url, why: is_start("no such folder") }
+                }
+                StoreError::Forbidden { url, .. } => {
+                    StoreError::Forbidden { url, why: is_start("the folder may not be listed") }
+                }
+                error => error,
+            },
+        }
+    }
+}
+
+fn leads_out() -> EntryKind {
+    EntryKind::Unlisted("a link that leads out of its store".into())
+}
+
+fn object(stat: &Stat) -> EntryKind {
+    let ns = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+    let size = u64::try_from(stat.st_size).ok();
+    EntryKind::Object { size, modified: Some(ns.to_string()), etag: None }
+}
+
+/// What the operating system said, without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
+}
+
+/// A name that is no text, as Python writes it.
+fn shown(name: &[u8]) -> String {
+    let mut shown = String::new();
+    for chunk in name.utf8_chunks() {
+        shown.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\udc{byte:02x}")));
+    }
+    shown
+}
+
+/// The folder that a listing stays in, and the path below it where it begins.
+pub(crate) fn start_of(root: &str, path: &Path) -> (PathBuf, String) {
+    let root = Path::new(if root.is_empty() { "/" } else { root });
+    let below = path.strip_prefix(root).unwrap_or(path);
+    (root.to_path_buf(), below.to_string_lossy().into_owned())
+}

@@ -1,0 +1,105 @@
+//! Listings of folders and of HTTP servers; those of buckets are in `copies.rs`.
+
+mod server;
+
+use server::{Reply, Server, reply};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use swathe_store_api::{ListOptions, Listed, StoreError, StoreSettings, Stores};
+
+fn stores(root: String) -> Stores {
+    let settings = StoreSettings::new("here".into(), root, BTreeMap::new());
+    swathe_store::stores(vec![settings])
+}
+
+fn listed(stores: &Stores, place: &str) -> Result<Vec<Listed>, StoreError> {
+    let mut listing = stores.list(place, ListOptions::default())?;
+    let mut all = Vec::new();
+    while let Some(page) = listing.next_page()? {
+        all.extend(page);
+    }
+    Ok(all)
+}
+
+/// `path` of objects, `path: why` of what could not be listed.
+fn texts(listed: Vec<Listed>) -> Vec<String> {
+    let text = |each| match each {
+        Listed::Object(entry) => entry.path,
+        Listed::Unlisted { path, why } => format!("{path}: {why}"),
+    };
+    listed.into_iter().map(text).collect()
+}
+
+const HTML: &str = "200 OK\nContent-Type: text/html; charset=utf-8";
+
+fn page(links: &[&str]) -> Reply {
+    let links: String = links.iter().map(|link| format!("<a href=\"{link}\">{link}</a>")).collect();
+    reply(HTML, links.as_bytes())
+}
+
+#[test]
+fn folders_of_a_server_are_asked_one_after_the_other_and_again_when_it_is_busy() {
+    let server = Server::start(|request, number| match (request.target.as_str(), number) {
+        ("/data/", 0) => reply("503 Service Unavailable\nRetry-After: 0", b""),
+        ("/data/", _) => page(&["a.fits", "more/", "secret/", ".hidden/"]),
+        ("/data/more/", _) => page(&["b%20c.fits"]),
+        _ => reply("403 Forbidden", b""),
+    });
+    let found = texts(listed(&stores(server.url("data")), "here:").unwrap());
+    let why = ": access denied: its index may not be read: status 403";
+    let secret = format!("secret: {}{why}", server.url("data/secret/"));
+    assert_eq!(found, ["a.fits".to_string(), secret, "more/b c.fits".into()]);
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
+fn what_is_no_index_is_an_error() {
+    let server = Server::start(|request, _| match request.target.as_str() {
+        "/page/" => reply("302 Found\nLocation: /login", b""),
+        "/login" => reply(HTML, b"<a href=\"x\">who are you?</a>"),
+        "/file/" => reply("200 OK\nContent-Type: image/png", b"x"),
+        _ => reply("404 Not Found", b""),
+    });
+    let root = server.url("").trim_end_matches('/').to_string();
+    let stores = stores(root);
+    let error = |place: &str| listed(&stores, place).unwrap_err();
+    let redirected = error("here:page");
+    assert!(matches!(redirected, StoreError::NoIndex { .. }), "{redirected:?}");
+    assert!(redirected.to_string().contains("expected its index; found a redirect to http"));
+    assert!(error("here:file").to_string().contains("as JSON or HTML; found image/png; give"));
+    let missing = error("here:none");
+    assert!(matches!(missing, StoreError::NotFound { .. }), "{missing:?}");
+    let may_lack = ListOptions { may_lack: true, ..ListOptions::default() };
+    let none = stores.list("here:none", may_lack).unwrap().next_page().unwrap();
+    assert!(none.is_none_or(|page| page.is_empty()));
+}
+
+#[test]
+fn links_of_a_folder_lead_to_files_in_it_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["data/sub/b.fits", "data/a.fits", "data/.hidden/x", "outside/c.fits"] {
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+        fs::write(path(name), name).unwrap();
+    }
+    symlink("a.fits", path("data/near")).unwrap();
+    symlink("sub", path("data/loop")).unwrap();
+    symlink("missing", path("data/nothing")).unwrap();
+    symlink("../outside/c.fits", path("data/out")).unwrap();
+    symlink("/nowhere/at/all", path("data/out of nothing")).unwrap();
+    let stores = stores(format!("file://{}", path("data").display()));
+    let out = "a link that leads out of its store";
+    let expected = ["a.fits", "near", &format!("out: {out}"), &format!("out of nothing: {out}")];
+    let found = texts(listed(&stores, "here:").unwrap());
+    assert_eq!(found[..4], expected.map(str::to_string));
+    assert_eq!(found[4..], ["sub/b.fits"]);
+    assert_eq!(texts(listed(&stores, "here:sub/b.fits").unwrap()), ["sub/b.fits"]);
+    let error = |place: &str| listed(&stores, place).unwrap_err();
+    assert!(matches!(error("here:../outside"), StoreError::Forbidden { .. }));
+    assert!(matches!(error("here:none"), StoreError::NotFound { .. }));
+    assert!(error("here:nothing").to_string().ends_with("a link that leads to nothing"));
+    let absolute = format!("{}", path("outside").display());
+    let found = texts(listed(&swathe_store::stores(Vec::new()), &absolute).unwrap());
+    assert_eq!(found, [path("outside/c.fits").display().to_string().trim_start_matches('/')]);
+}
