@@ -17,7 +17,7 @@ pub enum Lookup {
 
 /// An extension that is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Companion {
+pub struct CompanionRef {
     /// Its EXTNAME.
     pub name: String,
     /// Its EXTVER.
@@ -27,11 +27,11 @@ pub struct Companion {
 }
 
 /// The extensions that the WCS of an image refers to, each once.
-pub fn companions(image: &Image) -> Vec<Companion> {
+pub fn companions(image: &Image) -> Vec<CompanionRef> {
     let header = &image.header;
-    let mut needs: Vec<Companion> = Vec::new();
+    let mut needs: Vec<CompanionRef> = Vec::new();
     let mut add = |name: &str, version: Option<i64>, kind| {
-        let need = Companion { name: name.to_string(), version, kind };
+        let need = CompanionRef { name: name.to_string(), version, kind };
         if !needs.contains(&need) {
             needs.push(need);
         }

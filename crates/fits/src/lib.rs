@@ -18,7 +18,7 @@ mod tile_table;
 pub use card::{Card, Value};
 pub use checksum::{datasum, encode as encode_checksum};
 pub use companion::{
-    Companion, Lookup, companions, minimal_primary, primary_for_extension, shifted_companion,
+    CompanionRef, Lookup, companions, minimal_primary, primary_for_extension, shifted_companion,
 };
 pub use cut::{CutHeader, Provenance, as_extension};
 pub use error::FitsError;

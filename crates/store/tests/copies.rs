@@ -450,8 +450,8 @@ fn copies_stop_when_told() {
         done += more.len();
     }
     assert!(done < 100_000);
-    let there = names(&place.path().join("to"));
-    assert_eq!(there.iter().filter(|name| name.starts_with('.')).count(), 0);
+    let names_there = names(&place.path().join("to"));
+    assert_eq!(names_there.iter().filter(|name| name.starts_with('.')).count(), 0);
 }
 
 // ---- WebDAV
@@ -467,7 +467,7 @@ impl Dav {
     fn answer(&self, request: &Request) -> Reply {
         let path = &request.target;
         let (folder, _) = path.trim_end_matches('/').rsplit_once('/').unwrap();
-        let lacks = !self.folders.lock().unwrap().iter().any(|there| there == folder);
+        let lacks = !self.folders.lock().unwrap().iter().any(|other| other == folder);
         let mut objects = self.objects.lock().unwrap();
         match request.method.as_str() {
             "MKCOL" if lacks && !folder.is_empty() => reply("409 Conflict", b""),
@@ -495,7 +495,7 @@ impl Dav {
             }
             "PROPFIND" => {
                 assert_eq!(request.header("depth"), Some("0"));
-                let there = |kind: &str| {
+                let properties = |kind: &str| {
                     let response = format!(
                         "<D:multistatus xmlns:D=\"DAV:\"><D:response><D:href>{path}</D:href>\
                          <D:propstat><D:prop><D:resourcetype>{kind}</D:resourcetype></D:prop>\
@@ -504,9 +504,9 @@ impl Dav {
                     reply("207 Multi-Status", response.as_bytes())
                 };
                 let folders = self.folders.lock().unwrap();
-                match folders.iter().any(|there| there == path.trim_end_matches('/')) {
-                    true => there("<D:collection/>"),
-                    false if objects.contains_key(path) => there(""),
+                match folders.iter().any(|properties| properties == path.trim_end_matches('/')) {
+                    true => properties("<D:collection/>"),
+                    false if objects.contains_key(path) => properties(""),
                     false => reply("404 Not Found", b""),
                 }
             }
@@ -542,7 +542,7 @@ fn dav(
     (dav, server, stores)
 }
 
-fn asked(server: &Server, method: &str) -> Vec<Request> {
+fn requests_of(server: &Server, method: &str) -> Vec<Request> {
     server.requests().into_iter().filter(|request| request.method == method).collect()
 }
 
@@ -558,13 +558,13 @@ fn objects_of_webdav_get_their_names_when_they_are_whole() {
     let done = copy(&stores, &orders);
     assert!(done.iter().all(|done| done.as_ref().is_ok_and(|done| done.read_back)), "{done:?}");
     let objects = dav.objects.lock().unwrap().clone();
-    let kept = ["/dr1/20000000", "/dr1/a%20b/0", "/dr1/a%20b/5+%25", "/dr1/c/d/100000"];
-    assert_eq!(objects.keys().collect::<Vec<_>>(), kept);
+    let expected = ["/dr1/20000000", "/dr1/a%20b/0", "/dr1/a%20b/5+%25", "/dr1/c/d/100000"];
+    assert_eq!(objects.keys().collect::<Vec<_>>(), expected);
     let sizes = [20_000_000, 0, 5, 100_000];
-    for (name, size) in kept.iter().zip(sizes) {
+    for (name, size) in expected.iter().zip(sizes) {
         assert_eq!(objects[*name], bytes(size), "{name}");
     }
-    let puts = asked(&server, "PUT");
+    let puts = requests_of(&server, "PUT");
     assert!(puts.iter().all(|put| put.target.contains("/.") && put.target.ends_with(".part")));
     let lengths: Vec<_> = puts.iter().map(|put| put.body.len()).collect();
     assert_eq!(lengths.iter().filter(|&&length| length == 20_000_000).count(), 1);
@@ -591,7 +591,7 @@ fn folders_of_webdav_are_asked_for_again_where_no_answer_came() {
     assert!(done[0].is_ok(), "{done:?}");
     assert_eq!(dav.objects.lock().unwrap()["/dr1/a/b/5"], bytes(5));
     // Five, were all answered.
-    assert!(asked(&server, "MKCOL").len() > 5);
+    assert!(requests_of(&server, "MKCOL").len() > 5);
 }
 
 #[test]
@@ -618,7 +618,7 @@ fn what_webdav_spoils_does_not_stay() {
         let said = done.unwrap_err().to_string();
         assert!(said.contains("of what was written from byte "), "{said}");
     }
-    assert_eq!(asked(&server, "MOVE").len(), 2);
+    assert_eq!(requests_of(&server, "MOVE").len(), 2);
     assert!(other.objects.lock().unwrap().is_empty());
 }
 
@@ -643,7 +643,7 @@ fn servers_that_do_not_write_say_so() {
             assert!(found.contains(said), "{method}: {found}");
         }
         assert!(dav.objects.lock().unwrap().is_empty(), "{method}");
-        assert_eq!(asked(&server, "DELETE").len(), 2, "{method}");
+        assert_eq!(requests_of(&server, "DELETE").len(), 2, "{method}");
     }
 }
 
@@ -660,7 +660,7 @@ fn a_stream_that_is_refused_says_why() {
     let said = done[0].as_ref().unwrap_err().to_string();
     assert!(said.ends_with("answered 413 Payload Too Large, disk full"), "{said}");
     assert!(dav.objects.lock().unwrap().is_empty());
-    assert_eq!(asked(&server, "DELETE").len(), 1);
+    assert_eq!(requests_of(&server, "DELETE").len(), 1);
 }
 
 #[test]
@@ -680,7 +680,7 @@ fn what_fails_in_passing_is_written_all_the_same() {
     let done = copy(&stores, &[("from:100000", &version, "web:a")]);
     assert!(done[0].is_ok(), "{done:?}");
     assert_eq!(dav.objects.lock().unwrap()["/dr1/a"], bytes(100_000));
-    assert_eq!(asked(&server, "MOVE").len(), 3);
+    assert_eq!(requests_of(&server, "MOVE").len(), 3);
 }
 
 #[test]
@@ -705,7 +705,7 @@ fn a_stream_that_breaks_off_begins_anew() {
     assert_eq!(written, 20_000_000, "what came to nothing does not count");
     assert_eq!(dav.objects.lock().unwrap()["/dr1/a"], bytes(20_000_000));
     assert_eq!(dav.objects.lock().unwrap().len(), 1);
-    let sent = asked(&server, "PUT").iter().filter(|put| !put.body.is_empty()).count();
+    let sent = requests_of(&server, "PUT").iter().filter(|put| !put.body.is_empty()).count();
     assert_eq!(sent, 3);
 }
 
@@ -724,7 +724,7 @@ fn a_name_that_was_given_unheard_is_no_failure() {
     });
     let done = copy(&stores, &[("from:5", &version(&stores, "from:5"), "web:a")]);
     assert!(done[0].is_ok(), "{done:?}");
-    assert_eq!(asked(&server, "MOVE").len(), 2);
+    assert_eq!(requests_of(&server, "MOVE").len(), 2);
     assert_eq!(other.objects.lock().unwrap()["/dr1/a"], bytes(5));
 }
 
@@ -740,7 +740,7 @@ fn a_stream_that_is_to_come_back_later_does_not_come_at_once() {
     let (done, written) = copy_counted(&stores, &[("from:20000000", &version, "web:a")]);
     let said = done[0].as_ref().unwrap_err().to_string();
     assert!(said.contains("answered 503 Service Unavailable"), "{said}");
-    assert_eq!(asked(&server, "PUT").iter().filter(|put| !put.body.is_empty()).count(), 1);
+    assert_eq!(requests_of(&server, "PUT").iter().filter(|put| !put.body.is_empty()).count(), 1);
     assert_eq!(written, 0);
     assert!(dav.objects.lock().unwrap().is_empty());
 }
@@ -791,7 +791,7 @@ fn an_etag_that_becomes_strong_is_of_the_same_version() {
     let done = copy(&stores, &[("from:20000000", &version, "web:a")]);
     assert!(done[0].is_ok(), "{done:?}");
     assert_eq!(other.objects.lock().unwrap()["/dr1/a"], bytes(20_000_000));
-    assert!(asked(&server, "GET").iter().all(|get| get.header("if-match").is_none()));
+    assert!(requests_of(&server, "GET").iter().all(|get| get.header("if-match").is_none()));
 }
 
 #[test]
@@ -830,7 +830,7 @@ fn names_that_xrootd_would_cut_are_refused() {
         _ => None,
     });
     refused(&stores, "web:x?1");
-    assert!(asked(&server, "MOVE").is_empty());
+    assert!(requests_of(&server, "MOVE").is_empty());
     // Others take them.
     let (dav, _server, stores) = self::dav(&place, |_| None);
     let done = copy(&stores, &[("from:5", &version(&stores, "from:5"), "web:x?1")]);
@@ -848,7 +848,7 @@ fn folders_are_not_removed() {
     assert!(done[0].is_ok(), "{done:?}");
     let said = stores.remove("web:c").unwrap_err().to_string();
     assert!(said.contains("is a folder, and not removed"), "{said}");
-    assert!(asked(&server, "DELETE").is_empty());
+    assert!(requests_of(&server, "DELETE").is_empty());
     stores.remove("web:c/a").unwrap();
     assert!(dav.objects.lock().unwrap().is_empty());
     // Not every server sends the state; if it should and cannot now, nothing is removed.
@@ -863,6 +863,6 @@ fn folders_are_not_removed() {
             is_asked.then(|| reply(head, b""))
         });
         assert_eq!(stores.remove("web:a").is_ok(), deleted == 1, "{head}");
-        assert_eq!(asked(&server, "DELETE").len(), deleted, "{head}");
+        assert_eq!(requests_of(&server, "DELETE").len(), deleted, "{head}");
     }
 }

@@ -255,8 +255,8 @@ fn an_answer_that_breaks_off_is_taken_up_where_it_broke() {
         let mut buffer = [0; 1000];
         open(&server.url("a")).unwrap().read_exact_at(AT, &mut buffer).unwrap();
         assert_eq!(buffer, data()[AT as usize..AT as usize + 1000]);
-        let asked: Vec<_> = server.requests()[1..].iter().filter_map(Request::range).collect();
-        assert_eq!(asked, [(90_010, 91_009), (90_410, 91_009), (90_810, 91_009)]);
+        let ranges: Vec<_> = server.requests()[1..].iter().filter_map(Request::range).collect();
+        assert_eq!(ranges, [(90_010, 91_009), (90_410, 91_009), (90_810, 91_009)]);
     }
 }
 
@@ -505,10 +505,10 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
         let pieces: Result<Vec<Bytes>, StoreError> =
             another.fetch(ranges.clone(), streams).collect();
         assert_eq!(pieces.unwrap().concat(), [1; 50]);
-        let asked = methods(&server).split_off(before);
-        let dates = asked.iter().filter(|method| *method == "PROPFIND").count();
-        assert_eq!((asked.len(), dates), (50 + questions, questions), "{streams} streams");
-        assert_eq!(asked.last().unwrap(), "PROPFIND");
+        let requests = methods(&server).split_off(before);
+        let dates = requests.iter().filter(|method| *method == "PROPFIND").count();
+        assert_eq!((requests.len(), dates), (50 + questions, questions), "{streams} streams");
+        assert_eq!(requests.last().unwrap(), "PROPFIND");
         assert_eq!(another.questions(50, streams), questions as u64);
     }
 }
@@ -516,18 +516,21 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
 #[test]
 fn pieces_are_given_by_rounds_once_the_date_is_known() {
     // The date is requested when it is opened, after the first round, and after the second.
-    let asked = AtomicUsize::new(0);
+    let questions_sent = AtomicUsize::new(0);
     let server = Server::start(move |request, _| {
         if request.method != "PROPFIND" {
             let until = Instant::now() + Duration::from_secs(10);
             let is_in_round_two = request.range() == Some((AT as usize + 4, AT as usize + 4));
             // So that the questions come in order, however busy the machine is.
-            while is_in_round_two && asked.load(Ordering::SeqCst) < 2 && Instant::now() < until {
+            while is_in_round_two
+                && questions_sent.load(Ordering::SeqCst) < 2
+                && Instant::now() < until
+            {
                 std::thread::sleep(Duration::from_millis(1));
             }
             return good(request, &[1; SIZE], "Server: XrootD/v5.5.3");
         }
-        let date = if asked.fetch_add(1, Ordering::SeqCst) < 2 { "Mon" } else { "Tue" };
+        let date = if questions_sent.fetch_add(1, Ordering::SeqCst) < 2 { "Mon" } else { "Tue" };
         let said = format!("<x:getlastmodified>{date}</x:getlastmodified>");
         reply("207 Multi-Status\nServer: XrootD/v5.5.3", said.as_bytes())
     });
@@ -560,10 +563,10 @@ fn an_object_is_assumed_by_the_date_where_that_is_told_apart() {
         |tag| swathe_store::stores(Vec::new()).assume(&server.url("a"), version(tag)).unwrap();
     assert!(assume("Mon").is_none(), "the server is not known yet");
     open(&server.url("a")).unwrap();
-    let asked = methods(&server).len();
+    let requests_before = methods(&server).len();
     assert!(assume("unversioned").is_none() && assume("W/\"one\"").is_none());
     assume("Mon").unwrap().read_exact_at(AT, &mut [0; 10]).unwrap();
-    assert_eq!(methods(&server)[asked..], ["GET", "PROPFIND"]);
+    assert_eq!(methods(&server)[requests_before..], ["GET", "PROPFIND"]);
     let stale = assume("Sun").unwrap();
     assert_error!(stale.read_exact_at(AT, &mut [0; 10]).unwrap_err(), Changed, "Sun");
 }

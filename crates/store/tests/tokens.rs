@@ -111,15 +111,15 @@ fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError>
 fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
     let folder = TempDir::new().unwrap();
     for size in [5, 100_000, 20_000_000] {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let ours = kept.clone();
+        let stored = Arc::new(Mutex::new(Vec::new()));
+        let ours = stored.clone();
         let target = Server::start(move |request, _| {
-            let mut kept = ours.lock().unwrap();
+            let mut stored = ours.lock().unwrap();
             if request.method == "PUT" {
-                *kept = request.body.clone();
+                *stored = request.body.clone();
                 return reply("201 Created", b"");
             }
-            good(request, &kept, "ETag: \"one\"")
+            good(request, &stored, "ETag: \"one\"")
         });
         let to = target.url("pool/a?opaque=1");
         let door = Server::start(move |request, _| match request.method.as_str() {
@@ -128,16 +128,16 @@ fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
         });
         let stores = store(folder.path(), "root://192.0.2.1", &[("door", door.url("").as_str())]);
         copied(&stores, folder.path(), size).unwrap();
-        assert_eq!(*kept.lock().unwrap(), vec![7; size]);
+        assert_eq!(*stored.lock().unwrap(), vec![7; size]);
         let bearer = format!("Bearer {TOKEN}");
-        let (asked, then) = (door.requests(), target.requests());
-        assert!(asked.iter().all(|request| request.header("authorization") == Some(&bearer)));
+        let (requests, then) = (door.requests(), target.requests());
+        assert!(requests.iter().all(|request| request.header("authorization") == Some(&bearer)));
         assert!(then.iter().all(|request| request.header("authorization").is_none()));
         // What is long is not sent to who would not take it.
-        let puts = asked.iter().filter(|request| request.method == "PUT");
+        let puts = requests.iter().filter(|request| request.method == "PUT");
         let most = puts.map(|request| request.body.len()).max();
         assert_eq!(most, Some(if size == 5 { 5 } else { 0 }));
-        let moved = asked.iter().find(|request| request.method == "MOVE").unwrap();
+        let moved = requests.iter().find(|request| request.method == "MOVE").unwrap();
         assert_eq!(moved.header("destination"), Some(door.url("a.fits").as_str()));
     }
 }

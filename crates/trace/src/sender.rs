@@ -183,29 +183,29 @@ impl Sink for Sender {
 /// Lines of a collector.
 struct Answers {
     stream: TcpStream,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Answers {
     fn new(stream: TcpStream) -> Answers {
-        Answers { stream, held: Vec::new() }
+        Answers { stream, buffer: Vec::new() }
     }
 
     /// The next; `None` at the end.
     fn next(&mut self) -> io::Result<Option<String>> {
         loop {
-            if let Some(end) = memchr::memchr(b'\n', &self.held) {
-                let line = String::from_utf8_lossy(&self.held[..end]).into_owned();
-                self.held.drain(..=end);
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer) {
+                let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
+                self.buffer.drain(..=end);
                 return Ok(Some(line));
             }
-            if self.held.len() > ANSWER_BYTES {
+            if self.buffer.len() > ANSWER_BYTES {
                 return Err(io::Error::other("the collector says too much"));
             }
             let mut piece = [0; 256];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Ok(None),
-                Ok(got) => self.held.extend_from_slice(&piece[..got]),
+                Ok(got) => self.buffer.extend_from_slice(&piece[..got]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -42,13 +42,13 @@ class WorkerReplicaRecords(Database):
     def keep_replicas(
         self,
         pool: str,
-        told: WorkerReplicas,
+        status: WorkerReplicas,
         was: Mapping[Place, int],
         now: Mapping[Place, int],
     ) -> None:
         """Store the cached objects of a pool's workers, given those stored last time.
 
-        The `replicas` of `told` are ignored.
+        The `replicas` of `status` are ignored.
         """
         with self._writing() as session:
             row = session.get(PoolTable, pool)
@@ -56,8 +56,8 @@ class WorkerReplicaRecords(Database):
                 row = PoolTable(id=pool)
                 session.add(row)
                 was = {}
-            row.address, row.told_at, row.workers = told.address, told.told_at, told.workers
-            row.held, row.bytes = told.held, told.bytes
+            row.address, row.told_at, row.workers = status.address, status.told_at, status.workers
+            row.held, row.bytes = status.held, status.bytes
             session.flush()
             table = WorkerReplicaTable
             for worker, source in [place for place in was if was[place] != now.get(place)]:

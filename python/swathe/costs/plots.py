@@ -145,7 +145,7 @@ def _byte_ticks(axes: Axes, low: float, high: float) -> None:
 
 
 def save(
-    made: Figure, path: str | os.PathLike[str], caption: str = "", *, overwrite: bool = False
+    figure: Figure, path: str | os.PathLike[str], caption: str = "", *, overwrite: bool = False
 ) -> None:
     """Write a figure as `.png` or `.svg`, or as an `.html` page that needs no other file.
 
@@ -158,11 +158,11 @@ def save(
     def write(file: BinaryIO) -> None:
         match output.suffix.lower():
             case ".png":
-                made.savefig(file, format="png", dpi=130)
+                figure.savefig(file, format="png", dpi=130)
             case ".svg":
-                file.write(svg_text(made).encode())
+                file.write(svg_text(figure).encode())
             case _:
-                file.write(page(made, caption).encode())
+                file.write(page(figure, caption).encode())
 
     write_file(output, write, overwrite=overwrite)
 
@@ -192,22 +192,22 @@ def plot_path(
     return output
 
 
-def page(made: Figure, caption: str = "") -> str:
+def page(figure: Figure, caption: str = "") -> str:
     """Return an HTML page with the figure as inline SVG."""
-    title = html.escape(made.get_suptitle())
+    title = html.escape(figure.get_suptitle())
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
         "<style>body{font:15px sans-serif;margin:2em}svg{max-width:100%;height:auto}</style>\n"
-        f"{svg_text(made)}\n<pre>{html.escape(caption)}</pre></html>\n"
+        f"{svg_text(figure)}\n<pre>{html.escape(caption)}</pre></html>\n"
     )
 
 
-def svg_text(made: Figure) -> str:
+def svg_text(figure: Figure) -> str:
     """Return a figure as SVG; the same figure gives the same text."""
     from matplotlib import rc_context
 
     drawn = io.StringIO()
     with rc_context({"svg.hashsalt": "swathe"}):
-        made.savefig(drawn, format="svg", metadata={"Date": None})
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
     svg = drawn.getvalue()
     return svg[svg.index("<svg") :]

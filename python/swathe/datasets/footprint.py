@@ -163,13 +163,13 @@ def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
     reach = radius + 2 * healpix.cell_radius(order)
     finer = healpix.cells_around(centre, min(reach, math.pi), order + 1)
     middles = healpix.centres(finer, order + 1)
-    shown = on_image(sky, width, height, middles)
-    cells = np.union1d(finer[shown] >> np.uint64(2), healpix.cells_at(vectors, order))
+    on_sky = on_image(sky, width, height, middles)
+    cells = np.union1d(finer[on_sky] >> np.uint64(2), healpix.cells_at(vectors, order))
     # The sky between two sample positions is at most two cells away.
     for _ in range(2):
         cells = healpix.with_neighbours(cells, order)
     # Near the rim of a hemisphere a pixel covers degrees.
-    farthest = float(angle(middles[shown], centre).max(initial=0)) + healpix.cell_radius(order + 1)
+    farthest = float(angle(middles[on_sky], centre).max(initial=0)) + healpix.cell_radius(order + 1)
     radius = min(max(radius, farthest), math.pi)
     wcs: str = sky.wcs.to_header_string(relax=True)
     return _make_footprint(sky, centre, radius, healpix.ranges(cells, order), None, wcs)

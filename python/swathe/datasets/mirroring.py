@@ -195,7 +195,7 @@ def plan(
 
 def copy_objects(
     catalog: Catalog,
-    wanted: MirrorPlan,
+    mirror_plan: MirrorPlan,
     *,
     delete: bool = False,
     threads: int = THREADS,
@@ -205,41 +205,43 @@ def copy_objects(
 
     Args:
         catalog: catalogue of the dataset and of the copies.
-        wanted: plan that `plan` returned.
+        mirror_plan: plan that `plan` returned.
         delete: whether to delete copies of objects that no longer exist.
         threads: number of objects copied at the same time.
         show: function called with the number of finished objects.
     """
     started = time.monotonic()
     report = MirrorReport(
-        wanted.dataset,
-        wanted.store,
-        wanted.prefix,
-        there=wanted.there,
-        skipped=wanted.skipped,
-        faults=list(wanted.faults),
+        mirror_plan.dataset,
+        mirror_plan.store,
+        mirror_plan.prefix,
+        there=mirror_plan.there,
+        skipped=mirror_plan.skipped,
+        faults=list(mirror_plan.faults),
     )
-    stores = [catalog.store(name) for name in (wanted.source, wanted.store)]
+    stores = [catalog.store(name) for name in (mirror_plan.source, mirror_plan.store)]
     engine = to_native(stores)
     if delete:
-        _delete(catalog, wanted, engine, report)
-    if not wanted.copies:
+        _delete(catalog, mirror_plan, engine, report)
+    if not mirror_plan.copies:
         report.seconds = time.monotonic() - started
         return report
     orders = [
-        (f"{wanted.source}:{path}", version, f"{wanted.store}:{to}")
-        for (path, to), version in zip(wanted.copies, wanted.versions, strict=True)
+        (f"{mirror_plan.source}:{path}", version, f"{mirror_plan.store}:{to}")
+        for (path, to), version in zip(mirror_plan.copies, mirror_plan.versions, strict=True)
     ]
-    _begin(catalog, wanted)
+    _begin(catalog, mirror_plan)
     copies = _swathe.Copies(orders, threads, engine)
     finished = 0
     try:
         while (outcomes := copies.poll(POLL_S)) is not None:
             if outcomes:
-                replicas = [_replica_of(wanted, copied, report) for copied in outcomes]
+                replicas = [_replica_of(mirror_plan, copied, report) for copied in outcomes]
                 # Recorded at once: an object that is not recorded is copied again.
                 catalog.put_objects(
-                    wanted.dataset, wanted.store, [(replica, None) for replica in replicas]
+                    mirror_plan.dataset,
+                    mirror_plan.store,
+                    [(replica, None) for replica in replicas],
                 )
             finished += len(outcomes)
             show(finished)

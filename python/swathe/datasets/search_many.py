@@ -40,7 +40,7 @@ def find_each(
     catalog: Catalog,
     ra_deg: NDArray[np.float64],
     dec_deg: NDArray[np.float64],
-    wanted: GranuleQuery,
+    granule_query: GranuleQuery,
     check: Callable[[int], None],
 ) -> SearchMatches:
     """Return for each position the images that show it, as `find` without a radius does.
@@ -49,14 +49,14 @@ def find_each(
         catalog: catalogue to search.
         ra_deg: right ascensions, ICRS.
         dec_deg: declinations, ICRS.
-        wanted: further criteria for images; its ranges and limit are ignored.
+        granule_query: further criteria for images; its ranges and limit are ignored.
         check: function called with the number of pairs so far; raises an error if too many.
 
     Raises:
         NoSuchDatasetError: if there is no such dataset.
     """
     points = directions(ra_deg, dec_deg)
-    matches, pairs = catalog.granules_at(_cells(ra_deg, dec_deg), wanted, check)
+    matches, pairs = catalog.granules_at(_cells(ra_deg, dec_deg), granule_query, check)
     numbers = {granule: number for number, granule in enumerate(matches)}
     images = list(matches.values())
     of: list[list[int]] = [[] for _ in range(len(points))]
@@ -101,17 +101,17 @@ def _that_show(
             alike.setdefault(len(covered.outline), []).append((place, number))
         elif covered.wcs is not None:
             others.setdefault((covered.wcs, granule.shape[-2:]), []).append((place, number))
-    shown = []
+    covering = []
     for group in alike.values():
         for at in range(0, len(group), TOGETHER):
             part = group[at : at + TOGETHER]
-            shown += _within(matches, points, part)
+            covering += _within(matches, points, part)
     for (cards, (height, width)), group in others.items():
         on_images = on_image(
             sky_of_cards(cards), width, height, points[[place for place, _ in group]]
         )
-        shown += [pair for pair, on in zip(group, on_images.tolist(), strict=True) if on]
-    return shown
+        covering += [pair for pair, on in zip(group, on_images.tolist(), strict=True) if on]
+    return covering
 
 
 def _within(

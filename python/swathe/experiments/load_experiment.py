@@ -131,8 +131,8 @@ def ran_out(host: dict[str, Array], full_percent: float) -> tuple[str, float]:
 
 def _study(
     settings: LoadSettings,
-    told: dict[str, Any],
-    found: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]],
+    circumstances: dict[str, Any],
+    results: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]],
 ) -> Study:
     from astropy.table import Table
 
@@ -140,7 +140,7 @@ def _study(
 
     rows: list[dict[str, Any]] = []
     samples, drawn, sentences = [], {}, []
-    for number, ((store, mix), (levels, host)) in enumerate(found.items(), 1):
+    for number, ((store, mix), (levels, host)) in enumerate(results.items(), 1):
         working = np.zeros(len(host["time"]), bool)
         for level in levels:
             working |= (host["time"] > level["start"]) & (host["time"] <= level["end"])
@@ -185,7 +185,7 @@ def _study(
     units = {"rate": "1/s", "response": "ms", "cpu": "%", "disk": "%", "memory": "%"}
     table = Table(rows=rows, units={**units, "swap": "Mbyte/s", "network": "Mbyte/s"})
     title = "Mixes of reductions, and what the host does"
-    return Study("load", title, plain(settings), told, table, samples, drawn, sentences)
+    return Study("load", title, plain(settings), circumstances, table, samples, drawn, sentences)
 
 
 def _mean(values: Array) -> float:

@@ -232,8 +232,8 @@ def _one(
 
 def _study(
     settings: RampSettings,
-    told: dict[str, Any],
-    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
+    circumstances: dict[str, Any],
+    results: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
 ) -> Study:
     from astropy.table import Table
 
@@ -241,7 +241,7 @@ def _study(
 
     rows, samples, drawn, sentences, notes = [], [], {}, [], []
     more: dict[str, Table] = {}
-    for place, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
+    for place, (name, (schedule, records, hosts)) in enumerate(results.items(), 1):
         at = over_time(records, schedule, settings.clients, settings.window_s)
         sent = lags(records, schedule)
         row = _row(settings, name, schedule, records, hosts, at, sent)
@@ -264,7 +264,7 @@ def _study(
         "ramp",
         f"{settings.clients} clients join, {settings.model} model",
         plain(settings),
-        told,
+        circumstances,
         Table(rows=rows, units=units),
         samples,
         drawn,
@@ -329,20 +329,20 @@ def _sentence(row: dict[str, Any]) -> str:
 
 
 def _notes(
-    row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
+    row: dict[str, Any], requests: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
 ) -> Iterator[str]:
     """Yield notes on failures, and on what limits the measurement."""
     if row["failed"] or row["unsent"]:
         yield f"{row['failed']} failed, {row['unsent']} could not be sent"
     if reasons := [each["failure"] for each in hosts.values() if each["failure"]]:
         yield f"one of the failures: {reasons[0]}"
-    yield from _limits(row, asked, lag_s, hosts)
+    yield from _limits(row, requests, lag_s, hosts)
     if row["late"]:
         yield f"{row['late']} were answered after the end"
 
 
 def _limits(
-    row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
+    row: dict[str, Any], requests: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
 ) -> Iterator[str]:
     """Yield notes if the client machines limit the measurement, or not all requests were sent."""
     if row["sent"] < SENT * row["offered"]:
@@ -356,9 +356,9 @@ def _limits(
                 f"the processors of {host}, which runs clients, were busy for "
                 f"{each['cpu_percent']:.0f} % of the time with all of them: they may be the limit"
             )
-    good = asked["status"] == OK
+    good = requests["status"] == OK
     late_s = float(lag_s[good].sum())
-    waited_s = float((asked["done"] - asked["due"])[good].sum())
+    waited_s = float((requests["done"] - requests["due"])[good].sum())
     if waited_s > 0 and late_s > OWN * waited_s:
         part = f"{100 * late_s / waited_s:.0f} %"
         # In the closed model a response counts from the sending: the client's delay is not part of

@@ -173,23 +173,23 @@ def copy_rate(place: FramesInStore, frames: int) -> float:
 
 def _study(
     settings: RegionSettings,
-    told: dict[str, Any],
-    found: dict[RegionCase, list[dict[str, Any]]],
+    circumstances: dict[str, Any],
+    results: dict[RegionCase, list[dict[str, Any]]],
     copies: dict[str, float],
     places: dict[str, FramesInStore],
 ) -> Study:
     from swathe.experiments.results import figures
 
-    table = region_table(found, copies)
+    table = region_table(results, copies)
     return Study(
         "region",
         "Regions of several sizes, one client",
         plain(settings),
-        told,
+        circumstances,
         table,
         [
             (case.name, turn, one["done"] / one["wall_s"], "regions/s", "higher")
-            for case, rounds in found.items()
+            for case, rounds in results.items()
             for turn, one in enumerate(rounds)
         ],
         {"regions": figures.region_bytes(table)},
@@ -201,12 +201,14 @@ def _study(
     )  # fmt: skip
 
 
-def region_table(found: dict[RegionCase, list[dict[str, Any]]], copies: dict[str, float]) -> Table:
+def region_table(
+    results: dict[RegionCase, list[dict[str, Any]]], copies: dict[str, float]
+) -> Table:
     """Return the columns of the tables of 2005: medians over the rounds."""
     from astropy.table import Table
 
     rows = []
-    for case, rounds in found.items():
+    for case, rounds in results.items():
 
         def middle(of: Callable[[dict[str, Any]], float], rounds: Any = rounds) -> float:
             return float(np.median([of(one) for one in rounds]))

@@ -182,15 +182,15 @@ def settings_of(kind: type[T], path: Path | None, flags: Mapping[str, Any]) -> T
     return result
 
 
-def check(name: str, made: Any) -> None:
+def check(name: str, settings: Any) -> None:
     """Check that values are within bounds, and fit together.
 
     Raises:
         SettingsError: If they do not; the text names the key.
     """
-    for each in fields(made):
+    for each in fields(settings):
         least, most = each.metadata.get("least"), each.metadata.get("most")
-        value = getattr(made, each.name)
+        value = getattr(settings, each.name)
         for one in value if isinstance(value, tuple) else (value,):
             if least is not None and not one >= least:
                 raise value_error(f"{name}.{each.name}", f"at least {least:g}", one)
@@ -201,42 +201,42 @@ def check(name: str, made: Any) -> None:
                 raise value_error(f"{name}.{each.name}", "one at least", list(value))
             if len(set(value)) < len(value):
                 raise value_error(f"{name}.{each.name}", "each once", list(value))
-    if isinstance(made, CommonSettings):
-        _check_name(name, made)
-    if isinstance(made, RampSettings):
-        _check_ramp(made)
+    if isinstance(settings, CommonSettings):
+        _check_name(name, settings)
+    if isinstance(settings, RampSettings):
+        _check_ramp(settings)
 
 
-def _check_name(name: str, made: CommonSettings) -> None:
+def _check_name(name: str, settings: CommonSettings) -> None:
     try:
-        named = {made.name.format(number) for number in (1, 2)}
+        named = {settings.name.format(number) for number in (1, 2)}
     except (ValueError, IndexError, KeyError, AttributeError):
         named = set()
     if len(named) != 2:
-        raise value_error(f"{name}.name", "a name with a number, as frame-{:06d}", made.name)
+        raise value_error(f"{name}.name", "a name with a number, as frame-{:06d}", settings.name)
 
 
-def _check_ramp(made: RampSettings) -> None:
-    if made.portal and made.stores:
-        raise value_error("ramp.portal", "it or ramp.stores, not both", _swathe.shown(made.portal))
-    if made.dataset and not made.portal:
-        raise value_error("ramp.dataset", "to come with ramp.portal", made.dataset)
-    if bool(made.listen) != bool(made.hosts):
-        raise value_error("ramp.listen", "to come with ramp.hosts", made.listen)
-    if made.hosts > made.clients:
-        raise value_error("ramp.hosts", f"at most ramp.clients, {made.clients}", made.hosts)
-    if made.offsets and not made.listen:
-        raise value_error("ramp.offsets", "to come with ramp.listen", made.offsets)
+def _check_ramp(ramp: RampSettings) -> None:
+    if ramp.portal and ramp.stores:
+        raise value_error("ramp.portal", "it or ramp.stores, not both", _swathe.shown(ramp.portal))
+    if ramp.dataset and not ramp.portal:
+        raise value_error("ramp.dataset", "to come with ramp.portal", ramp.dataset)
+    if bool(ramp.listen) != bool(ramp.hosts):
+        raise value_error("ramp.listen", "to come with ramp.hosts", ramp.listen)
+    if ramp.hosts > ramp.clients:
+        raise value_error("ramp.hosts", f"at most ramp.clients, {ramp.clients}", ramp.hosts)
+    if ramp.offsets and not ramp.listen:
+        raise value_error("ramp.offsets", "to come with ramp.listen", ramp.offsets)
     # 0.6 s are three windows of 0.2 s, but not as binary fractions.
-    if made.stay_s * (1 + 1e-9) < 3 * made.window_s:
-        raise value_error("ramp.stay_s", f"at least 3 windows of {made.window_s:g} s", made.stay_s)
+    if ramp.stay_s * (1 + 1e-9) < 3 * ramp.window_s:
+        raise value_error("ramp.stay_s", f"at least 3 windows of {ramp.window_s:g} s", ramp.stay_s)
 
 
-def plain(made: Any) -> dict[str, Any]:
+def plain(settings: Any) -> dict[str, Any]:
     """Return settings as stored in tables: lists for tuples, URLs without secrets."""
     values = {
-        key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()
+        key: list(one) if isinstance(one, tuple) else one for key, one in asdict(settings).items()
     }
     if "portal" in values:
-        values["portal"] = _swathe.shown(made.portal)
-    return values | {"stores": [_swathe.shown(store) for store in made.stores]}
+        values["portal"] = _swathe.shown(settings.portal)
+    return values | {"stores": [_swathe.shown(store) for store in settings.stores]}

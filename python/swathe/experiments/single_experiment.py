@@ -276,18 +276,18 @@ class _CaseRunner:
 
 def _study(
     settings: SingleSettings,
-    told: dict[str, Any],
-    done: dict[SingleCase, list[list[list[float]]]],
+    circumstances: dict[str, Any],
+    results: dict[SingleCase, list[list[list[float]]]],
     notes: list[str],
 ) -> Study:
     from swathe.experiments.results import figures
 
     times = {case: np.array([row[1:] for turn in rounds for row in turn])
-             for case, rounds in done.items()}  # fmt: skip
+             for case, rounds in results.items()}  # fmt: skip
     table = stage_table(times)
     samples = [
         (case.name, turn, sum(row[1:]), "s", "lower")
-        for case, rounds in done.items()
+        for case, rounds in results.items()
         for turn, rows in enumerate(rounds)
         for row in rows[: max(1, SHOWN_ROWS // len(rounds))]
     ]
@@ -296,7 +296,7 @@ def _study(
         "single",
         f"One client: crops of {settings.size} x {settings.size} pixels",
         plain(settings),
-        told,
+        circumstances,
         table,
         samples,
         {

@@ -61,7 +61,7 @@ def _of_family(family: int) -> list[float]:
                 return seconds
 
 
-def _read(answer: bytes, found: list[float]) -> bool:
+def _read(answer: bytes, rtts_s: list[float]) -> bool:
     """Parse the messages of an answer; return whether more follow."""
     at = 0
     while at + MESSAGE.size <= len(answer):
@@ -74,7 +74,7 @@ def _read(answer: bytes, found: list[float]) -> bool:
             raise OSError(number, "the kernel does not list connections")
         rtt_s = _rtt_s(body)
         if rtt_s is not None:
-            found.append(rtt_s)
+            rtts_s.append(rtt_s)
         at += (size + 3) & ~3
     return True
 

@@ -62,9 +62,9 @@ pub(super) struct NewTarget<'a> {
 }
 
 impl RequestTarget {
-    pub(super) fn new(asked: NewTarget<'_>) -> RequestTarget {
-        let NewTarget { settings: store, store_key, key, url, endpoint, secrets, .. } = asked;
-        let NewTarget { named, is_dav, is_xrootd, stall, .. } = asked;
+    pub(super) fn new(target: NewTarget<'_>) -> RequestTarget {
+        let NewTarget { settings: store, store_key, key, url, endpoint, secrets, .. } = target;
+        let NewTarget { named, is_dav, is_xrootd, stall, .. } = target;
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
         let called = if store.name.is_empty() { &store_key } else { &store.name };

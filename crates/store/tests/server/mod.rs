@@ -67,8 +67,8 @@ pub fn good(request: &Request, data: &[u8], validators: &str) -> Reply {
         head.bytes.truncate(head.bytes.len() - data.len());
         return head;
     }
-    if let Some(wanted) = request.header("if-match")
-        && !validators.contains(&format!("ETag: {wanted}"))
+    if let Some(version) = request.header("if-match")
+        && !validators.contains(&format!("ETag: {version}"))
     {
         return reply("412 Precondition Failed", b"");
     }

@@ -141,14 +141,14 @@ class Summaries(Database):
         """
         # Integer division is the same in both databases; bit shifts are not.
         size = literal(4 ** (ORDER - order), BigInteger)
-        there = select(GranuleRow.id).where(THERE)
+        present = select(GranuleRow.id).where(THERE)
         first = FootprintRow.first // size
         last = FootprintRow.last // size
         with self._reading() as session:
             if dataset is not None:
-                there = there.where(GranuleRow.dataset_id == dataset_number(session, dataset))
+                present = present.where(GranuleRow.dataset_id == dataset_number(session, dataset))
             query = select(FootprintRow.granule_id, first, last).distinct()
-            query = query.where(FootprintRow.granule_id.in_(there)).order_by(
+            query = query.where(FootprintRow.granule_id.in_(present)).order_by(
                 FootprintRow.granule_id, first, last
             )
             return [(of, start, end) for of, start, end in session.connection().execute(query)]

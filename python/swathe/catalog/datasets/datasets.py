@@ -220,11 +220,11 @@ def _counted(session: Session, row: DatasetRow, store: str) -> Dataset:
     def count(query: object) -> int:
         return int(session.scalar(query) or 0)  # type: ignore[call-overload]
 
-    there = (ReplicaRow.dataset_id == row.id) & (ReplicaRow.state == "ok")
-    objects = select(func.count(func.distinct(ReplicaRow.object_path))).where(there)
+    is_present = (ReplicaRow.dataset_id == row.id) & (ReplicaRow.state == "ok")
+    objects = select(func.count(func.distinct(ReplicaRow.object_path))).where(is_present)
     granules = select(func.count()).where(
         GranuleRow.dataset_id == row.id,
-        GranuleRow.path.in_(select(ReplicaRow.object_path).where(there)),
+        GranuleRow.path.in_(select(ReplicaRow.object_path).where(is_present)),
     )
     states: dict[str, dict[str, int]] = {}
     of_stores = (

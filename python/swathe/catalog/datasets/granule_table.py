@@ -73,15 +73,17 @@ NUMBERS = "SELECT granules.id FROM granules WHERE TRUE{more}"
 class GranuleCopies(Database):
     """Results of a search before the exact comparison with the sky position."""
 
-    def granule_copies(self, wanted: GranuleQuery) -> list[GranuleCopy]:
+    def granule_copies(self, granule_query: GranuleQuery) -> list[GranuleCopy]:
         """Return all parts of `copies_by_parts` in one list.
 
         Raises:
             NoSuchDatasetError: If there is no such dataset.
         """
-        return list(chain.from_iterable(self.copies_by_parts(wanted)))
+        return list(chain.from_iterable(self.copies_by_parts(granule_query)))
 
-    def copies_by_parts(self, wanted: GranuleQuery) -> Generator[list[GranuleCopy], None, None]:
+    def copies_by_parts(
+        self, granule_query: GranuleQuery
+    ) -> Generator[list[GranuleCopy], None, None]:
         """Yield the readable copies of matching granules, up to PART granules at a time.
 
         They are in the order of granules, all copies of one together. The position is compared by
@@ -92,14 +94,14 @@ class GranuleCopies(Database):
             NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
-            more, parameters = _conditions(session, wanted)
-            if wanted.ranges is not None:
+            more, parameters = _conditions(session, granule_query)
+            if granule_query.ranges is not None:
                 yield from _parts(
-                    session, sorted(touching(session, wanted.ranges)), more, parameters
+                    session, sorted(touching(session, granule_query.ranges)), more, parameters
                 )
                 return
             query = NUMBERS.format(more=more)
-            if wanted.limit is None:
+            if granule_query.limit is None:
                 # SQLite would read all granules in order rather than some by an index.
                 numbers = sorted(session.scalars(text(query), parameters))
                 yield from _parts(session, numbers, more, parameters)
@@ -111,31 +113,31 @@ class GranuleCopies(Database):
                 yield from _parts(session, rows.scalars(), more, parameters)
 
 
-def _conditions(session: Session, wanted: GranuleQuery) -> tuple[str, dict[str, Any]]:
+def _conditions(session: Session, granule_query: GranuleQuery) -> tuple[str, dict[str, Any]]:
     """Return the SQL conditions on granules other than position, and their parameters."""
     more = ""
     parameters: dict[str, Any] = {}
-    if wanted.dataset is not None:
-        parameters["dataset"] = dataset_number(session, wanted.dataset)
+    if granule_query.dataset is not None:
+        parameters["dataset"] = dataset_number(session, granule_query.dataset)
         more += " AND granules.dataset_id = :dataset"
-    if wanted.time is not None:
-        parameters["start"], parameters["end"] = wanted.time
+    if granule_query.time is not None:
+        parameters["start"], parameters["end"] = granule_query.time
         more += " AND granules.t_min <= :end AND granules.t_max >= :start"
-    if isinstance(wanted.band, str):
-        parameters["band"] = wanted.band
+    if isinstance(granule_query.band, str):
+        parameters["band"] = granule_query.band
         more += " AND granules.band = :band"
-    elif wanted.band is not None:
-        parameters["shortest"], parameters["longest"] = wanted.band
+    elif granule_query.band is not None:
+        parameters["shortest"], parameters["longest"] = granule_query.band
         more += " AND granules.em_min <= :longest AND granules.em_max >= :shortest"
     return more, parameters
 
 
 def _parts(
-    session: Session, numbers: Iterable[int], more: str, given: dict[str, Any]
+    session: Session, numbers: Iterable[int], more: str, conditions: dict[str, Any]
 ) -> Iterator[list[GranuleCopy]]:
     """Yield the copies of granules given by number, in order."""
     query = text(COPIES.format(more=more, among=AMONG[session.get_bind().dialect.name]))
     left = iter(numbers)
     while ids := ",".join(map(str, islice(left, PART))):
-        rows = session.execute(query, {**given, "ids": ids})
+        rows = session.execute(query, {**conditions, "ids": ids})
         yield sorted(map(GranuleCopy._make, rows), key=attrgetter("id"))

@@ -47,7 +47,7 @@ class Granules(Database):
     """Images of datasets."""
 
     def put_objects(
-        self, dataset: str, store: str, found: Iterable[tuple[Replica, Sequence[Granule] | None]]
+        self, dataset: str, store: str, scanned: Iterable[tuple[Replica, Sequence[Granule] | None]]
     ) -> None:
         """Store the scanned contents of a store's objects, replacing earlier records.
 
@@ -57,7 +57,7 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
         """
-        objects = list(found)
+        objects = list(scanned)
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
@@ -101,7 +101,7 @@ class Granules(Database):
             if ranges:
                 connection.execute(insert(FootprintRow), ranges)
 
-    def find_granules(self, wanted: GranuleQuery) -> list[Match]:
+    def find_granules(self, granule_query: GranuleQuery) -> list[Match]:
         """Return the matching granules that have a readable copy, by file.
 
         The position is compared by HEALPix cells only: the answer contains all granules that touch
@@ -110,10 +110,10 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError: If there is no such dataset.
         """
-        matches = list(self.each_granule(wanted))
+        matches = list(self.each_granule(granule_query))
         return sorted(matches, key=lambda match: (match.file, match.granule.hdu))
 
-    def each_granule(self, wanted: GranuleQuery) -> Iterator[Match]:
+    def each_granule(self, granule_query: GranuleQuery) -> Iterator[Match]:
         """Yield the matching granules one by one, in catalogue order.
 
         If the caller stops, the rest is not read.
@@ -122,12 +122,12 @@ class Granules(Database):
             NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
-            query = _query(session, wanted)
+            query = _query(session, granule_query)
             parts: Iterable[Any] = (query,)
-            if wanted.ranges is not None:
-                ids = touching(session, wanted.ranges)
+            if granule_query.ranges is not None:
+                ids = touching(session, granule_query.ranges)
                 parts = (query.where(GranuleRow.id.in_(part)) for part in _parts(ids))
-            for _, match in _matches(session, parts, wanted.limit):
+            for _, match in _matches(session, parts, granule_query.limit):
                 yield match
 
     def granule(self, dataset: str, path: str, hdu: int) -> Match | None:
@@ -141,12 +141,12 @@ class Granules(Database):
         return matches[0][1] if matches else None
 
     def granules_at(
-        self, cells: Sequence[int], wanted: GranuleQuery, check: Callable[[int], None]
+        self, cells: Sequence[int], granule_query: GranuleQuery, check: Callable[[int], None]
     ) -> tuple[dict[int, Match], list[tuple[int, int]]]:
         """Return the granules that may cover each of many positions, given as cells of order 29.
 
-        `ranges` and `limit` of `wanted` are ignored. `check` is called with the number of pairs so
-        far.
+        `ranges` and `limit` of `granule_query` are ignored. `check` is called with the number of
+        pairs so far.
 
         Returns:
             The granules by number; and pairs of position index and granule number.
@@ -157,7 +157,7 @@ class Granules(Database):
         pairs: list[tuple[int, int]] = []
         matches: dict[int, Match] = {}
         with self._reading() as session:
-            query = _query(session, wanted)
+            query = _query(session, granule_query)
             numbers_seen: set[int] = set()
             for at in range(0, len(cells), AT_ONCE):
                 here = enumerate(cells[at : at + AT_ONCE], start=at)
@@ -171,12 +171,12 @@ class Granules(Database):
         return matches, pairs
 
 
-def _query(session: Session, wanted: GranuleQuery) -> Any:
+def _query(session: Session, granule_query: GranuleQuery) -> Any:
     """Return the query for matching granules at any position, with one readable copy each."""
     query = COPIES
-    if wanted.dataset is not None:
-        query = query.where(GranuleRow.dataset_id == dataset_number(session, wanted.dataset))
-    return _with_limits(query, wanted)
+    if granule_query.dataset is not None:
+        query = query.where(GranuleRow.dataset_id == dataset_number(session, granule_query.dataset))
+    return _with_limits(query, granule_query)
 
 
 def _matches(
@@ -234,11 +234,13 @@ def touching(session: Session, ranges: Sequence[tuple[int, int]]) -> list[int]:
     return [granule for _, granule in pairs]
 
 
-def _touching(session: Session, asked: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+def _touching(
+    session: Session, cell_ranges: Sequence[tuple[int, int, int]]
+) -> list[tuple[int, int]]:
     """Return pairs of a position and a granule whose footprint touches the position's cells."""
-    if not asked:
+    if not cell_ranges:
         return []
-    cells = ", ".join(f"({place}, {int(first)}, {int(last)})" for place, first, last in asked)
+    cells = ", ".join(f"({place}, {int(first)}, {int(last)})" for place, first, last in cell_ranges)
     levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     statement = TOUCHING if on_sqlite else TOUCHING_IN_POSTGRESQL
@@ -246,14 +248,14 @@ def _touching(session: Session, asked: Sequence[tuple[int, int, int]]) -> list[t
     return [(place, granule) for place, granule in rows]
 
 
-def _with_limits(query: Any, wanted: GranuleQuery) -> Any:
-    if wanted.time is not None:
-        start, end = wanted.time
+def _with_limits(query: Any, granule_query: GranuleQuery) -> Any:
+    if granule_query.time is not None:
+        start, end = granule_query.time
         query = query.where(GranuleRow.t_min <= end, GranuleRow.t_max >= start)
-    if isinstance(wanted.band, str):
-        query = query.where(GranuleRow.band == wanted.band)
-    elif wanted.band is not None:
-        shortest, longest = wanted.band
+    if isinstance(granule_query.band, str):
+        query = query.where(GranuleRow.band == granule_query.band)
+    elif granule_query.band is not None:
+        shortest, longest = granule_query.band
         query = query.where(GranuleRow.em_min <= longest, GranuleRow.em_max >= shortest)
     return query
 

@@ -128,9 +128,9 @@ def pack_outcomes(rows: RowTable) -> bytes | None:
     )
 
 
-def unpack_rows(block: int, asked: bytes, became: bytes | None) -> RowTable:
+def unpack_rows(block: int, request: bytes, became: bytes | None) -> RowTable:
     """Return the rows of a block."""
-    columns = unpack(asked)
+    columns = unpack(request)
     number = columns["number"].astype(np.int64)
     count = len(number)
     outcome = {} if became is None else unpack(became)

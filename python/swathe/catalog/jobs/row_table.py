@@ -221,13 +221,16 @@ class RowTable(Sequence[RowRecord]):
     def __iter__(self) -> Iterator[RowRecord]:
         boxes: Any = map(tuple, self.box.tolist())
         if not self.placed.all():
-            boxes = [box if there else None for box, there in zip(boxes, self.placed, strict=True)]
+            boxes = [
+                box if is_placed else None
+                for box, is_placed in zip(boxes, self.placed, strict=True)
+            ]
         in_sky = self.in_sky
         skies: Any = repeat(None, len(self))
         if in_sky.any():
             skies = [
-                tuple(sky) if there else None
-                for sky, there in zip(self.sky.tolist(), in_sky.tolist(), strict=True)
+                tuple(sky) if is_placed else None
+                for sky, is_placed in zip(self.sky.tolist(), in_sky.tolist(), strict=True)
             ]
         columns = zip(
             self.number.tolist(),

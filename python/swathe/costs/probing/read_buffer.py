@@ -221,10 +221,10 @@ def _read(
     name = place.objects[0]
     timings = reader.measure(name, ranges, 1, stores=place.stores)
     requested = sum(range_bytes for _, range_bytes in ranges)
-    came = sum(timing.bytes for timing in timings)
-    if came != requested:
+    received = sum(timing.bytes for timing in timings)
+    if received != requested:
         raise ChangedError(
-            f"{_swathe.shown(name)}: {came} bytes came of {requested} requested within its "
+            f"{_swathe.shown(name)}: {received} bytes came of {requested} requested within its "
             f"{length} bytes; was it changed while it was read?"
         )
     return requested, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)

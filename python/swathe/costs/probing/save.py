@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 LEAST_BUFFER = 16 * KIB
 
 
-def keep_probe(catalog: Catalog, found: Probe) -> None:
+def keep_probe(catalog: Catalog, probe: Probe) -> None:
     """Store a probe, its samples, and its profile, which all later reads use.
 
     Raises:
         CatalogError: if the catalogue cannot be written.
     """
-    parameters = {**found.parameters.as_dict(), "cache": found.cache, "stopped": found.stopped}
-    moved = found.bytes_moved
-    number = catalog.add_probe(found.root, found.host, parameters, found.seconds, moved)
-    catalog.add_samples(found.root, found.host, _sample_records(found.samples), number)
-    profile = found.profile
-    notes = [*profile.notes, *found.notes]
+    parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.stopped}
+    moved = probe.bytes_moved
+    number = catalog.add_probe(probe.root, probe.host, parameters, probe.seconds, moved)
+    catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)
+    profile = probe.profile
+    notes = [*profile.notes, *probe.notes]
     costs, now = profile.costs.as_dict(), datetime.now(UTC)
-    if (earlier := catalog.profile(found.root, found.host)) is not None:
+    if (earlier := catalog.profile(probe.root, probe.host)) is not None:
         costs["buffer_bytes"] = earlier.costs.get("buffer_bytes")
-    catalog.put_profile(found.root, found.host, costs, profile.spread, now, notes)
+    catalog.put_profile(probe.root, probe.host, costs, profile.spread, now, notes)
 
 
-def keep_buffer(catalog: Catalog, root: str, found: BufferStudy) -> int | None:
+def keep_buffer(catalog: Catalog, root: str, study: BufferStudy) -> int | None:
     """Store the buffer size that a study chose, for reading files of a local store.
 
     Returns:
@@ -49,13 +49,13 @@ def keep_buffer(catalog: Catalog, root: str, found: BufferStudy) -> int | None:
     Raises:
         CatalogError: if the catalogue cannot be written.
     """
-    profile = catalog.profile(root, found.host)
+    profile = catalog.profile(root, study.host)
     if profile is None:
         return None
-    size = max(found.chosen, LEAST_BUFFER)
+    size = max(study.chosen, LEAST_BUFFER)
     costs = {**profile.costs, "buffer_bytes": size}
     # Keep the time of the fit, so that reads since then still count.
-    catalog.put_profile(root, found.host, costs, profile.spread, profile.fitted_at, profile.notes)
+    catalog.put_profile(root, study.host, costs, profile.spread, profile.fitted_at, profile.notes)
     return size
 
 

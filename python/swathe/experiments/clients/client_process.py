@@ -83,8 +83,8 @@ def _reduce(several: list[tuple[str, list[int]]]) -> int:
         return file.tell()
 
 
-def _box(given: list[int]) -> tuple[int, int, int, int]:
-    x0, y0, width, height = given
+def _box(numbers: list[int]) -> tuple[int, int, int, int]:
+    x0, y0, width, height = numbers
     return x0, y0, width, height
 
 

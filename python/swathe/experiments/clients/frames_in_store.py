@@ -84,7 +84,7 @@ class FramesInStore:
         return [(int(x), int(y), width, height) for x, y in zip(x0, y0, strict=True)]
 
 
-def shelf(given: str, settings: CommonSettings) -> FramesInStore:
+def shelf(name_or_url: str, settings: CommonSettings) -> FramesInStore:
     """Inspect the first frame of a store.
 
     Raises:
@@ -92,18 +92,18 @@ def shelf(given: str, settings: CommonSettings) -> FramesInStore:
         RegionError: If it has no image.
     """
     stores = known_stores() or _swathe.Stores("[]")
-    if ":" not in given and stores.locate(f"{given}:")[1] != f"{given}:":
-        given = f"{given}:"
-    path = stores.local_path(given)
-    name = _object(given, settings.name.format(1) + settings.suffix)
+    if ":" not in name_or_url and stores.locate(f"{name_or_url}:")[1] != f"{name_or_url}:":
+        name_or_url = f"{name_or_url}:"
+    path = stores.local_path(name_or_url)
+    name = _object(name_or_url, settings.name.format(1) + settings.suffix)
     file = open_file(name)
     shape = file.image().shape
     if len(shape) < 2:
         raise RegionError(f"{_swathe.shown(name)}: its first image has {len(shape)} axes, not 2")
     bitpix = next(hdu.bitpix for hdu in file.hdus if list(hdu.shape) == list(shape))
     return FramesInStore(
-        given,
-        _swathe.shown(given).rstrip(":"),
+        name_or_url,
+        _swathe.shown(name_or_url).rstrip(":"),
         path,
         settings.name,
         settings.suffix,
@@ -113,10 +113,10 @@ def shelf(given: str, settings: CommonSettings) -> FramesInStore:
     )
 
 
-def _object(given: str, name: str) -> str:
-    if given.endswith((":", "/")):
-        return given + name
-    return f"{given}/{name}"
+def _object(folder: str, name: str) -> str:
+    if folder.endswith((":", "/")):
+        return folder + name
+    return f"{folder}/{name}"
 
 
 @contextmanager
@@ -133,13 +133,13 @@ def shelves(settings: CommonSettings, scratch: Path | None = None) -> Iterator[l
         yield [replace(shelf(f"{folder}/local", settings), shown=SAMPLE)]
 
 
-def fetch(given: str, path: Path) -> int:
+def fetch(url: str, path: Path) -> int:
     """Copy an object unchanged into a file; return its size in bytes.
 
     Raises:
         SourceError: If it cannot be read.
     """
-    source = (known_stores() or _swathe.Stores("[]")).open(given)
+    source = (known_stores() or _swathe.Stores("[]")).open(url)
     block = 8 << 20
     with path.open("wb") as file:
         for start in range(0, source.size, block):

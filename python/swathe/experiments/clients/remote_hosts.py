@@ -81,9 +81,9 @@ class LineConnection:
         self.connection = connection
         self.file = connection.makefile("rb")
 
-    def say(self, **told: Any) -> None:
+    def say(self, **message: Any) -> None:
         """Send a message."""
-        self.connection.sendall(json.dumps(told).encode() + b"\n")
+        self.connection.sendall(json.dumps(message).encode() + b"\n")
 
     def hear(self, longest: int = LONGEST_LINE) -> dict[str, Any]:
         """Wait for a message.

@@ -63,14 +63,14 @@ def short(store: str) -> str:
     return name if not name.startswith(("127.", "localhost")) else store
 
 
-def _legend(made: Figure, plots: Iterable[Axes]) -> None:
+def _legend(figure: Figure, plots: Iterable[Axes]) -> None:
     """Add one legend of the colours below all plots, where it hides nothing."""
     handles: dict[str, Any] = {}
     for plot in plots:
         for handle, label in zip(*plot.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if handles:
-        made.legend(
+        figure.legend(
             list(handles.values()), list(handles), loc="outside lower center",
             ncols=min(len(handles), 4), fontsize="small",
         )  # fmt: skip

@@ -118,9 +118,9 @@ def number_codes(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Inde
         many *= width
         if many <= 4 * count + 1000:
             # No need to sort.
-            there = np.zeros(many, bool)
-            there[combined] = True
-            order = np.cumsum(there) - 1
+            is_combined = np.zeros(many, bool)
+            is_combined[combined] = True
+            order = np.cumsum(is_combined) - 1
             combined, many = order[combined], int(order[-1]) + 1 if many else 0
         else:
             distinct, combined = np.unique(combined, return_inverse=True)

@@ -191,10 +191,10 @@ class _Otlp:
             attributes["process.pid"] = int(pid)
         return Resource(attributes=_pairs(attributes))
 
-    def _span(self, number: int, told: dict[str, Value]) -> Span:
+    def _span(self, number: int, values: dict[str, Value]) -> Span:
         parent = int(self.parent[number])
         points = self._points_of.get(number, [])
-        failed = told.get("RESULT") == "error"
+        failed = values.get("RESULT") == "error"
         rows = np.array(points[:MOST_POINTS], np.int64)
         return Span(
             trace_id=self._trace_id(int(self.root[number])),
@@ -206,7 +206,7 @@ class _Otlp:
             end_time_unix_nano=max(
                 int(self.spans.end_ns[number]), int(self.spans.start_ns[number])
             ),
-            attributes=_pairs(told),
+            attributes=_pairs(values),
             dropped_events_count=max(len(points) - MOST_POINTS, 0),
             events=[
                 Span.Event(
@@ -218,7 +218,7 @@ class _Otlp:
                     rows.tolist(), attributes(self.events, rows) if points else [], strict=True
                 )
             ],
-            status=Status(code=Status.STATUS_CODE_ERROR, message=str(told.get("REASON", "")))
+            status=Status(code=Status.STATUS_CODE_ERROR, message=str(values.get("REASON", "")))
             if failed
             else None,
         )
@@ -254,8 +254,8 @@ class _Otlp:
         return points
 
 
-def _pairs(told: dict[str, Value]) -> list[KeyValue]:
-    return [KeyValue(key=key, value=_value(value)) for key, value in told.items()]
+def _pairs(values: dict[str, Value]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=_value(value)) for key, value in values.items()]
 
 
 def _value(value: Value) -> AnyValue:

@@ -95,7 +95,7 @@ class ViewData:
         ]
         return self._framed({**self.header, "copies": copies}, unchanged)
 
-    def _framed(self, header: dict[str, Any], kept: Mapping[str, list[tuple[int, int]]]) -> Parts:
+    def _framed(self, header: dict[str, Any], ranges: Mapping[str, list[tuple[int, int]]]) -> Parts:
         """Return the lengths of header and arrays, the header, and the changed blocks."""
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
@@ -103,7 +103,7 @@ class ViewData:
         for name, array in self.arrays.all.items():
             data = array.data.cast("B") if len(array) else memoryview(b"")
             at = 0
-            for first, last in kept.get(name, ()):
+            for first, last in ranges.get(name, ()):
                 parts.append(data[at:first])
                 at = last
             parts += [data[at:], bytes(-array.nbytes % 8)]
@@ -128,13 +128,15 @@ def _first(array: NDArray[Any]) -> int:
     return int(array[0]) if len(array) else 0
 
 
-def encode_view(traced: TracedEvents, kinds: Sequence[str] | None = None, **told: Any) -> ViewData:
+def encode_view(
+    traced: TracedEvents, kinds: Sequence[str] | None = None, **more_header: Any
+) -> ViewData:
     """Return a page's data.
 
     Args:
         traced: events and lines to show.
         kinds: kinds of lines, the first one shown first; by default all.
-        told: further entries of the header.
+        more_header: further entries of the header.
     """
     events = traced.events
     arrays = _Arrays()
@@ -162,7 +164,7 @@ def encode_view(traced: TracedEvents, kinds: Sequence[str] | None = None, **told
         "kinds": [_lines(arrays, traced, kind) for kind in kinds],
         "damaged": [[each.line, each.reason] for each in events.damaged],
         "damaged_count": events.damaged_count,
-        **told,
+        **more_header,
     }
     return ViewData(header, arrays)
 
@@ -176,19 +178,19 @@ def _field(arrays: _Arrays, name: str, column: CodedColumn | NDArray[np.float64]
         data = arrays.put_least(f"field {name}", codes + 1, len(column.words))
         words = arrays.put_words(f"words {name}", column.words)
         return {"name": name, "how": "coded", "words": words, "data": data}
-    there = np.flatnonzero(~np.isnan(column))
-    values = column[there]
+    present = np.flatnonzero(~np.isnan(column))
+    values = column[present]
     low, high = values.min(initial=0), values.max(initial=0)
     if low >= 0 and high < 2**32 and (values == np.floor(values)).all():
-        if len(there) and len(there) == len(column) and low == high:
+        if len(present) and len(present) == len(column) and low == high:
             return {"name": name, "how": "same", "value": float(low)}
-        if len(there) >= SPARSE * len(column) and high < 2**32 - 1:
+        if len(present) >= SPARSE * len(column) and high < 2**32 - 1:
             filled = np.zeros(len(column), np.float64)
-            filled[there] = values + 1
+            filled[present] = values + 1
             data = arrays.put_least(f"field {name}", filled, int(high) + 1)
             return {"name": name, "how": "whole", "data": data}
         data = arrays.put_least(f"field {name}", values, int(high))
-    elif len(there) >= SPARSE * len(column):
+    elif len(present) >= SPARSE * len(column):
         return {
             "name": name,
             "how": "numbers",
@@ -199,7 +201,7 @@ def _field(arrays: _Arrays, name: str, column: CodedColumn | NDArray[np.float64]
     return {
         "name": name,
         "how": "few",
-        "index": arrays.put_rising(f"index {name}", there),
+        "index": arrays.put_rising(f"index {name}", present),
         "data": data,
     }
 

@@ -223,7 +223,7 @@ def draw_load(axes: Axes, traced: TracedEvents, load: LoadLine) -> None:
         axes.legend(fontsize="x-small", loc="upper right")
 
 
-def save(made: Figure, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save(figure: Figure, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a figure.
 
     Raises:
@@ -234,4 +234,4 @@ def save(made: Figure, path: str | os.PathLike[str], *, overwrite: bool = False)
     kind = where.suffix.lower()
     if kind not in (".png", ".svg"):
         raise OutputError(f"{where}: expected *.png or *.svg")
-    write_file(where, lambda file: made.savefig(file, format=kind[1:]), overwrite=overwrite)
+    write_file(where, lambda file: figure.savefig(file, format=kind[1:]), overwrite=overwrite)

@@ -98,8 +98,8 @@ class TracedEvents:
 
     def kinds(self) -> list[str]:
         """Return the kinds of lines that can be drawn, best first; stages always."""
-        there = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
-        return [kind for kind in KINDS[:-1] if there[kind].any()] + ["stage"]
+        is_present = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
+        return [kind for kind in KINDS[:-1] if is_present[kind].any()] + ["stage"]
 
     def lines(self, kind: str) -> Lifelines:
         """Return the lifelines of a kind."""
@@ -301,13 +301,13 @@ class _OwnEvents:
         traced = self._traced
         everyone = np.arange(len(able))
         begun = joining.first(START, self._first[able])
-        there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
+        is_present = (begun >= 0) & (traced.rank[begun] <= self._last[able])
         # A line with such a stage of its own, as results hashed one by one, joins none.
         alone = np.zeros(self._count, bool)
         alone[self._line[np.isin(self._height, [*joining.heights.values()])]] = True
-        there &= ~alone[able]
-        yield begun[there], everyone[there]
-        ended = np.where(there, traced.partner[begun], -1)
+        is_present &= ~alone[able]
+        yield begun[is_present], everyone[is_present]
+        ended = np.where(is_present, traced.partner[begun], -1)
         yield ended[ended >= 0], everyone[ended >= 0]
 
     def _before(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
@@ -319,12 +319,12 @@ class _OwnEvents:
             if kind not in heights:
                 continue
             ended = joining.last(kind, self._next(heights[kind])[able], everyone)
-            there = ended >= 0
-            yield ended[there], everyone[there]
+            is_present = ended >= 0
+            yield ended[is_present], everyone[is_present]
             if kind == END:
-                begun = np.where(there, self._traced.partner[ended], -1)
+                begun = np.where(is_present, self._traced.partner[ended], -1)
                 yield begun[begun >= 0], everyone[begun >= 0]
-                none = everyone[~there]
+                none = everyone[~is_present]
         if START in heights:
             # Unfinished stages only if there is no finished one.
             before = self._next(heights[START])[able]

@@ -100,10 +100,10 @@ def _newest(events: Events, most: int) -> Events:
 def _used_words(column: CodedColumn, most: int) -> CodedColumn:
     """Return the end of a column, with only the words in use."""
     codes = column.codes[-most:]
-    there = np.zeros(len(column.words) + 1, bool)
-    there[codes] = True
-    moved = np.cumsum(there[:-1], dtype=np.int32) - 1
-    words = tuple(word for word, is_used in zip(column.words, there, strict=False) if is_used)
+    in_use = np.zeros(len(column.words) + 1, bool)
+    in_use[codes] = True
+    moved = np.cumsum(in_use[:-1], dtype=np.int32) - 1
+    words = tuple(word for word, is_used in zip(column.words, in_use, strict=False) if is_used)
     return CodedColumn(
         np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words
     )
@@ -166,10 +166,10 @@ def _filled(
     if column is None:
         return CodedColumn(np.full(size, -1, np.int32), ()) if coded else np.full(size, np.nan)
     if coded and not isinstance(column, CodedColumn):
-        there = ~np.isnan(column)
-        values, inverse = np.unique(column[there], return_inverse=True)
+        is_number = ~np.isnan(column)
+        values, inverse = np.unique(column[is_number], return_inverse=True)
         codes = np.full(size, -1, np.int32)
-        codes[there] = inverse
+        codes[is_number] = inverse
         return CodedColumn(codes, tuple(f"{value:.17g}" for value in values))
     return column
 

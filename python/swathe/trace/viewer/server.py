@@ -23,7 +23,7 @@ POLICY = (
 log = logging.getLogger("swathe.trace.viewer")
 
 
-def server(shown: LiveView, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
+def server(view: LiveView, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
     """Return the server of the page at `/` and its data at `/data`; port 0: any free port.
 
     Raises:
@@ -54,7 +54,7 @@ def server(shown: LiveView, title: str, port: int, **settings: Any) -> Threading
 
         def _data(self, seen: str) -> None:
             try:
-                version, parts = shown.data(seen)
+                version, parts = view.data(seen)
             except SwatheError as error:
                 self._answer(500, str(error).encode(), "text/plain; charset=utf-8")
                 return
