@@ -642,7 +642,12 @@ def test_only_what_is_to_be_removed_is_looked_at_again(
 ) -> None:
     """Deletions are remembered for ten minutes; a user may make thousands meanwhile."""
     removed: list[str] = []
-    monkeypatch.setattr(jobs.place, "remove", lambda job, _: removed.append(job) or True)
+
+    def remove(job: str, _stopped: Callable[[], bool]) -> bool:
+        removed.append(job)
+        return True
+
+    monkeypatch.setattr(jobs.place, "remove", remove)
     first, second = (jobs.submit(targets(images, 3), Options(), "me").id for _ in range(2))
     jobs.delete(first)
     jobs.tidy()
