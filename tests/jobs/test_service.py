@@ -647,7 +647,7 @@ def test_only_what_is_to_be_removed_is_looked_at_again(
     """Deletions are remembered for ten minutes; a user may make thousands meanwhile."""
     removed: list[str] = []
 
-    def remove(job: str, _stopped: object) -> bool:
+    def remove(job: str, _stopped: Callable[[], bool]) -> bool:
         removed.append(job)
         return True
 

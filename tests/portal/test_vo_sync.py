@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 import astropy.units as u
@@ -19,7 +21,7 @@ from pyvo.dal.adhoc import SodaQuery
 
 import swathe
 from swathe.portal.vo.errors import VoError
-from swathe.portal.vo.thread_limit import ResponseMemory
+from swathe.portal.vo.thread_limit import PIECE_BYTES, LargeResponse, ResponseMemory
 from tests.conftest import DATA, assert_same
 from tests.support.vo_archive import BEGIN_MJD, NEAR_POLE, Visitor, did, visited
 
@@ -494,3 +496,27 @@ def test_tokens_are_asked_for(tmp_path: Any) -> None:
         assert answer.status_code == 401
         assert answer.text.startswith("AuthenticationError: ")
         assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_large_answer_to_a_fast_client_lets_others_run_between_its_pieces() -> None:
+    turns: list[str] = []
+
+    async def send(message: Any) -> None:
+        """Take a message at once, as a connection does whose client reads fast."""
+        if message["type"] == "http.response.body" and message["body"]:
+            turns.append("piece")
+
+    async def other(sending: asyncio.Future[None]) -> None:
+        while not sending.done():
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    async def both() -> None:
+        share = ResponseMemory().take(4 * PIECE_BYTES)
+        response = LargeResponse(share, [bytes(4 * PIECE_BYTES)], {}, "application/fits")
+        sending = asyncio.ensure_future(response({}, None, send))  # type: ignore[arg-type]
+        await other(sending)
+
+    asyncio.run(both())
+    assert turns.count("piece") == 4
+    assert ("piece", "piece") not in pairwise(turns)

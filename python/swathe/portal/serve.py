@@ -6,6 +6,7 @@ import gc
 import os
 import resource
 import socket
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,9 @@ IMPORTED = (
 BACKLOG = 2048
 MOST_FILES = 65_536
 """Maximum number of open files, if the system allows it."""
+SWITCH_S = 0.001
+"""Time after which a computing thread lets others run. A response needs several turns, and waits
+so long for each."""
 PATIENCE_S = 5
 """Time for running responses to finish after the portal was told to stop."""
 
@@ -75,6 +79,7 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
         )
         # Garbage collection stops all requests: 0.1 s if it scans all modules. Exclude them.
         gc.freeze()
+        sys.setswitchinterval(SWITCH_S)
         tell(url_of(config, listener))
         server.run(sockets=[listener])
 

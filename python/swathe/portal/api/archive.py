@@ -28,7 +28,7 @@ Angle = Annotated[float, Query(allow_inf_nan=False)]
 
 
 @router.get("/about")
-def about(request: Request, user: Reader) -> models.About:
+async def about(request: Request, user: Reader) -> models.About:
     """Return the version and limits of this portal, and the user of the request."""
     config = portal_of(request).config
     limits = config.limits

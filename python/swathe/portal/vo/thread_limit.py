@@ -106,6 +106,8 @@ class LargeResponse(Response):
                 for at in range(0, len(part), PIECE_BYTES):
                     piece = bytes(part[at : at + PIECE_BYTES])
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    # A client that reads as fast as it is sent never makes `send` wait.
+                    await asyncio.sleep(0)
             await send({"type": "http.response.body", "body": b""})
         finally:
             self._parts.clear()
