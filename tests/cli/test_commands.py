@@ -112,6 +112,7 @@ def test_choices_are_those_of_the_code() -> None:
         ("info a.fit --bad --json", "No such option"),
         ("info a.fit --header 1 --json --hdu", "requires an argument"),
         ("store add here --json", "Missing argument"),
+        ("store add here /data --tier moon --json", "'moon' is not one of 'local', 'lan', 'wan'"),
         ("cut a.fit --sky NGC 1 --size 1deg --json", "needs quotes"),
         ("find --sky 1 1 --radius x --json", "radius"),
         ("bench single -o out --repeats x --json", "--repeats"),

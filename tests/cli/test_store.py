@@ -139,7 +139,6 @@ def test_folders_are_named_from_the_root(
         ("remove nope", 2, "NoSuchStoreError", "no store 'nope'"),
         ("add s3 /data", 2, "StoreSettingsError", "URL scheme"),
         ("add there /data", 2, "StoreSettingsError", "already"),
-        ("add here /data --tier moon", 2, "StoreSettingsError", "local, lan, wan, tape"),
         ("add here /data --option colour=red", 2, "StoreSettingsError", "endpoint"),
         ("add here https://u:hush@host", 2, "StoreSettingsError", "BEARER_TOKEN_FILE"),
         ("add here https://host/?sig=hush", 2, "StoreSettingsError", "BEARER_TOKEN_FILE"),
