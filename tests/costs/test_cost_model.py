@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swathe.costs.cost_model import IDLE, Costs
+from swathe.costs.cost_model import Costs, line_s, queue_s
 
+IDLE = 0.75  # of crates/plan/src/costs.rs
 COSTS = Costs(0.04, 0.02, ((0, 0.02), (1_000_000, 0.04)), 2e8, 500.0, 32)
 
 
@@ -62,6 +63,35 @@ def test_the_largest_request_is_waited_for() -> None:
 
 def test_arrays_are_welcome() -> None:
     assert COSTS.read_s([0, 1_000_000], [1, 1], 1) == pytest.approx([0.02, 0.04])
+
+
+def test_batches_are_the_first_axis_of_times() -> None:
+    requests, streams = [9, 40], [4, 20]
+    times = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    line, queue = (
+        line_s(requests, streams, 0.02, times),
+        queue_s(requests, streams, 0.02 + times, 0.02, times, True),
+    )
+    for batch, point in np.ndindex(times.shape):
+        one = requests[batch], streams[batch]
+        time_s = times[batch, point]
+        assert line[batch, point] == line_s(*one, 0.02, time_s)
+        assert queue[batch, point] == queue_s(*one, 0.02 + time_s, 0.02, time_s, True)
+
+
+def test_batches_must_fit_the_times() -> None:
+    with pytest.raises(ValueError, match="expected 2 numbers, found 3"):
+        line_s([9, 40], [4, 20, 1], 0.02, [0.1, 0.2])
+    with pytest.raises(ValueError, match="expected a multiple of 2 numbers, found 3"):
+        line_s([9, 40], [4, 20], 0.02, [0.1, 0.2, 0.3])
+
+
+def test_costs_that_no_store_can_have_are_refused() -> None:
+    falling = replace(COSTS, request=((0, 0.02), (1_000_000, 0.01)))
+    with pytest.raises(ValueError, match=r"request cannot be 0\.01"):
+        falling.read_s(1000)
+    with pytest.raises(ValueError, match="total_bytes_per_s cannot be 0"):
+        replace(COSTS, total_bytes_per_s=0.0).request_s(1000)
 
 
 @given(

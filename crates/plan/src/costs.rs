@@ -52,6 +52,43 @@ pub struct Load {
     pub largest: u64,
 }
 
+/// Requests of one size, so many of them in flight: they go in rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Requests {
+    count: f64,
+    streams: f64,
+    rounds: f64,
+}
+
+impl Requests {
+    /// So many requests, and so many streams.
+    pub fn new(count: f64, streams: f64) -> Requests {
+        Requests { count, streams, rounds: (count / streams).ceil() }
+    }
+
+    /// Seconds of requests whose answers share a line: each round waits, then transfers. After the
+    /// first, a part of the shorter of waiting and transfer is hidden behind the longer.
+    #[inline]
+    pub fn line_s(self, wait_s: f64, sending_s: f64) -> f64 {
+        let others = (self.streams - 1.0) / self.count;
+        let hidden = (1.0 - IDLE) * (self.rounds - 1.0);
+        self.rounds * wait_s + sending_s - hidden * wait_s.min(others * sending_s)
+    }
+
+    /// Seconds of requests to a server that makes one wait for another, each `serve_s`. One alone
+    /// takes `each_s`, of which `own_s` does not overlap with serving others. If the server `works`
+    /// (it takes time for bytes), requests of earlier rounds make others wait, too.
+    #[inline]
+    pub fn queue_s(self, each_s: f64, own_s: f64, serve_s: f64, works: bool) -> f64 {
+        let earlier = self.rounds - 1.0;
+        let before = if works { IDLE * earlier * (self.streams - 1.0) } else { 0.0 };
+        let waits = self.count - earlier * self.streams - 1.0 + before;
+        (self.rounds * each_s)
+            .max(self.rounds * own_s + waits * serve_s)
+            .max(own_s + (self.count - 1.0) * serve_s)
+    }
+}
+
 /// Costs that no store can have.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("costs of a store: {name} cannot be {value}")]
@@ -177,35 +214,32 @@ impl Costs {
         load.requests as f64 / self.requests_per_s + bytes_s
     }
 
-    /// Seconds to read a load on `streams` open connections:
+    /// Seconds to read a load on `streams` open connections; see [`Costs::requests_s`].
+    pub fn seconds(&self, load: Load, streams: u32) -> f64 {
+        let requests = Requests::new(load.requests as f64, f64::from(streams));
+        self.requests_s(requests, load.bytes as f64, load.largest as f64)
+    }
+
+    /// Seconds of requests of so many bytes in all, and of the largest, on open connections:
     /// `max(r t(0) + b / B_total - (1 - i) (r - 1) min(t(0), (k - 1) b / n / B_total),
     /// r t(b / n), r o + (l - 1 + i (r - 1) (k - 1)) s(b / n), o + (n - 1) s(b / n), t(largest))`,
     /// where `r` rounds are `ceil(n / k)`, `l` requests are in the last of them, `s` is what serving
     /// one takes, `o` is `t(0) + b / n / W`, and `i` is [`IDLE`]; where the server takes no time for
     /// bytes, `o` is `t(b / n)`, and in the third of these `i` is 0
     /// (`docs/design/007-cost-model.md`).
-    pub fn seconds(&self, load: Load, streams: u32) -> f64 {
-        if load.requests == 0 {
+    pub fn requests_s(&self, requests: Requests, bytes: f64, largest: f64) -> f64 {
+        if requests.count == 0.0 {
             return 0.0;
         }
-        let (requests, bytes) = (load.requests as f64, load.bytes as f64);
-        let rounds = load.requests.div_ceil(u64::from(streams)) as f64;
-        let (latency_s, line_s) = (self.latency_s(), bytes / self.total_bytes_per_s);
-        let others = f64::from(streams) - 1.0;
-        let hidden_s = (1.0 - IDLE) * (rounds - 1.0) * latency_s.min(others * line_s / requests);
-        let shared = rounds * latency_s + line_s - hidden_s;
-        let last = requests - (rounds - 1.0) * f64::from(streams);
-        let each = self.request.seconds(bytes / requests);
-        let (own, idle) = match self.served_bytes_per_s {
-            Some(per_s) => (latency_s + bytes / requests / per_s, IDLE),
-            None => (each, 0.0),
-        };
-        let waited_for = last - 1.0 + idle * (rounds - 1.0) * others;
-        let serve_s = self.served_s(load) / requests;
-        let streamed = (rounds * each).max(rounds * own + waited_for * serve_s);
-        let served = own + (requests - 1.0) * serve_s;
-        let largest = self.request.seconds(load.largest as f64);
-        shared.max(streamed).max(served).max(largest)
+        let size = bytes / requests.count;
+        let (latency_s, each_s) = (self.latency_s(), self.request.seconds(size));
+        let byte_s = self.served_bytes_per_s.map(|per_s| 1.0 / per_s);
+        let own_s = byte_s.map_or(each_s, |byte_s| latency_s + size * byte_s);
+        let serve_s = 1.0 / self.requests_per_s + size * byte_s.unwrap_or(0.0);
+        requests
+            .line_s(latency_s, bytes / self.total_bytes_per_s)
+            .max(requests.queue_s(each_s, own_s, serve_s, byte_s.is_some()))
+            .max(self.request.seconds(largest))
     }
 
     /// Seconds of what all readers of the store share that a load takes up.

@@ -5,6 +5,7 @@
 mod batch;
 mod buffers;
 mod copies;
+mod costs;
 mod disk_cache;
 mod errors;
 mod gil;
@@ -21,6 +22,8 @@ mod _swathe {
     use crate::batch::{Batch, Job, Output, Rows, zip_members};
     #[pymodule_export]
     use crate::copies::{Copied, Copies, remove_folder, rename_each};
+    #[pymodule_export]
+    use crate::costs::{line_s, queue_s, request_s, requests_s};
     #[pymodule_export]
     use crate::disk_cache::{Kept, SimulatedShelf, clear_kept, kept};
     #[pymodule_export]

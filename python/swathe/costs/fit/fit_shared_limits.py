@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.costs.cost_model import count_waits, line_s, queue_s
+from swathe.costs.cost_model import line_s, queue_s
 from swathe.costs.fit.robust_stats import HUBER, TIE, lower_median, noise_of, spread_of
 
 if TYPE_CHECKING:
@@ -90,29 +90,24 @@ class _Explained:
 
     def __init__(self, batch: _Together, curve: RequestCurve) -> None:
         self.batch = batch
-        self.rounds = np.ceil(batch.requests / batch.streams)
         self.wait_s = float(curve.seconds[0])
         self.sizes = batch.size / batch.requests
         self.each = curve(self.sizes)
-        self.queue = self.rounds * self.each
-        self.others = [
-            count_waits(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)
-        ]
+        self.queue = np.ceil(batch.requests / batch.streams) * self.each
 
     def line_s(self, total: Array | float) -> Array:
         """Return the seconds on the line, shape (kinds, totals)."""
         sending_s = np.divide.outer(self.batch.size, np.atleast_1d(total))
-        batch = self.batch.requests[:, None], self.batch.streams[:, None]
-        return line_s(self.wait_s, sending_s, *batch)
+        return line_s(self.batch.requests, self.batch.streams, self.wait_s, sending_s)
 
     def served_s(self, rate: Array | float, work: Array | float) -> Array:
         """Return the seconds without the line, shape (kinds, rates times works)."""
         works = bool(np.isfinite(work).all())
-        others_s = self.others[works] * _serve_s(self.sizes, rate, work)
+        serve_s = _serve_s(self.sizes, rate, work)
         each = own = self.each[:, None]
         if works:
             own = self.wait_s + _serve_s(self.sizes, np.full(np.shape(rate), np.inf), work)
-        return queue_s(self.rounds[:, None], each, own, others_s)
+        return queue_s(self.batch.requests, self.batch.streams, each, own, serve_s, works)
 
     def loss(self, total: Array, rate: Array, work: Array) -> Array:
         """Return the misfit of each combination of limits, shape (totals, rates, works)."""

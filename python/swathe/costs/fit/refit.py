@@ -86,11 +86,11 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     log_seconds = np.log([sample.seconds for sample in reads])
     size, requests, streams = counts_of(reads)
     empty = costs.request[0][1]
-    rounds = np.ceil(requests / streams)
     body = costs.request_s(size / requests) - empty
     sending = size / costs.total_bytes_per_s
-    others = costs.others_s(size / requests, requests, streams)
+    works = costs.served_bytes_per_s is not None
     serving = size / requests * costs.byte_s()
+    serve = 1 / costs.requests_per_s + serving
     # Times to the first byte determine the latency alone, if they are known.
     first_byte_s = [sample.first_byte_s or math.nan for sample in reads]
     first = np.log(np.maximum(np.array(first_byte_s), LEAST_S) / empty)
@@ -99,16 +99,17 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
 
     def loss(factors: Array) -> Array:
         """Return absolute error plus penalty of each row: logarithms of a time factor per part."""
-        latency, stream, total, rate = np.exp(factors).T[:, :, None]
-        each = empty * latency + body * stream
-        own = empty * latency + serving * rate if costs.served_bytes_per_s else each
-        queue = queue_s(rounds, each, own, [others[0] * rate, others[1] * rate])
-        shared = line_s(empty * latency, sending * total, requests, streams)
-        model = np.maximum(queue, shared)
+        latency, stream, total, rate = np.exp(factors).T
+        each = empty * latency + np.multiply.outer(body, stream)
+        own = empty * latency + np.multiply.outer(serving, rate) if works else each
+        queue = queue_s(requests, streams, each, own, np.multiply.outer(serve, rate), works)
+        sent = np.multiply.outer(sending, total)
+        off = np.maximum(queue, line_s(requests, streams, empty * latency, sent), out=queue)
+        np.abs(np.subtract(np.log(off, out=off), log_seconds[:, None], out=off), out=off)
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
-        missed = (weights * np.abs(log_seconds - np.log(model))).sum(axis=1)
-        late = (first_weights * np.abs(first - factors[:, :1])).sum(axis=1)
+        missed = weights @ off
+        late = first_weights @ np.abs(np.subtract.outer(first, factors[:, 0]))
         return np.asarray(missed + late + history, dtype=np.float64)
 
     best = np.zeros(len(_PARTS))

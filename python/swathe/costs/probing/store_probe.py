@@ -53,6 +53,8 @@ OPENINGS = 3
 SLOWEST_BYTES_PER_S = 1e5
 """Assumed least bandwidth of a store; with a slower one a quick probe may take too long."""
 LIMITS = ("total_bytes_per_s", "requests_per_s")
+NO_LIMIT = 9e14
+"""The largest of these that costs may have."""
 
 
 @dataclass
@@ -404,7 +406,7 @@ class _ProbeRun:
         """Return the time of a cell if only the limits found so far bind."""
         if len(self.samples) >= 1.25 * self.known_samples:
             profile = fit(self.samples)
-            none: dict[str, Any] = {name: 1e300 for name in LIMITS if name not in profile.spread}
+            none: dict[str, Any] = {name: NO_LIMIT for name in LIMITS if name not in profile.spread}
             self.known, self.known_samples = replace(profile.costs, **none), len(self.samples)
         assert self.known is not None
         return float(self.known.read_s(cell.bytes, cell.requests, cell.streams))
