@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from swathe.core.format import number_text, rate_text, seconds_text
+
 REPORT_AFTER_S = 1.0
 
 
@@ -18,12 +20,6 @@ def print_json(value: object) -> None:
     """Print a result as one line of JSON, and flush it, so that a waiting reader has it at once."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
-
-
-def rate_text(bytes_per_s: float) -> str:
-    """Return a rate in MB/s, without a unit."""
-    rate = bytes_per_s / 1e6
-    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
 
 
 def cost_rows(
@@ -38,14 +34,13 @@ def cost_rows(
         if name == "request":
             (size, seconds), (larger, longer) = value[-2:]
             rate = rate_text((larger - size) / (longer - seconds))
-            text = f"{1e3 * value[0][1]:.3g} ms, one stream {rate} MB/s"
+            text = f"{seconds_text(value[0][1])}, one stream {rate}"
         elif name.endswith("_bytes_per_s"):
-            text = f"{rate_text(value)} MB/s"
+            text = rate_text(value)
         elif name == "requests_per_s":
-            text = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-            text = text if value < UNLIMITED else "no limit reached"
+            text = number_text(value) if value < UNLIMITED else "no limit reached"
         elif name.endswith("_s"):
-            text = f"{1e3 * value:.3g} ms"
+            text = seconds_text(value)
         else:
             text = str(value)
         yield name, text, f"± {spread[name]:.1%}" if name in spread else ""

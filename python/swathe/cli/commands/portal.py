@@ -10,6 +10,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet, planes_of
 from swathe.cli.output import print_json, print_table
+from swathe.core.format import seconds_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,8 +257,6 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(estimate)
         return
-    from swathe.core.format import size_text
-
     cost = estimate["prediction"]
     typer.echo(
         f"{estimate['targets']} targets, {estimate['rows']} rows, {estimate['unmatched']} "
@@ -265,7 +264,8 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
     )
     if cost is not None:
         low, high = cost["interval_s"]
-        typer.echo(f"  {cost['seconds']:.3g} s ({low:.3g} to {high:.3g})")
+        low_text, high_text = seconds_text(low), seconds_text(high)
+        typer.echo(f"  {seconds_text(cost['seconds'])} ({low_text} to {high_text})")
     typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
     for target, reason in estimate["faults"]:
         typer.echo(f"  {target}: {reason}", err=True)
@@ -276,7 +276,8 @@ def _show(state: dict[str, Any]) -> None:
     typer.echo(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
     predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:
-        typer.echo(f"  predicted {predicted['seconds']:.3g} s, took {actual['seconds']:.3g} s")
+        took = seconds_text(actual["seconds"])
+        typer.echo(f"  predicted {seconds_text(predicted['seconds'])}, took {took}")
     if state["error"]:
         typer.echo(f"  {state['error']}", err=True)
     for note in state["notes"]:

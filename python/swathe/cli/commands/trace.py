@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,8 @@ import typer
 from swathe.cli.commands.view import view
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_table
-from swathe.core.format import size_text
+from swathe.core.format import moment_text, number_text, rate_text, size_text
+from swathe.core.format import seconds_text as _s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -289,8 +290,8 @@ def _profiles(events: Events) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _show(run_report: TraceReport) -> None:
-    begun = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run_report.begun_ns / 1e9))
-    typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun} UTC\n")
+    begun = moment_text(datetime.fromtimestamp(run_report.begun_ns / 1e9, UTC))
+    typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun}\n")
     print_table(
         ("stage", "count", "total", "own", "share", "median", "95 %", "longest", "bytes", "failed"),
         [
@@ -319,7 +320,7 @@ def _show(run_report: TraceReport) -> None:
         rows = [
             (
                 store.name or "(no name)",
-                f"{store.bytes_per_s / 1e6:.4g}",
+                number_text(store.bytes_per_s / 1e6),
                 _mb(store.expected_bytes_per_s),
                 _mb(store.profiled_bytes_per_s),
                 f"{store.requests} of {size_text(store.bytes / max(store.requests, 1))}",
@@ -396,7 +397,7 @@ def _figures(figures: Mapping[str, float]) -> str:
         if what.endswith("_PERCENT") and value >= 0.5:
             texts.append(f"{name.removesuffix('_PERCENT')} {value:.0f} %")
         elif what.endswith("BYTES_PER_S") and value >= 1000:
-            texts.append(f"{name.removesuffix('_BYTES_PER_S')} {value / 1e6:.3g} MB/s")
+            texts.append(f"{name.removesuffix('_BYTES_PER_S')} {rate_text(value)}")
         elif what == "RTT_S":
             texts.append(f"{name.removesuffix('_S')} {_s(value)}")
         elif what == "RETRANSMITS_PER_S" and value:
@@ -405,12 +406,4 @@ def _figures(figures: Mapping[str, float]) -> str:
 
 
 def _mb(bytes_per_s: float | None) -> str:
-    return "not probed" if bytes_per_s is None else f"{bytes_per_s / 1e6:.4g}"
-
-
-def _s(seconds: float) -> str:
-    """Return a time as text with a fitting unit."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms")):
-        if abs(seconds) * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+    return "not probed" if bytes_per_s is None else number_text(bytes_per_s / 1e6)
