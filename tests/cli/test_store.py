@@ -110,10 +110,10 @@ def test_show_tells_the_latest_profile_of_this_host(run: Run) -> None:
         "  profile, fitted 2026-03-20 12:00:00 UTC:",
         "    connect_s 56.1 ms ± 0.1%",
         "    request 20 ms, one stream 12.5 MB/s",
-        "    total_bytes_per_s 28,330 MB/s ± 17.0%",
+        "    total_bytes_per_s 28.3 GB/s ± 17.0%",
         "    requests_per_s 5,123",
         "    streams 8",
-        "    served_bytes_per_s 2,400 MB/s",
+        "    served_bytes_per_s 2.4 GB/s",
         "    model measured over predicted ± 20.0%",
     ]
 

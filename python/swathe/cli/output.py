@@ -12,6 +12,8 @@ from typing import Any
 
 import typer
 
+from swathe.core.format import number_text, rate_text, seconds_text
+
 REPORT_AFTER_S = 1.0
 json_requested: ContextVar[bool] = ContextVar("json_requested", default=False)
 """Whether the command was given --json: then its error is printed as JSON, too."""
@@ -47,14 +49,13 @@ def cost_rows(
         if name == "request":
             (size, seconds), (larger, longer) = value[-2:]
             rate = rate_text((larger - size) / (longer - seconds))
-            text = f"{1e3 * value[0][1]:.3g} ms, one stream {rate} MB/s"
+            text = f"{seconds_text(value[0][1])}, one stream {rate}"
         elif name.endswith("_bytes_per_s"):
-            text = f"{rate_text(value)} MB/s"
+            text = rate_text(value)
         elif name == "requests_per_s":
-            text = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-            text = text if value < UNLIMITED else "no limit reached"
+            text = number_text(value) if value < UNLIMITED else "no limit reached"
         elif name.endswith("_s"):
-            text = f"{1e3 * value:.3g} ms"
+            text = seconds_text(value)
         else:
             text = str(value)
         yield name, text, f"± {spread[name]:.1%}" if name in spread else ""

@@ -1,6 +1,12 @@
-"""Format sizes in bytes and times in seconds as text."""
+"""Format sizes, rates, durations and moments as text: for the shell, the pages and errors."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
 
 KIB, MIB, GIB, TIB, PIB = (1 << power for power in (10, 20, 30, 40, 50))
+NOISE_S = 0.1
+"""Times below this, in seconds, are mostly noise: their predictions are not compared."""
 
 
 def size_text(size_bytes: float, form: str = ".4g") -> str:
@@ -13,14 +19,31 @@ def size_text(size_bytes: float, form: str = ".4g") -> str:
     return f"{size_bytes:.0f} B"
 
 
-def megabytes(size_bytes: float) -> str:
-    """Return a number of bytes in MB, such as `67 MB`; below 10 MB with two digits."""
-    count = size_bytes / 1e6
-    return f"{count:.0f} MB" if count >= 10 else f"{count:.2g} MB"
+def rate_text(bytes_per_s: float) -> str:
+    """Return a rate with a decimal unit, such as `117 MB/s`."""
+    for unit, name in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= 0.9995 * unit:
+            return f"{bytes_per_s / unit:.3g} {name}"
+    return f"{bytes_per_s:.0f} B/s"
 
 
-NOISE_S = 0.1
-"""Times below this, in seconds, are mostly noise: their predictions are not compared."""
+def number_text(number: float) -> str:
+    """Return a number with three digits, or all before the point: `0.0123`, `1,234`."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration: `1.3 µs`, `12.5 ms`, `3.41 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
+    for least, unit, name in ((0.9995, 1, "s"), (0.9995e-3, 1e-3, "ms"), (0, 1e-6, "µs")):
+        if least < seconds < 99.95:
+            return f"{seconds / unit:.3g} {name}"
+    whole = round(seconds)
+    for larger, smaller, one, other in ((86400, 3600, "d", "h"), (3600, 60, "h", "min")):
+        if whole >= larger:
+            rest = whole % larger // smaller
+            return f"{whole // larger:,} {one}" + (f" {rest} {other}" if rest else "")
+    parts = ((whole // 60, "min"), (whole % 60, "s"))
+    return " ".join(f"{count} {name}" for count, name in parts if count) or "0 s"
 
 
 def forecast_text(seconds: float) -> str:
@@ -28,8 +51,6 @@ def forecast_text(seconds: float) -> str:
     return seconds_text(seconds) if seconds >= NOISE_S else f"under {NOISE_S:g} s"
 
 
-def seconds_text(seconds: float) -> str:
-    """Return a time as text: `12.5 ms`, `3.41 s`, `4.2 min`."""
-    if seconds < 1:
-        return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:,.1f} min"
+def moment_text(at: datetime, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a moment in UTC, such as `2026-11-21 13:04:09 UTC`."""
+    return f"{at.astimezone(UTC):{form}} UTC"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import SwatheError
-from swathe.core.format import size_text
+from swathe.core.format import seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.catalog.reservations import ReservationRecord
@@ -128,7 +128,7 @@ class HandOver:
 
     @property
     def _took(self) -> str:
-        return f"{self.seconds:.1f} s"
+        return seconds_text(self.seconds)
 
 
 @dataclass(frozen=True)

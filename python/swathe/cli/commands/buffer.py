@@ -76,7 +76,7 @@ def buffer(
                 f"{row['buffer']}",
                 f"{row['seconds']:.4g}",
                 f"{row['low']:.4g} to {row['high']:.4g}",
-                rate_text(row["rate"]),
+                number_text(row["rate"] / 1e6),
                 # Only this part is read; its time is scaled to the whole object.
                 f"{row['part']:.2%}" if row["part"] < 0.01 else f"{row['part']:.0%}",
                 "chosen" if row["buffer"] == study.chosen else "alike" if row["within"] else "",
@@ -86,7 +86,7 @@ def buffer(
     )
     typer.echo(
         f"best {study.best}, within 5 % or the noise: {study.low} to {study.high}, chosen "
-        f"{study.chosen} bytes; {megabytes(study.bytes_moved)} in {study.took_s:.1f} s "
+        f"{study.chosen} bytes; {size_text(study.bytes_moved)} in {seconds_text(study.took_s)} "
         f"({study.cache})"
     )
     if stored_bytes:

@@ -10,7 +10,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_table
-from swathe.core.format import size_text
+from swathe.core.format import moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.datasets import Dataset, MirrorPlan, ScanReport, SkippedObject
@@ -115,7 +115,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
-            f"{report.images:,} images read in {report.seconds:.1f} s"
+            f"{report.images:,} images read in {seconds_text(report.seconds)}"
         )
         _print_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
@@ -211,7 +211,7 @@ def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
     )
     if plan.copies:
         basis = "as measured" if plan.measured else "a guess; to measure: swathe probe STORE"
-        typer.echo(f"  about {plan.seconds:.3g} s, {basis}")
+        typer.echo(f"  about {seconds_text(plan.seconds)}, {basis}")
     if plan.vanished:
         done = "to delete" if delete else "kept; --delete would delete them"
         typer.echo(f"  {len(plan.vanished):,} copies of vanished objects: {done}")
@@ -230,7 +230,7 @@ def list_datasets(as_json: Json = False) -> None:
         print_json({"datasets": [_as_dict(dataset) for dataset in records]})
     elif records:
         print_table(
-            ("name", "objects", "images", "place", "pattern", "synced (UTC)"),
+            ("name", "objects", "images", "place", "pattern", "synced"),
             [
                 (
                     dataset.name,
@@ -299,4 +299,4 @@ def _as_dict(dataset: Dataset) -> dict[str, Any]:
 
 def _synced(dataset: Dataset) -> str:
     at = dataset.synced_at
-    return "first scan not finished" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+    return "first scan not finished" if at is None else moment_text(at)

@@ -23,7 +23,7 @@ from swathe.cli.options import (
     size_of,
 )
 from swathe.cli.output import print_json, print_table
-from swathe.core.format import NOISE_S, seconds_text
+from swathe.core.format import NOISE_S, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.costs.prediction import Prediction
@@ -124,7 +124,7 @@ def _show(prediction: Prediction) -> None:
                 name,
                 seconds_text(cost.median_s),
                 interval,
-                _bytes(cost.bytes),
+                size_text(cost.bytes),
                 f"{cost.requests:,}",
                 f"{cost.objects:,}",
                 f"{cost.targets:,}",
@@ -170,17 +170,18 @@ def _explain(how: dict[str, Any]) -> None:
             # At most a request that checks whether the object is unchanged.
             typer.echo(f"    cached here: {_requests(load)} to the store")
             continue
-        split = f", larger ones are split at {_bytes(reach['cap_bytes'])}" * _is_split(plan)
+        split = f", larger ones are split at {size_text(reach['cap_bytes'])}" * _is_split(plan)
         typer.echo(
             f"    {_requests(load)}, {plan['streams']} in parallel, "
             f"{seconds_text(plan['seconds'])}: "
-            f"gaps up to {_bytes(reach['gap_bytes'])} are also read{split}"
+            f"gaps up to {size_text(reach['gap_bytes'])} are also read{split}"
         )
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["requests"]]
         more = ", ..." if len(ranges) > SHOWN_REQUESTS else ""
         typer.echo(f"    bytes {', '.join(ranges[:SHOWN_REQUESTS])}{more}")
     if how["unpacked"]:
-        typer.echo(f"    {_bytes(how['unpacked'])} are unpacked, {seconds_text(how['unpack_s'])}")
+        unpacking = seconds_text(how["unpack_s"])
+        typer.echo(f"    {size_text(how['unpacked'])} are unpacked, {unpacking}")
     _explain_why(how)
 
 
@@ -210,7 +211,7 @@ def _is_split(plan: dict[str, Any]) -> bool:
 
 def _requests(load: dict[str, int]) -> str:
     count = load["requests"]
-    return f"{count:,} request{'s' * (count != 1)}, {_bytes(load['bytes'])}"
+    return f"{count:,} request{'s' * (count != 1)}, {size_text(load['bytes'])}"
 
 
 def _objects(count: int) -> str:
@@ -233,10 +234,10 @@ def _show_history(as_json: bool) -> None:
         typer.echo("no predictions yet")
         return
     print_table(
-        ["when (UTC)", "what", "targets", "store", "predicted", "took", "error"],
+        ["when", "what", "targets", "store", "predicted", "took", "error"],
         [
             [
-                outcome.at.strftime("%Y-%m-%d %H:%M:%S"),
+                moment_text(outcome.at),
                 outcome.summary,
                 f"{outcome.targets:,}",
                 outcome.root,
@@ -251,11 +252,3 @@ def _show_history(as_json: bool) -> None:
         typer.echo(f"Median error of {len(errors)}: {statistics.median(errors):.0%}")
     if short := len(outcomes) - len(errors):
         typer.echo(f"Without an error figure: {short} that took less than {NOISE_S:g} s.")
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:,.3g} TB"

@@ -93,7 +93,10 @@ def _show(result: Probe) -> None:
         [
             (
                 size_text(size),
-                *(f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams),
+                *(
+                    f"{number_text(row[c][0])} ({number_text(row[c][1])})" if c in row else ""
+                    for c in streams
+                ),
             )
             for size, row in rows.items()
         ],
@@ -102,13 +105,13 @@ def _show(result: Probe) -> None:
     print_table(("cost", "", "spread of 80 %"), cost_rows(costs.as_dict(), profile.spread))
     if (writing := result.writing) is not None:
         typer.echo(
-            f"writing: {1e3 * writing.request[0][1]:.3g} ms per object, "
-            f"{rate_text(writing.stream_bytes_per_s())} MB/s per stream, "
-            f"in total {rate_text(writing.total_bytes_per_s)} MB/s"
+            f"writing: {seconds_text(writing.request[0][1])} per object, "
+            f"{rate_text(writing.stream_bytes_per_s())} per stream, "
+            f"in total {rate_text(writing.total_bytes_per_s)}"
         )
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
-        f"{megabytes(result.bytes_moved)} in {result.seconds:.1f} s "
+        f"{size_text(result.bytes_moved)} in {seconds_text(result.seconds)} "
         f"({result.cache}; {ENDED[result.stopped]})"
     )
     for note in (*profile.notes, *result.notes):
@@ -124,10 +127,6 @@ def _show_host(compute: dict[str, Any]) -> None:
     ]
     speed_texts += [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
     typer.echo(
-        f"this host: {1e6 * compute['object_s']:.0f} µs per object, "
-        f"{1e6 * compute['cut_s']:.0f} µs per cut; MB/s: {', '.join(speed_texts)}"
+        f"this host: {seconds_text(compute['object_s'])} per object, "
+        f"{seconds_text(compute['cut_s'])} per cut; MB/s: {', '.join(speed_texts)}"
     )
-
-
-def _rate(mb_per_s: float) -> str:
-    return f"{mb_per_s:.0f}" if mb_per_s >= 100 else f"{mb_per_s:.3g}"

@@ -335,9 +335,9 @@ def _store_as_dict(store: SimulatedStore) -> dict[str, float | bool | None]:
 
 def _show(results: Sequence[SimulationResult], store: SimulatedStore) -> None:
     total = store.total_bytes_per_s
-    shared = "no shared limit" if total == inf else f"{total / 1e6:,.4g} MB/s in total"
+    shared = "no shared limit" if total == inf else f"{rate_text(total)} in total"
     typer.echo(
-        f"store: {1e3 * store.latency_s:.3g} ms, {store.stream_bytes_per_s / 1e6:,.4g} MB/s "
+        f"store: {seconds_text(store.latency_s)}, {rate_text(store.stream_bytes_per_s)} "
         f"per worker, {shared}"
     )
     print_table(COLUMNS, [_row(result) for result in results])
@@ -351,15 +351,15 @@ def _show(results: Sequence[SimulationResult], store: SimulatedStore) -> None:
 def _row(result: SimulationResult) -> tuple[str, ...]:
     return (
         f"{result.workers:,}",
-        _rate(result.cuts_per_s),
-        _seconds(result.seconds),
-        _seconds(result.p50_s),
-        _seconds(result.p95_s),
+        number_text(result.cuts_per_s),
+        seconds_text(result.seconds),
+        seconds_text(result.p50_s),
+        seconds_text(result.p95_s),
         size_text(result.cache_bytes),
         size_text(result.peer_bytes),
         size_text(result.store_bytes),
         f"{result.hit_rate:.1%}",
-        _seconds(result.worker_s),
+        seconds_text(result.worker_s),
         f"{result.wasted_s / result.worker_s:.0%}" if result.worker_s else "",
         f"{result.lost:,}",
     )
@@ -368,20 +368,12 @@ def _row(result: SimulationResult) -> tuple[str, ...]:
 def _round(number: int, each: RoundResult) -> tuple[str, ...]:
     return (
         f"{number}",
-        _seconds(each.seconds),
-        _rate(each.cuts_per_s),
-        _seconds(each.p50_s),
-        _seconds(each.p95_s),
+        seconds_text(each.seconds),
+        number_text(each.cuts_per_s),
+        seconds_text(each.p50_s),
+        seconds_text(each.p95_s),
         size_text(each.store_bytes),
     )
-
-
-def _rate(per_s: float) -> str:
-    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{_rate(seconds)} s"
 
 
 def _figure(results: Sequence[SimulationResult]) -> Figure:

@@ -10,10 +10,9 @@ import typer
 
 from swathe.cli.options import Json
 from swathe.cli.output import cost_rows, print_json, print_table, report_wait
+from swathe.core.format import moment_text
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from swathe.catalog import ProfileRecord
 
 app = typer.Typer(help="Register the storages that files are read from.", no_args_is_help=True)
@@ -117,7 +116,7 @@ def show(name: Name, as_json: Json = False) -> None:
         f"  probed from {measured.host}: {'never' if probed_at is None else _time(probed_at)}"
     )
     if profile is not None:
-        typer.echo(f"  profile, fitted {_time(profile.fitted_at)}:")
+        typer.echo(f"  profile, fitted {moment_text(profile.fitted_at)}:")
         for row in cost_rows(profile.costs, profile.spread):
             typer.echo(f"    {' '.join(row)}".rstrip())
 
@@ -144,7 +143,3 @@ def _profile_as_dict(profile: ProfileRecord) -> dict[str, Any]:
 
 def _options_text(options: dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in options.items())
-
-
-def _time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -280,8 +281,8 @@ def _pinged(name: str) -> PingTarget:
 
 
 def _show(run_report: TraceReport) -> None:
-    begun = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run_report.begun_ns / 1e9))
-    typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun} UTC\n")
+    begun = moment_text(datetime.fromtimestamp(run_report.begun_ns / 1e9, UTC))
+    typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun}\n")
     print_table(
         ("stage", "count", "total", "own", "share", "median", "95 %", "longest", "bytes", "failed"),
         [
@@ -310,7 +311,7 @@ def _show(run_report: TraceReport) -> None:
         rows = [
             (
                 store.name or "(no name)",
-                f"{store.bytes_per_s / 1e6:.4g}",
+                number_text(store.bytes_per_s / 1e6),
                 _mb(store.expected_bytes_per_s),
                 _mb(store.profiled_bytes_per_s),
                 f"{store.requests} of {size_text(store.bytes / max(store.requests, 1))}",
@@ -387,7 +388,7 @@ def _figures(figures: Mapping[str, float]) -> str:
         if what.endswith("_PERCENT") and value >= 0.5:
             texts.append(f"{name.removesuffix('_PERCENT')} {value:.0f} %")
         elif what.endswith("BYTES_PER_S") and value >= 1000:
-            texts.append(f"{name.removesuffix('_BYTES_PER_S')} {value / 1e6:.3g} MB/s")
+            texts.append(f"{name.removesuffix('_BYTES_PER_S')} {rate_text(value)}")
         elif what == "RTT_S":
             texts.append(f"{name.removesuffix('_S')} {_s(value)}")
         elif what == "RETRANSMITS_PER_S" and value:
@@ -396,12 +397,4 @@ def _figures(figures: Mapping[str, float]) -> str:
 
 
 def _mb(bytes_per_s: float | None) -> str:
-    return "not probed" if bytes_per_s is None else f"{bytes_per_s / 1e6:.4g}"
-
-
-def _s(seconds: float) -> str:
-    """Return a time as text with a fitting unit."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms")):
-        if abs(seconds) * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+    return "not probed" if bytes_per_s is None else number_text(bytes_per_s / 1e6)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe.core.format import rate_text
 from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample
 from swathe.costs.fit.fit_request_curve import RequestCurve, fit_curve, fit_line
 from swathe.costs.fit.fit_shared_limits import fit_limits, most_useful_streams
@@ -61,8 +62,8 @@ def fit(samples: Iterable[Sample]) -> Profile:
         total = min(max(most * curve.bytes_per_s, best_bytes_per_s), COPY_BYTES_PER_S)
         notes.append(
             "total_bytes_per_s: no limit was reached, "
-            f"{best_bytes_per_s / 1e6:.3g} MB/s were measured; "
-            f"{total / 1e6:.3g} MB/s is {most} streams that share nothing"
+            f"{rate_text(best_bytes_per_s)} were measured; "
+            f"{rate_text(total)} is {most} streams that share nothing"
         )
     if not math.isfinite(served):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe.core.format import rate_text
 from swathe.costs.fit.robust_stats import (
     COPY_BYTES_PER_S,
     HUBER,
@@ -79,7 +80,7 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
         slope = max(slope, float(errors[-1] * latency / max(sizes[-1], 1.0)))
         notes.append(
             "request: the bandwidth of one stream is hidden by the latency; "
-            f"{1e-6 / slope:.3g} MB/s is used beyond the largest size"
+            f"{rate_text(1 / slope)} is used beyond the largest size"
         )
     slope = max(slope, LEAST_SLOPE)
 

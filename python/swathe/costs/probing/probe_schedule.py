@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from swathe import _swathe
-from swathe.core.format import KIB, MIB, megabytes, size_text
+from swathe.core.format import KIB, MIB, size_text
 
 OPENING_BYTES = 32 * KIB
 """Bytes that the engine reads to open an object of a server, roughly."""
@@ -87,7 +87,7 @@ class ProbeParameters:
         requests = self.rounds * sum(cell.requests + cell.streams + 2 for cell in cells)
         size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (
-            f"at most {requests} requests, {megabytes(size)} and {self.budget_s:g} s: "
+            f"at most {requests} requests, {size_text(size)} and {self.budget_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
             f"1 to {streams} streams{', up to a fifth of it for writing' * self.write}"
         )

@@ -17,7 +17,7 @@ import numpy as np
 from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.core.errors import ChangedError, NotFoundError
-from swathe.core.format import KIB, MIB, megabytes
+from swathe.core.format import KIB, MIB, size_text
 from swathe.costs.cost_model import Sample
 from swathe.costs.fit.robust_stats import TIE
 from swathe.costs.probing.page_cache import cache_state, in_memory
@@ -149,7 +149,7 @@ def study_buffer(
     if tell:
         most = min(budget_bytes, repeats * len(sizes) * length)
         tell(
-            f"at most {megabytes(most)} and {budget_s:g} s: buffers of {sizes[0]} to "
+            f"at most {size_text(most)} and {budget_s:g} s: buffers of {sizes[0]} to "
             f"{sizes[-1]} bytes, {repeats} times each"
         )
     # The engine opens the object first, each time.

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from swathe.core.format import size_text
+from swathe.core.format import moment_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.jobs import Job
@@ -31,34 +31,12 @@ def size(size_bytes: float | None) -> str:
 
 def seconds(time_s: float | None) -> str:
     """Format a duration: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
-    if time_s is None:
-        return NOTHING
-    if time_s < 0.9995:
-        return _short(time_s)
-    if time_s < 99.5:
-        return f"{time_s:.3g}{THIN}s" if time_s < 10 else f"{time_s:.0f}{THIN}s"
-    whole = round(time_s)
-    for larger, smaller, one, other in ((86400, 3600, "d", "h"), (3600, 60, "h", "min")):
-        if whole >= larger:
-            rest = whole % larger // smaller
-            return f"{whole // larger:,}{THIN}{one}" + (f" {rest}{THIN}{other}" if rest else "")
-    return f"{whole // 60}{THIN}min" + (f" {whole % 60}{THIN}s" if whole % 60 else "")
-
-
-def _short(time_s: float) -> str:
-    if time_s >= 0.9995e-3:
-        return f"{time_s * 1e3:.3g}{THIN}ms"
-    return f"{time_s * 1e6:.3g}{THIN}µs" if time_s > 0 else f"0{THIN}s"
+    return NOTHING if time_s is None else seconds_text(time_s).replace(" ", THIN)
 
 
 def rate(bytes_per_s: float | None) -> str:
     """Format a bandwidth: `117 MB/s`."""
-    if bytes_per_s is None:
-        return NOTHING
-    for unit, name in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if bytes_per_s >= 0.9995 * unit:
-            return f"{bytes_per_s / unit:.3g}{THIN}{name}"
-    return f"{bytes_per_s:.0f}{THIN}B/s"
+    return NOTHING if bytes_per_s is None else rate_text(bytes_per_s).replace(" ", THIN)
 
 
 def percent(part: float | None) -> str:
@@ -73,7 +51,7 @@ def signed_percent(part: float | None) -> str:
 
 def instant(at: datetime | None) -> str:
     """Format a time: `2026-11-21 13:04 UTC`."""
-    return NOTHING if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return NOTHING if at is None else moment_text(at, "%Y-%m-%d %H:%M")
 
 
 def day(mjd: float | None) -> str:
