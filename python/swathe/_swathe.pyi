@@ -169,18 +169,29 @@ def store_key(root: str, options: Mapping[str, str]) -> str:
 def assumed_costs(local: bool) -> str:
     """Return the costs assumed for a store that was not probed, as JSON."""
 
-def request_s(costs: str, out: Buffer, size: Buffer) -> None:
+def request_s(costs: str, out: NDArray[Any], size: NDArray[Any]) -> None:
     """Set each element of `out` to the seconds of one request of a size in bytes, when idle.
 
     All arrays are contiguous, of float64 and of one length. `costs` is JSON as of `assumed_costs`.
     """
 
 def requests_s(
-    costs: str, out: Buffer, size: Buffer, count: Buffer, streams: Buffer, largest: Buffer
+    costs: str,
+    out: NDArray[Any],
+    size: NDArray[Any],
+    count: NDArray[Any],
+    streams: NDArray[Any],
+    largest: NDArray[Any],
 ) -> None:
     """Set `out` to the seconds of `count` requests, `streams` at a time; as `request_s`."""
 
-def line_s(out: Buffer, count: Buffer, streams: Buffer, wait_s: Buffer, sending_s: Buffer) -> None:
+def line_s(
+    out: NDArray[Any],
+    count: NDArray[Any],
+    streams: NDArray[Any],
+    wait_s: NDArray[Any],
+    sending_s: NDArray[Any],
+) -> None:
     """Set `out` to the seconds of requests whose answers share a line.
 
     The first axis of `out`, `wait_s` and `sending_s` is that of `count` and `streams`.
@@ -188,12 +199,12 @@ def line_s(out: Buffer, count: Buffer, streams: Buffer, wait_s: Buffer, sending_
 
 def queue_s(
     works: bool,
-    out: Buffer,
-    count: Buffer,
-    streams: Buffer,
-    each_s: Buffer,
-    own_s: Buffer,
-    serve_s: Buffer,
+    out: NDArray[Any],
+    count: NDArray[Any],
+    streams: NDArray[Any],
+    each_s: NDArray[Any],
+    own_s: NDArray[Any],
+    serve_s: NDArray[Any],
 ) -> None:
     """Set `out` to the seconds of requests that wait for each other; as `line_s`."""
 

@@ -31,12 +31,6 @@ def print_error(text: str, kind: str, exit_code: int) -> None:
         print_json({"error": text, "kind": kind, "exit_code": exit_code})
 
 
-def rate_text(bytes_per_s: float) -> str:
-    """Return a rate in MB/s, without a unit."""
-    rate = bytes_per_s / 1e6
-    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
-
-
 def cost_rows(
     costs: Mapping[str, Any], spread: Mapping[str, float]
 ) -> Iterable[tuple[str, str, str]]:

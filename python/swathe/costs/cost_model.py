@@ -142,7 +142,7 @@ def line_s(
         wait_s: time to the first byte of an answer.
         sending_s: time to transfer all answers, one after the other.
     """
-    batches: Any = np.atleast_1d(_doubles(requests)), np.atleast_1d(_doubles(streams))
+    batches = np.atleast_1d(_doubles(requests)), np.atleast_1d(_doubles(streams))
     return _each(lambda out, *arrays: _swathe.line_s(out, *batches, *arrays), wait_s, sending_s)
 
 
@@ -164,7 +164,7 @@ def queue_s(
         serve_s: time to serve one request.
         works: whether the server's time depends on bytes: requests of earlier rounds count, too.
     """
-    batches: Any = np.atleast_1d(_doubles(requests)), np.atleast_1d(_doubles(streams))
+    batches = np.atleast_1d(_doubles(requests)), np.atleast_1d(_doubles(streams))
     return _each(
         lambda out, *arrays: _swathe.queue_s(works, out, *batches, *arrays), each_s, own_s, serve_s
     )

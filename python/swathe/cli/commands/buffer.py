@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
-from swathe.cli.output import print_json, print_table, rate_text
+from swathe.cli.output import print_json, print_table
 from swathe.cli.units import size_option, time_option
-from swathe.core.format import megabytes
+from swathe.core.format import number_text, seconds_text, size_text
 
 
 def buffer(

@@ -187,7 +187,7 @@ def mirror(
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{name} to {report.store}:{report.prefix}: {counts or 'nothing to do'} "
-            f"in {report.seconds:.1f} s"
+            f"in {seconds_text(report.seconds)}"
         )
         _print_faults(name, report.faults)
         if report.outdated:

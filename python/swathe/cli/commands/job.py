@@ -10,6 +10,7 @@ import typer
 from swathe.cli.operation_options import with_operations
 from swathe.cli.options import Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
 from swathe.cli.output import print_json, print_table
+from swathe.core.format import forecast_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,16 +234,14 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(estimate)
         return
-    from swathe.core.format import size_text
-
     cost = estimate["prediction"]
     typer.echo(
         f"{estimate['targets']} targets, {estimate['rows']} rows, {estimate['unmatched']} "
         "without an image"
     )
     if cost is not None:
-        low, high = cost["interval_s"]
-        typer.echo(f"  {cost['median_s']:.3g} s ({low:.3g} to {high:.3g})")
+        median, low, high = map(seconds_text, (cost["median_s"], *cost["interval_s"]))
+        typer.echo(f"  {median} ({low} to {high})")
     typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
     for target, reason in estimate["faults"]:
         typer.echo(f"  {target}: {reason}", err=True)
@@ -253,7 +252,8 @@ def _show(state: dict[str, Any]) -> None:
     typer.echo(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
     predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:
-        typer.echo(f"  predicted {predicted['seconds']:.3g} s, took {actual['seconds']:.3g} s")
+        forecast, took = forecast_text(predicted["seconds"]), seconds_text(actual["seconds"])
+        typer.echo(f"  predicted {forecast}, took {took}")
     if state["error"]:
         typer.echo(f"  {state['error']}", err=True)
     for note in state["notes"]:

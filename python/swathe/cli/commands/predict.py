@@ -112,7 +112,7 @@ def _show(prediction: Prediction) -> None:
     low, high = map(seconds_text, prediction.interval_s)
     typer.echo(
         f"{seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
-        f"{_bytes(prediction.bytes)} in {prediction.requests:,} requests"
+        f"{size_text(prediction.bytes)} in {prediction.requests:,} requests"
     )
     rows = []
     for name, cost in prediction.per_store.items():

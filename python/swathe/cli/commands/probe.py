@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
-from swathe.cli.output import cost_rows, print_json, print_table, rate_text
+from swathe.cli.output import cost_rows, print_json, print_table
 from swathe.cli.units import size_option, time_option
-from swathe.core.format import megabytes, size_text
+from swathe.core.format import number_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.costs.probing.store_probe import Probe

@@ -14,7 +14,7 @@ import typer
 from swathe.cli.options import Json, Overwrite, Plot
 from swathe.cli.output import print_json, print_table
 from swathe.core.errors import NoSuchStoreError, SettingsError, StoreSettingsError
-from swathe.core.format import size_text
+from swathe.core.format import number_text, rate_text, seconds_text, size_text
 from swathe.core.toml_settings import read_toml, refuse_unknown, value, value_error
 
 if TYPE_CHECKING:

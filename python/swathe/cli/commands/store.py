@@ -113,7 +113,7 @@ def show(name: Name, as_json: Json = False) -> None:
     if store.options:
         typer.echo(f"  options: {_options_text(store.options)}")
     typer.echo(
-        f"  probed from {measured.host}: {'never' if probed_at is None else _time(probed_at)}"
+        f"  probed from {measured.host}: {'never' if probed_at is None else moment_text(probed_at)}"
     )
     if profile is not None:
         typer.echo(f"  profile, fitted {moment_text(profile.fitted_at)}:")

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -20,7 +19,8 @@ from swathe.cli.commands.view import view
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_table
 from swathe.cli.units import size_option, time_option
-from swathe.core.format import size_text
+from swathe.core.format import moment_text, number_text, rate_text, size_text
+from swathe.core.format import seconds_text as _s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
