@@ -103,7 +103,7 @@ def cut(
     store: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --targets: store with a replica of the files; may be repeated. The files "
+            help="Store with a replica of the files, with --targets; may be repeated. The files "
             "are read from all of them."
         ),
     ] = None,
