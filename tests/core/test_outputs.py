@@ -300,9 +300,9 @@ def test_an_archive_is_replaced_when_the_new_one_is_whole(
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr("swathe.cutting.many._collect", dies)
+        patch.setattr("swathe.cutting.run._collect", dies)
         patch.setattr("swathe.cutting.many.Manifest.extension", dies)
-        patch.setattr("swathe.cutting.many._keep_outcome", dies)
+        patch.setattr("swathe.cutting.run._keep_outcome", dies)
         with pytest.raises(Died):
             cut_many(boxes(("c", image)), path, overwrite=True)
     assert {file: file.read_bytes() for file in before} == before

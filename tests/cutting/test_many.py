@@ -500,8 +500,8 @@ def test_a_file_that_is_no_manifest_is_left_alone(
 WORKER = """
 import json, sys
 import swathe
-from swathe.cutting import many
-many.CHECKPOINT_S = 0.05
+from swathe.cutting import run
+run.CHECKPOINT_S = 0.05
 targets, output, resume = json.loads(sys.argv[1])
 print("started", flush=True)
 swathe.cut_many(targets, output, threads=2, resume=resume, progress=False)

@@ -27,7 +27,7 @@ from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTa
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, NoOverlapError, OutputError, RegionError, SwatheError
 from swathe.costs.prediction import sky_of, to_engine_job
-from swathe.cutting.many import POLL_S
+from swathe.cutting.run import POLL_S
 from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options

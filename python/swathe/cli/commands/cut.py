@@ -321,7 +321,7 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
 @contextmanager
 def _prediction_printed() -> Iterator[None]:
     """Print the first message that `cut_many` logs: the prediction."""
-    from swathe.cutting.many import log
+    from swathe.cutting.run import log
 
     class Once(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

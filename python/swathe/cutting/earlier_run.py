@@ -1,0 +1,212 @@
+"""What a run of `cut_many` finds at its output: an earlier run, or files of others."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import OutputError, OutputExistsError
+from swathe.core.outputs import check_new
+from swathe.cutting.resume import whole_members
+from swathe.files.manifest import FAILED, Manifest, read_manifest
+from swathe.stores.registry import local_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from astropy.table import Table
+
+    from swathe.cutting.output_paths import CutWork, OutputPaths
+
+
+def check_outputs(
+    place: OutputPaths,
+    work: CutWork,
+    earlier: Table | None,
+    sources: Callable[[], Iterable[str]],
+    overwrite: bool,
+) -> None:
+    """Check that no result or manifest replaces a source, or a file that must be kept.
+
+    Args:
+        place: output of the run.
+        work: targets and results of the run.
+        earlier: manifest of the resumed run, whose own results may be replaced.
+        sources: function that returns the local files that are read.
+        overwrite: whether other existing files are replaced.
+
+    Raises:
+        OutputExistsError: if a file exists and `overwrite` is false.
+        OutputError: if an output is a source.
+    """
+    resumes = earlier is not None
+    is_broken_off = place.kind != "folder" and place.part.exists()
+    if is_broken_off and not (resumes or overwrite):
+        raise OutputExistsError(
+            f"{place.path}: an interrupted run left {place.part.name}; give --resume to "
+            "continue it, or --overwrite to begin anew"
+        )
+    try:
+        check_new(
+            place.manifest.parent,
+            [place.manifest.name],
+            overwrite=overwrite or resumes,
+            sources=sources,
+        )
+        if place.kind != "folder":
+            archive = [place.path.name]
+            may_go = overwrite or (resumes and not is_broken_off)
+            check_new(place.path.parent, archive, overwrite=may_go, sources=sources)
+            return
+        own = own_results(earlier, place) if earlier is not None else set()
+        results = list(work.paths(place))
+        check_new(place.path, own.intersection(results), overwrite=True, sources=sources)
+        others = [result for result in results if result not in own]
+        check_new(place.path, others, overwrite=overwrite, sources=sources)
+    except OutputExistsError as error:
+        raise OutputExistsError(f"{error}, or --resume to do only the rest") from None
+
+
+def check_same_kind(earlier: Table, place: OutputPaths) -> None:
+    """Check that the earlier run had the same kind of results: from one image, or from several.
+
+    Raises:
+        OutputError: if it had not.
+    """
+    from swathe.operations.registry import operation_of
+
+    making, meta = place.making, earlier.meta
+    was = meta.get("operation", "cut"), meta.get("format", "fits")
+    if operation_of(was[0]).is_combined != making.is_combined:
+        raise OutputError(
+            f"{place.latest_manifest}: expected a run of operation {making.operation} and format "
+            f"{making.format} to resume, found {was[0]} and {was[1]}; give another output"
+        )
+
+
+def own_results(earlier: Table, place: OutputPaths) -> set[str]:
+    """Return the paths of an earlier run's results, including those not made yet."""
+    return {place.member(name) for name in _names_of(_results(earlier))}
+
+
+def sources_of(targets: Any, files: Iterable[str]) -> list[str]:
+    """Return the local files that are read: images, and the table of targets."""
+    paths = local_paths(files)
+    if isinstance(targets, str | os.PathLike):
+        paths.append(os.fsdecode(targets))
+    return paths
+
+
+def sources_before(place: OutputPaths) -> set[str]:
+    """Return what an earlier run has read successfully."""
+    earlier = read_manifest(place.latest_manifest)
+    if earlier is None:
+        return set()
+    return set(map(str, earlier["source"][earlier["status"] == "ok"]))
+
+
+def keep_earlier(
+    manifest: Manifest, work: CutWork, earlier: Table | None, place: OutputPaths
+) -> tuple[list[int], int | None]:
+    """Copy the outcome of an earlier run into the manifest: its results and its errors.
+
+    Returns:
+        The rows whose results are to be made, and the length in bytes up to which an archive is
+        kept; `None` to begin anew.
+    """
+    rows = work.paths(place)
+    if earlier is None:
+        return list(rows.values()), None
+    end = None
+    results = _results(earlier)
+    whole = _take_inputs(manifest, work, earlier)
+    _keep_failed(
+        manifest, {name: rows.get(place.member(name)) for name in _names_of(results)}, results
+    )
+    finished = {}
+    for earlier_row in results[results["status"] == "ok"]:
+        row = rows.get(str(earlier_row["path"]))
+        if row is not None and _is_same(manifest, work, row, earlier_row, whole):
+            finished[str(earlier_row["path"])] = earlier_row
+    sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
+    if place.kind == "folder":
+        sound = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
+    else:
+        extensions = place.making.kind.hdus
+        sound, end = whole_members(place.archive, place.kind, sizes, rows, extensions)
+    todo = []
+    for path, row in rows.items():
+        if path not in sound or path not in finished:
+            todo.append(row)
+            continue
+        earlier_row = finished[path]
+        manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
+        manifest.bytes[row] = int(earlier_row["bytes"])
+        manifest.source_version[row] = str(earlier_row["source_version"])
+        manifest.sha256[row] = str(earlier_row["sha256"])
+    for row in work.inputs(todo) if work.results is not None else ():
+        if manifest.status[row] == "ok":
+            manifest.status[row], manifest.reason[row] = "error", "interrupted"
+            manifest.source_version[row] = ""
+    return todo, end
+
+
+def _results(earlier: Table) -> Table:
+    """Return the rows of a manifest that are results; for stacks and rgb the last ones."""
+    return earlier[int(earlier.meta.get("images", 0)) :]
+
+
+def _is_same(
+    manifest: Manifest, work: CutWork, row: int, earlier_row: Any, whole: set[int]
+) -> bool:
+    """Check whether an earlier result has the same source, or the same inputs."""
+    if work.results is None:
+        return str(earlier_row["source"]) == manifest.source[row]
+    result = row - work.first
+    is_whole = whole.issuperset(work.results.inputs[result])
+    return is_whole and str(earlier_row["source_version"]) == work.results.digests[result]
+
+
+def _take_inputs(manifest: Manifest, work: CutWork, earlier: Table) -> set[int]:
+    """Copy the outcome of images of combined results; return those that need not be cut again."""
+    if work.results is None:
+        return set()
+    images = earlier[: int(earlier.meta.get("images", 0))]
+    by_name = {name: row for row, name in enumerate(work.read.names)}
+    rows = {name: by_name.get(name) for name in _names_of(images)}
+    _keep_failed(manifest, rows, images)
+    whole = set()
+    for row, earlier_row in zip(rows.values(), images, strict=True):
+        if row is None or str(earlier_row["source"]) != manifest.source[row]:
+            continue
+        if earlier_row["status"] == "ok":
+            manifest.status[row], manifest.reason[row] = "ok", ""
+            manifest.source_version[row] = str(earlier_row["source_version"])
+        if earlier_row["status"] in ("ok", "no-overlap"):
+            whole.add(row)
+    return whole
+
+
+def _names_of(earlier: Table) -> list[str]:
+    """Return the names of results from their ids, since a failed one has no path."""
+    from swathe.files.targets.target_list import unique_names
+
+    return unique_names(earlier["id"].tolist())
+
+
+def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table) -> None:
+    """Copy the reasons of failed rows of an earlier run; `rows` are in its order."""
+    columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
+    for row, status, reason, source, version in zip(rows.values(), *columns, strict=True):
+        if status in FAILED and row is not None and source == manifest.source[row]:
+            # It is valid until the row is tried again: this run may be stopped before that.
+            manifest.status[row], manifest.reason[row] = status, reason
+            manifest.source_version[row] = version
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False

@@ -1,0 +1,177 @@
+"""Output of `cut_many`: its results, its manifest, and hidden files on the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from swathe.core.errors import OutputError
+from swathe.core.outputs import unfinished_results
+from swathe.files.manifest import MANIFEST, manifest_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swathe._swathe import OutputKind
+    from swathe.files.targets.target_list import Targets
+    from swathe.operations.make_results import CombinedResults
+    from swathe.operations.registry import ResultOptions
+
+
+UNCONVERTED = ".swathe-cut-many.part"
+"""Folder of cutouts from which results are made; for an archive it is `.NAME.cut.part`."""
+
+
+class OutputPaths(NamedTuple):
+    """Output of a run, and its manifest.
+
+    Attributes:
+        path: folder or archive.
+        kind: kind of the output.
+        manifest: final name of the manifest.
+        unfinished: name of the manifest during the run. An archive has a separate file, since it
+            has a hidden name until it is complete.
+        making: options of the results.
+        overwrite: whether existing files with the names of results are replaced.
+    """
+
+    path: Path
+    kind: OutputKind
+    manifest: Path
+    unfinished: Path
+    making: ResultOptions
+    overwrite: bool = False
+
+    @classmethod
+    def of(cls, path: Path, making: ResultOptions) -> OutputPaths:
+        """Return the place of an output.
+
+        Raises:
+            OutputError: if the output cannot hold such results.
+        """
+        kind = output_kind(path)
+        if making.format != "fits" and kind == "fits":
+            raise OutputError(
+                f"{path}: expected a folder, *.zip or *.tar for format {making.format}, found "
+                f"*{path.suffix}, which holds fits"
+            )
+        manifest = manifest_path(path, kind)
+        if kind == "folder":
+            return cls(path, kind, manifest, manifest, making)
+        hidden = path.with_name(f".{path.name}.{MANIFEST}.part")
+        return cls(path, kind, manifest, hidden, making)
+
+    @property
+    def cut_into(self) -> Path:
+        """Return the folder the engine cuts to: the output, or a folder of intermediate files."""
+        if self.making.is_plain:
+            return self.path
+        if self.kind == "folder":
+            return self.path / UNCONVERTED
+        return self.path.with_name(f".{self.path.name}.cut.part")
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Make the folder of intermediate files if it is needed, and remove it at the end."""
+        if self.making.is_plain:
+            yield
+            return
+        # A killed run may have left it; a link of that name is not our folder.
+        shutil.rmtree(self.cut_into, ignore_errors=True)
+        try:
+            self.cut_into.mkdir(parents=True)
+        except OSError as error:
+            raise OutputError(
+                f"{self.cut_into}: cannot make the folder: {error.strerror}"
+            ) from error
+        try:
+            yield
+        finally:
+            shutil.rmtree(self.cut_into, ignore_errors=True)
+
+    def member(self, name: str) -> str:
+        """Return the path of a result in the output."""
+        return name if self.kind == "fits" else name + self.making.suffix
+
+    @property
+    def part(self) -> Path:
+        """Return the path of the archive while it is written."""
+        return self.path.with_name(f".{self.path.name}.part")
+
+    def hidden(self) -> Iterator[Path]:
+        """Yield the existing files among those that a run writes, and then replaces or removes."""
+        if self.kind == "folder":
+            yield from unfinished_results(self.path)
+        else:
+            yield from filter(os.path.lexists, (self.part, self.unfinished))
+        if not self.making.is_plain:
+            yield from self.cut_into.rglob("*")
+
+    @property
+    def archive(self) -> Path:
+        """Return the archive, complete or unfinished."""
+        return self.part if self.part.exists() else self.path
+
+    @property
+    def latest_manifest(self) -> Path:
+        """Return the manifest of the last run."""
+        return self.unfinished if self.unfinished.exists() else self.manifest
+
+
+@dataclass(frozen=True)
+class CutWork:
+    """Targets of a run, and the results made from several of them.
+
+    Attributes:
+        read: targets.
+        results: results from several images; their rows of the manifest follow the targets' rows.
+        pixel_deg: pixel size of these results.
+    """
+
+    read: Targets
+    results: CombinedResults | None = None
+    pixel_deg: float | None = None
+
+    @property
+    def first(self) -> int:
+        """Return the row of the manifest of the first result."""
+        return 0 if self.results is None else len(self.read)
+
+    @property
+    def ids(self) -> list[str]:
+        """Return the ids of all rows of the manifest."""
+        return self.read.ids if self.results is None else [*self.read.ids, *self.results.ids]
+
+    def paths(self, place: OutputPaths) -> dict[str, int]:
+        """Return the rows of the manifest by path of their result."""
+        names = self.read.names if self.results is None else self.results.names
+        return {place.member(name): self.first + at for at, name in enumerate(names)}
+
+    def inputs(self, rows: list[int]) -> list[int]:
+        """Return the targets from which results are made, given the results' rows."""
+        if self.results is None:
+            return rows
+        return self.results.rows_of([row - self.first for row in rows])
+
+
+def output_kind(path: Path) -> OutputKind:
+    """Return the kind of an output from its name.
+
+    Raises:
+        OutputError: if files with this suffix are not supported.
+    """
+    match path.suffix.lower():
+        case ".zip":
+            return "zip"
+        case ".tar":
+            return "tar"
+        case ".fits" | ".fit" | ".fts":
+            return "fits"
+        case ".gz" | ".bz2" | ".tgz" | ".fz" | ".7z" | ".csv" | ".png" | ".npy":
+            raise OutputError(f"{path}: expected a folder, *.zip, *.tar or *.fits as output")
+        case _:
+            return "folder"

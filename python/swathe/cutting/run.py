@@ -1,0 +1,214 @@
+"""A run of `cut_many`: the engine cuts, results are made, and the manifest is written."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swathe import _swathe
+from swathe.core.format import forecast_text, seconds_text
+from swathe.core.outputs import publish
+from swathe.core.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from swathe.costs.prediction import Prediction
+    from swathe.cutting.output_paths import CutWork, OutputPaths
+    from swathe.files.manifest import Manifest
+    from swathe.operations.make_results import Maker, RowOutcome
+
+    CompletedColumns = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
+
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.1
+CHECKPOINT_S = 10.0
+"""Interval at which the manifest is written during a run, in case the process is killed."""
+
+
+class CutRun(NamedTuple):
+    """A run.
+
+    Attributes:
+        place: output of the run.
+        work: targets and results.
+        manifest: outcome of each row.
+        todo: targets to cut.
+        paths: paths of the results to make, by row of the manifest.
+        end: length in bytes up to which an archive is kept.
+    """
+
+    place: OutputPaths
+    work: CutWork
+    manifest: Manifest
+    todo: list[int]
+    paths: dict[int, str]
+    end: int | None
+
+    def output(self) -> _swathe.Output | None:
+        """Open the output if results are made here; otherwise the engine opens it.
+
+        Raises:
+            OutputError: if it cannot be opened.
+        """
+        from swathe.costs.prediction import to_engine_job
+
+        place = self.place
+        if place.making.is_plain:
+            return None
+        settings = {"kind": place.kind, "append": self.end, "overwrite": place.overwrite}
+        return to_engine_job(
+            self.work.read, [], None, None, output=str(place.path), **settings
+        ).open()
+
+    def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
+        """Return the maker of the results."""
+        from swathe.operations.make_results import AsCut, Bench, Combiner, Converter
+
+        if output is None:
+            return AsCut()
+        place, work = self.place, self.work
+        bench = Bench(place.cut_into, output, place.path, place.kind, self.paths, stopped)
+        if work.results is None:
+            return Converter(bench, place.making)
+        todo = [row - work.first for row in self.paths]
+        faults = work.read.faults
+        return Combiner(bench, place.making, work.results, todo, work.first, faults, work.ids)
+
+
+def run_cuts(
+    run: CutRun, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
+) -> None:
+    """Run the job. However it ends, the manifest is written and says which rows are done."""
+    place, manifest = run.place, run.manifest
+    begun = time.perf_counter()
+    output = run.output()
+    batch = job.start()
+    stop = threading.Event()
+
+    def cancel() -> None:
+        stop.set()
+        batch.cancel()
+
+    with (
+        _interrupt_later(cancel),
+        progress_bar("cutting", progress, len(run.todo)) as show,
+    ):
+        try:
+            _collect(batch, run, run.maker(output, stop.is_set), show)
+        except BaseException:
+            batch.cancel()
+            raise
+        finally:
+            try:
+                cost = batch.finish()
+                manifest.meta["predicted_s"] = round(prediction.median_s, 6)
+                manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                manifest.meta.update(_cost(cost, started))
+                _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
+            finally:
+                content = manifest.write(place.unfinished)
+            # The archive gets its name when it holds the manifest; the manifest file comes last.
+            last = manifest.extension() if place.kind == "fits" else content
+            (batch if output is None else output).close(last)
+            if place.unfinished != place.manifest:
+                publish(place.unfinished, place.manifest, overwrite=True)
+
+
+def _keep_outcome(
+    prediction: Prediction, manifest: Manifest, place: OutputPaths, *, whole: bool
+) -> None:
+    """Report the cost of the work to the user, the manifest and the catalogue.
+
+    A prediction is compared with the cost only if the `whole` of it was done.
+    """
+    from swathe.costs.prediction import record_outcome
+
+    meta = manifest.meta
+    log.info(
+        "%s: took %s, predicted %s: %d bytes in %d requests",
+        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.median_s)),
+        *(meta["bytes_moved"], meta["requests"]),
+    )
+    meta.update(manifest.counts())
+    making = place.making
+    summary = f"cut_many into {place.kind} in {making.format}"
+    # The time to combine images is not predicted.
+    is_predicted = whole and not making.is_combined
+    cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
+    meta["notes"] += record_outcome(prediction, meta, summary, cuts)
+
+
+def _collect(batch: _swathe.Batch, run: CutRun, maker: Maker, show: Callable[[int], None]) -> None:
+    """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
+    from swathe.operations.make_results import RowOutcome
+
+    count, saved = 0, time.monotonic()
+    for ended in maker.begin():
+        _enter(run, ended)
+    for columns in completed_rows(batch):
+        for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
+            told_of = RowOutcome(run.todo[target], status, reason, size, version, sha256)
+            for ended in maker.take(told_of):
+                _enter(run, ended)
+            count += 1
+        show(count)
+        if time.monotonic() - saved > CHECKPOINT_S:
+            run.manifest.write(run.place.unfinished)
+            saved = time.monotonic()
+
+
+def _enter(run: CutRun, ended: RowOutcome) -> None:
+    """Enter the outcome of a row."""
+    manifest, row = run.manifest, ended.row
+    manifest.status[row], manifest.reason[row] = ended.status, ended.reason
+    manifest.bytes[row], manifest.sha256[row] = ended.bytes, ended.sha256
+    manifest.source_version[row] = ended.version
+    manifest.path[row] = run.paths.get(row, "") if ended.status == "ok" else ""
+
+
+def completed_rows(batch: _swathe.Batch) -> Iterator[CompletedColumns]:
+    """Yield the columns of newly done rows, which may be empty, until all are done."""
+    while (rows := batch.poll(POLL_S)) is not None:
+        # Each attribute access makes a new list.
+        yield (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
+
+
+@contextmanager
+def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
+    """Call `cancel` on Ctrl-C, and raise KeyboardInterrupt only at the end.
+
+    An exception in between would lose the rows just returned, and their results with them.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        caught.append((number, frame))
+        cancel()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
+
+
+def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
+    """Return the cost of the work in seconds and bytes, as the manifest records it."""
+    counters = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
+    del cost["from_peers"], cost["from_cache"]
+    seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
+    return {**seconds, "total_s": round(time.perf_counter() - started, 6), **counters}
