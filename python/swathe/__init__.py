@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from swathe import datasets, stores, trace
 from swathe._swathe import __version__
-from swathe.client.portal import RemoteJob, RemotePortal, connect
+from swathe.client.job import RemoteJob
+from swathe.client.portal import RemotePortal, connect
 from swathe.core import cache, errors
 from swathe.core.lazy import lazy_names
 from swathe.costs.prediction import Prediction, predict

@@ -114,7 +114,7 @@ def test_it_serves_until_interrupted(built: tuple[Path, str]) -> None:
             os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
     with pytest.raises(swathe.errors.SourceError):
-        RemotePortal(url, None)._post("jobs")
+        RemotePortal(url, None).post_json("jobs")
 
 
 def test_stars_of_the_contact_sheet_are_centred(built: tuple[Path, str]) -> None:

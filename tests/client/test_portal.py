@@ -24,7 +24,8 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.cli.app import main
 from swathe.client.answers import as_json, job_of
-from swathe.client.portal import RemoteJob, RemotePortal
+from swathe.client.job import RemoteJob
+from swathe.client.portal import RemotePortal
 from swathe.core import errors
 from swathe.files.planes import Planes
 from swathe.jobs.types import Estimate, Job, Options, Row
@@ -316,7 +317,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     pauses: list[float] = []
     # Its own clock only: other threads may sleep.
     own = SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic)
-    monkeypatch.setattr("swathe.client.portal.time", own)
+    monkeypatch.setattr("swathe.client.connection.time", own)
     return pauses
 
 

@@ -28,7 +28,8 @@ import swathe
 from swathe import cut_many
 from swathe.catalog import Catalog
 from swathe.cli.app import main
-from swathe.client.portal import RemoteJob, RemotePortal
+from swathe.client.job import RemoteJob
+from swathe.client.portal import RemotePortal
 from swathe.core.errors import OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import check_new, make_folder, open_unfinished, sole_writer, write_file
 from swathe.core.sample_survey import make_sample

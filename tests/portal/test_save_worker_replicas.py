@@ -101,7 +101,7 @@ def test_a_portal_keeps_what_its_pool_tells(
 def test_status_without_a_portal_is_of_the_catalogue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("swathe.client.portal.time", SimpleNamespace(sleep=lambda _s: None))
+    monkeypatch.setattr("swathe.client.connection.time", SimpleNamespace(sleep=lambda _s: None))
     run = Runner(monkeypatch, capsys)
     url = f"sqlite:///{tmp_path}/catalog.sqlite"
     config = tmp_path / "swathe.toml"

@@ -78,7 +78,7 @@ def test_what_answers_import_is_there_before_the_first_request(tmp_path: Path) -
 
 
 def test_kill_in_the_middle_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swathe.client.portal.TRIES", 12)  # for machines where it begins slowly
+    monkeypatch.setattr("swathe.client.connection.TRIES", 12)  # for machines where it begins slowly
     listed = Table.read(folder / "targets.csv", format="ascii.csv")
     targets: dict[str, list[Any]] = {name: listed[name].tolist() for name in listed.colnames}
     many = {name: values * 50 for name, values in targets.items()}

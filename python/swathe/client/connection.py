@@ -1,0 +1,247 @@
+"""Requests to a portal, with retries, and its errors as those of local calls."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from swathe.core import errors
+from swathe.core.angles import Size
+from swathe.core.errors import SettingsError, SourceError, SwatheError
+from swathe.files.targets.cells import plain_cells
+from swathe.files.targets.columns import InvalidCell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self
+
+    import httpx
+
+CONNECT_S, ANSWER_S = 10.0, 120.0
+TRIES = 6
+"""Number of tries per request. A portal that restarts is up again before the last one."""
+PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""Pause between tries. It doubles each time; a longer `Retry-After` is cut to the maximum."""
+PASSING = (429, 502, 503, 504)
+"""HTTP statuses that are retried."""
+
+
+class PortalConnection:
+    """A connection to a portal. May be shared by threads."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        """Set up the connection. Users call `swathe.connect`."""
+        import httpx
+
+        from swathe._swathe import __version__
+
+        self.url = _validated(url)
+        headers = {"User-Agent": f"swathe/{__version__}"}
+        if token:
+            if not re.fullmatch(r"[\x21-\x7e]+", token):
+                raise SettingsError(
+                    "the token contains invalid characters (expected printable "
+                    "ASCII without spaces)"
+                )
+            headers["Authorization"] = f"Bearer {token}"
+        timeout = httpx.Timeout(ANSWER_S, connect=CONNECT_S)
+        # The token must not go to another server, so redirects are not followed.
+        self._http = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def get_json(self, path: str, **parameters: Any) -> dict[str, Any]:
+        """Return the JSON of a GET request, with retries."""
+        with self.open_answer(path, parameters) as answer:
+            return read_json(answer)
+
+    def post_json(self, path: str, **content: Any) -> dict[str, Any]:
+        """Return the JSON of a POST request, which is sent once."""
+        return read_json(self.request_once("POST", path, **content))
+
+    def request_once(self, method: str, path: str, **content: Any) -> httpx.Response:
+        """Send a request once, without a retry, which could repeat its effect."""
+        import httpx
+
+        try:
+            answer = self._http.request(method, f"{self.url}/api/{path}", **content)
+        except httpx.HTTPError as error:
+            raise self._failed(error) from error
+        _raise_for(answer)
+        return answer
+
+    def send_targets(
+        self, path: str, targets: Any, options: Mapping[str, Any], fields_given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Send a list of targets with the options of a job; return the JSON of the answer."""
+        if not isinstance(targets, str | os.PathLike):
+            return self.post_json(
+                path, json={"targets": _json_targets(targets), "options": options, **fields_given}
+            )
+        import json
+
+        table = Path(targets)
+        form = {"options": json.dumps(options)}
+        form |= {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in fields_given.items()
+        }
+        try:
+            with table.open("rb") as file:
+                return self.post_json(path, data=form, files={"targets": (table.name, file)})
+        except FileNotFoundError as error:
+            raise errors.NotFoundError(f"{table}: no such table of targets") from error
+
+    @contextmanager
+    def open_answer(
+        self, path: str, parameters: Mapping[str, Any] | None = None, first_byte: int = 0
+    ) -> Iterator[httpx.Response]:
+        """Yield a response whose body is not read yet."""
+        import httpx
+
+        answer = self._answer(path, parameters or {}, first_byte)
+        try:
+            _raise_for(answer)
+            yield answer
+        except httpx.HTTPError as error:
+            raise self._failed(error) from error
+        finally:
+            answer.close()
+
+    def _answer(self, path: str, parameters: Mapping[str, Any], first_byte: int) -> httpx.Response:
+        """Send a GET request, with retries after passing errors."""
+        import httpx
+
+        headers = {"Range": f"bytes={first_byte}-"} if first_byte else {}
+        request = self._http.build_request(
+            "GET", f"{self.url}/api/{path}", params=dict(parameters), headers=headers
+        )
+        for number in range(1, TRIES + 1):
+            pause_s = PAUSE_S * 2 ** (number - 1)
+            try:
+                answer = self._http.send(request, stream=True)
+            except httpx.HTTPError as error:
+                if number == TRIES or not isinstance(error, httpx.TransportError):
+                    raise self._failed(error) from error
+            else:
+                if answer.status_code not in PASSING or number == TRIES:
+                    return answer
+                answer.close()
+                retry_after = answer.headers.get("retry-after", "")
+                pause_s = float(retry_after[:6]) if retry_after.isdecimal() else pause_s
+            time.sleep(min(pause_s, LONGEST_PAUSE_S))
+        raise AssertionError("the last try returns or raises")
+
+    def _failed(self, error: Exception) -> SourceError:
+        return SourceError(f"{self.url}: {error or type(error).__name__}")
+
+
+def _validated(url: str) -> str:
+    """Return the URL of a portal, without a slash at its end.
+
+    Raises:
+        SettingsError: If the URL is invalid, or has a user or password.
+    """
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - it raises
+    except ValueError:
+        raise SettingsError(
+            "the portal's URL: expected http(s)://host[:port], found an invalid host or port"
+        ) from None
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise SettingsError(
+            "the portal's URL: expected http(s)://host[:port], found a user, query or fragment"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(
+            f"the portal's URL: expected http(s)://host[:port], found {url[:100]!r}"
+        )
+    return url.rstrip("/")
+
+
+def read_json(answer: httpx.Response) -> dict[str, Any]:
+    """Return the JSON object of an answer.
+
+    Raises:
+        SourceError: If it is no JSON object.
+    """
+    try:
+        answer.read()
+        content: dict[str, Any] = answer.json()
+    except ValueError as error:
+        raise SourceError(
+            f"{answer.url}: expected the answer of a portal, found no JSON: {error}"
+        ) from error
+    if not isinstance(content, dict):
+        raise SourceError(f"{answer.url}: expected the answer of a portal, found other JSON")
+    return content
+
+
+def _raise_for(answer: httpx.Response) -> None:
+    """Raise the error that the portal reports, with the class that it would have locally.
+
+    Raises:
+        SwatheError: If the response is not a success, of the class named in it.
+    """
+    if answer.is_success:
+        return
+    answer.read()
+    status = answer.status_code
+    try:
+        content = answer.json()
+        message, name = str(content["error"]), str(content["kind"])
+    except (ValueError, KeyError, TypeError):
+        message, name = f"{answer.url}: answered {status}", ""
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, SwatheError)):
+        kind = _KINDS.get(status, SourceError if status >= 500 else SwatheError)
+    if issubclass(kind, errors.LimitError):
+        after = answer.headers.get("retry-after", "")
+        raise kind(message, int(after[:6]) if after.isdecimal() else None)
+    raise kind(message)
+
+
+_KINDS: dict[int, type[SwatheError]] = {
+    401: errors.TokenError,
+    403: errors.AccessError,
+    404: errors.NotFoundError,
+    413: errors.LimitError,
+    429: errors.LimitError,
+}
+
+
+def _json_targets(targets: Any) -> dict[str, list[Any]] | list[str]:
+    """Return targets in memory as JSON values: lines unchanged, columns in standard units."""
+    if isinstance(targets, list | tuple) and all(isinstance(line, str) for line in targets):
+        return list(targets)
+    from swathe.files.targets.columns import standard_columns
+    from swathe.files.targets.target_list import read_list
+
+    columns = standard_columns(read_list(targets).table)
+    return {name: [_plain(value) for value in plain_cells(each)] for name, each in columns.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, InvalidCell):
+        # The portal reports the error.
+        return value.cell if isinstance(value.cell, str | float | int) else str(value.cell)
+    if isinstance(value, Size):
+        return str(value)
+    return None if value != value else value  # NaN differs from itself

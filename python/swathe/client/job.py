@@ -1,0 +1,327 @@
+"""A job on a portal elsewhere: its state, its rows, its results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tarfile
+import time
+import zipfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from swathe.client.connection import read_json
+from swathe.core.errors import OutputError, SourceError, SwatheError
+from swathe.core.format import seconds_text, size_text
+from swathe.core.outputs import (
+    check_new,
+    check_output,
+    make_folder,
+    open_unfinished,
+    publish,
+    sole_writer,
+    write_file,
+)
+from swathe.core.progress import progress_bar
+from swathe.files.manifest import manifest_meta, manifest_path
+from swathe.stores.registry import local_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from astropy.table import Table
+
+    from swathe._swathe import OutputKind
+    from swathe.catalog.records.jobs import RowStatus
+    from swathe.client.connection import PortalConnection
+    from swathe.jobs.types import Job, Row
+
+ENDED = ("COMPLETED", "ERROR", "ABORTED")
+WAIT_S = 20.0
+"""Longest time that one request waits for a change of a job."""
+SHOWN_S = 5.0
+"""Timeout of the request that a notebook makes to show a job."""
+SHOW_S = 0.5
+"""Interval between requests for progress, if a progress bar is shown."""
+AT_ONCE = 4
+"""Number of files fetched in parallel."""
+BLOCK = 1 << 20
+NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
+ARCHIVES: dict[str, OutputKind] = {".zip": "zip", ".tar": "tar", ".fits": "fits"}
+
+
+class RemoteJob:
+    """A job on a portal."""
+
+    def __init__(self, portal: PortalConnection, job_id: str) -> None:
+        """Set the portal and the id. Users call `submit` or `job` of a portal."""
+        self.portal, self.id = portal, job_id
+        self._path = f"jobs/{quote(job_id, safe='')}"
+
+    def __repr__(self) -> str:
+        return f"<RemoteJob {self.id} on {self.portal.url}>"
+
+    def _repr_html_(self) -> str:
+        """Return the status of the job as HTML, or the error if the portal is slow."""
+        from swathe.files.notebook import page
+
+        facts: dict[str, Any] = {"job": self.id, "portal": self.portal.url}
+        try:
+            status = self._job_of(
+                read_json(self.portal.request_once("GET", self._path, timeout=SHOWN_S))
+            )
+        except SwatheError as error:
+            return page("Job", {**facts, "status": error})
+        counts = ", ".join(f"{count:,} {name}" for name, count in status.counts.items() if count)
+        facts |= {"name": status.name, "phase": status.phase}
+        facts |= {"rows": f"{status.rows:,}: {counts}", "results": size_text(status.bytes)}
+        for name, cost in (("predicted", status.predicted), ("actual", status.actual)):
+            if cost and "seconds" in cost:
+                facts[name] = seconds_text(cost["seconds"])
+        facts |= {"error": status.error} if status.error else {}
+        return page("Job", facts)
+
+    def _job_of(self, content: Mapping[str, Any]) -> Job:
+        from swathe.client.answers import job_of
+
+        return job_of(content, self.portal.url)
+
+    def status(self) -> Job:
+        """Return the status: phase, counts, predicted and actual cost."""
+        return self._job_of(self.portal.get_json(self._path))
+
+    def wait(self, timeout_s: float | None = None, *, progress: bool = True) -> Job:
+        """Return the status when the job has ended, or after a timeout.
+
+        Args:
+            timeout_s: Maximum time to wait; by default unlimited.
+            progress: Whether to show a progress bar, if standard error is a terminal.
+        """
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        status = self.status()
+        with progress_bar("cutting", progress, status.rows) as show:
+            while True:
+                show(sum(status.counts.values()) - status.counts.get("waiting", 0))
+                left_s = WAIT_S if end is None else end - time.monotonic()
+                if status.phase in ENDED or left_s <= 0:
+                    return status
+                wait_s = min(left_s, SHOW_S if progress else WAIT_S)
+                content = self.portal.get_json(self._path, wait=wait_s, phase=status.phase)
+                status = self._job_of(content)
+
+    def rows(self, status: RowStatus | None = None) -> Iterator[Row]:
+        """Yield the rows in the order of the targets: those of one status, or all."""
+        from swathe.client.answers import row_of
+
+        start: int | None = 0
+        while start is not None:
+            query: dict[str, Any] = {"start": start, "limit": 10_000}
+            page = self.portal.get_json(f"{self._path}/rows", **query, **_not_none(status=status))
+            yield from (row_of(content, self.portal.url) for content in page["rows"])
+            start = page["next"]
+
+    def manifest(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> Table:
+        """Return the outcome of every row as a table. Write it if a path is given."""
+        with self.portal.open_answer(f"{self._path}/manifest") as answer:
+            content = answer.read()
+        if path is not None:
+            write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
+        from astropy.table import Table
+
+        return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
+
+    def start(self) -> Job:
+        """Start the job, if it was submitted with `start=False`."""
+        return self._job_of(self.portal.post_json(f"{self._path}/start"))
+
+    def cancel(self) -> Job:
+        """Stop the job. Finished results are kept."""
+        return self._job_of(self.portal.post_json(f"{self._path}/cancel"))
+
+    def resume(self) -> Job:
+        """Retry failed and unfinished rows."""
+        return self._job_of(self.portal.post_json(f"{self._path}/resume"))
+
+    def delete(self) -> None:
+        """Stop the job, and delete it with its results."""
+        self.portal.request_once("DELETE", self._path)
+
+    def fetch(
+        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
+    ) -> Table:
+        """Wait until the job has ended, and fetch its results.
+
+        Results in a folder are fetched file by file: complete files are kept, partial ones are
+        continued. Every file is compared with its checksum, also within a zip or tar file.
+
+        Args:
+            output: A folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+            overwrite: Whether to replace existing files. In a folder, damaged files that were
+                fetched from this job before are replaced in any case.
+            progress: Whether to show a progress bar, if standard error is a terminal.
+
+        Returns:
+            The manifest, which is also written: as `manifest.ecsv` in the folder, or as
+            `o.manifest.ecsv` beside `o.zip`.
+
+        Raises:
+            OutputExistsError: If an output file exists, and `overwrite` is false.
+            OutputError: If the results cannot be written, or would replace a local file that
+                the job read.
+            SourceError: If the results cannot be fetched, or do not match their checksums.
+        """
+        self.wait(progress=progress)
+        path = Path(output)
+        kind = ARCHIVES.get(path.suffix.lower())
+        place = manifest_path(path, kind or "folder")
+        make_folder(place.parent)
+        with sole_writer(place):
+            is_own = kind is None and manifest_meta(place).get("job") == self.id
+            ok_rows = list(self.rows("ok"))
+            # The portal may use the same local stores as this machine's catalogue.
+            sources = local_paths({row.source for row in ok_rows})
+            for file in (place,) if kind is None else (place, path):
+                if file.exists():
+                    check_output(file, overwrite=overwrite or is_own, sources=sources)
+            # Rows that went into a stack or a picture have no file of their own.
+            results = [row for row in ok_rows if row.name or row.sha256]
+            try:
+                if kind is None:
+                    names = [row.name for row in results]
+                    check_new(path, names, overwrite=True, sources=lambda: sources)
+                    self._fetch_files(path, results, overwrite or is_own, progress)
+                else:
+                    self._fetch_archive(path, kind, results, overwrite)
+            except OSError as error:
+                if isinstance(error, SwatheError):
+                    raise
+                raise OutputError(f"{path}: {error}") from error
+            return self.manifest(place, overwrite=overwrite or is_own)
+
+    def _fetch_files(
+        self, folder: Path, results: Sequence[Row], replace: bool, progress: bool
+    ) -> None:
+        with (
+            progress_bar("fetching", progress, len(results)) as show,
+            ThreadPoolExecutor(AT_ONCE) as pool,
+        ):
+            try:
+                finished = pool.map(lambda row: self._fetch_file(folder, row, replace), results)
+                for fetched_count, _ in enumerate(finished, 1):
+                    show(fetched_count)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _fetch_file(self, folder: Path, row: Row, replace: bool) -> None:
+        """Fetch a result, or its missing rest, unless it is complete."""
+        name, size, sha256 = row.name, row.bytes, row.sha256
+        if not NAME.fullmatch(name):
+            raise SourceError(
+                f"{self.portal.url}: expected a name of a result, found {name[:100]!r}"
+            )
+        path, part = folder / name, _part(folder / name)
+        if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
+            return
+        if os.path.lexists(path):
+            check_output(path, overwrite=replace)
+        for first_byte in (_size(part) % max(size, 1), 0):
+            with (
+                self.portal.open_answer(
+                    f"{self._path}/files/{quote(name)}", first_byte=first_byte
+                ) as answer,
+                open_unfinished(part, append=answer.status_code == 206) as file,
+            ):
+                for block in answer.iter_bytes(BLOCK):
+                    file.write(block)
+                if os.path.lexists(path):  # an existing file is replaced: be durable
+                    file.flush()
+                    os.fsync(file.fileno())
+            if _size(part) == size and _sha256(part) == sha256:
+                publish(part, path, overwrite=replace)
+                return
+            # The old part may be of another run, so fetch once more from the start.
+            part.unlink()
+        raise SourceError(f"{self.portal.url}: {name}: received bytes do not match the checksum")
+
+    def _fetch_archive(
+        self, path: Path, kind: str, results: Sequence[Row], overwrite: bool
+    ) -> None:
+        expected = {row.name: row.sha256 for row in results}
+        part = _part(path)
+        with (
+            self.portal.open_answer(f"{self._path}/archive.{kind}") as answer,
+            open_unfinished(part) as file,
+        ):
+            for block in answer.iter_bytes(BLOCK):
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+        if kind != "fits":
+            _compare(part, kind, expected)
+        publish(part, path, overwrite=overwrite)
+
+
+def _part(path: Path) -> Path:
+    """Return the hidden name of an incomplete file, which is kept after an interruption."""
+    return path.with_name(f".{path.name}.part")
+
+
+def _compare(path: Path, kind: str, expected: dict[str, str]) -> None:
+    """Compare the members of an archive with their expected checksums.
+
+    Raises:
+        SourceError: If a member is missing or differs.
+    """
+    for name, sha256 in _members(path, kind):
+        if expected.pop(name, sha256) != sha256:
+            raise SourceError(f"{path}: {name}: bytes do not match the checksum")
+    if expected:
+        raise SourceError(f"{path}: expected a member {min(expected)}, found none")
+
+
+def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield name and checksum of the members of an archive."""
+    try:
+        if kind == "zip":
+            with zipfile.ZipFile(path) as archive:
+                for name in archive.namelist():
+                    with archive.open(name) as member:
+                        yield name, _digest(member)
+        else:
+            with tarfile.open(path, "r:") as members:
+                for entry in members:
+                    tar_member = members.extractfile(entry)
+                    if tar_member is not None:
+                        yield entry.name, _digest(tar_member)
+    except (zipfile.BadZipFile, tarfile.TarError) as error:
+        raise SourceError(f"{path}: the archive is broken: {error}") from error
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return _digest(file)
+
+
+def _digest(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _not_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
