@@ -27,7 +27,7 @@ def store_folders(stores: Iterable[Store]) -> dict[str, str]:
     return {
         folder: f"the store {store.name!r}"
         for store in stores
-        if store.url.startswith("file:")
+        if store.kind.is_local
         for folder in folders_of(store.url, store.options)
     }
 
