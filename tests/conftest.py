@@ -73,13 +73,17 @@ settings.load_profile("swathe")
 
 MORE = frozenset(
     {
+        "attack/test_doors",
+        "attack/test_intake",
         "attack/test_soak",
         "attack/test_standing",
+        "cli/test_demo",
         "costs/test_resolve_target",
         "costs/test_store_probe",
         "datasets/test_mirroring",
         "experiments/test_experiments",
         "jobs/test_kill",
+        "portal/test_deploy",
         "portal/test_openapi",
         "portal/test_pages",
         "portal/test_results",
@@ -94,6 +98,7 @@ MORE = frozenset(
         "stores/test_stores",
         "stores/test_writing",
         "support/test_servers",
+        "test_extras",
         "test_wheel",
         "trace/test_collect",
         "trace/test_export",

@@ -948,8 +948,8 @@ def test_threads_share_a_catalogue(catalog: Catalog) -> None:
 INSERT = """
 import sys
 from datetime import UTC, datetime
-from swathe.catalog import Catalog, Sample
-rows = [Sample("read", 1, 1, 1.0, None, datetime.now(UTC), "read")] * int(sys.argv[2])
+from swathe.catalog import Catalog, SampleRecord
+rows = [SampleRecord("read", 1, 1, 1.0, None, datetime.now(UTC), "read")] * int(sys.argv[2])
 with Catalog.open(sys.argv[1]) as catalog:
     for number in range(int(sys.argv[3])):
         catalog.add_samples("https://archive.example/dr17", "telescope", rows)
