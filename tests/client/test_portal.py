@@ -371,6 +371,17 @@ def test_answers_become_errors(answer: Answer, kind: type[Exception]) -> None:
     assert isinstance(raised.value, errors.SwatheError)
 
 
+def test_what_the_portal_lacks_is_not_taken_for_the_table(tmp_path: Path) -> None:
+    table = tmp_path / "targets.csv"
+    table.write_text("file,x0,y0,width,height\na:b,0,0,1,1\n")
+    lacking: Answer = (404, {}, b'{"error": "no such path", "kind": "NotFoundError"}')
+    with answering(GOOD, lacking) as (url, _), swathe.connect(url) as portal:
+        with pytest.raises(errors.NotFoundError, match="^no such path$"):
+            portal.submit(table)
+        with pytest.raises(errors.TargetsError, match="Is a directory"):
+            portal.submit(tmp_path)
+
+
 def test_limit_says_when_to_come_again() -> None:
     busy: Answer = (429, {"Retry-After": "60"}, b'{"error": "many", "kind": "LimitError"}')
     with answering(GOOD, busy) as (url, _), swathe.connect(url) as portal:
