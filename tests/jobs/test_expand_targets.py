@@ -136,6 +136,18 @@ def test_places_become_a_row_for_every_image(
 
 
 @pytest.mark.usefixtures("survey")
+def test_a_numbered_id_is_not_that_of_another_target(jobs: Jobs, runner: Runner) -> None:
+    ra, dec, _ = POINTINGS[3]
+    twice = {"id": ["a", "a", "a-2"], "ra": [ra, ra, ra + 0.002], "dec": [dec] * 3}
+    table = {**twice, "size_deg": [0.002] * 3}
+    job = ended(jobs, jobs.submit(table, Options(format="rgb", bands=("i", "g", "r")), "me"))
+    made = [row for row in jobs.rows(job.id) if not row.source]
+    assert [(row.id, row.status) for row in made] == [("a", "ok"), ("a-2", "ok"), ("a-2-2", "ok")]
+    every = ended(jobs, jobs.submit(table, Options(bands=("g",)), "me"))
+    assert [row.id for row in jobs.rows(every.id)] == ["a", "a-2", "a-2-2"]
+
+
+@pytest.mark.usefixtures("survey")
 @pytest.mark.parametrize(
     ("options", "columns", "expected"),
     [

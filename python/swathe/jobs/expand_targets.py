@@ -363,12 +363,18 @@ def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) 
 
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
-    """Return id, id-2, id-3 ... for the rows of one target."""
-    seen: dict[str, int] = {}
+    """Return unique ids: id, id-2, id-3 ... for equal ones, without those that others have."""
+    used: set[str] = set()
+    counts: dict[str, int] = {}
     numbered = []
-    for each in ids:
-        seen[each] = seen.get(each, 0) + 1
-        numbered.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
+    for user_id in ids:
+        name, copies = user_id, counts.get(user_id, 1)
+        while name in used:
+            copies += 1
+            name = f"{user_id}-{copies}"
+        counts[user_id] = copies
+        used.add(name)
+        numbered.append(name)
     return numbered
 
 
