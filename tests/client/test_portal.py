@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -417,6 +418,17 @@ COMPLETED = Job(
     parameters=[],
 )
 ENDED: Answer = (200, {}, json.dumps(as_json(COMPLETED)).encode())
+
+
+@pytest.mark.parametrize(("is_terminal", "wait_s"), [(False, "20.0"), (True, "0.5")])
+def test_waiting_asks_often_only_for_a_bar(
+    is_terminal: bool, wait_s: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.client.job.can_show_progress", lambda: is_terminal)
+    begun = json.dumps(as_json(replace(COMPLETED, phase="EXECUTING"))).encode()
+    with answering(GOOD, (200, {}, begun), ENDED) as (url, asked), swathe.connect(url) as portal:
+        assert RemoteJob(portal, ID).wait() == COMPLETED
+    assert f"wait={wait_s}&" in asked[-1][1]
 
 
 @pytest.mark.parametrize("name", ["../a.fits", "/etc/a", "a/b", "", "..", ".a", "a\\b"])

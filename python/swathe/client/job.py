@@ -26,7 +26,7 @@ from swathe.core.outputs import (
     sole_writer,
     write_file,
 )
-from swathe.core.progress import progress_bar
+from swathe.core.progress import can_show_progress, progress_bar
 from swathe.files.manifest import manifest_meta, manifest_path
 from swathe.stores.registry import local_paths
 
@@ -103,13 +103,14 @@ class RemoteJob:
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         status = self.status()
+        most_s = SHOW_S if progress and can_show_progress() else WAIT_S
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
                 show(sum(status.counts.values()) - status.counts.get("waiting", 0))
                 left_s = WAIT_S if end is None else end - time.monotonic()
                 if status.phase in ENDED or left_s <= 0:
                     return status
-                wait_s = min(left_s, SHOW_S if progress else WAIT_S)
+                wait_s = min(left_s, most_s)
                 content = self.portal.get_json(self._path, wait=wait_s, phase=status.phase)
                 status = self._job_of(content)
 
