@@ -377,7 +377,7 @@ def test_what_the_portal_lacks_is_not_taken_for_the_table(tmp_path: Path) -> Non
     table.write_text("file,x0,y0,width,height\na:b,0,0,1,1\n")
     lacking: Answer = (404, {}, b'{"error": "no such path", "kind": "NotFoundError"}')
     with answering(GOOD, lacking) as (url, _), swathe.connect(url) as portal:
-        with pytest.raises(errors.NotFoundError, match="^no such path$"):
+        with pytest.raises(errors.NotFoundError, match=r"^no such path$"):
             portal.submit(table)
         with pytest.raises(errors.TargetsError, match="Is a directory"):
             portal.submit(tmp_path)
@@ -464,6 +464,18 @@ def test_broken_archives_are_no_result(tmp_path: Path) -> None:
         ):
             RemoteJob(portal, ID).fetch(tmp_path / f"a.{suffix}")
         assert not (tmp_path / f"a.{suffix}").exists()
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "a.png"])
+def test_other_archives_are_refused_before_the_job_is_awaited(tmp_path: Path, name: str) -> None:
+    with (
+        answering(GOOD) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.OutputError, match=r"expected a folder, \*.zip, \*.tar or \*.fits"),
+    ):
+        RemoteJob(portal, ID).fetch(tmp_path / name)
+    assert len(asked) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- Tokens
