@@ -476,7 +476,7 @@ def test_images_are_put_together_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("swathe.operations.stacking.BLOCK_BYTES", 8 * 100 * 7)
-    monkeypatch.setattr("swathe.operations.stacking.GATHERED", 9)
+    monkeypatch.setattr("swathe.operations.stacking.IMAGES_PER_COPY", 9)
     rng = np.random.default_rng(4)
     cube = rng.normal(0, 1, (100, 11, 11)).astype(np.float32)
     paths = [tmp_path / f"{number}.npy" for number in range(len(cube))]

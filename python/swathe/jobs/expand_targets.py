@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 IMAGES_PLACED = 32
 """Images on which sky positions are converted to pixels at submission. On the others this happens
 when they are cut, because their headers must be read."""
-TOLD = 20
+MOST_LISTED = 20
 """Errors and matches listed in an estimate."""
 MOST_PLANES = 100
 """Different values of `planes` in one list."""
-TRIED = 10
+IMAGES_PER_ROW = 10
 """Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
 
@@ -75,7 +75,7 @@ class ExpandedJob:
         group: for stacks and `rgb`, the combined result that each row belongs to.
         unread: rows with an error because their image could not be read; a retry may succeed.
         unmatched: targets that no image covers.
-        matches: id and number of images of the first TOLD targets searched in the datasets.
+        matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
     """
 
     targets: int
@@ -274,7 +274,7 @@ def _of_places(
             unmatched += target not in wrong
             rows.append((target, None))
         rows += [(target, match) for match in matches]
-        if len(counts) < TOLD:
+        if len(counts) < MOST_LISTED:
             counts.append((ids[target], len(matches)))
     check_rows(len(rows), most_rows)
     of = [target for target, _ in rows]
@@ -322,7 +322,7 @@ def _search_positions(
     for row in good:
         by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
     wanted_bands = set(options.bands)
-    most_pairs = TRIED * most_rows
+    most_pairs = IMAGES_PER_ROW * most_rows
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
