@@ -213,6 +213,13 @@ def test_too_many_rows_of_few_targets(catalog: Catalog, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("survey")
+def test_too_many_images_near_few_targets(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swathe.jobs.expand_targets.IMAGES_PER_ROW", 0)
+    with pytest.raises(LimitError, match=r"may have 0 images near them, not [1-9][0-9]?; divide"):
+        jobs.submit(places(), Options(), "me")
+
+
+@pytest.mark.usefixtures("survey")
 def test_many_places_at_once_are_found_as_one_by_one(catalog: Catalog) -> None:
     rng = np.random.default_rng(5)
     count = 150

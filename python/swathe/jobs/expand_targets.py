@@ -332,7 +332,7 @@ def _search_positions(
             places[rows, 0] % 360.0,
             places[rows, 1],
             criteria,
-            lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
+            partial(_check_pairs, most_pairs=most_pairs),
         )
         for row, numbers in zip(rows, search.of, strict=True):
             matches = [search.matches[number] for number in numbers]
@@ -347,6 +347,19 @@ def _search_positions(
             )
             of[row] = [matches[index] for index in chosen], reason
     return of
+
+
+def _check_pairs(pairs: int, most_pairs: int) -> None:
+    """Check that positions do not have too many images near them.
+
+    Raises:
+        LimitError: If they have more than `most_pairs`.
+    """
+    if pairs > most_pairs:
+        raise LimitError(
+            f"the positions of a job may have {most_pairs:,} images near them, not {pairs:,}; "
+            "divide the list"
+        )
 
 
 def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) -> float:

@@ -145,7 +145,7 @@ class ResultOptions:
 
 
 def _maker_of(file_format: str) -> Operation:
-    """Return the only operation that makes a format.
+    """Return the first operation that makes a format.
 
     Raises:
         OutputError: if no operation makes it.
