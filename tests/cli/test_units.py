@@ -65,7 +65,6 @@ def test_what_is_no_size(text: str) -> None:
 
 
 def test_sizes_have_limits() -> None:
-    with pytest.raises(typer.BadParameter, match="expected at least 1,000 bytes, found '1B'"):
-        size_of("1B", least_bytes=1000)
-    with pytest.raises(typer.BadParameter):
-        size_of("9e99")
+    for text in ("1B", "9e99"):
+        with pytest.raises(typer.BadParameter, match=r"expected 1,000 to 4,611,[0-9,]* bytes, "):
+            size_of(text, least_bytes=1000)

@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -371,6 +372,17 @@ def test_answers_become_errors(answer: Answer, kind: type[Exception]) -> None:
     assert isinstance(raised.value, errors.SwatheError)
 
 
+def test_what_the_portal_lacks_is_not_taken_for_the_table(tmp_path: Path) -> None:
+    table = tmp_path / "targets.csv"
+    table.write_text("file,x0,y0,width,height\na:b,0,0,1,1\n")
+    lacking: Answer = (404, {}, b'{"error": "no such path", "kind": "NotFoundError"}')
+    with answering(GOOD, lacking) as (url, _), swathe.connect(url) as portal:
+        with pytest.raises(errors.NotFoundError, match=r"^no such path$"):
+            portal.submit(table)
+        with pytest.raises(errors.TargetsError, match="Is a directory"):
+            portal.submit(tmp_path)
+
+
 def test_limit_says_when_to_come_again() -> None:
     busy: Answer = (429, {"Retry-After": "60"}, b'{"error": "many", "kind": "LimitError"}')
     with answering(GOOD, busy) as (url, _), swathe.connect(url) as portal:
@@ -408,6 +420,17 @@ COMPLETED = Job(
 ENDED: Answer = (200, {}, json.dumps(as_json(COMPLETED)).encode())
 
 
+@pytest.mark.parametrize(("is_terminal", "wait_s"), [(False, "20.0"), (True, "0.5")])
+def test_waiting_asks_often_only_for_a_bar(
+    is_terminal: bool, wait_s: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.client.job.can_show_progress", lambda: is_terminal)
+    begun = json.dumps(as_json(replace(COMPLETED, phase="EXECUTING"))).encode()
+    with answering(GOOD, (200, {}, begun), ENDED) as (url, asked), swathe.connect(url) as portal:
+        assert RemoteJob(portal, ID).wait() == COMPLETED
+    assert f"wait={wait_s}&" in asked[-1][1]
+
+
 @pytest.mark.parametrize("name", ["../a.fits", "/etc/a", "a/b", "", "..", ".a", "a\\b"])
 def test_names_that_lead_elsewhere_are_not_written(tmp_path: Path, name: str) -> None:
     with (
@@ -441,6 +464,18 @@ def test_broken_archives_are_no_result(tmp_path: Path) -> None:
         ):
             RemoteJob(portal, ID).fetch(tmp_path / f"a.{suffix}")
         assert not (tmp_path / f"a.{suffix}").exists()
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "a.png"])
+def test_other_archives_are_refused_before_the_job_is_awaited(tmp_path: Path, name: str) -> None:
+    with (
+        answering(GOOD) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.OutputError, match=r"expected a folder, \*.zip, \*.tar or \*.fits"),
+    ):
+        RemoteJob(portal, ID).fetch(tmp_path / name)
+    assert len(asked) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- Tokens

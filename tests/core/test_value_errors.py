@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
-from swathe.core.value_errors import KINDS, fault_text
+from swathe.core.value_errors import KINDS, fault_text, short_text
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,7 @@ def test_long_values_are_shortened() -> None:
     words = fault_text({"type": "int_type", "input": "x" * 1000, "msg": ""})
     assert len(words) < 100
     assert words.endswith("...")
+    assert short_text(10**5000) == "a number too long to be shown"
 
 
 def test_kinds_are_those_of_pydantic() -> None:

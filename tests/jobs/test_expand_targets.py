@@ -136,6 +136,18 @@ def test_places_become_a_row_for_every_image(
 
 
 @pytest.mark.usefixtures("survey")
+def test_a_numbered_id_is_not_that_of_another_target(jobs: Jobs, runner: Runner) -> None:
+    ra, dec, _ = POINTINGS[3]
+    twice = {"id": ["a", "a", "a-2"], "ra": [ra, ra, ra + 0.002], "dec": [dec] * 3}
+    table = {**twice, "size_deg": [0.002] * 3}
+    job = ended(jobs, jobs.submit(table, Options(format="rgb", bands=("i", "g", "r")), "me"))
+    made = [row for row in jobs.rows(job.id) if not row.source]
+    assert [(row.id, row.status) for row in made] == [("a", "ok"), ("a-2", "ok"), ("a-2-2", "ok")]
+    every = ended(jobs, jobs.submit(table, Options(bands=("g",)), "me"))
+    assert [row.id for row in jobs.rows(every.id)] == ["a", "a-2", "a-2-2"]
+
+
+@pytest.mark.usefixtures("survey")
 @pytest.mark.parametrize(
     ("options", "columns", "expected"),
     [
@@ -198,6 +210,13 @@ def test_too_many_rows_of_few_targets(catalog: Catalog, tmp_path: Path) -> None:
         pytest.raises(LimitError, match="5 rows, not 8"),
     ):
         few.submit(places(), Options(), "me")
+
+
+@pytest.mark.usefixtures("survey")
+def test_too_many_images_near_few_targets(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swathe.jobs.expand_targets.IMAGES_PER_ROW", 0)
+    with pytest.raises(LimitError, match=r"may have 0 images near them, not [1-9][0-9]?; divide"):
+        jobs.submit(places(), Options(), "me")
 
 
 @pytest.mark.usefixtures("survey")
@@ -464,7 +483,7 @@ def test_images_are_put_together_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("swathe.operations.stacking.BLOCK_BYTES", 8 * 100 * 7)
-    monkeypatch.setattr("swathe.operations.stacking.GATHERED", 9)
+    monkeypatch.setattr("swathe.operations.stacking.IMAGES_PER_COPY", 9)
     rng = np.random.default_rng(4)
     cube = rng.normal(0, 1, (100, 11, 11)).astype(np.float32)
     paths = [tmp_path / f"{number}.npy" for number in range(len(cube))]

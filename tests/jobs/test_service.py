@@ -36,7 +36,7 @@ from swathe.core.errors import (
 )
 from swathe.jobs import Job, Jobs, Limits, Options
 from swathe.jobs.estimate import overhead_s
-from swathe.jobs.quota import REMOVED_S
+from swathe.jobs.quota import REMOVAL_S
 from swathe.jobs.types import ArchiveKind
 from swathe.operations.registry import operations
 from swathe.workers import Runner
@@ -631,7 +631,7 @@ def test_deleted_results_count_for_their_owner_until_they_are_removed(
             assert job.bytes > 0
             with pytest.raises(LimitError, match="wait until these are removed") as raised:
                 jobs.submit(few, Options(), "me")
-            assert raised.value.retry_after_s == REMOVED_S
+            assert raised.value.retry_after_s == REMOVAL_S
             assert jobs.start(waiting.id).phase == "QUEUED"  # others are not held up
             assert catalog.removal_backlog() == (1, job.bytes)
             remover.allowed.set()

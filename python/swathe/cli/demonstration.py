@@ -18,12 +18,11 @@ from swathe.client.portal import RemotePortal
 from swathe.core.errors import (
     NoSuchDatasetError,
     NoSuchStoreError,
-    OutputError,
     SettingsError,
     SwatheError,
 )
 from swathe.core.format import size_text
-from swathe.core.outputs import check_output, write_file
+from swathe.core.outputs import check_output, make_folder, write_file
 from swathe.core.paths import VARIABLE
 from swathe.core.progress import progress_bar
 from swathe.core.sample_survey import make_sample
@@ -152,7 +151,7 @@ def register(sample: Path, folder: Path, progress: bool, tell: Callable[[str], N
     from swathe.datasets.scan import scan
     from swathe.stores.listing import list_objects
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     database = f"sqlite:///{folder}/catalog.sqlite"
     os.environ[VARIABLE] = database
     with Catalog.open(database) as catalog:
@@ -227,21 +226,9 @@ def draw_sheet(manifest: Table, folder: Path) -> PillowImage:
     return contact_sheet(cutouts, captions)
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder if it does not exist.
-
-    Raises:
-        OutputError: If it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror}") from error
-
-
-def write_picture(drawn: PillowImage, path: Path, overwrite: bool) -> None:
+def write_picture(drawing: PillowImage, path: Path, overwrite: bool) -> None:
     """Write a picture to a PNG file."""
-    write_file(path, lambda file: drawn.save(file, "png"), overwrite=overwrite)
+    write_file(path, lambda file: drawing.save(file, "png"), overwrite=overwrite)
 
 
 def cut_files(

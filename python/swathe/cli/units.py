@@ -44,7 +44,9 @@ def size_option(*names: str, least_bytes: int = 0, **settings: Any) -> Any:
         """Parse a size with or without a unit."""
         size = _number(text, UNITS_BYTES, SIZE_FORMS)
         if not least_bytes <= size <= MOST_BYTES:
-            raise typer.BadParameter(f"expected at least {least_bytes:,} bytes, found {text!r}")
+            raise typer.BadParameter(
+                f"expected {least_bytes:,} to {MOST_BYTES:,.0f} bytes, found {text!r}"
+            )
         return round(size)
 
     return typer.Option(*names, metavar="SIZE", parser=parse_bytes, show_default=False, **settings)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from swathe.core import errors
 from swathe.core.angles import Size
-from swathe.core.errors import SettingsError, SourceError, SwatheError
+from swathe.core.errors import SettingsError, SourceError, SwatheError, TargetsError
 from swathe.files.targets.cells import plain_cells
 from swathe.files.targets.columns import InvalidCell
 
@@ -101,10 +101,13 @@ class PortalConnection:
             for name, value in fields_given.items()
         }
         try:
-            with table.open("rb") as file:
-                return self.post_json(path, data=form, files={"targets": (table.name, file)})
+            file = table.open("rb")
         except FileNotFoundError as error:
             raise errors.NotFoundError(f"{table}: no such table of targets") from error
+        except OSError as error:
+            raise TargetsError(f"{table}: {error.strerror}") from error
+        with file:
+            return self.post_json(path, data=form, files={"targets": (table.name, file)})
 
     @contextmanager
     def open_answer(

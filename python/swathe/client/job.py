@@ -26,7 +26,8 @@ from swathe.core.outputs import (
     sole_writer,
     write_file,
 )
-from swathe.core.progress import progress_bar
+from swathe.core.progress import can_show_progress, progress_bar
+from swathe.cutting.output_paths import output_kind
 from swathe.files.manifest import manifest_meta, manifest_path
 from swathe.stores.registry import local_paths
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
-    from swathe._swathe import OutputKind
     from swathe.catalog.records.jobs import RowStatus
     from swathe.client.connection import PortalConnection
     from swathe.jobs.types import Job, Row
@@ -51,7 +51,6 @@ AT_ONCE = 4
 """Number of files fetched in parallel."""
 BLOCK = 1 << 20
 NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
-ARCHIVES: dict[str, OutputKind] = {".zip": "zip", ".tar": "tar", ".fits": "fits"}
 
 
 class RemoteJob:
@@ -103,13 +102,14 @@ class RemoteJob:
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         status = self.status()
+        most_s = SHOW_S if progress and can_show_progress() else WAIT_S
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
                 show(sum(status.counts.values()) - status.counts.get("waiting", 0))
                 left_s = WAIT_S if end is None else end - time.monotonic()
                 if status.phase in ENDED or left_s <= 0:
                     return status
-                wait_s = min(left_s, SHOW_S if progress else WAIT_S)
+                wait_s = min(left_s, most_s)
                 content = self.portal.get_json(self._path, wait=wait_s, phase=status.phase)
                 status = self._job_of(content)
 
@@ -176,23 +176,23 @@ class RemoteJob:
                 the job read.
             SourceError: If the results cannot be fetched, or do not match their checksums.
         """
-        self.wait(progress=progress)
         path = Path(output)
-        kind = ARCHIVES.get(path.suffix.lower())
-        place = manifest_path(path, kind or "folder")
-        make_folder(place.parent)
-        with sole_writer(place):
-            is_own = kind is None and manifest_meta(place).get("job") == self.id
+        kind = output_kind(path)
+        self.wait(progress=progress)
+        manifest = manifest_path(path, kind)
+        make_folder(manifest.parent)
+        with sole_writer(manifest):
+            is_own = kind == "folder" and manifest_meta(manifest).get("job") == self.id
             ok_rows = list(self.rows("ok"))
             # The portal may use the same local stores as this machine's catalogue.
             sources = local_paths({row.source for row in ok_rows})
-            for file in (place,) if kind is None else (place, path):
+            for file in (manifest,) if kind == "folder" else (manifest, path):
                 if file.exists():
                     check_output(file, overwrite=overwrite or is_own, sources=sources)
             # Rows that went into a stack or a picture have no file of their own.
             results = [row for row in ok_rows if row.name or row.sha256]
             try:
-                if kind is None:
+                if kind == "folder":
                     names = [row.name for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, overwrite or is_own, progress)
@@ -202,7 +202,7 @@ class RemoteJob:
                 if isinstance(error, SwatheError):
                     raise
                 raise OutputError(f"{path}: {error}") from error
-            return self.manifest(place, overwrite=overwrite or is_own)
+            return self.manifest(manifest, overwrite=overwrite or is_own)
 
     def _fetch_files(
         self, folder: Path, results: Sequence[Row], replace: bool, progress: bool

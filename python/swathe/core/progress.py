@@ -10,13 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+def can_show_progress() -> bool:
+    """Check whether standard error is a terminal."""
+    return sys.stderr.isatty()
+
+
 @contextmanager
 def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that sets the number of finished items, of `total`.
 
     The bar is shown if `is_shown` is true and standard error is a terminal.
     """
-    if not (is_shown and sys.stderr.isatty()):
+    if not (is_shown and can_show_progress()):
         yield lambda _done: None
         return
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Turn pydantic's errors about values into plain text."""
+"""Invalid values in messages: short, and pydantic's errors about them in plain text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fault_text(fault: Mapping[str, Any]) -> str:
         return "is not valid JSON"
     if kind == "value_error":
         return str(fault["msg"]).removeprefix("Value error, ").removesuffix(".")
-    return f"must be {_expected(fault, kind, context)}, not {_short(fault.get('input'))}"
+    return f"must be {_expected(fault, kind, context)}, not {short_text(fault.get('input'))}"
 
 
 def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -> str:
@@ -74,6 +74,10 @@ def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -
     return f"valid ({fault['msg']})"
 
 
-def _short(value: object) -> str:
-    text = repr(value)
+def short_text(value: object) -> str:
+    """Return a value of a user for a message: the beginning of a long one."""
+    try:
+        text = repr(value)
+    except ValueError:  # a number with too many digits
+        return "a number too long to be shown"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

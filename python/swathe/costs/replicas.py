@@ -52,7 +52,7 @@ def mix_targets(
         stores: names of the stores.
         choices: what the list lacks.
         mode: as in `cut_many`.
-        planes: first and last plane.
+        planes: first plane, and the last plus one.
         threads: number of threads.
         combined: whether results are made from several targets.
         before: sources of an earlier run, which are used again.
@@ -96,7 +96,7 @@ def choose_stores(
         before: files that an earlier run read, as its manifest shows them.
     """
     names = list(files)
-    given = dict.fromkeys(names, 0)
+    counts = dict.fromkeys(names, 0)
     chosen = []
     for at in range(len(files[names[0]])):
         holders = [name for name in names if at not in lacking[name]]
@@ -104,8 +104,8 @@ def choose_stores(
         candidates = (
             earlier or [name for name in holders if shares[name] > 0] or holders or names[:1]
         )
-        store = max(candidates, key=lambda name: shares[name] * (at + 1) - given[name])
-        given[store] += 1
+        store = max(candidates, key=lambda name: shares[name] * (at + 1) - counts[name])
+        counts[store] += 1
         chosen.append(store)
     return chosen
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_outputs(
-    place: OutputPaths,
+    output_paths: OutputPaths,
     work: CutWork,
     earlier: Table | None,
     sources: Callable[[], Iterable[str]],
@@ -30,7 +30,7 @@ def check_outputs(
     """Check that no result or manifest replaces a source, or a file that must be kept.
 
     Args:
-        place: output of the run.
+        output_paths: output of the run.
         work: targets and results of the run.
         earlier: manifest of the resumed run, whose own results may be replaced.
         sources: function that returns the local files that are read.
@@ -41,34 +41,34 @@ def check_outputs(
         OutputError: if an output is a source.
     """
     resumes = earlier is not None
-    is_broken_off = place.kind != "folder" and place.part.exists()
+    is_broken_off = output_paths.kind != "folder" and output_paths.part.exists()
     if is_broken_off and not (resumes or overwrite):
         raise OutputExistsError(
-            f"{place.path}: an interrupted run left {place.part.name}; give --resume to "
-            "continue it, or --overwrite to begin anew"
+            f"{output_paths.path}: an interrupted run left {output_paths.part.name}; "
+            "give --resume to continue it, or --overwrite to begin anew"
         )
     try:
         check_new(
-            place.manifest.parent,
-            [place.manifest.name],
+            output_paths.manifest.parent,
+            [output_paths.manifest.name],
             overwrite=overwrite or resumes,
             sources=sources,
         )
-        if place.kind != "folder":
-            archive = [place.path.name]
+        if output_paths.kind != "folder":
+            archive = [output_paths.path.name]
             may_go = overwrite or (resumes and not is_broken_off)
-            check_new(place.path.parent, archive, overwrite=may_go, sources=sources)
+            check_new(output_paths.path.parent, archive, overwrite=may_go, sources=sources)
             return
-        own = own_results(earlier, place) if earlier is not None else set()
-        results = list(work.paths(place))
-        check_new(place.path, own.intersection(results), overwrite=True, sources=sources)
+        own = own_results(earlier, output_paths) if earlier is not None else set()
+        results = list(work.paths(output_paths))
+        check_new(output_paths.path, own.intersection(results), overwrite=True, sources=sources)
         others = [result for result in results if result not in own]
-        check_new(place.path, others, overwrite=overwrite, sources=sources)
+        check_new(output_paths.path, others, overwrite=overwrite, sources=sources)
     except OutputExistsError as error:
         raise OutputExistsError(f"{error}, or --resume to do only the rest") from None
 
 
-def check_same_kind(earlier: Table, place: OutputPaths) -> None:
+def check_same_kind(earlier: Table, output_paths: OutputPaths) -> None:
     """Check that the earlier run had the same kind of results: from one image, or from several.
 
     Raises:
@@ -76,18 +76,19 @@ def check_same_kind(earlier: Table, place: OutputPaths) -> None:
     """
     from swathe.operations.registry import operation_of
 
-    making, meta = place.making, earlier.meta
+    result_options, meta = output_paths.result_options, earlier.meta
     was = meta.get("operation", "cut"), meta.get("format", "fits")
-    if operation_of(was[0]).is_combined != making.is_combined:
+    if operation_of(was[0]).is_combined != result_options.is_combined:
         raise OutputError(
-            f"{place.latest_manifest}: expected a run of operation {making.operation} and format "
-            f"{making.format} to resume, found {was[0]} and {was[1]}; give another output"
+            f"{output_paths.latest_manifest}: expected a run of operation "
+            f"{result_options.operation} and format {result_options.format} to resume, found "
+            f"{was[0]} and {was[1]}; give another output"
         )
 
 
-def own_results(earlier: Table, place: OutputPaths) -> set[str]:
+def own_results(earlier: Table, output_paths: OutputPaths) -> set[str]:
     """Return the paths of an earlier run's results, including those not made yet."""
-    return {place.member(name) for name in _names_of(_results(earlier))}
+    return {output_paths.member(name) for name in _names_of(_results(earlier))}
 
 
 def sources_of(targets: Any, files: Iterable[str]) -> list[str]:
@@ -98,16 +99,16 @@ def sources_of(targets: Any, files: Iterable[str]) -> list[str]:
     return paths
 
 
-def sources_before(place: OutputPaths) -> set[str]:
+def sources_before(output_paths: OutputPaths) -> set[str]:
     """Return what an earlier run has read successfully."""
-    earlier = read_manifest(place.latest_manifest)
+    earlier = read_manifest(output_paths.latest_manifest)
     if earlier is None:
         return set()
     return set(map(str, earlier["source"][earlier["status"] == "ok"]))
 
 
 def keep_earlier(
-    manifest: Manifest, work: CutWork, earlier: Table | None, place: OutputPaths
+    manifest: Manifest, work: CutWork, earlier: Table | None, output_paths: OutputPaths
 ) -> tuple[list[int], int | None]:
     """Copy the outcome of an earlier run into the manifest: its results and its errors.
 
@@ -115,14 +116,16 @@ def keep_earlier(
         The rows whose results are to be made, and the length in bytes up to which an archive is
         kept; `None` to begin anew.
     """
-    rows = work.paths(place)
+    rows = work.paths(output_paths)
     if earlier is None:
         return list(rows.values()), None
     end = None
     results = _results(earlier)
     whole = _take_inputs(manifest, work, earlier)
     _keep_failed(
-        manifest, {name: rows.get(place.member(name)) for name in _names_of(results)}, results
+        manifest,
+        {name: rows.get(output_paths.member(name)) for name in _names_of(results)},
+        results,
     )
     finished = {}
     for earlier_row in results[results["status"] == "ok"]:
@@ -130,11 +133,11 @@ def keep_earlier(
         if row is not None and _is_same(manifest, work, row, earlier_row, whole):
             finished[str(earlier_row["path"])] = earlier_row
     sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
-    if place.kind == "folder":
-        sound = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
+    if output_paths.kind == "folder":
+        sound = {path for path, size in sizes.items() if _has_size(output_paths.path / path, size)}
     else:
-        extensions = place.making.kind.hdus
-        sound, end = whole_members(place.archive, place.kind, sizes, rows, extensions)
+        extensions = output_paths.result_options.kind.hdus
+        sound, end = whole_members(output_paths.archive, output_paths.kind, sizes, rows, extensions)
     todo = []
     for path, row in rows.items():
         if path not in sound or path not in finished:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from swathe.operations.registry import ResultOptions
 
 
-LOOKED_INTO = 16
+MOST_INSPECTED = 16
 """Number of objects per store that a job's prediction inspects; the rest are assumed alike."""
 
 
@@ -138,14 +138,14 @@ def cut_many(
     from swathe.operations.registry import ResultOptions
 
     started = time.perf_counter()
-    making = ResultOptions.read(operation, format, _band_names(bands), own_options)
-    making.kind.check_bands(making.bands, are_needed=False)
-    if making.is_combined and (mode != "trim" or fill is not None):
+    result_options = ResultOptions.read(operation, format, _band_names(bands), own_options)
+    result_options.kind.check_bands(result_options.bands, are_needed=False)
+    if result_options.is_combined and (mode != "trim" or fill is not None):
         raise OutputError(
             f"mode: expected trim without a fill, found {mode!r}: what goes into a stack or rgb is "
             "cut larger, and pixels outside of images do not count"
         )
-    place = OutputPaths.of(Path(output), making)
+    output_paths = OutputPaths.of(Path(output), result_options)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     span = None if planes is None else plane_span(planes)
     mixed = None
@@ -157,16 +157,18 @@ def cut_many(
             mode=mode,
             planes=span,
             threads=threads or cores(),
-            combined=making.is_combined,
-            before=sources_before(place) if resume else (),
+            combined=result_options.is_combined,
+            before=sources_before(output_paths) if resume else (),
         )
         target_list = mixed.targets
     else:
-        target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+        target_list = read_targets(
+            targets, sky_of, choices=choices, combined=result_options.is_combined
+        )
     files = target_list.files if mixed is None else mixed.replicas
-    if making.bands:
-        target_list = of_bands(target_list, making.bands)
-    make_folder(place.manifest.parent)
+    if result_options.bands:
+        target_list = of_bands(target_list, result_options.bands)
+    make_folder(output_paths.manifest.parent)
     settings: dict[str, Any] = {
         "mode": mode,
         "fill": fill,
@@ -174,36 +176,36 @@ def cut_many(
         "threads": threads,
         "shares": None if mixed is None else mixed.counts,
     }
-    with sole_writer(place.manifest):
+    with sole_writer(output_paths.manifest):
         sources = partial(sources_of, targets, files)
-        refuse_if_sources(place.hidden(), sources)
-        earlier = read_manifest(place.latest_manifest) if resume else None
+        refuse_if_sources(output_paths.hidden(), sources)
+        earlier = read_manifest(output_paths.latest_manifest) if resume else None
         if earlier is not None:
-            check_same_kind(earlier, place)
-        work = _work(target_list, making, settings["planes"], earlier)
-        check_outputs(place, work, earlier, sources, overwrite)
-        if place.kind == "folder":
-            remove_unfinished(place.path)
-        replaces = overwrite or (place.kind == "folder" and earlier is not None)
-        place = place._replace(overwrite=replaces)
-        return _cut_into(place, work, earlier, settings, progress, started)
+            check_same_kind(earlier, output_paths)
+        work = _work(target_list, result_options, settings["planes"], earlier)
+        check_outputs(output_paths, work, earlier, sources, overwrite)
+        if output_paths.kind == "folder":
+            remove_unfinished(output_paths.path)
+        replaces = overwrite or (output_paths.kind == "folder" and earlier is not None)
+        output_paths = output_paths._replace(overwrite=replaces)
+        return _cut_into(output_paths, work, earlier, settings, progress, started)
 
 
 def _work(
     target_list: Targets,
-    making: ResultOptions,
+    result_options: ResultOptions,
     planes: tuple[int, int] | None,
     earlier: Table | None,
 ) -> CutWork:
     """Return the work to do; a resumed run uses the pixel size of the earlier run."""
     from swathe.operations.make_results import results_of
 
-    if not making.is_combined:
+    if not result_options.is_combined:
         return CutWork(target_list)
     before = None if earlier is None else earlier.meta.get("pixel_deg")
     return CutWork(
         target_list,
-        *results_of(target_list, making, planes, _scale_deg if before is None else before),
+        *results_of(target_list, result_options, planes, _scale_deg if before is None else before),
     )
 
 
@@ -221,7 +223,7 @@ def _scale_deg(target_list: Targets) -> float | None:
 
 
 def _cut_into(
-    place: OutputPaths,
+    output_paths: OutputPaths,
     work: CutWork,
     earlier: Table | None,
     settings: dict[str, Any],
@@ -234,7 +236,11 @@ def _cut_into(
     target_list = work.read
     settings = dict(settings)
     shares = settings.pop("shares")
-    meta = {"output": place.path.name, "mode": settings["mode"], **_run_options(place.making, work)}
+    meta = {
+        "output": output_paths.path.name,
+        "mode": settings["mode"],
+        **_run_options(output_paths.result_options, work),
+    }
     meta["swathe"] = _swathe.__version__
     if shares is not None:
         meta["stores"] = shares
@@ -243,48 +249,48 @@ def _cut_into(
     # A result from several images has no source of its own.
     sources += [""] * (len(work.ids) - len(sources))
     manifest = Manifest(work.ids, sources, meta)
-    results, end = keep_earlier(manifest, work, earlier, place)
+    results, end = keep_earlier(manifest, work, earlier, output_paths)
     todo = work.inputs(results)
     waits = len(results) + (len(todo) if work.results is not None else 0)
     manifest.meta["done_before"] = len(work.ids) - waits
     todo = without_faults(manifest, target_list, todo)
-    names = {row: path for path, row in work.paths(place).items()}
+    names = {row: path for path, row in work.paths(output_paths).items()}
     paths = {row: names[row] for row in results}
     settings = {**settings, "threads": settings["threads"] or cores()}
-    is_made = not place.making.is_plain
+    is_made = not output_paths.result_options.is_plain
     job = to_engine_job(
         target_list,
         todo,
         [f"{row}.fits" if is_made else paths[row] for row in todo],
-        output=str(place.cut_into),
-        kind="folder" if is_made else place.kind,
+        output=str(output_paths.cut_into),
+        kind="folder" if is_made else output_paths.kind,
         append=None if is_made else end,
-        overwrite=place.overwrite and not is_made,
+        overwrite=output_paths.overwrite and not is_made,
         **settings,
     )
     try:
-        prediction = predict_job(job, LOOKED_INTO)
+        prediction = predict_job(job, MOST_INSPECTED)
         if shares is not None:
             prediction = read_at_once(prediction, settings["threads"])
     except KeyboardInterrupt:
         if earlier is not None:
-            manifest.write(place.latest_manifest)
-        elif place.kind == "folder":
-            manifest.write(place.manifest)
+            manifest.write(output_paths.latest_manifest)
+        elif output_paths.kind == "folder":
+            manifest.write(output_paths.manifest)
         raise
     if earlier is None:
         # If the process is killed now, no older manifest describes these results, and they are
         # known to belong to this run.
-        manifest.write(place.unfinished)
+        manifest.write(output_paths.unfinished)
     if todo:
-        _tell_prediction(prediction, place, len(todo))
-    run = CutRun(place, work, manifest, todo, paths, end)
+        _tell_prediction(prediction, output_paths, len(todo))
+    run = CutRun(output_paths, work, manifest, todo, paths, end)
     with (
         trace.scope.where_none(job=token_hex(4)),
         trace.event("JOB", rows=len(todo), predicted_s=round(prediction.median_s, 6)) as event,
     ):
         try:
-            with place.scratch():
+            with output_paths.scratch():
                 run_cuts(run, job, prediction, progress, started)
         except KeyboardInterrupt as error:
             finished = manifest.counts()["ok"]
@@ -295,11 +301,15 @@ def _cut_into(
     return manifest.table()
 
 
-def _run_options(making: ResultOptions, work: CutWork) -> dict[str, Any]:
+def _run_options(result_options: ResultOptions, work: CutWork) -> dict[str, Any]:
     """Return the options of the run, as the manifest records them."""
-    options = {"operation": making.operation, "format": making.format, **making.own}
-    if making.bands:
-        options["bands"] = list(making.bands)
+    options = {
+        "operation": result_options.operation,
+        "format": result_options.format,
+        **result_options.own,
+    }
+    if result_options.bands:
+        options["bands"] = list(result_options.bands)
     if work.results is not None:
         options |= {"images": len(work.read), "pixel_deg": work.pixel_deg}
     return options
@@ -320,11 +330,11 @@ def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-def _tell_prediction(prediction: Prediction, place: OutputPaths, targets: int) -> None:
+def _tell_prediction(prediction: Prediction, output_paths: OutputPaths, targets: int) -> None:
     low_s, high_s = prediction.interval_s
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
         "%s: predicted %s%s for %d targets: %d bytes in %d requests",
-        *(place.path, forecast_text(prediction.median_s), spread, targets),
+        *(output_paths.path, forecast_text(prediction.median_s), spread, targets),
         *(prediction.bytes, prediction.requests),
     )

@@ -35,7 +35,7 @@ class OutputPaths(NamedTuple):
         manifest: final name of the manifest.
         unfinished: name of the manifest during the run. An archive has a separate file, since it
             has a hidden name until it is complete.
-        making: options of the results.
+        result_options: options of the results.
         overwrite: whether existing files with the names of results are replaced.
     """
 
@@ -43,32 +43,32 @@ class OutputPaths(NamedTuple):
     kind: OutputKind
     manifest: Path
     unfinished: Path
-    making: ResultOptions
+    result_options: ResultOptions
     overwrite: bool = False
 
     @classmethod
-    def of(cls, path: Path, making: ResultOptions) -> OutputPaths:
-        """Return the place of an output.
+    def of(cls, path: Path, result_options: ResultOptions) -> OutputPaths:
+        """Return the paths of an output.
 
         Raises:
             OutputError: if the output cannot hold such results.
         """
         kind = output_kind(path)
-        if making.format != "fits" and kind == "fits":
+        if result_options.format != "fits" and kind == "fits":
             raise OutputError(
-                f"{path}: expected a folder, *.zip or *.tar for format {making.format}, found "
-                f"*{path.suffix}, which holds fits"
+                f"{path}: expected a folder, *.zip or *.tar for format {result_options.format}, "
+                f"found *{path.suffix}, which holds fits"
             )
         manifest = manifest_path(path, kind)
         if kind == "folder":
-            return cls(path, kind, manifest, manifest, making)
+            return cls(path, kind, manifest, manifest, result_options)
         hidden = path.with_name(f".{path.name}.{MANIFEST}.part")
-        return cls(path, kind, manifest, hidden, making)
+        return cls(path, kind, manifest, hidden, result_options)
 
     @property
     def cut_into(self) -> Path:
         """Return the folder the engine cuts to: the output, or a folder of intermediate files."""
-        if self.making.is_plain:
+        if self.result_options.is_plain:
             return self.path
         if self.kind == "folder":
             return self.path / UNCONVERTED
@@ -77,7 +77,7 @@ class OutputPaths(NamedTuple):
     @contextmanager
     def scratch(self) -> Iterator[None]:
         """Make the folder of intermediate files if it is needed, and remove it at the end."""
-        if self.making.is_plain:
+        if self.result_options.is_plain:
             yield
             return
         # A killed run may have left it; a link of that name is not our folder.
@@ -95,7 +95,7 @@ class OutputPaths(NamedTuple):
 
     def member(self, name: str) -> str:
         """Return the path of a result in the output."""
-        return name if self.kind == "fits" else name + self.making.suffix
+        return name if self.kind == "fits" else name + self.result_options.suffix
 
     @property
     def part(self) -> Path:
@@ -108,7 +108,7 @@ class OutputPaths(NamedTuple):
             yield from unfinished_results(self.path)
         else:
             yield from filter(os.path.lexists, (self.part, self.unfinished))
-        if not self.making.is_plain:
+        if not self.result_options.is_plain:
             yield from self.cut_into.rglob("*")
 
     @property
@@ -146,10 +146,10 @@ class CutWork:
         """Return the ids of all rows of the manifest."""
         return self.read.ids if self.results is None else [*self.read.ids, *self.results.ids]
 
-    def paths(self, place: OutputPaths) -> dict[str, int]:
+    def paths(self, output_paths: OutputPaths) -> dict[str, int]:
         """Return the rows of the manifest by path of their result."""
         names = self.read.names if self.results is None else self.results.names
-        return {place.member(name): self.first + at for at, name in enumerate(names)}
+        return {output_paths.member(name): self.first + at for at, name in enumerate(names)}
 
     def inputs(self, rows: list[int]) -> list[int]:
         """Return the targets from which results are made, given the results' rows."""

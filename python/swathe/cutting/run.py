@@ -37,7 +37,7 @@ class CutRun(NamedTuple):
     """A run.
 
     Attributes:
-        place: output of the run.
+        output_paths: output of the run.
         work: targets and results.
         manifest: outcome of each row.
         todo: targets to cut.
@@ -45,7 +45,7 @@ class CutRun(NamedTuple):
         end: length in bytes up to which an archive is kept.
     """
 
-    place: OutputPaths
+    output_paths: OutputPaths
     work: CutWork
     manifest: Manifest
     todo: list[int]
@@ -60,12 +60,16 @@ class CutRun(NamedTuple):
         """
         from swathe.costs.prediction import to_engine_job
 
-        place = self.place
-        if place.making.is_plain:
+        output_paths = self.output_paths
+        if output_paths.result_options.is_plain:
             return None
-        settings = {"kind": place.kind, "append": self.end, "overwrite": place.overwrite}
+        settings = {
+            "kind": output_paths.kind,
+            "append": self.end,
+            "overwrite": output_paths.overwrite,
+        }
         return to_engine_job(
-            self.work.read, [], None, None, output=str(place.path), **settings
+            self.work.read, [], None, None, output=str(output_paths.path), **settings
         ).open()
 
     def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
@@ -74,20 +78,24 @@ class CutRun(NamedTuple):
 
         if output is None:
             return AsCut()
-        place, work = self.place, self.work
-        bench = Bench(place.cut_into, output, place.path, place.kind, self.paths, stopped)
+        output_paths, work = self.output_paths, self.work
+        bench = Bench(
+            output_paths.cut_into, output, output_paths.path, output_paths.kind, self.paths, stopped
+        )
         if work.results is None:
-            return Converter(bench, place.making)
+            return Converter(bench, output_paths.result_options)
         todo = [row - work.first for row in self.paths]
         faults = work.read.faults
-        return Combiner(bench, place.making, work.results, todo, work.first, faults, work.ids)
+        return Combiner(
+            bench, output_paths.result_options, work.results, todo, work.first, faults, work.ids
+        )
 
 
 def run_cuts(
     run: CutRun, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
 ) -> None:
     """Run the job. However it ends, the manifest is written and says which rows are done."""
-    place, manifest = run.place, run.manifest
+    output_paths, manifest = run.output_paths, run.manifest
     begun = time.perf_counter()
     output = run.output()
     batch = job.start()
@@ -112,18 +120,18 @@ def run_cuts(
                 manifest.meta["predicted_s"] = round(prediction.median_s, 6)
                 manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
                 manifest.meta.update(_cost(cost, started))
-                _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
+                _keep_outcome(prediction, manifest, output_paths, whole=not stop.is_set())
             finally:
-                content = manifest.write(place.unfinished)
+                content = manifest.write(output_paths.unfinished)
             # The archive gets its name when it holds the manifest; the manifest file comes last.
-            last = manifest.extension() if place.kind == "fits" else content
+            last = manifest.extension() if output_paths.kind == "fits" else content
             (batch if output is None else output).close(last)
-            if place.unfinished != place.manifest:
-                publish(place.unfinished, place.manifest, overwrite=True)
+            if output_paths.unfinished != output_paths.manifest:
+                publish(output_paths.unfinished, output_paths.manifest, overwrite=True)
 
 
 def _keep_outcome(
-    prediction: Prediction, manifest: Manifest, place: OutputPaths, *, whole: bool
+    prediction: Prediction, manifest: Manifest, output_paths: OutputPaths, *, whole: bool
 ) -> None:
     """Report the cost of the work to the user, the manifest and the catalogue.
 
@@ -134,14 +142,14 @@ def _keep_outcome(
     meta = manifest.meta
     log.info(
         "%s: took %s, predicted %s: %d bytes in %d requests",
-        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.median_s)),
+        *(output_paths.path, seconds_text(meta["actual_s"]), forecast_text(prediction.median_s)),
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())
-    making = place.making
-    summary = f"cut_many into {place.kind} in {making.format}"
+    result_options = output_paths.result_options
+    summary = f"cut_many into {output_paths.kind} in {result_options.format}"
     # The time to combine images is not predicted.
-    is_predicted = whole and not making.is_combined
+    is_predicted = whole and not result_options.is_combined
     cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
     meta["notes"] += record_outcome(prediction, meta, summary, cuts)
 
@@ -151,27 +159,27 @@ def _collect(batch: _swathe.Batch, run: CutRun, maker: Maker, show: Callable[[in
     from swathe.operations.make_results import RowOutcome
 
     count, saved = 0, time.monotonic()
-    for ended in maker.begin():
-        _enter(run, ended)
+    for outcome in maker.begin():
+        _enter(run, outcome)
     for columns in completed_rows(batch):
         for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
-            told_of = RowOutcome(run.todo[target], status, reason, size, version, sha256)
-            for ended in maker.take(told_of):
-                _enter(run, ended)
+            cut = RowOutcome(run.todo[target], status, reason, size, version, sha256)
+            for outcome in maker.take(cut):
+                _enter(run, outcome)
             count += 1
         show(count)
         if time.monotonic() - saved > CHECKPOINT_S:
-            run.manifest.write(run.place.unfinished)
+            run.manifest.write(run.output_paths.unfinished)
             saved = time.monotonic()
 
 
-def _enter(run: CutRun, ended: RowOutcome) -> None:
+def _enter(run: CutRun, outcome: RowOutcome) -> None:
     """Enter the outcome of a row."""
-    manifest, row = run.manifest, ended.row
-    manifest.status[row], manifest.reason[row] = ended.status, ended.reason
-    manifest.bytes[row], manifest.sha256[row] = ended.bytes, ended.sha256
-    manifest.source_version[row] = ended.version
-    manifest.path[row] = run.paths.get(row, "") if ended.status == "ok" else ""
+    manifest, row = run.manifest, outcome.row
+    manifest.status[row], manifest.reason[row] = outcome.status, outcome.reason
+    manifest.bytes[row], manifest.sha256[row] = outcome.bytes, outcome.sha256
+    manifest.source_version[row] = outcome.version
+    manifest.path[row] = run.paths.get(row, "") if outcome.status == "ok" else ""
 
 
 def completed_rows(batch: _swathe.Batch) -> Iterator[CompletedColumns]:

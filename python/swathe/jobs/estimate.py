@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Options
     from swathe.operations.operation import ResultFormat
 
-LOOKED_INTO = 16
+MOST_INSPECTED = 16
 """Objects per store that a prediction opens; the others are assumed to be similar."""
-TRIED = 4 * LOOKED_INTO
-"""Objects tried per store to find LOOKED_INTO readable ones: any file may be missing."""
+MOST_TRIES = 4 * MOST_INSPECTED
+"""Objects tried per store to find MOST_INSPECTED readable ones: any file may be missing."""
 HEADER_BYTES = 2 * 2880
 PIXEL_BYTES = 4
 """Bytes per pixel of combined results whose format does not say."""
@@ -101,7 +101,7 @@ def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
     targets = [
         predict_job(
             to_engine_job(work.read, part, mode=options.mode, planes=planes, threads=cores()),
-            LOOKED_INTO,
+            MOST_INSPECTED,
         )
         for planes, part in parts.items()
     ]
@@ -138,7 +138,7 @@ def bytes_out(work: ExpandedJob, options: Options) -> int:
     per_pixel: list[float] = []
     seen: set[int] = set()
     for row in rows:
-        if len(per_pixel) == LOOKED_INTO or len(seen) == TRIED:
+        if len(per_pixel) == MOST_INSPECTED or len(seen) == MOST_TRIES:
             break
         if (file := int(work.read.file[row])) not in seen:
             seen.add(file)
@@ -162,12 +162,12 @@ def bytes_out(work: ExpandedJob, options: Options) -> int:
 
 def _bytes_of_results(work: ExpandedJob, rows: Sequence[int], options: Options) -> int:
     """Estimate the size of results that combine images."""
-    from swathe.operations.grid import TURNED
+    from swathe.operations.grid import ROTATION_FACTOR
 
     assert work.group is not None
     first = {work.group[row]: row for row in reversed(rows)}
     each = options.results.file_format.pixel_bytes or PIXEL_BYTES
-    sides = work.read.boxes[list(first.values()), 2] / TURNED
+    sides = work.read.boxes[list(first.values()), 2] / ROTATION_FACTOR
     return int((sides**2 * each).sum()) + len(first) * HEADER_BYTES
 
 

@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 IMAGES_PLACED = 32
 """Images on which sky positions are converted to pixels at submission. On the others this happens
 when they are cut, because their headers must be read."""
-TOLD = 20
+MOST_LISTED = 20
 """Errors and matches listed in an estimate."""
 MOST_PLANES = 100
 """Different values of `planes` in one list."""
-TRIED = 10
+IMAGES_PER_ROW = 10
 """Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
 
@@ -75,7 +75,7 @@ class ExpandedJob:
         group: for stacks and `rgb`, the combined result that each row belongs to.
         unread: rows with an error because their image could not be read; a retry may succeed.
         unmatched: targets that no image covers.
-        matches: id and number of images of the first TOLD targets searched in the datasets.
+        matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
     """
 
     targets: int
@@ -274,7 +274,7 @@ def _of_places(
             unmatched += target not in wrong
             rows.append((target, None))
         rows += [(target, match) for match in matches]
-        if len(counts) < TOLD:
+        if len(counts) < MOST_LISTED:
             counts.append((ids[target], len(matches)))
     check_rows(len(rows), most_rows)
     of = [target for target, _ in rows]
@@ -322,7 +322,7 @@ def _search_positions(
     for row in good:
         by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
     wanted_bands = set(options.bands)
-    most_pairs = TRIED * most_rows
+    most_pairs = IMAGES_PER_ROW * most_rows
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
@@ -332,7 +332,7 @@ def _search_positions(
             places[rows, 0] % 360.0,
             places[rows, 1],
             criteria,
-            lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
+            partial(_check_pairs, most_pairs=most_pairs),
         )
         for row, numbers in zip(rows, search.of, strict=True):
             matches = [search.matches[number] for number in numbers]
@@ -349,6 +349,19 @@ def _search_positions(
     return of
 
 
+def _check_pairs(pairs: int, most_pairs: int) -> None:
+    """Check that positions do not have too many images near them.
+
+    Raises:
+        LimitError: If they have more than `most_pairs`.
+    """
+    if pairs > most_pairs:
+        raise LimitError(
+            f"the positions of a job may have {most_pairs:,} images near them, not {pairs:,}; "
+            "divide the list"
+        )
+
+
 def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) -> float:
     """Return the angle between a position and the centre of an image, in radians."""
     import numpy as np
@@ -363,12 +376,18 @@ def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) 
 
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
-    """Return id, id-2, id-3 ... for the rows of one target."""
-    seen: dict[str, int] = {}
+    """Return unique ids: id, id-2, id-3 ... for equal ones, without those that others have."""
+    used: set[str] = set()
+    counts: dict[str, int] = {}
     numbered = []
-    for each in ids:
-        seen[each] = seen.get(each, 0) + 1
-        numbered.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
+    for user_id in ids:
+        name, copies = user_id, counts.get(user_id, 1)
+        while name in used:
+            copies += 1
+            name = f"{user_id}-{copies}"
+        counts[user_id] = copies
+        used.add(name)
+        numbered.append(name)
     return numbered
 
 

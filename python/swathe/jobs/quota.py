@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SOON_S = 60
 """Suggested retry time for a limit that is soon lifted."""
 LATER_S = 3600
-REMOVED_S = 5
+REMOVAL_S = 5
 """Suggested retry time while deleted results are removed."""
 
 
@@ -46,14 +46,14 @@ class Quota:
                 f"{limits.rows_waiting:,} are allowed",
                 SOON_S,
             )
-        if (text := self._results(held)) is not None:
+        if (text := self._excess_text(held)) is not None:
             raise LimitError(text, LATER_S)
         stored, most = held.bytes + held.deleted_bytes, limits.result_bytes
         if stored >= most:
             raise LimitError(
                 f"your results take {size_text(stored)}, with {size_text(held.deleted_bytes)} of "
                 f"deleted jobs; {size_text(most)} are allowed: wait until these are removed",
-                REMOVED_S,
+                REMOVAL_S,
             )
 
     def check_again(self, held: UserUsage) -> None:
@@ -99,7 +99,7 @@ class Quota:
 
         Results of deleted jobs end no job: they will be removed.
         """
-        text = self._results(held)
+        text = self._excess_text(held)
         return None if text is None else f"{text}, and resume the job"
 
     def expiry(self, created_at: datetime, wanted: datetime | None) -> datetime:
@@ -109,7 +109,7 @@ class Quota:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
         return min(wanted, latest)
 
-    def _results(self, held: UserUsage) -> str | None:
+    def _excess_text(self, held: UserUsage) -> str | None:
         """Return the message if a user's results exceed the limit, else `None`."""
         most = self._limits.result_bytes
         if held.bytes < most:

@@ -21,7 +21,7 @@ from swathe.core.errors import (
 )
 from swathe.jobs import archives as made
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
-from swathe.jobs.expand_targets import TOLD, ExpandedJob, certain_bytes, expand
+from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import SOON_S, Quota
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
@@ -134,7 +134,7 @@ class Jobs:
             prediction=self._prediction_of(work, options),
             faults=[
                 (work.read.ids[row], work.read.faults[row][1])
-                for row in sorted(work.read.faults)[:TOLD]
+                for row in sorted(work.read.faults)[:MOST_LISTED]
             ],
             matches=work.matches,
             bytes_out=bytes_out(work, options) if todo else 0,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from swathe.catalog.records.jobs import Phase, RowStatus
 from swathe.core.errors import DatasetError, JobError, OutputError
+from swathe.core.value_errors import short_text
 from swathe.operations.registry import DEFAULT, ResultOptions, formats, operations, own_options
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Options:
 def _choice(*allowed: str) -> Any:
     def read(name: str, value: Any) -> str:
         if value not in allowed:
-            raise JobError(f"option {name}: one of {', '.join(allowed)}, not {_short(value)}")
+            raise JobError(f"option {name}: one of {', '.join(allowed)}, not {short_text(value)}")
         return str(value)
 
     return read
@@ -141,13 +142,13 @@ def _own(name: str, value: Any) -> Any:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise JobError(f"option {name}: a number, not {_short(value)}")
+        raise JobError(f"option {name}: a number, not {short_text(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise JobError(f"option {name}: a finite number, not {_short(value)}")
+        raise JobError(f"option {name}: a finite number, not {short_text(value)}")
     return number
 
 
@@ -162,7 +163,7 @@ def read_planes(name: str, value: Any) -> tuple[int, int]:
         first, last = 0, 0
     if not 0 <= first < last < 1 << 53:
         raise JobError(
-            f"option {name}: first and last, 0 <= first < last, as 3:7; not {_short(value)}"
+            f"option {name}: first and last, 0 <= first < last, as 3:7; not {short_text(value)}"
         )
     return first, last
 
@@ -174,13 +175,15 @@ def _bands(name: str, value: Any) -> tuple[str, ...]:
         or len(bands) > MOST_BANDS
         or not all(isinstance(band, str) and 0 < len(band.strip()) <= 100 for band in bands)
     ):
-        raise JobError(f"option {name}: at most {MOST_BANDS} names of filters, not {_short(value)}")
+        raise JobError(
+            f"option {name}: at most {MOST_BANDS} names of filters, not {short_text(value)}"
+        )
     return tuple(band.strip() for band in bands)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value.strip()) <= LONGEST_TEXT:
-        raise JobError(f"option {name}: a name, not {_short(value)}")
+        raise JobError(f"option {name}: a name, not {short_text(value)}")
     return value.strip()
 
 
@@ -193,13 +196,6 @@ def _time(name: str, value: Any) -> tuple[float, float]:
         raise JobError(f"option {name}: {error}") from error
     assert times is not None
     return times
-
-
-def _short(value: Any) -> str:
-    try:
-        return repr(value)[:60]
-    except ValueError:  # a number with too many digits
-        return "a number too long to be shown"
 
 
 _READ: dict[str, Any] = {

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 LARGEST_SIDE = 8_192
 """Limit of the side of a combined image, in pixels."""
-TURNED = 1.42
+ROTATION_FACTOR = 1.42
 """Factor by which inputs are cut larger, so that they fill the result at any rotation."""
-AROUND_PIXELS = 8
+MARGIN_PIXELS = 8
 """Extra pixels around an input, for interpolation."""
 SPLINE = 3
-RINGS = 2
+NAN_RINGS = 2
 """Rings of pixels around a NaN pixel that get no weight either."""
-NEEDED = 0.999
+LEAST_WEIGHT = 0.999
 """Least weight of valid pixels for an output pixel."""
 MAD_TO_SIGMA = 1.4826
 
@@ -97,7 +97,7 @@ class AlignedImage(NamedTuple):
 
 def enlarge_boxes(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return larger boxes with the same centres, for inputs of combined images."""
-    sides = np.ceil(boxes[:, 2:] * TURNED).astype(np.int64) + 2 * AROUND_PIXELS
+    sides = np.ceil(boxes[:, 2:] * ROTATION_FACTOR).astype(np.int64) + 2 * MARGIN_PIXELS
     return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
 
 
@@ -152,10 +152,10 @@ def align_pixels(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     filled = np.where(valid, data, np.median(data[valid]) if valid.any() else 0.0)
     if not valid.all():
         # The spline rings around the values put in for NaN pixels.
-        valid = binary_erosion(valid, iterations=RINGS, border_value=1)
+        valid = binary_erosion(valid, iterations=NAN_RINGS, border_value=1)
     pixels = map_coordinates(filled, positions, order=SPLINE, mode="constant", cval=np.nan)
     weight = map_coordinates(valid.astype(float), positions, order=1, mode="constant", cval=0.0)
-    pixels[weight < NEEDED] = np.nan
+    pixels[weight < LEAST_WEIGHT] = np.nan
     area = sky.scales[0] * sky.scales[1]
     pixels *= grid.scale_deg**2 / area
     result: NDArray[np.float32] = pixels.reshape(grid.side, grid.side).astype(np.float32)

@@ -71,7 +71,7 @@ def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
 
 def results_of(
     read: Targets,
-    making: ResultOptions,
+    result_options: ResultOptions,
     planes: tuple[int, int] | None,
     pixel_deg: float | Callable[[Targets], float | None],
 ) -> tuple[CombinedResults, float | None]:
@@ -82,14 +82,14 @@ def results_of(
     """
     combined = _combined_of(read)
     groups: dict[str, list[int]] = {}
-    for row, group in enumerate(making.combining.name_results((), combined.groups)):
+    for row, group in enumerate(result_options.combining.name_results((), combined.groups)):
         groups.setdefault(group, []).append(row)
     read.boxes = enlarge_boxes(read.boxes)
     sky = combined.sky.tolist()
     results = CombinedResults(list(groups), unique_names(list(groups)), [], [], [], sky)
     for number, rows in enumerate(groups.values()):
         of_rows = [combined.bands[row] for row in rows]
-        chosen, fault = making.kind.choose_images(of_rows, making.bands, None)
+        chosen, fault = result_options.kind.choose_images(of_rows, result_options.bands, None)
         results.inputs.append(rows if fault else [rows[index] for index in chosen])
         if fault:
             _refuse(results, read, number, fault)
@@ -104,7 +104,7 @@ def results_of(
             except RegionError as error:
                 _refuse(results, read, number, str(error))
         results.grids.append(grid)
-        results.digests.append(_digest(read, inputs, sky, making, planes))
+        results.digests.append(_digest(read, inputs, sky, result_options, planes))
     return results, scale
 
 
@@ -125,7 +125,7 @@ def _digest(
     targets: Targets,
     rows: list[int],
     sky: list[list[float]],
-    making: ResultOptions,
+    result_options: ResultOptions,
     planes: tuple[int, int] | None,
 ) -> str:
     images = [
@@ -137,7 +137,13 @@ def _digest(
         )
         for row in rows
     ]
-    parts = [making.operation, making.format, dict(making.own), planes, images]
+    parts = [
+        result_options.operation,
+        result_options.format,
+        dict(result_options.own),
+        planes,
+        images,
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -158,7 +164,7 @@ class Maker(Protocol):
     def begin(self) -> Iterator[RowOutcome]:
         """Return the rows that end before anything is cut."""
 
-    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
+    def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Return the rows that end with one outcome of the engine; none after a stop."""
 
 
@@ -169,9 +175,9 @@ class AsCut:
         """Return nothing."""
         return iter(())
 
-    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
+    def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row."""
-        yield told
+        yield outcome
 
 
 @dataclass(frozen=True)
@@ -198,15 +204,15 @@ class Bench:
         """Return the file that the engine cut for a row."""
         return self.scratch / f"{row}.fits"
 
-    def put(self, ended: RowOutcome, content: bytes) -> RowOutcome:
+    def put(self, outcome: RowOutcome, content: bytes) -> RowOutcome:
         """Write the result of a row.
 
         Raises:
             OutputError: if the result cannot be written.
         """
-        self.output.put(self.paths[ended.row], content)
+        self.output.put(self.paths[outcome.row], content)
         sha256 = hashlib.sha256(content).hexdigest()
-        return ended._replace(status="ok", reason="", bytes=len(content), sha256=sha256)
+        return outcome._replace(status="ok", reason="", bytes=len(content), sha256=sha256)
 
 
 @dataclass
@@ -214,26 +220,28 @@ class Converter:
     """Maker that converts each cutout, such as to an array of pixels or a picture."""
 
     bench: Bench
-    making: ResultOptions
+    result_options: ResultOptions
 
     def begin(self) -> Iterator[RowOutcome]:
         """Return nothing."""
         return iter(())
 
-    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
+    def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row. After a stop, a cutout that is not converted is not done."""
-        if told.status != "ok":
-            yield told
+        if outcome.status != "ok":
+            yield outcome
         elif not self.bench.stopped():
-            yield self._convert(told)
+            yield self._convert(outcome)
 
-    def _convert(self, ended: RowOutcome) -> RowOutcome:
-        cut = self.bench.cut(ended.row)
-        name = self.bench.shown / self.bench.paths[ended.row]
+    def _convert(self, outcome: RowOutcome) -> RowOutcome:
+        cut = self.bench.cut(outcome.row)
+        name = self.bench.shown / self.bench.paths[outcome.row]
         try:
-            return self.bench.put(ended, self.making.converting.convert(read_cutout(cut), name))
+            return self.bench.put(
+                outcome, self.result_options.converting.convert(read_cutout(cut), name)
+            )
         except (RegionError, OutputError) as error:
-            return ended._replace(status="error", reason=str(error), bytes=0, sha256="")
+            return outcome._replace(status="error", reason=str(error), bytes=0, sha256="")
         finally:
             cut.unlink()
 
@@ -244,7 +252,7 @@ class Combiner:
 
     Attributes:
         bench: files and output of the run.
-        making: options of the results.
+        result_options: options of the results.
         results: results of all targets.
         todo: numbers of the results to make.
         first: row of the manifest of result 0.
@@ -253,76 +261,76 @@ class Combiner:
     """
 
     bench: Bench
-    making: ResultOptions
+    result_options: ResultOptions
     results: CombinedResults
     todo: list[int]
     first: int
     faults: dict[int, tuple[str, str]]
     ids: list[str]
-    _into: dict[int, int] = field(default_factory=dict, init=False)
-    _left: dict[int, int] = field(default_factory=dict, init=False)
-    _ended: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
+    _result_of_row: dict[int, int] = field(default_factory=dict, init=False)
+    _images_left: dict[int, int] = field(default_factory=dict, init=False)
+    _outcomes: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
 
     def begin(self) -> Iterator[RowOutcome]:
         """Yield the results that wait for no image."""
         for result in self.todo:
             rows = set(self.results.inputs[result])
-            self._into.update(dict.fromkeys(rows, result))
-            self._ended.update({row: self.faults[row] for row in rows if row in self.faults})
-            self._left[result] = len(rows - self.faults.keys())
-            if not self._left[result]:
+            self._result_of_row.update(dict.fromkeys(rows, result))
+            self._outcomes.update({row: self.faults[row] for row in rows if row in self.faults})
+            self._images_left[result] = len(rows - self.faults.keys())
+            if not self._images_left[result]:
                 yield from self._make(result)
 
-    def take(self, told: RowOutcome) -> Iterator[RowOutcome]:
+    def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row, and its result if this was the last image it waited for."""
-        if told.status == "ok":
+        if outcome.status == "ok":
             if self.bench.stopped():
                 return
-            told = self._align(told)
-        yield told
-        self._ended[told.row] = told.status, told.reason
-        result = self._into[told.row]
-        self._left[result] -= 1
-        if not self._left[result]:
+            outcome = self._align(outcome)
+        yield outcome
+        self._outcomes[outcome.row] = outcome.status, outcome.reason
+        result = self._result_of_row[outcome.row]
+        self._images_left[result] -= 1
+        if not self._images_left[result]:
             yield from self._make(result)
 
     def _pixels(self, row: int) -> Path:
         return self.bench.scratch / f"{row}.npy"
 
-    def _align(self, ended: RowOutcome) -> RowOutcome:
+    def _align(self, outcome: RowOutcome) -> RowOutcome:
         """Resample the pixels of a row to the grid of its result."""
-        ra, dec, _ = self.results.sky[ended.row]
-        grid = self.results.grids[self._into[ended.row]]
-        ended = ended._replace(bytes=0, sha256="")
-        cut = self.bench.cut(ended.row)
+        ra, dec, _ = self.results.sky[outcome.row]
+        grid = self.results.grids[self._result_of_row[outcome.row]]
+        outcome = outcome._replace(bytes=0, sha256="")
+        cut = self.bench.cut(outcome.row)
         try:
             if grid is None:
                 raise RegionError("the size of its result is unknown")
-            align(read_cutout(cut), grid.at(ra, dec), self._pixels(ended.row))
+            align(read_cutout(cut), grid.at(ra, dec), self._pixels(outcome.row))
         except NoOverlapError as error:
-            return ended._replace(status="no-overlap", reason=str(error))
+            return outcome._replace(status="no-overlap", reason=str(error))
         except (SwatheError, OSError) as error:
-            return ended._replace(status="error", reason=str(error))
+            return outcome._replace(status="error", reason=str(error))
         finally:
             cut.unlink()
-        return ended
+        return outcome
 
     def _make(self, result: int) -> Iterator[RowOutcome]:
         """Make a result, unless the run is to stop."""
         row = self.first + result
         new = RowOutcome(row, "error", version=self.results.digests[result])
         rows = self.results.inputs[result]
-        used = [each for each in rows if self._ended[each][0] == "ok"]
+        used = [each for each in rows if self._outcomes[each][0] == "ok"]
         grid = self.results.grids[result]
         if result in self.results.faults:
             yield new._replace(reason=self.results.faults[result])
             return
         if not used or grid is None:
-            outcomes = [(self.ids[each], *self._ended[each]) for each in rows]
+            outcomes = [(self.ids[each], *self._outcomes[each]) for each in rows]
             status, reason = without_images(outcomes)
             yield new._replace(status=status, reason=reason)
             return
-        path = self.bench.scratch / f"{row}{self.making.suffix}"
+        path = self.bench.scratch / f"{row}{self.result_options.suffix}"
         inputs = [AlignedImage(self._pixels(each), *self.results.sky[each][:2]) for each in used]
         try:
             if self._write(path, grid, inputs):
@@ -335,8 +343,10 @@ class Combiner:
             path.unlink(missing_ok=True)
 
     def _write(self, path: Path, grid: Grid, images: list[AlignedImage]) -> bool:
-        making, stopped = self.making, self.bench.stopped
-        return not stopped() and making.combining.make(path, grid, images, making.own, stopped)
+        result_options, stopped = self.result_options, self.bench.stopped
+        return not stopped() and result_options.combining.make(
+            path, grid, images, result_options.own, stopped
+        )
 
     def _content(self, path: Path, name: str) -> bytes:
         return _as_extensions(path, name) if self.bench.kind == "fits" else path.read_bytes()

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from swathe.core.errors import OutputError
+from swathe.core.value_errors import short_text
 from swathe.operations import kinds
 from swathe.operations.operation import (
     CombiningOperation,
@@ -44,7 +45,7 @@ def operation_of(name: str) -> Operation:
         return operations()[name]
     except (KeyError, TypeError):
         raise OutputError(
-            f"operation: expected one of {', '.join(operations())}, found {_short(name)}"
+            f"operation: expected one of {', '.join(operations())}, found {short_text(name)}"
         ) from None
 
 
@@ -98,7 +99,7 @@ class ResultOptions:
         if (file_format or names[0]) not in names:
             raise OutputError(
                 f"format: expected {' or '.join(names)} for operation {kind.name}, "
-                f"found {_short(file_format)}"
+                f"found {short_text(file_format)}"
             )
         values = _own_values(kind, own or {})
         return cls(kind.name, file_format or names[0], tuple(bands), values)
@@ -144,7 +145,7 @@ class ResultOptions:
 
 
 def _maker_of(file_format: str) -> Operation:
-    """Return the only operation that makes a format.
+    """Return the first operation that makes a format.
 
     Raises:
         OutputError: if no operation makes it.
@@ -153,7 +154,7 @@ def _maker_of(file_format: str) -> Operation:
         if any(each.name == file_format for each in kind.formats):
             return kind
     raise OutputError(
-        f"format: expected one of {', '.join(formats())}, found {_short(file_format)}"
+        f"format: expected one of {', '.join(formats())}, found {short_text(file_format)}"
     )
 
 
@@ -175,12 +176,5 @@ def _own_values(kind: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
             )
         if value not in own[name].values:
             expected = ", ".join(own[name].values)
-            raise OutputError(f"{name}: expected one of {expected}, found {_short(value)}")
+            raise OutputError(f"{name}: expected one of {expected}, found {short_text(value)}")
     return {name: given.get(name, each.default) for name, each in own.items()}
-
-
-def _short(value: Any) -> str:
-    try:
-        return repr(value)[:60]
-    except ValueError:  # a number with too many digits
-        return "a number too long to be shown"

@@ -24,7 +24,7 @@ CLIP_SIGMAS = 3.0
 CLIP_ROUNDS = 5
 BLOCK_BYTES = 64 << 20
 """Pixels of all images that are combined at once."""
-GATHERED = 64
+IMAGES_PER_COPY = 64
 """Images copied at once into the file of all images."""
 SAME_PLACE_DEG = 1e-7
 
@@ -142,7 +142,7 @@ def _by_blocks(
         first = 0
         for image in images:
             batch.append(image.ravel())
-            if len(batch) == GATHERED:
+            if len(batch) == IMAGES_PER_COPY:
                 cube[:, first : first + len(batch)] = np.array(batch).T
                 first, batch = first + len(batch), []
         if batch:
