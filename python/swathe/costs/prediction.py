@@ -139,8 +139,8 @@ def predict(
 
     Args:
         targets: as in `cut_many`.
-        stores: names of stores with replicas, with the same paths in each. Plain paths below
-            the folder of such a store belong to it.
+        stores: names of stores with replicas, or one name, with the same paths in each. Plain
+            paths below the folder of such a store belong to it.
         machines: number of machines like this one that share the work and the stores.
         mode: as in `cut_many`.
         planes: as in `cut_many`.
@@ -158,6 +158,7 @@ def predict(
     from swathe.files.targets.target_list import choices_of, read_targets
 
     threads = threads or cores()
+    stores = [stores] if isinstance(stores, str) else stores
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
