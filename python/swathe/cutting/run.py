@@ -139,7 +139,7 @@ def _keep_outcome(
     )
     meta.update(manifest.counts())
     making = place.making
-    summary = f"cut_many into {place.kind} in {making.format}"
+    summary = f"cut_many into {place.kind}, as {making.format}"
     # The time to combine images is not predicted.
     is_predicted = whole and not making.is_combined
     cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
