@@ -95,7 +95,7 @@ class Prediction:
 
         low, high = map(seconds_text, self.interval_s)
         facts = {
-            "time": f"{seconds_text(self.median_s)} ({low} to {high} in 8 of 10 cases)",
+            "time": f"{seconds_text(self.median_s)} ({low} to {high} in 80 of 100 cases)",
             "moved": f"{size_text(self.bytes)} in {self.requests:,} requests",
             "computing": f"{seconds_text(self.compute_s)}, over all threads",
         }
