@@ -194,6 +194,13 @@ def test_dir_shows_the_public_names_only() -> None:
     assert all(hasattr(swathe, name) for name in dir(swathe))
 
 
+@pytest.mark.parametrize("name", ["cache", "datasets", "stores", "trace"])
+def test_dir_of_a_module_shows_its_public_names_only(name: str) -> None:
+    module = getattr(swathe, name)
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, each) for each in dir(module))
+
+
 @pytest.mark.parametrize("name", ["cache", "errors"])
 def test_modules_of_core_are_offered_by_the_package(name: str) -> None:
     from importlib import import_module

@@ -114,7 +114,7 @@ def test_choices_are_those_of_the_code() -> None:
         ("store add here --json", "Missing argument"),
         ("store add here /data --tier moon --json", "'moon' is not one of 'local', 'lan', 'wan'"),
         ("cut a.fit --sky NGC 1 --size 1deg --json", "needs quotes"),
-        ("find --sky 1 1 --radius x --json", "radius"),
+        ("find --sky 1 1 --radius x --json", "radius: expected degrees, an angle with a unit"),
         ("bench single -o out --repeats x --json", "--repeats"),
         ("job list --json", "expected a URL, found none"),
         ("portal nonsense --json", "No such command 'nonsense'"),

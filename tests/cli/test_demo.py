@@ -140,6 +140,7 @@ def test_users_files_are_cut_in_the_middle_and_errors_are_told(tmp_path: Path) -
     assert ran.returncode == 1
     assert ran.stderr == f"swathe: {tmp_path / 'none.fits'}: not found\n"
     folder = tmp_path / "build" / "cutouts"
+    assert f"{folder / 'a-1.fits'}: 90 x 100 x 5 pixels from [0, 10]" in ran.stdout
     made = sorted(path.name for path in folder.iterdir())
     assert made == ["a-0.fits", "a-0.png", "a-1.fits", "a-1.png"]
     pixels = image_of((folder / "a-0.fits").read_bytes())

@@ -377,6 +377,8 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     assert "predicted" in cut.stdout
     history = json.loads(run("predict", "--history", "--json").stdout)
     assert history["outcomes"][0]["targets"] == 12
+    assert history["outcomes"][0]["summary"].startswith("cut_many into ")
+    assert history["outcomes"][0]["summary"].endswith(", as fits")
     assert history["outcomes"][0]["summary"] in run("predict", "--history").stdout
     assert run("predict").returncode == 2
 

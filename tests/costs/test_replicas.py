@@ -92,6 +92,9 @@ def test_two_local_stores_share_the_work(
     assert manifest.meta["stores"] == {name: counts[name] for name in ("one", "two")}
     for name, share in shares.items():
         assert abs(counts[name] / 2 - share * FILES) <= 2.5
+    assert swathe.predict(table, stores="two").shares.keys() == {"two"}
+    one = swathe.cut_many(table, tmp_path / "one", stores="two", progress=False)
+    assert set(stores_of(one["source"])) == {"two"}
     with pytest.raises(NoSuchStoreError, match="three"):
         swathe.cut_many(table, tmp_path / "other", stores=["one", "three"])
     # No result replaces a replica, whichever store the file is read from.

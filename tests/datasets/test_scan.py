@@ -212,6 +212,10 @@ def test_prefix_and_pattern(run: Runner, store: Path) -> None:
     assert run.json("dataset", "add", "three", "disk:run2/f2.fits")["listed"] == 1
     assert files(swathe.find(dataset="two")) == ["disk:run2/f2.fits"]
     assert len(swathe.find(dataset="one")) == 2
+    told, note = run.told("dataset", "add", "none", "disk:", "--pattern", "*.nothing")
+    assert told.startswith("none: 0 objects") and "swathe dataset remove none" in note
+    again = run("dataset", "add", "none", "disk:", "--pattern", "*.fits", code=2)
+    assert "first swathe dataset remove none" in again
 
 
 def test_split_place() -> None:

@@ -151,7 +151,7 @@ def test_a_prediction_shows_its_stores_and_faults(image: Path) -> None:
     targets = {"file": [str(image), "/none/<i>.fits"], "x0": [1, 1], "y0": [1, 1]}
     targets |= {"width": [9, 9], "height": [9, 9]}
     shown = Checked(swathe.predict(targets)._repr_html_())
-    assert "in 8 of 10 cases" in shown.text
+    assert "in 80 of 100 cases" in shown.text
     assert "cannot be cut" in shown.text
     assert "/none/<i>.fits" in shown.text
 

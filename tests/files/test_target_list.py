@@ -24,6 +24,7 @@ from swathe.files.targets.table_files import read_listing
 from swathe.files.targets.target_list import (
     BOX,
     NAME_BYTES,
+    ListOptions,
     Targets,
     parse_hdu,
     read_targets,
@@ -293,6 +294,14 @@ def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: 
 def test_wrong_columns_raise_and_say_what_was_found(columns: list[str], said: str) -> None:
     with pytest.raises(TargetsError, match=said):
         read({name: [1] for name in columns})
+
+
+def test_a_missing_size_can_be_given_where_options_can() -> None:
+    columns = {"file": ["a.fits"], "ra": [1], "dec": [1]}
+    with pytest.raises(TargetsError, match="found: file, ra, dec; or give one size for all"):
+        read_targets(columns, no_sky, choices=ListOptions())
+    with pytest.raises(TargetsError, match=r"found: file, ra, dec$"):
+        read_targets(columns, no_sky)
 
 
 @pytest.mark.parametrize("given", [None, 5, ["a.fits"], {"file": ["a", "b"], "x0": [1]}])

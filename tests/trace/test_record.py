@@ -257,6 +257,8 @@ def test_files_are_rotated_and_read_together(run: Path) -> None:
     events = trace.read(files[::-1])
     numbers = np.asarray(events.fields["NUMBER"])
     assert (np.diff(numbers[~np.isnan(numbers)]) == 1).all()
+    assert repr(events).startswith("<Events: ") and len(repr(events)) < 400
+    assert repr(events.event).startswith("<CodedColumn of ")
 
 
 def test_memory_keeps_the_newest(run: Path) -> None:

@@ -263,7 +263,9 @@ def cut_files(
                 paths.append(path)
                 # The first plane of a cube.
                 write_picture(picture(cutout.data), path.with_suffix(".png"), overwrite)
-                tell(f"{path}: {cutout}")
+                x0, y0, _, _ = cutout.box
+                shape = " x ".join(map(str, cutout.shape[::-1]))
+                tell(f"{path}: {shape} pixels from [{x0}, {y0}]")
         except SwatheError as error:
             faults[name] = str(error)
     return paths, faults

@@ -120,7 +120,10 @@ def parse_angle(text: str, what: str, *, hours: bool = False, unit_deg: float = 
         value = _with_unit(word, hours, unit_deg)
     if value is None or not math.isfinite(value):
         form = "10:00:28.6" if hours else "+02:12:21"
-        raise RegionError(f"{what}: expected degrees or {form}, found {text.strip()[:40]!r}")
+        raise RegionError(
+            f"{what}: expected degrees, an angle with a unit, or {form}, found "
+            f"{text.strip()[:40]!r}"
+        )
     return value
 
 

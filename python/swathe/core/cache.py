@@ -17,6 +17,11 @@ CacheName = Literal["blocks", "index"]
 __all__ = ["CacheFolder", "clear", "show"]
 
 
+def __dir__() -> tuple[str, ...]:
+    """Return the public names, for completion."""
+    return tuple(__all__)
+
+
 @dataclass(frozen=True)
 class CacheFolder:
     """A folder of the cache.

@@ -95,7 +95,7 @@ class Prediction:
 
         low, high = map(seconds_text, self.interval_s)
         facts = {
-            "time": f"{seconds_text(self.median_s)} ({low} to {high} in 8 of 10 cases)",
+            "time": f"{seconds_text(self.median_s)} ({low} to {high} in 80 of 100 cases)",
             "moved": f"{size_text(self.bytes)} in {self.requests:,} requests",
             "computing": f"{seconds_text(self.compute_s)}, over all threads",
         }
@@ -139,8 +139,8 @@ def predict(
 
     Args:
         targets: as in `cut_many`.
-        stores: names of stores with replicas, with the same paths in each. Plain paths below
-            the folder of such a store belong to it.
+        stores: names of stores with replicas, or one name, with the same paths in each. Plain
+            paths below the folder of such a store belong to it.
         machines: number of machines like this one that share the work and the stores.
         mode: as in `cut_many`.
         planes: as in `cut_many`.
@@ -158,6 +158,7 @@ def predict(
     from swathe.files.targets.target_list import choices_of, read_targets
 
     threads = threads or cores()
+    stores = [stores] if isinstance(stores, str) else stores
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:

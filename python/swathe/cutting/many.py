@@ -84,9 +84,10 @@ def cut_many(
             size. The columns `id` and `hdu` are optional. Units of columns are honoured. File names
             in a table file are relative to its folder.
         output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
-        stores: names of stores with replicas, with the same paths in each. The files are read from
-            all of them, by the shares that `predict(stores=...)` shows; a store that lacks a file
-            gets none of its targets. The column `source` and `meta["stores"]` say from which.
+        stores: names of stores with replicas, or one name, with the same paths in each. The files
+            are read from all of them, by the shares that `predict(stores=...)` shows; a store that
+            lacks a file gets none of its targets. The column `source` and `meta["stores"]` say from
+            which.
         mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
         planes: planes of cubes to keep along NAXIS3, zero-based, as in `cut`, but counted from the
@@ -149,6 +150,7 @@ def cut_many(
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     span = None if planes is None else plane_span(planes)
     mixed = None
+    stores = [stores] if isinstance(stores, str) else stores
     if stores:
         mixed = mix_targets(
             targets,

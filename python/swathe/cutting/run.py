@@ -147,7 +147,7 @@ def _keep_outcome(
     )
     meta.update(manifest.counts())
     result_options = output_paths.result_options
-    summary = f"cut_many into {output_paths.kind} in {result_options.format}"
+    summary = f"cut_many into {output_paths.kind}, as {result_options.format}"
     # The time to combine images is not predicted.
     is_predicted = whole and not result_options.is_combined
     cuts = meta["ok"] - meta["done_before"] if is_predicted else 0

@@ -52,3 +52,8 @@ __getattr__ = lazy_names(
         **dict.fromkeys(_NAMES, "swathe.datasets.named_datasets"),
     },
 )
+
+
+def __dir__() -> tuple[str, ...]:
+    """Return the public names, for completion."""
+    return tuple(__all__)

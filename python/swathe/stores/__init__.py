@@ -23,3 +23,8 @@ __getattr__ = lazy_names(
         ),
     },
 )
+
+
+def __dir__() -> tuple[str, ...]:
+    """Return the public names, for completion."""
+    return tuple(__all__)

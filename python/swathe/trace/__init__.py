@@ -59,3 +59,8 @@ __getattr__ = lazy_names(
         "report": "swathe.trace.analysis.run_report",
     },
 )
+
+
+def __dir__() -> tuple[str, ...]:
+    """Return the public names, for completion."""
+    return tuple(__all__)

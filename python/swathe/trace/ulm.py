@@ -34,6 +34,9 @@ class CodedColumn:
     codes: NDArray[np.int32]
     words: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"<CodedColumn of {len(self.codes):,}, {len(self.words):,} words>"
+
 
 @dataclass(frozen=True)
 class DamagedLine:
@@ -65,6 +68,12 @@ class Events:
     fields: Mapping[str, CodedColumn | Numbers]
     damaged: tuple[DamagedLine, ...]
     damaged_count: int
+
+    def __repr__(self) -> str:
+        return (
+            f"<Events: {len(self.time_ns):,}, fields {', '.join(self.fields)}, "
+            f"{self.damaged_count:,} damaged lines>"
+        )
 
 
 def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Events:

@@ -207,7 +207,10 @@ def _check_level(calib_level: int) -> None:
 
 
 def _name_taken_error(name: str) -> DatasetError:
-    return DatasetError(f"there is a dataset {name!r} already; see: swathe dataset sync {name}")
+    return DatasetError(
+        f"there is a dataset {name!r} already; to update it: swathe dataset sync {name}; "
+        f"to choose other files: first swathe dataset remove {name}"
+    )
 
 
 def _dataset(row: DatasetRow, store: str) -> Dataset:

@@ -84,7 +84,7 @@ def cut(
         Path | None,
         typer.Option(
             help="List of targets: a table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or a text file "
-            "with one target per line; see the README."
+            "with one target per line; see docs/cutting.md."
         ),
     ] = None,
     file: FileOfAll = None,

@@ -117,6 +117,12 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
             f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
             f"{report.images:,} images read in {seconds_text(report.seconds)}"
         )
+        if not report.listed:
+            typer.echo(
+                "  note: no object found: are folder and --pattern right? To choose others, first: "
+                f"swathe dataset remove {report.dataset}",
+                err=True,
+            )
         _print_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
             typer.echo(f"  note: {count:,} images have no sky position: {note}", err=True)

@@ -41,7 +41,7 @@ def predict(
         Path | None,
         typer.Option(
             help="List of targets: a table, or a text file with one target "
-            "per line; see the README."
+            "per line; see docs/cutting.md."
         ),
     ] = None,
     file: FileOfAll = None,

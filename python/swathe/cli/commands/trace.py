@@ -282,7 +282,7 @@ def _pinged(name: str) -> PingTarget:
 
 def _show(run_report: TraceReport) -> None:
     begun = moment_text(datetime.fromtimestamp(run_report.begun_ns / 1e9, UTC))
-    typer.echo(f"{run_report.events} events in {_s(run_report.seconds)} from {begun}\n")
+    typer.echo(f"{run_report.events:,} events in {_s(run_report.seconds)} from {begun}\n")
     print_table(
         ("stage", "count", "total", "own", "share", "median", "95 %", "longest", "bytes", "failed"),
         [

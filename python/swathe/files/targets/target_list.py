@@ -144,6 +144,7 @@ def read_targets(
     """
     import numpy as np
 
+    can_add_size = choices is not None
     choices = choices or ListOptions()
     table, folder, wrong = read_list(given, choices)
     columns = standard_columns(table, choices)
@@ -154,7 +155,7 @@ def read_targets(
         )
     if combined:
         columns = one_angle(columns, "a stack or rgb")
-    way = _way(columns, table)
+    way = _way(columns, table, can_add_size=can_add_size)
     if combined and way != SKY:
         raise TargetsError(
             f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
@@ -310,7 +311,7 @@ def read_table(path: Path) -> Table:
     return table
 
 
-def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
+def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tuple[str, ...]:
     shown: dict[tuple[str, ...], tuple[str, ...]] = {
         CENTER: CENTER,
         BOX: BOX,
@@ -324,7 +325,11 @@ def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
     if len(ways) != 1:
         expected = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
         what = "have more than one of" if ways else "need the columns"
-        raise TargetsError(f"the targets {what} {expected}; found: {_names_text(table.colnames)}")
+        hint = "; or give one size for all: --size, size= in Python"
+        raise TargetsError(
+            f"the targets {what} {expected}; found: {_names_text(table.colnames)}"
+            + (hint if can_add_size and not ways and "ra" in columns and "dec" in columns else "")
+        )
     return ways[0]
 
 
