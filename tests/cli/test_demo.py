@@ -131,6 +131,15 @@ def test_stars_of_the_contact_sheet_are_centred(built: tuple[Path, str]) -> None
         assert middle.max() == 255
 
 
+def test_settings_of_the_user_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "portal").mkdir()
+    (tmp_path / "portal" / "swathe.toml").write_text("# mine\n")
+    ran = demo(tmp_path, "--frames", 1, "--targets", 5, "--once")
+    assert ran.returncode == 6
+    assert "swathe.toml: exists already; give --overwrite" in ran.stderr
+    assert (tmp_path / "portal" / "swathe.toml").read_text() == "# mine\n"
+
+
 def test_users_files_are_cut_in_the_middle_and_errors_are_told(tmp_path: Path) -> None:
     first, second = noise(1, (300, 400)), noise(2, (5, 120, 90))
     hdus = (fits.PrimaryHDU(first), fits.ImageHDU(second), fits.ImageHDU(np.zeros(9)))

@@ -96,6 +96,7 @@ def test_answers_are_the_values_of_local_jobs(portal: RemotePortal, done: Remote
 def test_other_json_is_refused(portal: RemotePortal, done: RemoteJob) -> None:
     content = as_json(done.status())
     wrong: dict[str, Any] = {"created_at": "noon", "options": {"colour": 1}, "parameters": [1]}
+    wrong |= {"id": 1, "phase": [], "rows": "1", "counts": {"ok": "1"}, "bytes": -1}
     for name, value in wrong.items():
         with pytest.raises(errors.SourceError, match="portal's job, found other JSON"):
             job_of({**content, name: value}, "http://archive")
@@ -362,6 +363,8 @@ def test_submitting_is_not_tried_again() -> None:
         ((500, {}, b""), errors.SourceError),
         ((302, {"Location": "http://127.0.0.1:1/"}, b""), errors.SwatheError),
         ((200, {}, b"[]"), errors.SourceError),
+        ((200, {}, b"[" * 100_000), errors.SourceError),
+        ((500, {}, b"[" * 100_000), errors.SourceError),
         ((200, {}, b"<html>"), errors.SourceError),
         ((200, {"Content-Length": "50"}, b"{}"), errors.SourceError),
     ],
@@ -452,6 +455,91 @@ def test_bytes_that_differ_from_their_checksum_are_no_result(tmp_path: Path) -> 
         RemoteJob(portal, ID).fetch(tmp_path)
     assert len(asked) == 5
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["http://{server}/seen", "{file}", "a\nb", "", "\xff"])
+def test_what_is_no_manifest_is_refused_and_not_opened(tmp_path: Path, text: str) -> None:
+    (tmp_path / "own.ecsv").write_text(MANIFEST.format(job=ID, name="a"))
+    with answering(GOOD) as (server, seen):
+        filled = text.format(server=server.removeprefix("http://"), file=tmp_path / "own.ecsv")
+        with (
+            answering(GOOD, (200, {}, filled.encode("latin-1"))) as (url, _),
+            swathe.connect(url) as portal,
+            pytest.raises(errors.SourceError, match="expected a manifest"),
+        ):
+            RemoteJob(portal, ID).manifest(tmp_path / "manifest.ecsv")
+    assert seen == []
+    assert not (tmp_path / "manifest.ecsv").exists()
+
+
+@pytest.mark.parametrize("page", [{"rows": 1}, {}, {"rows": [1]}, {"rows": [], "next": 0}])
+def test_pages_of_rows_have_rows_and_go_on(page: dict[str, Any]) -> None:
+    with (
+        answering(GOOD, (200, {}, json.dumps(page).encode())) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError),
+    ):
+        list(RemoteJob(portal, ID).rows())
+    assert len(asked) == 2
+
+
+def test_of_a_result_that_is_too_long_no_more_is_kept(tmp_path: Path) -> None:
+    kept: list[int] = []
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), (200, {}, bytes(4 << 20))) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(errors.SourceError, match="bytes do not match the checksum"),
+    ):
+
+        def size(path: Path) -> int:
+            kept.append(path.stat().st_size if path.exists() else 0)
+            return kept[-1]
+
+        patch.setattr("swathe.client.job._size", size)
+        RemoteJob(portal, ID).fetch(tmp_path)
+    assert max(kept) <= 4
+
+
+MANIFEST = """# %ECSV 1.0
+# ---
+# datatype:
+# - {{name: id, datatype: string}}
+# - {{name: status, datatype: string}}
+# - {{name: reason, datatype: string}}
+# - {{name: path, datatype: string}}
+# - {{name: bytes, datatype: int64}}
+# - {{name: source, datatype: string}}
+# - {{name: source_version, datatype: string}}
+# - {{name: sha256, datatype: string}}
+# meta: {{job: "{job}"}}
+# schema: astropy-2.0
+id status reason path bytes source source_version sha256
+0 ok "" {name} 4 "" "" ""
+"""
+
+
+def test_a_portal_names_no_other_files_the_second_time(tmp_path: Path) -> None:
+    def fetch(name: str, manifest: str) -> None:
+        told: Answer = (200, {}, MANIFEST.format(job=ID, name=manifest).encode())
+        content: Answer = (200, {}, b"good")
+        with (
+            answering(GOOD, ENDED, row(name, b"good"), content, told) as (url, _),
+            swathe.connect(url) as portal,
+        ):
+            RemoteJob(portal, ID).fetch(tmp_path)
+
+    with pytest.raises(errors.SourceError, match=r"it names 'notes\.txt', too"):
+        fetch("a.fits", "notes.txt")
+    (tmp_path / "a.fits").unlink()
+    fetch("a.fits", "a.fits")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "a.fits").write_text("lost")
+    with pytest.raises(errors.OutputExistsError, match=r"notes\.txt"):
+        fetch("notes.txt", "notes.txt")
+    fetch("a.fits", "a.fits")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "a.fits").read_text() == "good"
 
 
 def test_broken_archives_are_no_result(tmp_path: Path) -> None:

@@ -252,7 +252,10 @@ def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_other_seed_replaces_the_sample(survey: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(survey, tmp_path / "sample")
     before = digests(folder)
+    (folder / "frame-backup.fit").write_text("the user's")
     make_sample(folder, frames=1, targets=4, seed=2, overwrite=True)
+    assert (folder / "frame-backup.fit").read_text() == "the user's"
+    (folder / "frame-backup.fit").unlink()
     after = digests(folder)
     second = {frame_name(2, kind) for kind in KINDS}
     assert after.keys() == before.keys() - second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ import pytest
 
 import swathe
 from swathe.catalog import Store
-from swathe.stores.listing import ListedObject, list_objects
+from swathe.stores.listing import ListedObject, UnlistedObject, list_objects
 from swathe.stores.registry import to_native
 from tests.support import cloud_servers, servers
 from tests.support.cloud_servers import ACCOUNT_KEY, Azurite
@@ -275,3 +276,25 @@ def test_a_listing_can_be_interrupted() -> None:
         finally:
             done.set()
             thread.join()
+
+
+def test_what_the_catalogue_cannot_hold_is_not_taken_from_an_index() -> None:
+    entries = [
+        {"name": "large.fits", "type": "file", "size": 2**64 - 1, "mtime": "t"},
+        {"name": "long.fits", "type": "file", "size": 2**63 - 1, "mtime": "t" * 5000},
+        {"name": "null\0.fits", "type": "file", "size": 1, "mtime": "t"},
+        {"name": "time.fits", "type": "file", "size": 1, "mtime": "a\0b"},
+    ]
+
+    class Index(Handler):
+        def do_GET(self) -> None:
+            self.answer(200, json.dumps(entries).encode(), {"Content-Type": "application/json"})
+
+    with serving(Index) as url:
+        listed = list(list_objects(Store("web", url, "lan"), "", None))
+    assert listed == [
+        ListedObject("large.fits", None, "t"),
+        ListedObject("long.fits", 2**63 - 1, "t" * 100),
+        UnlistedObject("null?.fits", "its path has a null character"),
+        ListedObject("time.fits", 1),
+    ]

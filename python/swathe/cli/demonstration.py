@@ -95,8 +95,11 @@ class Demonstration:
         sheet = folder / "contact-sheet.png"
         make_folder(folder)
         check_output(sheet, overwrite=self.overwrite)
+        settings = folder / "portal" / "swathe.toml"
+        if not is_own_settings(settings):
+            check_output(settings, overwrite=self.overwrite)
         targets = self.make_targets(folder / "sample")
-        settings = register(folder / "sample", folder / "portal", self.progress, self.tell)
+        register(folder / "sample", settings, self.progress, self.tell)
         with portal(settings) as (url, process):
             status, succeeded = self.run_job(url, targets, folder / "cutouts", sheet)
             self.tell(f"portal: {url}")
@@ -141,8 +144,19 @@ class Demonstration:
         return status, len(succeeded)
 
 
-def register(sample: Path, folder: Path, progress: bool, tell: Callable[[str], None]) -> Path:
-    """Register the sample in its own catalogue. Return the settings file of its portal.
+def is_own_settings(settings: Path) -> bool:
+    """Check whether a file does not exist, or was written by `register`."""
+    first = SETTINGS.partition("\n")[0]
+    try:
+        return settings.read_text().startswith(first)
+    except FileNotFoundError:
+        return not settings.is_symlink()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def register(sample: Path, settings: Path, progress: bool, tell: Callable[[str], None]) -> None:
+    """Register the sample in its own catalogue, and write the settings file of its portal.
 
     Also measure this machine, as the first probe does: predictions need it.
     """
@@ -151,6 +165,7 @@ def register(sample: Path, folder: Path, progress: bool, tell: Callable[[str], N
     from swathe.datasets.scan import scan
     from swathe.stores.listing import list_objects
 
+    folder = settings.parent
     make_folder(folder)
     database = f"sqlite:///{folder}/catalog.sqlite"
     os.environ[VARIABLE] = database
@@ -169,11 +184,10 @@ def register(sample: Path, folder: Path, progress: bool, tell: Callable[[str], N
         with progress_bar("cataloguing", progress, len(objects)) as show:
             report = scan(catalog, SURVEY, objects, show=lambda done, _total: show(done))
     tell(f"catalogue: {report.listed} images in {folder}/catalog.sqlite")
-    settings = folder / "swathe.toml"
     # A JSON string is also a TOML string.
     values = {"database": json.dumps(database), "results": json.dumps(str(folder / "results"))}
-    settings.write_text(SETTINGS.format(**values))
-    return settings
+    content = SETTINGS.format(**values).encode()
+    write_file(settings, lambda file: file.write(content), overwrite=True)
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from swathe.costs.prediction import Prediction
 from swathe.jobs.types import Estimate, Job, Options, Row
 
 T = TypeVar("T")
+MOST = 1 << 63
+"""Counts and bytes of a portal are smaller."""
 
 
 def job_of(content: Mapping[str, Any], url: str) -> Job:
@@ -41,6 +43,18 @@ def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
     return _made(Estimate, content, url)
 
 
+def entry(content: Mapping[str, Any], key: str, kind: type[T], url: str) -> T:
+    """Return one value of an answer.
+
+    Raises:
+        SourceError: If it is missing, or of another type.
+    """
+    value = content.get(key)
+    if not isinstance(value, kind):
+        raise SourceError(f"{url}: expected {key!r} in a portal's answer, found other JSON")
+    return value
+
+
 def as_json(value: Job | Row | Estimate) -> dict[str, Any]:
     """Return a job, row or estimate as a mapping of JSON values, with the keys of its fields."""
     values = asdict(value)
@@ -51,6 +65,8 @@ def as_json(value: Job | Row | Estimate) -> dict[str, Any]:
 
 def _made(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
     name = getattr(kind, "__name__", "").lower()
+    if not isinstance(content, Mapping):
+        raise SourceError(f"{url}: expected a portal's {name}, found other JSON")
     try:
         values = {each.name: content[each.name] for each in fields(kind)}  # type: ignore[arg-type]
         return kind(**{key: _READ.get(key, _same)(value) for key, value in values.items()})
@@ -63,6 +79,34 @@ def _made(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
 
 
 def _same(value: Any) -> Any:
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("expected a text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("expected a number")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < MOST:
+        raise TypeError("expected a whole number from 0")
+    return value
+
+
+def _counts(value: Mapping[str, Any]) -> dict[str, int]:
+    return {name: _count(each) for name, each in value.items()}
+
+
+def _cost(value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if value is not None:
+        _number(value.get("seconds", 0))
     return value
 
 
@@ -86,16 +130,28 @@ def _box(value: list[int] | None) -> tuple[int, ...] | None:
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
+    "actual": _cost,
     "box": _box,
+    "bytes": _count,
+    "counts": _counts,
     "created_at": _time,
     "ended_at": _time,
     "expires_at": _time,
     "faults": _pairs,
+    "id": _text,
     "matches": _pairs,
+    "name": _text,
     "options": Options.from_mapping,
     "parameters": _pairs,
+    "phase": _text,
+    "predicted": _cost,
     "prediction": _prediction,
+    "reason": _text,
+    "rows": _count,
+    "sha256": _text,
+    "source": _text,
     "started_at": _time,
+    "status": _text,
 }
 """How the JSON of a field is read; other fields are the same in JSON."""
 

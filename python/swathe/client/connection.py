@@ -186,7 +186,7 @@ def read_json(answer: httpx.Response) -> dict[str, Any]:
     try:
         answer.read()
         content: dict[str, Any] = answer.json()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(
             f"{answer.url}: expected the answer of a portal, found no JSON: {error}"
         ) from error
@@ -208,7 +208,7 @@ def _raise_for(answer: httpx.Response) -> None:
     try:
         content = answer.json()
         message, name = str(content["error"]), str(content["kind"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         message, name = f"{answer.url}: answered {status}", ""
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, SwatheError)):

@@ -28,7 +28,7 @@ from swathe.core.outputs import (
 )
 from swathe.core.progress import can_show_progress, progress_bar
 from swathe.cutting.output_paths import output_kind
-from swathe.files.manifest import manifest_meta, manifest_path
+from swathe.files.manifest import manifest_meta, manifest_path, read_manifest
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -115,26 +115,44 @@ class RemoteJob:
 
     def rows(self, status: RowStatus | None = None) -> Iterator[Row]:
         """Yield the rows in the order of the targets: those of one status, or all."""
-        from swathe.client.answers import row_of
+        from swathe.client.answers import entry, row_of
 
         start: int | None = 0
         while start is not None:
             query: dict[str, Any] = {"start": start, "limit": 10_000}
             page = self.portal.get_json(f"{self._path}/rows", **query, **_not_none(status=status))
-            yield from (row_of(content, self.portal.url) for content in page["rows"])
-            start = page["next"]
+            contents = entry(page, "rows", list, self.portal.url)
+            yield from (row_of(content, self.portal.url) for content in contents)
+            following = page.get("next")
+            if following is not None and (type(following) is not int or following <= start):
+                raise SourceError(
+                    f"{self.portal.url}: expected rows after {start}, found those from "
+                    f"{str(following)[:50]} again"
+                )
+            start = following
 
     def manifest(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> Table:
         """Return the outcome of every row as a table. Write it if a path is given."""
+        return self._save_manifest(path, overwrite, None)
+
+    def _save_manifest(
+        self, path: str | os.PathLike[str] | None, overwrite: bool, names: set[str] | None
+    ) -> Table:
+        """Return the manifest, and write it; with `names` it must name no other results."""
         with self.portal.open_answer(f"{self._path}/manifest") as answer:
             content = answer.read()
+        table = _table(content, self.portal.url)
+        # The next time, files that the manifest names are known to be results of this job.
+        if names is not None and (others := _names(table) - names):
+            raise SourceError(
+                f"{self.portal.url}: expected the manifest of the results, found that it names "
+                f"{min(others)[:100]!r}, too"
+            )
         if path is not None:
             write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
-        from astropy.table import Table
-
-        return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
+        return table
 
     def start(self) -> Job:
         """Start the job, if it was submitted with `start=False`."""
@@ -183,6 +201,7 @@ class RemoteJob:
         make_folder(manifest.parent)
         with sole_writer(manifest):
             is_own = kind == "folder" and manifest_meta(manifest).get("job") == self.id
+            own_names = _names(read_manifest(manifest)) if is_own else set()
             ok_rows = list(self.rows("ok"))
             # The portal may use the same local stores as this machine's catalogue.
             sources = local_paths({row.source for row in ok_rows})
@@ -195,24 +214,29 @@ class RemoteJob:
                 if kind == "folder":
                     names = [row.name for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
-                    self._fetch_files(path, results, overwrite or is_own, progress)
+                    self._fetch_files(path, results, None if overwrite else own_names, progress)
                 else:
                     self._fetch_archive(path, kind, results, overwrite)
             except OSError as error:
                 if isinstance(error, SwatheError):
                     raise
                 raise OutputError(f"{path}: {error}") from error
-            return self.manifest(manifest, overwrite=overwrite or is_own)
+            return self._save_manifest(manifest, overwrite or is_own, {row.name for row in results})
 
     def _fetch_files(
-        self, folder: Path, results: Sequence[Row], replace: bool, progress: bool
+        self, folder: Path, results: Sequence[Row], own_names: set[str] | None, progress: bool
     ) -> None:
+        """Fetch results; of existing files only those of these names are replaced, or all."""
+
+        def fetch(row: Row) -> None:
+            self._fetch_file(folder, row, own_names is None or row.name in own_names)
+
         with (
             progress_bar("fetching", progress, len(results)) as show,
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
             try:
-                finished = pool.map(lambda row: self._fetch_file(folder, row, replace), results)
+                finished = pool.map(fetch, results)
                 for fetched_count, _ in enumerate(finished, 1):
                     show(fetched_count)
             except BaseException:
@@ -238,7 +262,10 @@ class RemoteJob:
                 ) as answer,
                 open_unfinished(part, append=answer.status_code == 206) as file,
             ):
+                left = size - file.tell()
                 for block in answer.iter_bytes(BLOCK):
+                    if (left := left - len(block)) < 0:
+                        break  # longer than the result: the checksum will differ
                     file.write(block)
                 if os.path.lexists(path):  # an existing file is replaced: be durable
                     file.flush()
@@ -266,6 +293,30 @@ class RemoteJob:
         if kind != "fits":
             _compare(part, kind, expected)
         publish(part, path, overwrite=overwrite)
+
+
+def _table(content: bytes, url: str) -> Table:
+    """Return the manifest that a portal sent.
+
+    Raises:
+        SourceError: If it is none.
+    """
+    from astropy.table import Table
+
+    try:
+        # The reader takes another text for the name of a file, or a URL, and opens that.
+        if not content.startswith(b"# %ECSV ") or b"\n" not in content:
+            raise ValueError("it does not begin as ECSV does")
+        return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
+    except Exception as error:  # the reader raises many kinds of errors
+        raise SourceError(f"{url}: expected a manifest, found another text: {error}") from error
+
+
+def _names(manifest: Table | None) -> set[str]:
+    """Return the names of the files that a manifest lists."""
+    if manifest is None or "path" not in manifest.colnames:
+        return set()
+    return {str(name) for name in manifest["path"] if name}
 
 
 def _part(path: Path) -> Path:

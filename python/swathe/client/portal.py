@@ -117,9 +117,12 @@ class RemotePortal(PortalConnection):
             RegionError: If the planes are invalid.
             LimitError: If the job exceeds a limit of the portal.
         """
+        from swathe.client.answers import entry
+
         fields = {"name": name, "start": start}
         options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
-        return RemoteJob(self, self.send_targets("jobs", targets, options, fields)["id"])
+        answer = self.send_targets("jobs", targets, options, fields)
+        return RemoteJob(self, entry(answer, "id", str, self.url))
 
     def job(self, job_id: str) -> RemoteJob:
         """Return a job by its id.
@@ -133,9 +136,10 @@ class RemotePortal(PortalConnection):
 
     def jobs(self, last: int = 100) -> list[Job]:
         """Return the user's last jobs, newest first."""
-        from swathe.client.answers import job_of
+        from swathe.client.answers import entry, job_of
 
-        return [job_of(content, self.url) for content in self.get_json("jobs", last=last)["jobs"]]
+        contents = entry(self.get_json("jobs", last=last), "jobs", list, self.url)
+        return [job_of(content, self.url) for content in contents]
 
     def pool(self) -> dict[str, Any]:
         """Return the state of the worker pool, with the cached objects of its workers."""

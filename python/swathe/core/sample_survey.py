@@ -383,7 +383,9 @@ def _start(folder: Path, seed: int, overwrite: bool) -> None:
         label = _read_label(folder)
         if label == (RECIPE, seed):
             return
-        old = sorted(entry for kind in KINDS for entry in folder.glob(f"frame-??????.{kind}"))
+        old = sorted(
+            entry for kind in KINDS for entry in folder.glob(f"frame-{'[0-9]' * 6}.{kind}")
+        )
         if old and label is None:
             raise FileExistsError(f"{old[0].name} exists but sample.json does not: not a sample")
         if label is not None and not overwrite:

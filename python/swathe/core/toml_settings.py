@@ -31,8 +31,10 @@ def read_toml(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also that a number has too many digits
         raise SettingsError(f"{path}: is not valid TOML: {error}") from error
+    except RecursionError:
+        raise SettingsError(f"{path}: is not valid TOML: its values are nested too deep") from None
 
 
 def section(name: str, kind: type[T], values: Any) -> T:
@@ -82,7 +84,10 @@ def value(name: str, kind: Any, raw: Any) -> Any:
             return Path(raw).expanduser()
         raise value_error(name, "an absolute path", raw)
     if kind is float and type(raw) is int:
-        return float(raw)
+        try:
+            return float(raw)
+        except OverflowError:
+            raise value_error(name, WORDS[kind], raw) from None
     if type(raw) is not kind:  # True is an int, too
         raise value_error(name, WORDS[kind], raw)
     return raw
@@ -102,4 +107,7 @@ def describe_value(raw: Any) -> str:
     """Return a value as shown in errors."""
     if isinstance(raw, bool):
         return str(raw).lower()
-    return repr(raw)[:200]
+    try:
+        return repr(raw)[:200]
+    except ValueError:  # a hexadecimal number with too many digits
+        return "a number too long to be shown"

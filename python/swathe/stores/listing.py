@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Store
 
-LONGEST_ETAG = 100
-"""Limit of the catalogue for an ETag; all known ones are shorter."""
+LONGEST_MARK = 100
+"""Limit of the catalogue for an ETag or a time; all known ones are shorter."""
+LARGEST_SIZE = (1 << 63) - 1
+"""Limit of the catalogue for a size."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,11 @@ def list_objects(
     while (page := listing.next_page()) is not None:
         for path, size, modified, etag, why in page:
             if why is not None:
-                yield _check_length(UnlistedObject(path, why))
+                yield _check_name(UnlistedObject(path, why))
             elif matches(path, prefix, pattern):
-                etag = etag and etag[:LONGEST_ETAG]
-                yield _check_length(ListedObject(path, size, modified, etag))
+                if size is not None and size > LARGEST_SIZE:
+                    size = None
+                yield _check_name(ListedObject(path, size, _mark(modified), _mark(etag)))
 
 
 def read_list(
@@ -108,7 +111,7 @@ def read_list(
             )
         if path not in names and matches(path, prefix, pattern):
             names.add(path)
-            yield _check_length(ListedObject(path))
+            yield _check_name(ListedObject(path))
 
 
 _SET = re.compile(r"\[!?(?:\][^\]]*(\])|[^\]]*(\]?))")
@@ -140,7 +143,14 @@ def matches(path: str, prefix: str, pattern: str | None) -> bool:
     return fnmatch.fnmatchcase(compared, pattern)
 
 
-def _check_length(entry: ListedObject | UnlistedObject) -> ListedObject | UnlistedObject:
+def _mark(text: str | None) -> str | None:
+    """Return an ETag or a time as the catalogue can hold it."""
+    return text[:LONGEST_MARK] if text and "\0" not in text else None
+
+
+def _check_name(entry: ListedObject | UnlistedObject) -> ListedObject | UnlistedObject:
+    if "\0" in entry.path:
+        return UnlistedObject(entry.path.replace("\0", "?"), "its path has a null character")
     length = len(entry.path.encode())
     if length > LONGEST_PATH_BYTES:
         return UnlistedObject(

@@ -1,0 +1,25 @@
+"""Files of settings that are none, and numbers that are too large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swathe.core.errors import SettingsError
+from swathe.core.toml_settings import read_toml, value
+
+
+@pytest.mark.parametrize("text", ["a = ", "a = " + "[" * 100_000, "a = " + "9" * 5000, "\0"])
+def test_what_is_no_toml_is_an_error_of_settings(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match="is not valid TOML"):
+        read_toml(path)
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(float, 2000), (float, 50_000), (str, 50_000)])
+def test_numbers_that_are_too_large_are_told(kind: Any, bits: int) -> None:
+    with pytest.raises(SettingsError, match=r"part\.key: expected a (number|text), found"):
+        value("part.key", kind, 1 << bits)
