@@ -594,3 +594,9 @@ def test_urls_of_no_portal(url: str) -> None:
     with pytest.raises(errors.SettingsError) as raised:
         swathe.connect(url)
     assert "hush" not in str(raised.value)
+
+
+def test_a_portal_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swathe.client.connection.PAUSE_S", 0.0)
+    with pytest.raises(errors.SourceError, match=r"cannot connect: Connection refused; is a"):
+        swathe.connect("http://127.0.0.1:1").jobs()

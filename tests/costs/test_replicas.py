@@ -95,7 +95,7 @@ def test_two_local_stores_share_the_work(
     assert swathe.predict(table, stores="two").shares.keys() == {"two"}
     one = swathe.cut_many(table, tmp_path / "one", stores="two", progress=False)
     assert set(stores_of(one["source"])) == {"two"}
-    with pytest.raises(NoSuchStoreError, match="three"):
+    with pytest.raises(NoSuchStoreError, match="'three'; see: swathe store list"):
         swathe.cut_many(table, tmp_path / "other", stores=["one", "three"])
     # No result replaces a replica, whichever store the file is read from.
     with pytest.raises(OSError, match="it is the source"):

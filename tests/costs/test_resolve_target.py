@@ -74,6 +74,9 @@ def test_a_store_that_is_not_there_is_told(catalog: Catalog, folder: Path) -> No
     ):
         with pytest.raises(NotFoundError, match=said):
             swathe.open(name)
+    catalog.add_store("gone", str(folder / "gone"))
+    with pytest.raises(NotFoundError, match="/gone: the folder of the store 'gone' is not there"):
+        find_place("gone")
 
 
 def test_a_named_folder(catalog: Catalog, folder: Path) -> None:

@@ -150,7 +150,12 @@ class PortalConnection:
         raise AssertionError("the last try returns or raises")
 
     def _failed(self, error: Exception) -> SourceError:
-        return SourceError(f"{self.url}: {error or type(error).__name__}")
+        import httpx
+
+        reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+        if isinstance(error, httpx.ConnectError):
+            reason = f"cannot connect: {reason}; is a portal running there?"
+        return SourceError(f"{self.url}: {reason}")
 
 
 def _validated(url: str) -> str:

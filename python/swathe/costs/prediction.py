@@ -186,7 +186,7 @@ def target_lists(
 
     for name in stores:
         if not is_named(f"{name}:x"):
-            raise NoSuchStoreError(f"there is no store {name!r}")
+            raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
     return {
         name: read_targets(targets, sky_of, store=name, choices=choices, combined=combined)
         for name in stores

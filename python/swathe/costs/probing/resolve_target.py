@@ -95,6 +95,8 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
             raise NotFoundError(
                 f"{_swathe.shown(name)}: is neither an object nor a store; {NAME_ONE}"
             )
+        if is_store and path is not None and not path.exists():
+            raise NotFoundError(f"{path}: the folder of the store {name!r} is not there")
         if path is not None and not path.exists() and "/" not in name and ":" not in name:
             raise NotFoundError(f"{name}: is neither a file nor a store; see: swathe store list")
         chosen = _largest_listed(name) if is_store else [name]
