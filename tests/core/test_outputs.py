@@ -433,20 +433,40 @@ class Portal:
 
     def __init__(self, names: list[str], source: Path) -> None:
         content = b"a result"
-        facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        facts |= {"source": str(source)}
-        self.rows: list[dict[str, Any]] = [{"name": f"{name}.fits", **facts} for name in set(names)]
+        sha256 = hashlib.sha256(content).hexdigest()
+        facts: dict[str, Any] = {
+            "source": str(source),
+            "hdu": None,
+            "box": None,
+            "status": "ok",
+            "reason": "",
+        }
+        facts |= {"bytes": len(content), "sha256": sha256}
+        self.rows: list[dict[str, Any]] = [
+            {"number": number, "id": name, "name": f"{name}.fits", **facts}
+            for number, name in enumerate(sorted(set(names)))
+        ]
+        at = dict.fromkeys(("created_at", "expires_at"), "2026-01-01T00:00:00+00:00")
+        empty = dict.fromkeys(("started_at", "ended_at", "predicted", "actual", "error"))
+        self.job: dict[str, Any] = {
+            "id": "J" * 22,
+            "owner": "me",
+            "name": "",
+            "phase": "COMPLETED",
+            "options": {},
+        }
+        self.job |= {**at, **empty, "rows": 1, "counts": {}, "bytes": 1, "notes": []}
+        self.job |= {"parameters": []}
         self.archive = io.BytesIO()
         with zipfile.ZipFile(self.archive, "w") as archive:
             for row in self.rows:
                 archive.writestr(row["name"], content)
 
-    def _get(self, path: str, **_: object) -> dict[str, Any]:
-        rows = {"rows": self.rows, "next": None}
-        return rows if path.endswith("rows") else {"phase": "COMPLETED", "rows": 1, "counts": {}}
+    def get_json(self, path: str, **_: object) -> dict[str, Any]:
+        return {"rows": self.rows, "next": None} if path.endswith("rows") else self.job
 
     @contextmanager
-    def _reading(self, path: str, *_: object, first_byte: int = 0) -> Iterator[Any]:
+    def open_answer(self, path: str, *_: object, first_byte: int = 0) -> Iterator[Any]:
         content = b"a result"
         if path.endswith("manifest"):
             content = b"# %ECSV 1.0\n# ---\n# datatype:\n# - {name: id, datatype: string}\nid\na\n"
