@@ -370,6 +370,33 @@ def test_resume_redoes_only_what_is_not_ok(
     assert results(tmp_path / output) == after
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ({}, {"mode": "partial"}, "mode partial"),
+        ({"mode": "partial", "fill": 1.0}, {"mode": "partial", "fill": 2}, "fill 2.0"),
+        ({}, {"planes": (0, 1)}, r"planes \[0, 1\]"),
+    ],
+)
+def test_resume_keeps_no_results_of_other_pixels(
+    files: list[Path], tmp_path: Path, first: Any, second: Any, name: str
+) -> None:
+    rows = boxes(files, 3)
+    cut_many(rows, tmp_path / "o", **first)
+    with pytest.raises(OutputError, match=f"expected a run with {name} to resume, found"):
+        cut_many(rows, tmp_path / "o", resume=True, **second)
+
+
+def test_resume_with_a_fill_of_nan(files: list[Path], tmp_path: Path) -> None:
+    options = {"mode": "partial", "fill": float("nan")}
+    floats = tmp_path / "floats.fits"
+    fits.writeto(floats, np.ones((300, 400), np.float32))
+    rows = boxes([floats], 2)
+    cut_many(rows, tmp_path / "o", **options)
+    again = cut_many(rows, tmp_path / "o", resume=True, **options)
+    assert again.meta["done_before"] == 2
+
+
 def test_resume_without_an_earlier_run_is_a_first_run(files: list[Path], tmp_path: Path) -> None:
     for output in OUTPUTS:
         found = cut_many(boxes(files, 8), tmp_path / output[-3:] / output, resume=True)

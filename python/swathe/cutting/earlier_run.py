@@ -86,6 +86,25 @@ def check_same_kind(earlier: Table, output_paths: OutputPaths) -> None:
         )
 
 
+def check_same_pixels(earlier: Table, output_paths: OutputPaths, options: dict[str, Any]) -> None:
+    """Check that results of the earlier run, which are kept, have the pixels that are asked for.
+
+    Combined results are compared by their inputs.
+
+    Raises:
+        OutputError: if mode, fill or planes differ.
+    """
+    if output_paths.result_options.is_combined:
+        return
+    for name in ("mode", "fill", "planes"):
+        was, wanted = earlier.meta.get(name), options.get(name)
+        if str(was) != str(wanted):  # NaN differs from itself
+            raise OutputError(
+                f"{output_paths.latest_manifest}: expected a run with {name} {wanted} to resume, "
+                f"found {was}; give another output"
+            )
+
+
 def own_results(earlier: Table, output_paths: OutputPaths) -> set[str]:
     """Return the paths of an earlier run's results, including those not made yet."""
     return {output_paths.member(name) for name in _names_of(_results(earlier))}

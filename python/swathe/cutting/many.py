@@ -23,6 +23,7 @@ from swathe.core.outputs import (
 from swathe.cutting.earlier_run import (
     check_outputs,
     check_same_kind,
+    check_same_pixels,
     keep_earlier,
     sources_before,
     sources_of,
@@ -103,7 +104,7 @@ def cut_many(
             group with these names in the column `band`, in any order. Other rows are left out.
         threads: number of threads; by default the number of cores.
         resume: whether to keep the results of an earlier run, by id and source, and do only the
-            rest.
+            rest. Mode, fill and planes must be those of the earlier run; boxes are not compared.
         overwrite: whether to replace an archive of this name, or files with the names of this run's
             results. Other files in the folder are kept, and so is every file that is read.
         progress: whether to show a bar, if standard error is a terminal.
@@ -184,6 +185,7 @@ def cut_many(
         earlier = read_manifest(output_paths.latest_manifest) if resume else None
         if earlier is not None:
             check_same_kind(earlier, output_paths)
+            check_same_pixels(earlier, output_paths, _pixel_options(settings))
         work = _work(target_list, result_options, settings["planes"], earlier)
         check_outputs(output_paths, work, earlier, sources, overwrite)
         if output_paths.kind == "folder":
@@ -240,7 +242,7 @@ def _cut_into(
     shares = settings.pop("shares")
     meta = {
         "output": output_paths.path.name,
-        "mode": settings["mode"],
+        **_pixel_options(settings),
         **_run_options(output_paths.result_options, work),
     }
     meta["swathe"] = _swathe.__version__
@@ -301,6 +303,17 @@ def _cut_into(
             ) from error
         event.add(bytes=int(sum(manifest.bytes)))
     return manifest.table()
+
+
+def _pixel_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that choose pixels, as the manifest records them; without absent ones."""
+    fill, planes = settings["fill"], settings["planes"]
+    options: dict[str, Any] = {"mode": settings["mode"]}
+    if fill is not None:
+        options["fill"] = float(fill)
+    if planes is not None:
+        options["planes"] = list(planes)
+    return options
 
 
 def _run_options(result_options: ResultOptions, work: CutWork) -> dict[str, Any]:
