@@ -202,7 +202,7 @@ def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
     if as_json:
         fields = asdict(plan)
         del fields["versions"]
-        list_names = ("copies", "vanished", "gone", "untold")
+        list_names = ("copies", "vanished", "gone", "changed", "untold")
         print_json({**fields, **{name: len(fields[name]) for name in list_names}})
         return
     typer.echo(
