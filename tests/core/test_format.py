@@ -11,6 +11,7 @@ from swathe.core.format import (
     KIB,
     MIB,
     forecast_text,
+    harmless_text,
     moment_text,
     number_text,
     rate_text,
@@ -59,3 +60,9 @@ def test_moments_are_in_utc() -> None:
     at = datetime(2026, 11, 21, 15, 4, 9, tzinfo=timezone(timedelta(hours=2)))
     assert moment_text(at) == "2026-11-21 13:04:09 UTC"
     assert moment_text(datetime(2026, 1, 2, tzinfo=UTC), "%Y-%m-%d") == "2026-01-02 UTC"
+
+
+def test_terminals_are_not_sent_control_characters() -> None:
+    text = "a\x1b[31m\nb\u202e\x9b\r\udcff é"
+    assert harmless_text(text) == "a\\x1b[31m\nb\\u202e\\x9b\\r\\udcff é"
+    assert harmless_text("a\nb", kept="") == "a\\nb"

@@ -592,6 +592,23 @@ def test_copies_count_as_there_though_their_etags_were_weak(
         assert contents_of(server.folder / "dr1") == contents_of(disk)
 
 
+def test_a_file_in_the_place_of_a_copy_is_not_deleted(
+    run: Runner, disk: Path, tmp_path: Path
+) -> None:
+    mirrored(run)
+    for name in NAMES[:2]:
+        (disk / name).unlink()
+    run("dataset", "sync", "sdss")
+    other, copy = (tmp_path / "copy" / name for name in NAMES[:2])
+    other.unlink()
+    other.write_bytes(b"of somebody else")
+    assert mirrored(run, "copy", "--dry-run")["changed"] == 1
+    report = mirrored(run, "copy", "--delete", code=1)
+    assert report["deleted"] == 1 and not copy.exists()
+    assert "it is not the copy that was made" in report["faults"][0]["reason"]
+    assert other.read_bytes() == b"of somebody else"
+
+
 def test_what_became_a_folder_is_not_deleted(run: Runner, disk: Path, tmp_path: Path) -> None:
     with webdav(tmp_path / "served") as server:
         run("store", "add", "web", server.url.replace("http", "dav"))

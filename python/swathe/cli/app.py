@@ -24,6 +24,7 @@ from swathe.cli.options import ValuesCommand
 from swathe.cli.output import json_requested, print_error
 from swathe.cli.usage import ARCHIVE, CUTTING, MEASURING, PORTAL, Group
 from swathe.core import errors
+from swathe.core.format import harmless_text
 from swathe.trace.record import for_children
 
 EXIT_CODES = (
@@ -125,7 +126,7 @@ def _fail(error: BaseException, code: int, message: str | None = None) -> None:
         raise error
     text = message or str(error)
     print_error(text, type(error).__name__, code)
-    typer.echo(f"swathe: {text}", err=True)
+    typer.echo(f"swathe: {harmless_text(text)}", err=True)
     sys.exit(code)
 
 

@@ -58,6 +58,7 @@ class MirrorPlan:
         there: number of copies that are up to date.
         vanished: copies of objects that no longer exist.
         gone: copies that, like their objects, no longer exist.
+        changed: files with the names of copies of vanished objects, which are no longer the copies.
         untold: copies of vanished objects, in a store that cannot tell whether the copies exist.
         skipped: objects that are damaged, or were unreadable when they were catalogued.
         faults: objects that cannot be copied, with the reason.
@@ -76,6 +77,7 @@ class MirrorPlan:
     there: int = 0
     vanished: list[Replica] = field(default_factory=list)
     gone: list[Replica] = field(default_factory=list)
+    changed: list[Replica] = field(default_factory=list)
     untold: list[Replica] = field(default_factory=list)
     skipped: int = 0
     faults: list[SkippedObject] = field(default_factory=list)
@@ -309,8 +311,9 @@ def _sort_out(
             copies_there.update(more)
             unlisted += silent
     for copy in copies:
-        if copy.path in copies_there:
-            result.vanished.append(copy)
+        if (now := copies_there.get(copy.path)) is not None:
+            is_kept = copy.state == "ok" and not _is_there(copy, now)
+            (result.changed if is_kept else result.vanished).append(copy)
         elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unlisted):
             result.untold.append(copy)
         else:
@@ -444,6 +447,9 @@ def _delete(
     deleted, missing = [], [copy.object_path for copy in work.gone]
     for copy in work.untold:
         reason = f"{work.store}:{copy.path}: not deleted: its store cannot tell whether it exists"
+        report.faults.append(SkippedObject(copy.object_path, reason))
+    for copy in work.changed:
+        reason = f"{work.store}:{copy.path}: not deleted: it is not the copy that was made"
         report.faults.append(SkippedObject(copy.object_path, reason))
     for copy in work.vanished:
         try:

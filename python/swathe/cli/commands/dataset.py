@@ -10,7 +10,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_table
-from swathe.core.format import moment_text, seconds_text, size_text
+from swathe.core.format import harmless_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.datasets import Dataset, MirrorPlan, ScanReport, SkippedObject
@@ -132,7 +132,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
 
 def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
-        typer.echo(f"  {fault.path}: {fault.reason}", err=True)
+        typer.echo(harmless_text(f"  {fault.path}: {fault.reason}", kept=""), err=True)
     if len(faults) > SHOWN_FAULTS:
         more = f"swathe dataset show {dataset} --json"
         typer.echo(f"  and {len(faults) - SHOWN_FAULTS:,} more: {more}", err=True)
@@ -208,7 +208,7 @@ def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
     if as_json:
         fields = asdict(plan)
         del fields["versions"]
-        list_names = ("copies", "vanished", "gone", "untold")
+        list_names = ("copies", "vanished", "gone", "changed", "untold")
         print_json({**fields, **{name: len(fields[name]) for name in list_names}})
         return
     typer.echo(
