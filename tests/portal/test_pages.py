@@ -334,8 +334,8 @@ def test_fault_of_the_portal_is_a_page_and_told_in_the_log(
         "catalog": {"database": database_in(tmp_path)},
         "results": {"folder": str(tmp_path / "results")},
     }
-    monkeypatch.setattr(Catalog, "stores", lambda _catalog: 1 / 0)
     with open_portal(config_of(settings)) as portal:
+        monkeypatch.setattr(Catalog, "stores", lambda _catalog: 1 / 0)
         transport = httpx.ASGITransport(make_app(portal))
 
         async def ask() -> httpx.Response:

@@ -66,7 +66,7 @@ class Telling:
     def __init__(self) -> None:
         self.now = PoolStatus("dask", "dask://host:1", "", 0, [Member("w0", "host", 1, 0)], [])
 
-    def told(self) -> PoolStatus:
+    def status(self) -> PoolStatus:
         return self.now
 
 

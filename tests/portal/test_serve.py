@@ -100,7 +100,7 @@ def test_kill_in_the_middle_loses_nothing(folder: Path, monkeypatch: pytest.Monk
             assert told.counts["ok"] == 50 * TARGETS
             rows = list(portal.job(job.id).rows())
             portal.job(job.id).fetch(folder / "all.tar")
-    assert [row.id for row in rows] == many["id"]
+    assert [row["id"] for row in rows] == many["id"]
     with tarfile.open(folder / "all.tar") as tar:
         assert sorted(tar.getnames()) == sorted([*(row.name for row in rows), "manifest.ecsv"])
     made = list((folder / "results" / job.id).rglob("*.fits"))
@@ -194,7 +194,7 @@ def test_restarts_under_load_lose_nothing(folder: Path) -> None:
             assert told["phase"] == "COMPLETED", told
             assert told["counts"]["ok"] == told["rows"] == 5 * TARGETS
             rows = api.get(f"/jobs/{job}/rows").json()["rows"]
-            assert [row.id for row in rows] == many["id"]
+            assert [row["id"] for row in rows] == many["id"]
             for row in rows:
                 made = (folder / "results" / job / "0000" / row.name).read_bytes()
                 assert hashlib.sha256(made).hexdigest() == row["sha256"]

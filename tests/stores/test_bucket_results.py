@@ -101,7 +101,9 @@ def images(tmp_path: Path) -> list[str]:
 
 def objects(catalog: Catalog, below: str = "") -> list[str]:
     """Paths of all that the store holds below a folder, hidden or not."""
-    listing = to_native([catalog.store("lake")]).list(f"lake:{below}")
+    listing = to_native([catalog.store("lake")]).list(
+        f"lake:{below}", with_hidden=True, may_lack=True
+    )
     found = []
     while (page := listing.next_page()) is not None:
         found += [path for path, *_ in page]

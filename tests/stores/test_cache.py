@@ -257,15 +257,15 @@ def test_cache_command_shows_and_clears(server: FileServer, environment: dict[st
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    shown = json.loads(run("info", "--json"))
+    shown = json.loads(run("show", "--json"))
     assert shown["blocks"]["limit"] == 1 << 30
     for kind, variable in (("blocks", "SWATHE_CACHE_DIR"), ("index", "SWATHE_INDEX_DIR")):
         assert shown[kind]["folder"] == environment[variable]
         assert shown[kind]["values"] > 0
         assert shown[kind]["bytes"] > 0
-        assert environment[variable] in run("info")
+        assert environment[variable] in run("show")
     assert "freed" in run("clear")
-    cleared = json.loads(run("info", "--json"))
+    cleared = json.loads(run("show", "--json"))
     assert [cleared[kind]["values"] for kind in ("blocks", "index")] == [0, 0]
     assert json.loads(run("clear", "--json")) == {"freed": {"blocks": 0, "index": 0}}
 

@@ -289,17 +289,21 @@ impl DiskCache {
         Ok(Usage { values: count, bytes, limit: self.limit })
     }
 
-    /// Remove all values.
+    /// Remove all values. Files of others stay, whatever their names.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if one cannot be removed.
+    /// [`StoreError::Io`] if one cannot be read or removed.
     pub fn clear(&self) -> Result<(), StoreError> {
         if !self.folder.exists() {
             return Ok(());
         }
         let _turn = self.turn();
         let mut ledger = self.ledger()?;
-        self.list()?.iter().try_for_each(|value| remove(&value.path))?;
+        for value in self.list()? {
+            if is_ours(&value.path)? {
+                remove(&value.path)?;
+            }
+        }
         ledger.set(0).map_err(|source| self.fail(source))
     }
 
@@ -417,7 +421,7 @@ impl DiskCache {
             };
             // It may have been used, or removed, since it was chosen.
             if fs::metadata(&next.path).is_ok_and(|stat| rank(&stat) == next.rank) {
-                remove(&next.path)?;
+                remove_ours(&next.path)?;
                 ledger.level.note_evicted(next.rank.bytes, next.rank.priority, self.limit);
                 let left = ledger.bytes.saturating_sub(next.rank.bytes);
                 ledger.set(left).map_err(|source| self.fail(source))?;
@@ -430,7 +434,7 @@ impl DiskCache {
     fn count(&self, ledger: &mut UsageFile) -> Result<Vec<Candidate>, StoreError> {
         let (unfinished, values): (Vec<Candidate>, Vec<Candidate>) =
             self.list()?.into_iter().partition(Candidate::is_unfinished);
-        unfinished.iter().try_for_each(|value| remove(&value.path))?;
+        unfinished.iter().try_for_each(|value| remove_ours(&value.path))?;
         let bytes = values.iter().map(|value| value.rank.bytes).sum();
         ledger.set(bytes).map_err(|source| self.fail(source))?;
         Ok(values)
@@ -441,7 +445,9 @@ impl DiskCache {
     fn list(&self) -> Result<Vec<Candidate>, StoreError> {
         let mut values = Vec::new();
         for folder in entries(&self.folder)? {
-            if !is_hex(folder.file_name(), FOLDER_DIGITS) || !folder.is_dir() {
+            // A link may lead to a folder of others.
+            let is_folder = fs::symlink_metadata(&folder).is_ok_and(|stat| stat.is_dir());
+            if !is_hex(folder.file_name(), FOLDER_DIGITS) || !is_folder {
                 continue;
             }
             for path in entries(&folder)? {
@@ -564,6 +570,30 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         Err(error) => Err(fail(error)),
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path()).map_err(fail)).collect(),
     }
+}
+
+/// Whether a file was written by a cache; one that does not exist was. A half-written one may be
+/// empty.
+fn is_ours(path: &Path) -> Result<bool, StoreError> {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut begin));
+    match read {
+        Ok(_) => Ok(MAGIC.starts_with(&begin)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(source) => Err(StoreError::Io { url: path.display().to_string(), source }),
+    }
+}
+
+/// Remove a file that has the name of a value.
+///
+/// # Errors
+/// [`StoreError::Unsupported`] if it is a file of others; [`StoreError::Io`].
+fn remove_ours(path: &Path) -> Result<(), StoreError> {
+    if is_ours(path)? {
+        return remove(path);
+    }
+    let why = "expected a file of the cache, found another; choose a folder of its own";
+    Err(StoreError::Unsupported { url: path.display().to_string(), why: why.into() })
 }
 
 fn remove(path: &Path) -> Result<(), StoreError> {

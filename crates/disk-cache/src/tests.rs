@@ -13,6 +13,26 @@ fn file_of(shelf: &DiskCache, key: &str) -> PathBuf {
 }
 
 #[test]
+fn files_of_others_stay_whatever_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = DiskCache::at(folder.path().join("cache"), 1 << 20);
+    cache.put("key", b"value").unwrap();
+    let (named, linked) = (folder.path().join("cache/ab"), folder.path().join("mine"));
+    std::fs::create_dir_all(&named).unwrap();
+    std::fs::create_dir(&linked).unwrap();
+    let name = "0123456789abcdef0123456789abcdef";
+    for of in [&named, &linked] {
+        std::fs::write(of.join(name), "a thesis").unwrap();
+    }
+    std::os::unix::fs::symlink(&linked, folder.path().join("cache/cd")).unwrap();
+    cache.clear().unwrap();
+    assert_eq!(cache.get("key"), None);
+    for of in [&named, &linked] {
+        assert_eq!(std::fs::read(of.join(name)).unwrap(), b"a thesis");
+    }
+}
+
+#[test]
 fn values_come_back_and_are_replaced() {
     let (_folder, shelf) = shelf(1 << 20);
     assert_eq!(shelf.get("a"), None);
@@ -93,7 +113,7 @@ fn what_a_killed_writer_left_is_counted_and_then_removed() {
     shelf.put("key", b"value").unwrap();
     let left = file_of(&shelf, "other").with_extension("new");
     fs::create_dir_all(left.parent().unwrap()).unwrap();
-    fs::write(&left, [1; 5000]).unwrap();
+    fs::write(&left, [MAGIC.as_slice(), &[1; 4992]].concat()).unwrap();
     shelf.ledger().unwrap().set(3 * 4096).unwrap();
     assert_eq!(shelf.usage().unwrap().values, 1);
     shelf.put("one", b"1").unwrap();

@@ -1,6 +1,7 @@
 //! A tree of folders, listed folder by folder.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 use swathe_store_api::{
     Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, StoreError,
@@ -10,6 +11,9 @@ use swathe_store_api::{
 const PAGE: usize = 4096;
 /// Folders that wait to be listed. A tree with more is an error: a server may make up folders.
 const MOST_FOLDERS: usize = 1_000_000;
+
+/// After this time a page is returned as it is, perhaps empty, so that a walk can be stopped.
+const PAGE_TIME: Duration = Duration::from_millis(100);
 
 /// What lists one folder.
 pub(crate) trait FolderReader: Send {
@@ -127,7 +131,8 @@ impl<R: FolderReader> FolderWalk<R> {
 impl<R: FolderReader> Listing for FolderWalk<R> {
     fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError> {
         let mut page = Vec::new();
-        while page.len() < PAGE {
+        let begun = Instant::now();
+        while page.len() < PAGE && begun.elapsed() < PAGE_TIME {
             match self.entries.next() {
                 Some(entry) => page.extend(self.take(entry)?),
                 None if !page.is_empty() && self.waiting.is_empty() => break,

@@ -17,6 +17,10 @@ pub(super) const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
 const DAV: Namespace<'_> = Namespace(b"DAV:");
 /// Of the statuses that a server gives, so many characters are shown.
 const SHOWN_CHARS: usize = 200;
+/// Elements within each other; a listing has five, and servers may add properties of their own.
+const MOST_LEVELS: usize = 32;
+/// Names of namespaces that an element declares. With the levels this bounds the time for a name.
+const MOST_NAMESPACES: usize = 16;
 
 /// Properties of one entry.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -180,6 +184,7 @@ fn parse(content: &[u8]) -> Result<Vec<Response>, String> {
     }
     let text = std::str::from_utf8(content).map_err(|_| "it is not UTF-8 text")?;
     let mut reader = NsReader::from_str(text);
+    reader.resolver_mut().set_max_declarations_per_element(MOST_NAMESPACES);
     let mut parser = Parser::default();
     loop {
         let (namespace, event) = reader.read_resolved_event().map_err(|error| error.to_string())?;
@@ -231,6 +236,9 @@ impl Parser {
         }
         if element != Element::Other {
             self.text.clear();
+        }
+        if self.open.len() == MOST_LEVELS {
+            return Err(format!("it has more than {MOST_LEVELS} levels"));
         }
         self.open.push(element);
         Ok(())
@@ -397,5 +405,16 @@ mod tests {
             let error = read(answer, true).unwrap_err();
             assert!(error.contains(said), "{answer}: {error}");
         }
+    }
+
+    #[test]
+    fn deep_answers_and_many_namespaces_are_refused() {
+        let deep = "<x>".repeat(MOST_LEVELS) + &"</x>".repeat(MOST_LEVELS);
+        let error = read(&multistatus(&[], &deep), true).unwrap_err();
+        assert!(error.contains("more than 32 levels"), "{error}");
+        let many: String =
+            (0..=MOST_NAMESPACES).map(|number| format!(" xmlns:a{number}=\"u\"")).collect();
+        let error = read(&multistatus(&[], &format!("<x{many}/>")), true).unwrap_err();
+        assert!(error.contains("namespace"), "{error}");
     }
 }
