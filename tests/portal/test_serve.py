@@ -100,7 +100,7 @@ def test_kill_in_the_middle_loses_nothing(folder: Path, monkeypatch: pytest.Monk
             assert told.counts["ok"] == 50 * TARGETS
             rows = list(portal.job(job.id).rows())
             portal.job(job.id).fetch(folder / "all.tar")
-    assert [row["id"] for row in rows] == many["id"]
+    assert [row.id for row in rows] == many["id"]
     with tarfile.open(folder / "all.tar") as tar:
         assert sorted(tar.getnames()) == sorted([*(row.name for row in rows), "manifest.ecsv"])
     made = list((folder / "results" / job.id).rglob("*.fits"))
