@@ -196,7 +196,7 @@ def test_restarts_under_load_lose_nothing(folder: Path) -> None:
             rows = api.get(f"/jobs/{job}/rows").json()["rows"]
             assert [row["id"] for row in rows] == many["id"]
             for row in rows:
-                made = (folder / "results" / job / "0000" / row.name).read_bytes()
+                made = (folder / "results" / job / "0000" / row["name"]).read_bytes()
                 assert hashlib.sha256(made).hexdigest() == row["sha256"]
 
 
