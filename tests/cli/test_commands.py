@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,25 @@ def test_choices_are_those_of_the_code() -> None:
     assert set(choices("--format", "cut")) == set(formats())
 
 
+Failing = Callable[[str], tuple[object, str, str]]
+
+
+@pytest.fixture
+def fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Failing:
+    """Run a command that fails, in an empty folder; give its exit code and both outputs."""
+
+    def run(words: str) -> tuple[object, str, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["swathe", *words.split()])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -120,39 +139,20 @@ def test_choices_are_those_of_the_code() -> None:
         ("portal nonsense --json", "No such command 'nonsense'"),
     ],
 )
-def test_errors_of_usage_are_json(
-    words: str,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["swathe", *words.split()])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    out, err = capsys.readouterr()
+def test_errors_of_usage_are_json(words: str, said: str, fails: Failing) -> None:
+    code, out, err = fails(words)
     error = json.loads(out)
     assert len(out.splitlines()) == 1
-    assert ended.value.code == error["exit_code"] == 2
+    assert code == error["exit_code"] == 2
     assert said in error["error"]
     assert err
 
 
 @pytest.mark.parametrize("words", ["info --bad", "info --header -- --json", "cut --targets --json"])
-def test_errors_without_json_are_text(
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_errors_without_json_are_text(words: str, fails: Failing) -> None:
     """After `--`, or as the value of another option, the word is no option."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["swathe", *words.split()])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    out, err = capsys.readouterr()
-    assert (out, ended.value.code in (2, 3)) == ("", True)
+    code, out, err = fails(words)
+    assert (out, code in (2, 3)) == ("", True)
     assert err
 
 

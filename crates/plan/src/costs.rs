@@ -52,7 +52,7 @@ pub struct Load {
     pub largest: u64,
 }
 
-/// Requests of one size, so many of them in flight: they go in rounds.
+/// Requests of one size. `streams` of them are in flight at a time, so they go in rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Requests {
     count: f64,
@@ -61,7 +61,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// So many requests, and so many streams.
+    /// `count` requests over `streams` streams.
     pub fn new(count: f64, streams: f64) -> Requests {
         Requests { count, streams, rounds: (count / streams).ceil() }
     }
@@ -76,7 +76,7 @@ impl Requests {
     }
 
     /// Seconds of requests to a server that makes one wait for another, each `serve_s`. One alone
-    /// takes `each_s`, of which `own_s` does not overlap with serving others. If the server `works`
+    /// takes `each_s`. Its part `own_s` does not overlap with serving others. If the server `works`
     /// (it takes time for bytes), requests of earlier rounds make others wait, too.
     #[inline]
     pub fn queue_s(self, each_s: f64, own_s: f64, serve_s: f64, works: bool) -> f64 {
@@ -220,7 +220,7 @@ impl Costs {
         self.requests_s(requests, load.bytes as f64, load.largest as f64)
     }
 
-    /// Seconds of requests of so many bytes in all, and of the largest, on open connections:
+    /// Seconds of requests on open connections, from their total `bytes` and the `largest`:
     /// `max(r t(0) + b / B_total - (1 - i) (r - 1) min(t(0), (k - 1) b / n / B_total),
     /// r t(b / n), r o + (l - 1 + i (r - 1) (k - 1)) s(b / n), o + (n - 1) s(b / n), t(largest))`,
     /// with `r` rounds, `ceil(n / k)`, `l` requests in the last of them, `s` the time to serve

@@ -64,7 +64,7 @@ fn events_per_second() {
     println!("off: {:.2} ns", began.elapsed().as_secs_f64() * 10.0);
 }
 
-/// As the engine records them: objects of 320 targets, of which 16 are written together.
+/// As the engine records cuts: 320 targets for each object, written 16 at a time.
 #[test]
 #[ignore = "measures"]
 fn cuts() {

@@ -46,6 +46,10 @@ Mode = Annotated[
         "(partial), or fail (strict)."
     ),
 ]
+Fill = Annotated[
+    float | None,
+    typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
+]
 Planes = Annotated[
     str | None,
     typer.Option(

@@ -27,6 +27,11 @@ class FileDigest(NamedTuple):
         return cls(path.stat().st_size, sha256)
 
 
+def digest_of(content: bytes) -> FileDigest:
+    """Return size and SHA-256 of a file with this content."""
+    return FileDigest(len(content), hashlib.sha256(content).hexdigest())
+
+
 def read_cutout(path: Path) -> Cutout:
     """Read the whole of a small image that the engine cut."""
     native = _swathe.open(str(path))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import NoOverlapError, OutputError, RegionError, SwatheError, TargetsError
 from swathe.files.targets.target_list import hdu_text, unique_names
-from swathe.operations.formats import read_cutout
+from swathe.operations.formats import digest_of, read_cutout
 from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ class Bench:
             OutputError: if the result cannot be written.
         """
         self.output.put(self.paths[outcome.row], content)
-        sha256 = hashlib.sha256(content).hexdigest()
-        return outcome._replace(status="ok", reason="", bytes=len(content), sha256=sha256)
+        digest = digest_of(content)
+        return outcome._replace(status="ok", reason="", **digest._asdict())
 
 
 @dataclass

@@ -31,7 +31,7 @@ from swathe.cutting.run import POLL_S
 from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
-from swathe.operations.formats import FileDigest, read_cutout
+from swathe.operations.formats import FileDigest, digest_of, read_cutout
 from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
@@ -333,7 +333,7 @@ class _BatchRun:
         finally:
             cut.unlink()
         converted.write_bytes(content)
-        self._keep_new(row, converted)
+        self._keep_new(row, converted, digest_of(content))
 
     def _check_size(self, pixels: int) -> None:
         """Check that a result of this many pixels fits into four times the largest cutout.
@@ -390,7 +390,7 @@ class _BatchRun:
             except SwatheError as error:
                 self.single.append(_end_row(row, "error", str(error)))
                 continue
-            self._keep_new(row, new)
+            self._keep_new(row, new, FileDigest.of(new))
 
     def _make_result(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
         """Make one combined result; return false if stopped before the end.
@@ -424,8 +424,8 @@ class _BatchRun:
             return None
         return f"{failed.id}: its pixels no longer exist and cannot be cut again: {failed.reason}"
 
-    def _keep_new(self, row: RowRecord, new: Path) -> None:
-        row = row._replace(status="ok", **FileDigest.of(new)._asdict())
+    def _keep_new(self, row: RowRecord, new: Path, digest: FileDigest) -> None:
+        row = row._replace(status="ok", **digest._asdict())
         self._keep(RowTable.of([row]), [str(new)])
 
     def _keep(self, rows: RowTable, new: list[str]) -> None:

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use swathe_store_api::StoreError;
 
-/// Of an answer that is no index, so many bytes are shown.
+/// Bytes that a message shows of an answer that is no index.
 const SHOWN_BYTES: usize = 60;
 /// No entity has a longer name or number.
 const LONGEST_ENTITY: usize = 10;

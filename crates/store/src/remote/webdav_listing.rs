@@ -15,7 +15,7 @@ pub(super) const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <propfind xmlns=\"DAV:\"><prop>\
     <resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
 const DAV: Namespace<'_> = Namespace(b"DAV:");
-/// Of the statuses that a server gives, so many characters are shown.
+/// Characters that a message shows of the statuses in an answer.
 const SHOWN_CHARS: usize = 200;
 /// Elements within each other; a listing has five, and servers may add properties of their own.
 const MOST_LEVELS: usize = 32;

@@ -38,8 +38,8 @@ class Datasets(Database):
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise DatasetError(
                 f"a dataset's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the "
-                f"first a letter (they are those of stores, of which one letter would be a drive "
-                f"of Windows in NAME:path); not {name[:LONGEST_NAME]!r}"
+                f"first a letter (as a store's name: one letter would be a drive of Windows in "
+                f"NAME:path); not {name[:LONGEST_NAME]!r}"
             )
         _check_level(calib_level)
         with self._writing() as session:

@@ -15,6 +15,7 @@ from swathe.cli.options import (
     SIZE_FORMS,
     DecColumn,
     FileOfAll,
+    Fill,
     Frame,
     Json,
     Mode,
@@ -114,10 +115,7 @@ def cut(
         ),
     ] = None,
     mode: Mode = "trim",
-    fill: Annotated[
-        float | None,
-        typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
-    ] = None,
+    fill: Fill = None,
     planes: Planes = None,
     bands: Annotated[
         str | None,

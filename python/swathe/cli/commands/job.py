@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from swathe.cli.operation_options import with_operations
-from swathe.cli.options import Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
+from swathe.cli.options import Fill, Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
 from swathe.cli.output import print_json, print_table
 from swathe.core.format import forecast_text, seconds_text, size_text
 
@@ -42,10 +42,7 @@ def submit(
     url: Url = None,
     name: Annotated[str, typer.Option(help="Name of the job.")] = "",
     mode: Mode = "trim",
-    fill: Annotated[
-        float | None,
-        typer.Option(help="Physical value of pixels outside the image; else NaN, BLANK or 0."),
-    ] = None,
+    fill: Fill = None,
     planes: Planes = None,
     band: Annotated[
         list[str] | None,
