@@ -189,14 +189,15 @@ def test_a_pool_without_scheduler_waits_and_ends(
     with running(jobs, address) as pool:
         job = jobs.submit(table, Options(), "me")
         wait_until(lambda: pool.status().trouble == refused)
-        told = set()
+        shown = set()
 
         def tried_again() -> bool:
-            told.add(pool.status().trouble)
+            shown.add(pool.status().trouble)
             return caplog.text.count("next attempt in") > 1
 
         wait_until(tried_again)
-        assert told == {refused}
+        # On a busy machine an attempt may time out before the system refuses it.
+        assert not shown & {"", f"{address}: connecting"}
         assert not pool.wait_for_room(0.01)
     assert jobs.job(job.id).counts["waiting"] == ROWS
 
