@@ -269,7 +269,7 @@ def test_bytes_now_and_then_do_not_hold_a_connection(protocol: type[Any]) -> Non
 
 @PROTOCOLS
 def test_a_slow_body_ends_its_request(protocol: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "BODY_S", 0.3)
+    monkeypatch.setattr(connections, "BODY_S", 1.0)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
     with watching(protocol) as port:
         with socket.create_connection(("127.0.0.1", port), timeout=SECOND_S) as connection:
@@ -277,9 +277,9 @@ def test_a_slow_body_ends_its_request(protocol: type[Any], monkeypatch: pytest.M
             assert all_of(connection).startswith(b"HTTP/1.1 408")
         with socket.create_connection(("127.0.0.1", port), timeout=SECOND_S) as connection:
             connection.sendall(head)
-            for _ in range(10):  # slow but steady
-                threading.Event().wait(0.1)
-                connection.sendall(b" " * 10_000)
+            for _ in range(5):  # slow but steady
+                threading.Event().wait(0.3)
+                connection.sendall(b" " * 20_000)
             assert connection.recv(1000).startswith(b"HTTP/1.1 200")
 
 
