@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from swathe._swathe import trace_is_on
 from swathe.core.box import box_around, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
-from swathe.files.file import name_of, open_cached
+from swathe.files.file import open_cached
+from swathe.files.source_name import name_of
 from swathe.files.targets.positions import position, size_of
 from swathe.stores.registry import is_named
 from swathe.trace import point
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
     from swathe.core.angles import Size
     from swathe.files.cutout import Cutout
-    from swathe.files.file import File, Slices, Source
+    from swathe.files.file import File
     from swathe.files.planes import Planes
+    from swathe.files.slices import Slices
+    from swathe.files.source_name import Source
 
 
 def cut(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
 from types import EllipsisType
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.core.errors import (
@@ -17,13 +16,14 @@ from swathe.core.errors import (
     FormatError,
     NoSuchHduError,
     NotAnImageError,
-    PixelIndexError,
     RegionError,
     SwatheError,
 )
 from swathe.files.cutout import Cutout
 from swathe.files.hdu import HduInfo
 from swathe.files.planes import plane_span
+from swathe.files.slices import axis_range, one_per_axis
+from swathe.files.source_name import name_of
 from swathe.stores.registry import stores_for
 
 if TYPE_CHECKING:
@@ -39,15 +39,11 @@ if TYPE_CHECKING:
     from swathe.core.box import Box
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
+    from swathe.files.slices import Slices
+    from swathe.files.source_name import Source
 
-    Slices: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
-
-Source: TypeAlias = "str | bytes | os.PathLike[str] | IO[bytes]"
-"""Path, URL, or file on disk that is open for reading."""
 IMAGES = ("image", "compressed-image")
-LONGEST_PATH = 4096
-"""Longest path in bytes; longer values are the content of a file."""
 
 
 def open(path: Source) -> File:
@@ -442,7 +438,7 @@ class Image:
                 f"slices: expected slices such as numpy.s_[10:20, 30:40], found {wrong[0]!r:.60}"
             )
         start, stop = [], []
-        for index, length in zip(_plain(slices, self.ndim), self.shape, strict=True):
+        for index, length in zip(one_per_axis(slices, self.ndim), self.shape, strict=True):
             assert isinstance(index, slice)
             first, last, step = index.indices(length)
             if step != 1 or first >= last:
@@ -497,8 +493,8 @@ class Section:
         shape = self._image.shape
         indices = slices if isinstance(slices, tuple) else (slices,)
         start, stop, rest = [], [], []
-        for index, length in zip(_plain(indices, len(shape)), shape, strict=True):
-            first, last, within = _span(index, length)
+        for index, length in zip(one_per_axis(indices, len(shape)), shape, strict=True):
+            first, last, within = axis_range(index, length)
             start.append(first)
             stop.append(last)
             rest.append(within)
@@ -510,32 +506,6 @@ class Section:
         dots = (Ellipsis,) if Ellipsis in indices else ()
         data: NDArray[Any] = cut.data[(*dots, *rest)]
         return data
-
-
-def _plain(indices: tuple[int | slice | EllipsisType, ...], axes: int) -> list[int | slice]:
-    """Return one index for each axis."""
-    plain = [index for index in indices if not isinstance(index, EllipsisType)]
-    dots = len(indices) - len(plain)
-    if len(plain) > axes or dots > 1:
-        raise RegionError(f"{len(plain)} indices and {dots} ellipses for {axes} axes")
-    missing = [slice(None)] * (axes - len(plain))
-    at = next((n for n, index in enumerate(indices) if index is Ellipsis), len(plain))
-    return [*plain[:at], *missing, *plain[at:]]
-
-
-def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
-    """Return the range `[first, last)` to read of an axis, and the index into that range."""
-    if isinstance(index, slice):
-        indices = range(*index.indices(length))
-        if not indices:
-            return 0, 0, slice(None)
-        first, last = min(indices[0], indices[-1]), max(indices[0], indices[-1]) + 1
-        return first, last, slice(None, None, index.step)
-    number = operator.index(index)
-    if not -length <= number < length:
-        raise PixelIndexError(f"index {number} is out of range for an axis of {length}")
-    first = number % length
-    return first, first + 1, 0
 
 
 RECENT = 8
@@ -558,44 +528,6 @@ def reopen(name: str, version: str) -> File:
             "open it again"
         )
     return file
-
-
-def name_of(source: Source) -> str:
-    """Return the path or URL of a source.
-
-    Raises:
-        TypeError: if it has none, or the content at its path may differ.
-    """
-    if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
-        raise _refusal("the bytes of a file; write them to a file")
-    if isinstance(source, str | bytes | os.PathLike):
-        return os.fsdecode(source)
-    if hasattr(source, "read"):
-        return _name_of_open(source)
-    if hasattr(source, "filename") or hasattr(source, "writeto"):
-        raise _refusal(f"an astropy {type(source).__name__}; write it to a file, or give its path")
-    kind = type(source).__name__
-    memory = isinstance(source, bytearray | memoryview)
-    raise _refusal(f"a {kind}; write it to a file" if memory else f"{kind}: {source!r:.100}")
-
-
-def _name_of_open(file: Any) -> str:
-    """Return the path of an open file, if reading the path gives the same content."""
-    name, kind = getattr(file, "name", None), type(file).__name__
-    try:
-        path = os.path.abspath(name) if isinstance(name, str) else ""
-        same = bool(path) and os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-    except OSError:  # in memory, or deleted since
-        same = False
-    if not same:
-        raise _refusal(f"a {kind} that is not a file on disk; write it to a file")
-    if file.writable():
-        raise _refusal(f"{path} open for writing; close it")
-    return path
-
-
-def _refusal(description: str) -> TypeError:
-    return TypeError(f"swathe.open: expected a path or URL, found {description}")
 
 
 def open_cached(path: Source, fresh: bool = False) -> File:
