@@ -330,8 +330,8 @@ def test_a_stall_common_to_many_targets_is_found() -> None:
     [stall] = make_report(stalled(host=True).events()).stalls
     assert stall.begun_s == pytest.approx(5, abs=0.1)
     assert stall.seconds == pytest.approx(2, abs=0.1)
-    assert (stall.targets, stall.ended) == (8, 0)
-    assert stall.usual_ended > 100
+    assert (stall.targets, stall.end_count) == (8, 0)
+    assert stall.usual_count > 100
     assert stall.stage in ("READ", "FETCH")
     assert stall.stages["READ"] == pytest.approx(16, abs=0.5)
     assert stall.stages["FETCH"] == pytest.approx(16, abs=0.5)
@@ -367,7 +367,7 @@ def test_what_trickles_on_is_still_a_stall() -> None:
     run = stalled()
     run.on(thread=60).stage(5.9, 6.0, "CUT", TARGET="cached", OBJECT="x")
     [stall] = make_report(run.events()).stalls
-    assert stall.ended <= 1
+    assert stall.end_count <= 1
     assert stall.seconds > 0.9
 
 
@@ -414,7 +414,7 @@ def test_clocks_of_other_hosts_are_set_right() -> None:
         )
     events = run.events()
     time_ns, [offset] = align_times(events)
-    assert (offset.sender, offset.found, offset.events) == ("node8:8", 2, 2)
+    assert (offset.sender, offset.count, offset.events) == ("node8:8", 2, 2)
     assert offset.offset_s == pytest.approx(3600.1)
     assert offset.drift_s == pytest.approx(0.2)
     assert offset.spread_s == 0.001

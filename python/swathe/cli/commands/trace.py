@@ -370,7 +370,7 @@ def _slow(slow: SlowTarget) -> str:
 def _stall(stall: Stall) -> str:
     text = (
         f"\nstall at {_s(stall.begun_s)} for {_s(stall.seconds)}: {stall.targets} targets in "
-        f"progress, {stall.ended} ended, usually {stall.usual_ended:.0f}"
+        f"progress, {stall.end_count} ended, usually {stall.usual_count:.0f}"
     )
     if stall.stages:
         spent = (f"{name} {_s(seconds)}" for name, seconds in list(stall.stages.items())[:3])

@@ -71,12 +71,12 @@ class Streams:
         There are never more threads than slots. `work` gets a function that returns whether the
         client has disconnected; it must end soon after that.
         """
-        gone = threading.Event()
-        future = self._threads.submit(copy_context().run, work, gone.is_set)
+        cancelled = threading.Event()
+        future = self._threads.submit(copy_context().run, work, cancelled.is_set)
         try:
             return await asyncio.wrap_future(future)
         finally:
-            gone.set()
+            cancelled.set()
 
 
 class VisitorStreams:

@@ -40,9 +40,9 @@ class Axis:
         """The smallest and the largest value."""
         return float(self.low.min()), float(self.high.max())
 
-    def planes(self, wanted: Interval) -> Span | None:
+    def planes(self, values: Interval) -> Span | None:
         """Return the planes that overlap an interval, `[first, last)`; None if none does."""
-        low, high = wanted
+        low, high = values
         overlaps = (self.low < high) & (self.high > low)
         if low == high:
             overlaps = (self.low <= high) & (self.high >= low)
@@ -61,9 +61,9 @@ class Stokes:
     def __init__(self, number: int, states: list[str]) -> None:
         self.number, self.states = number, states
 
-    def planes(self, wanted: frozenset[str]) -> Span | None:
+    def planes(self, values: frozenset[str]) -> Span | None:
         """Return the planes from the first to the last of these states; None if none exists."""
-        at = [plane for plane, state in enumerate(self.states) if state in wanted]
+        at = [plane for plane, state in enumerate(self.states) if state in values]
         return (at[0], at[-1] + 1) if at else None
 
 

@@ -44,14 +44,14 @@ def read_region(name: str, value: str) -> CutoutRequest:
             return CutoutRequest(box=box, hdu=hdu)
 
 
-def read_cutout_request(given: RequestParameters) -> CutoutRequest:
+def read_cutout_request(query: RequestParameters) -> CutoutRequest:
     """Parse the parameters of one cut. Only POL may have several values.
 
     Raises:
         VoError: If a value is invalid, or a parameter has several.
     """
     place = CutoutRequest()
-    region_names = [name for name in PLACES if name in given]
+    region_names = [name for name in PLACES if name in query]
     if len(region_names) > 1:
         raise VoError(
             "MultiValuedParamNotSupported",
@@ -59,15 +59,15 @@ def read_cutout_request(given: RequestParameters) -> CutoutRequest:
             400,
         )
     for name in region_names:
-        value = given.one(name)
+        value = query.one(name)
         assert value is not None
         place = read_region(name, value)
-    band, time = given.one("BAND"), given.one("TIME")
+    band, time = query.one("BAND"), query.one("TIME")
     return CutoutRequest(
         place.region,
         place.box,
         place.hdu,
         None if band is None else parameters.wavelengths("BAND", band),
         None if time is None else parameters.interval("TIME", time),
-        frozenset(parameters.state("POL", value) for value in given.all("POL")),
+        frozenset(parameters.state("POL", value) for value in query.all("POL")),
     )

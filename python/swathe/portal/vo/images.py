@@ -79,14 +79,14 @@ class OpenImage:
         """Return the description of an HDU."""
         return next(info for info in self.native.hdus() if info.index == index)
 
-    def is_quick(self, wanted: CutoutRequest) -> bool:
+    def is_quick(self, request: CutoutRequest) -> bool:
         """Return whether pixels can be selected fast: by a formula, with all axes known."""
         ready = self.__dict__
-        if not self.plain or wanted.hdu is not None or wanted.states:
+        if not self.plain or request.hdu is not None or request.states:
             return False
-        if (wanted.band and "spectral" not in ready) or (wanted.time and "times" not in ready):
+        if (request.band and "spectral" not in ready) or (request.time and "times" not in ready):
             return False
-        region = wanted.region
+        region = request.region
         if isinstance(region, Polygon) and len(region.corners) > FEW_CORNERS:
             return False
         return region is None or (

@@ -54,11 +54,11 @@ Interval = tuple[float, float]
 class RequestParameters:
     """The parameters of one request. A parameter without a value counts as missing."""
 
-    def __init__(self, given: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Set names and values in their order."""
-        self.given = list(given)
+        self.pairs = list(pairs)
         self._values: dict[str, list[str]] = {}
-        for name, value in self.given:
+        for name, value in self.pairs:
             if len(value) > LONGEST_VALUE:
                 raise usage(
                     f"{name[:SHOWN]}: expected at most {LONGEST_VALUE} characters, found "
@@ -114,7 +114,7 @@ async def read_parameters(request: Request) -> RequestParameters:
         return from_query(query)
     parts = await read_form(request)
     return RequestParameters(
-        [*from_query(query).given, *((part.name, part.text) for part in parts)]
+        [*from_query(query).pairs, *((part.name, part.text) for part in parts)]
     )
 
 
@@ -173,7 +173,7 @@ async def _body(request: Request, longest: int) -> bytes:
     return body
 
 
-def shown(value: str) -> str:
+def quoted(value: str) -> str:
     """Return a value shortened and quoted, for an error message."""
     return repr(value[:SHOWN])
 
@@ -185,14 +185,14 @@ def numbers(name: str, value: str) -> list[float]:
         raise usage(f"{name}: expected at most {2 * MOST_VERTICES} numbers, found more")
     for word in words:
         if len(word) > LONGEST_NUMBER or not NUMBER.fullmatch(word):
-            raise usage(f"{name}: expected numbers separated by blanks, found {shown(word)}")
+            raise usage(f"{name}: expected numbers separated by blanks, found {quoted(word)}")
     return [float(word) for word in words]
 
 
 def _finite(name: str, value: str) -> list[float]:
     values = numbers(name, value)
     if not all(map(math.isfinite, values)):
-        raise usage(f"{name}: expected finite numbers, found {shown(value)}")
+        raise usage(f"{name}: expected finite numbers, found {quoted(value)}")
     return values
 
 
@@ -200,7 +200,7 @@ def circle(name: str, value: str) -> Circle:
     """Parse `ra dec radius`, degrees."""
     values = _finite(name, value)
     if len(values) != 3:
-        raise usage(f"{name}: expected ra, dec and radius in degrees, found {shown(value)}")
+        raise usage(f"{name}: expected ra, dec and radius in degrees, found {quoted(value)}")
     ra, dec, radius = values
     _place(name, ra, dec)
     if not 0 <= radius <= 180:
@@ -225,7 +225,7 @@ def sky_range(name: str, value: str) -> Range:
     """Parse `ra1 ra2 dec1 dec2`, degrees: from ra1 eastwards to ra2; ends may be infinite."""
     values = numbers(name, value)
     if len(values) != 4:
-        raise usage(f"{name}: expected ra1 ra2 dec1 dec2 in degrees, found {shown(value)}")
+        raise usage(f"{name}: expected ra1 ra2 dec1 dec2 in degrees, found {quoted(value)}")
     ra1, ra2, dec1, dec2 = values
     if ra1 == -math.inf:
         ra1 = 0.0
@@ -234,9 +234,9 @@ def sky_range(name: str, value: str) -> Range:
     dec1, dec2 = max(dec1, -90.0), min(dec2, 90.0)
     for ra in (ra1, ra2):
         if not 0 <= ra <= 360:
-            raise usage(f"{name}: expected right ascensions from 0 to 360, found {shown(value)}")
+            raise usage(f"{name}: expected right ascensions from 0 to 360, found {quoted(value)}")
     if not -90 <= dec1 <= dec2 <= 90:
-        raise usage(f"{name}: expected -90 <= dec1 <= dec2 <= 90, found {shown(value)}")
+        raise usage(f"{name}: expected -90 <= dec1 <= dec2 <= 90, found {quoted(value)}")
     return Range(ra1, ra2, dec1, dec2)
 
 
@@ -260,7 +260,7 @@ def position(name: str, value: str) -> SkyRegion:
     word, _, rest = value.strip().partition(" ")
     shape = SHAPES.get(word.upper())
     if shape is None:
-        raise usage(f"{name}: expected CIRCLE, RANGE or POLYGON and numbers, found {shown(value)}")
+        raise usage(f"{name}: expected CIRCLE, RANGE or POLYGON and numbers, found {quoted(value)}")
     return shape(f"{name} {word.upper()}", rest)
 
 
@@ -268,10 +268,10 @@ def interval(name: str, value: str) -> Interval:
     """Parse two numbers, or one for both ends; ends may be infinite."""
     values = numbers(name, value)
     if len(values) not in (1, 2):
-        raise usage(f"{name}: expected two numbers, from and to, found {shown(value)}")
+        raise usage(f"{name}: expected two numbers, from and to, found {quoted(value)}")
     low, high = values[0], values[-1]
     if not low <= high or low == math.inf or high == -math.inf:
-        raise usage(f"{name}: expected the smaller number first, found {shown(value)}")
+        raise usage(f"{name}: expected the smaller number first, found {quoted(value)}")
     return low, high
 
 
@@ -279,7 +279,7 @@ def wavelengths(name: str, value: str) -> Interval:
     """Parse an interval of wavelengths, metres."""
     low, high = interval(name, value)
     if high < 0:
-        raise usage(f"{name}: expected wavelengths in metres, found {shown(value)}")
+        raise usage(f"{name}: expected wavelengths in metres, found {quoted(value)}")
     return low, high
 
 
@@ -287,7 +287,7 @@ def state(name: str, value: str) -> str:
     """Parse a state of polarization."""
     word = value.strip().upper()
     if word not in STATES:
-        raise usage(f"{name}: expected one of {', '.join(STATES)}, found {shown(value)}")
+        raise usage(f"{name}: expected one of {', '.join(STATES)}, found {quoted(value)}")
     return word
 
 
@@ -296,7 +296,7 @@ def sub(name: str, value: str) -> tuple[HduKey | None, Box | None]:
     value = value.strip()
     match = SUB.fullmatch(value) if len(value) <= LONGEST_SUB else None
     if match is None or match[1] is match[2] is None:
-        raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {shown(value)}")
+        raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {quoted(value)}")
     try:
         hdu = parse_hdu(match[1]) if match[1] and match[1].strip() else None
         return hdu, box_from_section(match[2]) if match[2] else None

@@ -25,7 +25,7 @@ class SenderOffset:
         offset_s: median offset, positive if the sender is ahead.
         spread_s: smallest possible error of the offset.
         drift_s: largest minus smallest measured offset.
-        found: number of measurements.
+        count: number of measurements.
         events: number of corrected events.
     """
 
@@ -33,7 +33,7 @@ class SenderOffset:
     offset_s: float
     spread_s: float
     drift_s: float
-    found: int
+    count: int
     events: int
 
 
@@ -69,7 +69,7 @@ def align_times(events: Events) -> tuple[NDArray[np.int64], list[SenderOffset]]:
                 offset_s=float(np.median(offset_s[at])),
                 spread_s=float(np.nanmin(spread_s[at])) if np.isfinite(spread_s[at]).any() else 0.0,
                 drift_s=float(np.ptp(offset_s[at])),
-                found=len(at),
+                count=len(at),
                 events=len(rows),
             )
         )

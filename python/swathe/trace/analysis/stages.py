@@ -154,14 +154,14 @@ def partners(events: Events) -> Index:
     partner = np.full(count, -1, np.int64)
     if not count:
         return partner
-    left = np.flatnonzero(kinds[events.event.codes] != POINT)
+    remaining = np.flatnonzero(kinds[events.event.codes] != POINT)
     ids = [stages[events.event.codes], *(codes_of(events, name)[0] for name in IDS)]
     key = hash_codes(ids, count)
     threads = hash_codes([codes_of(events, "THREAD")[0]], count)
     for keys in (key ^ threads, key):
         # Repeated, because stages may be nested in others of the same name.
-        while len(left):
-            order = left[_grouped(keys[left])]
+        while len(remaining):
+            order = remaining[_grouped(keys[remaining])]
             kind = kinds[events.event.codes[order]]
             same = keys[order[:-1]] == keys[order[1:]]
             begins = np.flatnonzero(same & (kind[:-1] == START) & (kind[1:] == END))
@@ -169,5 +169,5 @@ def partners(events: Events) -> Index:
                 break
             starts, ends = order[begins], order[begins + 1]
             partner[starts], partner[ends] = ends, starts
-            left = left[partner[left] < 0]
+            remaining = remaining[partner[remaining] < 0]
     return partner

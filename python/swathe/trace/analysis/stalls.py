@@ -37,8 +37,8 @@ class Stall:
         begun_s: beginning, after the first event.
         seconds: seconds until targets ended again.
         targets: targets in progress all the time.
-        ended: targets that ended in that time.
-        usual_ended: targets that usually end in that time.
+        end_count: targets that ended in that time.
+        usual_count: targets that usually end in that time.
         stage: stage with the most time; empty if nothing else was recorded.
         stages: seconds by stage, summed over all in progress; longest first.
         hosts: average load by host, as far as recorded.
@@ -47,8 +47,8 @@ class Stall:
     begun_s: float
     seconds: float
     targets: int
-    ended: int
-    usual_ended: float
+    end_count: int
+    usual_count: float
     stage: str
     stages: dict[str, float]
     hosts: dict[str, dict[str, float]]
@@ -76,15 +76,15 @@ def find_stalls(
     piece_ns = int(max(USUAL_ENDS * whole_ns / len(outer), DURATIONS * usual_ns, 1))
     # Intervals overlap by half, so that none is missed because of its beginning.
     edges = np.arange(starts[0], ends[-1], max(piece_ns // 2, 1))
-    ended = np.searchsorted(ends, edges + piece_ns) - np.searchsorted(ends, edges)
+    end_count = np.searchsorted(ends, edges + piece_ns) - np.searchsorted(ends, edges)
     # At least this many were in progress from beginning to end.
     under_way = np.searchsorted(starts, edges, side="right") - np.searchsorted(
         ends, edges + piece_ns, side="right"
     )
-    usual_ended = len(outer) * piece_ns / whole_ns
+    usual_count = len(outer) * piece_ns / whole_ns
     usually = np.searchsorted(starts, edges, side="right") - np.searchsorted(ends, edges)
     many = max(2.0, MANY * float(np.median(usually)))
-    stalled = (ended <= np.ceil(ALMOST_NOTHING * usual_ended)) & (under_way >= many)
+    stalled = (end_count <= np.ceil(ALMOST_NOTHING * usual_count)) & (under_way >= many)
     runs = np.flatnonzero(np.diff(np.concatenate([[False], stalled, [False]])))
     stalls = []
     for first, after in runs.reshape(-1, 2):
@@ -137,13 +137,13 @@ def _stall(
         if seconds[stage]
     }
     begins, ends = spans.start_ns[outer], spans.end_ns[outer]
-    ended = int(((ends > from_ns) & (ends < until_ns)).sum())
+    end_count = int(((ends > from_ns) & (ends < until_ns)).sum())
     return Stall(
         begun_s=(from_ns - begun_ns) / 1e9,
         seconds=(until_ns - from_ns) / 1e9,
         targets=int(((begins <= from_ns + (until_ns - from_ns) // 10) & (ends >= until_ns)).sum()),
-        ended=ended,
-        usual_ended=rate * (until_ns - from_ns),
+        end_count=end_count,
+        usual_count=rate * (until_ns - from_ns),
         stage=next(iter(stages), ""),
         stages=stages,
         hosts=figures(events, time_ns, from_ns, until_ns),

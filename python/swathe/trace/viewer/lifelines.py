@@ -226,7 +226,9 @@ class TracedEvents:
         if not pairs:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         events, lines = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        mask = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
+        mask = (self.codes("OBJECT")[0][events] < 0) | (
+            self.rank[events] >= own.start_ranks()[lines]
+        )
         return events[mask], lines[mask]
 
 
@@ -290,25 +292,25 @@ class _OwnEvents:
     def _around(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
         """Join the stage around a line; also its end, if that is after the whole line."""
         everyone = np.arange(len(able))
-        begun = joining.last(START, self._first[able], everyone)
-        yield begun[begun >= 0], everyone[begun >= 0]
-        ended = np.where(begun >= 0, self._traced.partner[begun], -1)
-        after = (ended >= 0) & (self._traced.rank[ended] >= self._last[able])
-        yield ended[after], everyone[after]
+        start = joining.last(START, self._first[able], everyone)
+        yield start[start >= 0], everyone[start >= 0]
+        end = np.where(start >= 0, self._traced.partner[start], -1)
+        after = (end >= 0) & (self._traced.rank[end] >= self._last[able])
+        yield end[after], everyone[after]
 
     def _within(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
         """Join the first stage that begins within a line that has none of its own."""
         traced = self._traced
         everyone = np.arange(len(able))
-        begun = joining.first(START, self._first[able])
-        is_present = (begun >= 0) & (traced.rank[begun] <= self._last[able])
+        start = joining.first(START, self._first[able])
+        is_present = (start >= 0) & (traced.rank[start] <= self._last[able])
         # A line with such a stage of its own, as results hashed one by one, joins none.
         alone = np.zeros(self._count, bool)
         alone[self._line[np.isin(self._height, [*joining.heights.values()])]] = True
         is_present &= ~alone[able]
-        yield begun[is_present], everyone[is_present]
-        ended = np.where(is_present, traced.partner[begun], -1)
-        yield ended[ended >= 0], everyone[ended >= 0]
+        yield start[is_present], everyone[is_present]
+        end = np.where(is_present, traced.partner[start], -1)
+        yield end[end >= 0], everyone[end >= 0]
 
     def _before(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
         """Join the last stage or point that ended before the line's next step."""
@@ -318,18 +320,18 @@ class _OwnEvents:
         for kind in (END, POINT):
             if kind not in heights:
                 continue
-            ended = joining.last(kind, self._next(heights[kind])[able], everyone)
-            is_present = ended >= 0
-            yield ended[is_present], everyone[is_present]
+            end = joining.last(kind, self._next(heights[kind])[able], everyone)
+            is_present = end >= 0
+            yield end[is_present], everyone[is_present]
             if kind == END:
-                begun = np.where(is_present, self._traced.partner[ended], -1)
-                yield begun[begun >= 0], everyone[begun >= 0]
+                start = np.where(is_present, self._traced.partner[end], -1)
+                yield start[start >= 0], everyone[start >= 0]
                 none = everyone[~is_present]
         if START in heights:
             # Unfinished stages only if there is no finished one.
             before = self._next(heights[START])[able]
-            begun = joining.last(START, before, none, unpaired=True)
-            yield begun[begun >= 0], none[begun >= 0]
+            start = joining.last(START, before, none, unpaired=True)
+            yield start[start >= 0], none[start >= 0]
 
     def _next(self, height: int) -> Index:
         """Return for each line the rank of its first event above a lane, else of its last one."""
@@ -357,7 +359,7 @@ class _OwnEvents:
         lines, first = self._firsts(self._traced.codes(ids[-1])[0][self._mine] >= 0)
         return lines, self._mix(ids, first)
 
-    def begun(self) -> Index:
+    def start_ranks(self) -> Index:
         """Return for each line the rank of its job's first event in its process; -1: no job."""
         traced = self._traced
         has = traced.codes("JOB")[0] >= 0

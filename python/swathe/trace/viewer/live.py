@@ -222,8 +222,8 @@ class LiveView:
         self._failed: SwatheError | None = None
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
-    def data(self, seen: str) -> tuple[str, Parts | None]:
-        """Return the version, and the changes since `seen` or all data; `None` if nothing changed.
+    def data(self, version_seen: str) -> tuple[str, Parts | None]:
+        """Return the version, and the data changed since `version_seen`, or all; `None` if none is.
 
         For some time after a slow look the previous version, or the same error, is returned.
 
@@ -243,7 +243,7 @@ class LiveView:
             if self._failed is not None:
                 raise self._failed.with_traceback(None)
             assert self._packed is not None
-            name, _, number = seen.partition("-")
+            name, _, number = version_seen.partition("-")
             is_current = name == self._name and number.isdecimal() and int(number) <= self._version
             behind = self._version - int(number) if is_current else len(self._steps) + 1
             version = f"{self._name}-{self._version}"

@@ -153,29 +153,29 @@ def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) 
 
 
 def _level(traced: TracedEvents, load: LoadLine) -> Series:
-    begun = np.flatnonzero(_of(traced, f"{load.event}_START"))
-    ended = traced.partner[begun]
+    starts = np.flatnonzero(_of(traced, f"{load.event}_START"))
+    ends = traced.partner[starts]
     times = traced.events.time_ns
-    ended = ended[ended >= 0]
+    ends = ends[ends >= 0]
     return _stepped(
         load.name,
-        np.concatenate([times[begun], times[ended]]),
-        np.concatenate([np.ones(len(begun)), -np.ones(len(ended))]),
+        np.concatenate([times[starts], times[ends]]),
+        np.concatenate([np.ones(len(starts)), -np.ones(len(ends))]),
     )
 
 
 def _flow(traced: TracedEvents, load: LoadLine) -> Series:
     times, moved = traced.events.time_ns, traced.events.fields["BYTES"]
-    ended = np.flatnonzero(_of(traced, f"{load.event}_END") & (traced.partner >= 0))
+    ends = np.flatnonzero(_of(traced, f"{load.event}_END") & (traced.partner >= 0))
     assert not isinstance(moved, CodedColumn)
-    ended = ended[moved[ended] > 0]
-    begun = traced.partner[ended]
+    ends = ends[moved[ends] > 0]
+    starts = traced.partner[ends]
     # Zero durations count as one microsecond.
-    duration_ns = np.maximum(times[ended] - times[begun], 1000)
-    speed = moved[ended] / (duration_ns / 1e9)
+    duration_ns = np.maximum(times[ends] - times[starts], 1000)
+    speed = moved[ends] / (duration_ns / 1e9)
     return _stepped(
         load.name,
-        np.concatenate([times[begun], times[begun] + duration_ns]),
+        np.concatenate([times[starts], times[starts] + duration_ns]),
         np.concatenate([speed, -speed]),
     )
 

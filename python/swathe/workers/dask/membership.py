@@ -44,13 +44,13 @@ class Membership:
         self._sending, self._spreading = sending, spreading
         self._ends_by: float | None = None
 
-    def compare(self, found: dict[str, Any]) -> None:
+    def compare(self, present: dict[str, Any]) -> None:
         """Note which workers appeared and which disappeared."""
         workers = self._crew.workers
-        for address in [each for each in workers if each not in found]:
+        for address in [each for each in workers if each not in present]:
             self._lose(address, died=not workers[address].leaving)
         now = time.monotonic()
-        for address, info in found.items():
+        for address, info in present.items():
             worker = workers.get(address)
             if worker is None:
                 worker = WorkerEntry(str(info["name"]), str(info["host"]), int(info["nthreads"]))
@@ -92,12 +92,12 @@ class Membership:
                 worker.placed = True
             self._sending.place_all()
 
-    def hear(self, told: Any) -> None:
+    def hear(self, message: Any) -> None:
         """Handle a message of a worker."""
-        if (key := told.get("begun")) is not None:
+        if (key := message.get("begun")) is not None:
             self._sending.begin(key)
-        elif (worker := self._crew.workers.get(address := told.get("leaving", ""))) is not None:
-            grace_s = float(told.get("grace_s", 0.0))
+        elif (worker := self._crew.workers.get(address := message.get("leaving", ""))) is not None:
+            grace_s = float(message.get("grace_s", 0.0))
             if worker.leaving:
                 # Its hand-over has already started.
                 stay_s = 0.0 if worker.parted else grace_s

@@ -141,7 +141,7 @@ def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> 
 
 
 async def _scheduler(address: Address, security: Security | None, tell: Tell) -> None:
-    ending = _told_to_end(attached=False).told
+    ending = _told_to_end(attached=False).requested
     try:
         scheduler = await PoolScheduler(
             host=unparse_host_port(address.host),  # brackets for IPv6
@@ -224,10 +224,10 @@ async def _worker(
 ) -> None:
     ending = _told_to_end(attached)
     if lifetime_s is not None:
-        asyncio.get_running_loop().call_later(lifetime_s, ending.told.set)
+        asyncio.get_running_loop().call_later(lifetime_s, ending.requested.set)
     url = address.url(security)
     waits = pauses()
-    while not ending.told.is_set():
+    while not ending.requested.is_set():
         try:
             seen_at = await reach(url, security, "worker")
             # Dask would listen on all addresses, and report this one.
@@ -239,11 +239,11 @@ async def _worker(
             raise SettingsError(f"{address}: {error}") from error
         except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
             fault = str(error) or type(error).__name__
-        if not ending.told.is_set():
+        if not ending.requested.is_set():
             pause_s = next(waits)
             warn(f"{address}: {fault}; next attempt in {pause_s:g} s")
             with suppress(TimeoutError):
-                await asyncio.wait_for(ending.told.wait(), pause_s)
+                await asyncio.wait_for(ending.requested.wait(), pause_s)
 
 
 async def _work(
@@ -269,7 +269,10 @@ async def _work(
         await worker.close(timeout=LEAVE_S)
         raise
     tell(worker.address)
-    signal, lost = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
+    signal, lost = (
+        asyncio.create_task(ending.requested.wait()),
+        asyncio.create_task(worker.finished()),
+    )
     await asyncio.wait((signal, lost), return_when=asyncio.FIRST_COMPLETED)
     if signal.done() and not lost.done():
         here.end()
@@ -282,11 +285,11 @@ async def _work(
 
 
 async def _part(
-    worker: PoolWorker, ending: ShutdownRequest, gone: asyncio.Task[None], grace_s: float
+    worker: PoolWorker, ending: ShutdownRequest, disconnect: asyncio.Task[None], grace_s: float
 ) -> None:
     """Stay as long as the portal asks, for running batches and the hand-over."""
     began = time.monotonic()
-    while here.has_portal and not (ending.hurry.is_set() or gone.done()):
+    while here.has_portal and not (ending.hurry.is_set() or disconnect.done()):
         now, granted = time.monotonic(), here.granted_until
         # A portal that does not answer may have nothing to hand over, or be an older version.
         until = began + ANSWER_S if granted is None else granted
@@ -310,14 +313,14 @@ def _certificates(security: Security | None) -> tuple[str, str, str] | None:
 class ShutdownRequest:
     """Whether the process is asked to end, and whether at once."""
 
-    told: asyncio.Event
+    requested: asyncio.Event
     hurry: asyncio.Event
 
     def tell(self) -> None:
         """Ask it to end; the second time at once."""
-        if self.told.is_set():
+        if self.requested.is_set():
             self.hurry.set()
-        self.told.set()
+        self.requested.set()
 
 
 def _told_to_end(attached: bool) -> ShutdownRequest:
@@ -329,7 +332,7 @@ def _told_to_end(attached: bool) -> ShutdownRequest:
         if not os.read(STDIN, 1024):
             loop.remove_reader(STDIN)
             ending.hurry.set()
-            ending.told.set()
+            ending.requested.set()
 
     if attached:
         loop.add_reader(STDIN, read)

@@ -118,11 +118,11 @@ class Replication:
         worker: WorkerEntry,
         held: Mapping[str, int],
         grace_s: float | None,
-        told: HandOver,
+        hand_over: HandOver,
     ) -> None:
         crew = self._crew
         began = time.monotonic()
-        until = began + (FINISH_S + told.limit_s if grace_s is None else grace_s)
+        until = began + (FINISH_S + hand_over.limit_s if grace_s is None else grace_s)
         try:
             if grace_s is not None:
                 await crew.ask(address, ASK_S, member.grant, grace_s)
@@ -130,7 +130,7 @@ class Replication:
                 if self._is_gone(address, worker):
                     break
                 await asyncio.sleep(LOOK_S)
-            await self._hand_over(address, worker, held, until, told)
+            await self._hand_over(address, worker, held, until, hand_over)
         except Exception:  # a bug must not stop a worker from leaving
             log.exception("worker %s: error in the hand-over", worker.name)
         finally:
@@ -152,15 +152,15 @@ class Replication:
         worker: WorkerEntry,
         held: Mapping[str, int],
         until: float,
-        told: HandOver,
+        hand_over: HandOver,
     ) -> None:
         crew = self._crew
         began = time.monotonic()
-        until = min(until, began + told.limit_s)
+        until = min(until, began + hand_over.limit_s)
         blocks = list(self._alone(held))
-        told = self._tell(told, alone_bytes=sum(each.size for each in blocks))
+        hand_over = self._tell(hand_over, alone_bytes=sum(each.size for each in blocks))
         if self._is_gone(address, worker):
-            self._tell(told, state="broken off")
+            self._tell(hand_over, state="broken off")
             return
         rooms = await self._rooms(blocks)
         _, bytes_per_s = crew.rates.peer
@@ -169,13 +169,13 @@ class Replication:
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
-            self._tell(told, state="gave nothing", refused=refused)
+            self._tell(hand_over, state="gave nothing", refused=refused)
             return
-        told = self._tell(told, state="handing over", heirs=heirs, refused=refused)
+        hand_over = self._tell(hand_over, state="handing over", heirs=heirs, refused=refused)
         peer, sizes = worker.peer, {each.source: each.size for each in blocks}
 
         async def give(heir: str, share: Share) -> None:
-            nonlocal told
+            nonlocal hand_over
             for at in range(0, len(share), GROUP):
                 left_s = until - time.monotonic()
                 if left_s <= 0 or peer is None or self._is_gone(address, worker):
@@ -189,19 +189,19 @@ class Replication:
                 crew.hold(heir, pulled.held)
                 crew.rates.learn(heir, pulled.costs)
                 self._moved(handed_bytes=pulled.bytes)
-                told = self._tell(
-                    told,
-                    objects=told.objects
+                hand_over = self._tell(
+                    hand_over,
+                    objects=hand_over.objects
                     + sum(size >= sizes[source] for source, size in pulled.held.items()),
-                    bytes=told.bytes + pulled.bytes,
-                    blocks=told.blocks + pulled.blocks,
+                    bytes=hand_over.bytes + pulled.bytes,
+                    blocks=hand_over.blocks + pulled.blocks,
                     seconds=time.monotonic() - began,
                 )
 
         await asyncio.gather(*(give(heir, share) for heir, share in shares.items()))
-        whole = told.objects == sum(map(len, shares.values()))
+        whole = hand_over.objects == sum(map(len, shares.values()))
         state = "done" if whole else "broken off"
-        _log(self._tell(told, state=state, seconds=time.monotonic() - began))
+        _log(self._tell(hand_over, state=state, seconds=time.monotonic() - began))
 
     async def _shares(self, address: str, plan: HandOverPlan) -> dict[str, Share]:
         """Return the objects that each heir is to pull, if the leaving worker still has them."""
@@ -248,24 +248,24 @@ class Replication:
             for why, count in objects.items()
         )
 
-    def _tell(self, told: HandOver, **changes: object) -> HandOver:
+    def _tell(self, hand_over: HandOver, **changes: object) -> HandOver:
         """Publish the state of a hand-over."""
-        if changes.get("state", told.state) in ENDED:
+        if changes.get("state", hand_over.state) in ENDED:
             changes["ended_at"] = time.monotonic()
-        new = replace(told, **changes)  # type: ignore[arg-type]  # of its fields
+        new = replace(hand_over, **changes)  # type: ignore[arg-type]  # of its fields
         for at, each in enumerate(self._hand_overs):
-            if each is told:
+            if each is hand_over:
                 self._hand_overs[at] = new
         return new
 
 
-def _is_news(told: HandOver, now: float) -> bool:
+def _is_news(hand_over: HandOver, now: float) -> bool:
     """Check whether a hand-over is still reported."""
-    if told.ended_at is None:
+    if hand_over.ended_at is None:
         return True
-    ordinary = told.state == "gave nothing" and not told.refused
-    return now - told.ended_at < (GOODBYE_S if ordinary else TOLD_S)
+    ordinary = hand_over.state == "gave nothing" and not hand_over.refused
+    return now - hand_over.ended_at < (GOODBYE_S if ordinary else TOLD_S)
 
 
-def _log(told: HandOver) -> None:
-    log.warning("worker %s", told.summary)
+def _log(hand_over: HandOver) -> None:
+    log.warning("worker %s", hand_over.summary)

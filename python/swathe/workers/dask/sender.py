@@ -284,10 +284,10 @@ class BatchSender:
                 self.give_back(flight, ChunkResult([], complete=False))
         self._changed()
 
-    def _stop_flights(self, found: Sequence[tuple[PendingBatch, Exception | None]]) -> None:
+    def _stop_flights(self, pending: Sequence[tuple[PendingBatch, Exception | None]]) -> None:
         """Ask workers to stop batches; return at once those that no worker has or that failed."""
         keys: dict[str, list[str]] = {}
-        for flight, error in found:
+        for flight, error in pending:
             flight.told_at = time.monotonic()
             if flight.task is not None:
                 keys.setdefault(flight.worker, []).append(flight.key)

@@ -122,14 +122,14 @@ class PoolState:
         return workers, objects
 
     async def ask(
-        self, address: str, limit_s: float, function: Callable[..., Any], *given: Any
+        self, address: str, limit_s: float, function: Callable[..., Any], *arguments: Any
     ) -> Any:
         """Call a function of `member` on a worker; return `None` if it does not answer in time."""
         if self.client is None:
             return None
         with suppress(OSError, TimeoutError, ValueError, RuntimeError):
             answers = await asyncio.wait_for(
-                self.client.run(function, *given, workers=[address], on_error="ignore"), limit_s
+                self.client.run(function, *arguments, workers=[address], on_error="ignore"), limit_s
             )
             return answers.get(address)
         return None

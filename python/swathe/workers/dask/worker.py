@@ -328,7 +328,7 @@ class WorkerState:
         return new
 
     def pull(
-        self, wanted: list[tuple[str, Described, list[Peer]]], limit_s: float, *, only: bool
+        self, requests: list[tuple[str, Described, list[Peer]]], limit_s: float, *, only: bool
     ) -> PullReply:
         """Pull objects from workers that have cached them, one by one, within a time limit.
 
@@ -337,7 +337,7 @@ class WorkerState:
         until = time.monotonic() + limit_s
         size_sum = blocks = 0
         names = []
-        for source, described, peers in wanted:
+        for source, described, peers in requests:
             if (left_s := until - time.monotonic()) <= 0:
                 break
             size, count = _swathe.pull_blocks(source, described, peers, left_s, only)
@@ -432,12 +432,12 @@ async def describe(objects: list[str]) -> dict[str, Described]:
 
 
 async def pull(
-    wanted: list[tuple[str, Described, list[Peer]]],
+    requests: list[tuple[str, Described, list[Peer]]],
     limit_s: float,
     only: bool,
 ) -> PullReply:
     """Let this worker pull objects from others."""
-    return await asyncio.to_thread(here.pull, wanted, limit_s, only=only)
+    return await asyncio.to_thread(here.pull, requests, limit_s, only=only)
 
 
 async def room() -> int:

@@ -70,18 +70,18 @@ class WorkerConfig:
                 counts[source] = rows
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 
-    def _tell(self, found: StoreSnapshot) -> None:
-        self._storages, self._asked_at = found, time.monotonic()
-        invitation = worker.invite(self._pool, self._place, found, self._hosts)
+    def _tell(self, stores: StoreSnapshot) -> None:
+        self._storages, self._asked_at = stores, time.monotonic()
+        invitation = worker.invite(self._pool, self._place, stores, self._hosts)
         self._invitation = invitation, worker.state_of(invitation)
-        self._rates.of_stores(_costs(found))
+        self._rates.of_stores(_costs(stores))
 
 
-def _costs(found: StoreSnapshot) -> dict[str, Speed]:
+def _costs(stores: StoreSnapshot) -> dict[str, Speed]:
     """Return seconds per request and bytes per second of each store, as measured from here."""
-    measured, _, _ = found.seen_from(this_host())
+    measured, _, _ = stores.seen_from(this_host())
     costs = {}
-    for store in found.stores:
+    for store in stores.stores:
         if (profile := measured.get(store["root"])) is not None:
             costs[store["name"]] = profile["request"][0][1], profile["total_bytes_per_s"]
     return costs

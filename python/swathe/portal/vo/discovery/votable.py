@@ -135,9 +135,9 @@ def _cell(value: Any) -> str:
     return plain(value) if isinstance(value, str) else repr(value)
 
 
-def _attributes(given: dict[str, str | None]) -> str:
+def _attributes(values: dict[str, str | None]) -> str:
     return "".join(
         f" {name}={quoteattr(NO_XML.sub('?', value))}"
-        for name, value in given.items()
+        for name, value in values.items()
         if value is not None
     )

@@ -33,33 +33,33 @@ class Pixels:
         return math.prod(last - first for first, last in zip(self.start, self.stop, strict=True))
 
 
-def select(held: OpenImage, wanted: CutoutRequest) -> Pixels | None:
+def select(opened: OpenImage, request: CutoutRequest) -> Pixels | None:
     """Return the requested pixels of an image, or None if there are none.
 
     Raises:
         VoError: If the header has no information for a requested selection.
         RegionError: If the image has no sky coordinates.
     """
-    image = held.image if wanted.hdu is None else held.extension(wanted.hdu)
-    lengths = held.lengths if image is held.image else image.shape[::-1]
+    image = opened.image if request.hdu is None else opened.extension(request.hdu)
+    lengths = opened.lengths if image is opened.image else image.shape[::-1]
     start, stop = [0] * len(lengths), list(lengths)
-    if not _narrow_planes(held, wanted, start, stop):
+    if not _narrow_planes(opened, request, start, stop):
         return None
-    if wanted.region is not None:
-        if held.is_away(wanted.region):
+    if request.region is not None:
+        if opened.is_away(request.region):
             return None
-        places, (first, second) = held.places, held.sky_axes
-        box = smallest_box(wanted.region, places, lengths[first], lengths[second], held.orderly)
+        places, (first, second) = opened.places, opened.sky_axes
+        box = smallest_box(request.region, places, lengths[first], lengths[second], opened.orderly)
         if box is None:
             return None
         start[first], start[second] = box[:2]
         stop[first], stop[second] = box[0] + box[2], box[1] + box[3]
-    elif wanted.box is not None:
+    elif request.box is not None:
         if len(lengths) < 2:
             raise RegionError(
                 f"{image.url}, HDU {image.index}: expected two axes or more, found {len(lengths)}"
             )
-        x0, y0, width, height = wanted.box
+        x0, y0, width, height = request.box
         start[:2] = x0, y0
         stop[:2] = min(stop[0], x0 + width), min(stop[1], y0 + height)
     if any(first >= last for first, last in zip(start, stop, strict=True)):
@@ -68,21 +68,21 @@ def select(held: OpenImage, wanted: CutoutRequest) -> Pixels | None:
 
 
 def _narrow_planes(
-    held: OpenImage, wanted: CutoutRequest, start: list[int], stop: list[int]
+    opened: OpenImage, request: CutoutRequest, start: list[int], stop: list[int]
 ) -> bool:
     """Reduce the planes to those requested. Return whether there are any."""
-    if wanted.band is None and wanted.time is None and not wanted.states:
+    if request.band is None and request.time is None and not request.states:
         return True
-    if wanted.hdu is not None and held.extension(wanted.hdu).index != held.image.index:
+    if request.hdu is not None and opened.extension(request.hdu).index != opened.image.index:
         raise usage("SUB: expected the image's own extension with BAND, TIME or POL, found another")
-    granule = held.match.granule
+    granule = opened.match.granule
     for name, interval, axis, header_range in (
-        ("BAND", wanted.band, "spectral", (granule.em_min, granule.em_max)),
-        ("TIME", wanted.time, "times", (granule.t_min, granule.t_max)),
+        ("BAND", request.band, "spectral", (granule.em_min, granule.em_max)),
+        ("TIME", request.time, "times", (granule.t_min, granule.t_max)),
     ):
         if interval is None:
             continue
-        plane_axis = getattr(held, axis)
+        plane_axis = getattr(opened, axis)
         if plane_axis is None:
             if not _overlaps(name, interval, header_range):
                 return False
@@ -91,18 +91,18 @@ def _narrow_planes(
         if span is None:
             return False
         start[plane_axis.number], stop[plane_axis.number] = span
-    if wanted.states:
-        stokes = held.stokes
+    if request.states:
+        stokes = opened.stokes
         if stokes is None:
             raise usage("POL: expected an image with a polarization axis, found none")
-        span = stokes.planes(wanted.states)
+        span = stokes.planes(request.states)
         if span is None:
             return False
         start[stokes.number], stop[stokes.number] = span
     return True
 
 
-def _overlaps(name: str, wanted: Interval, known: Sequence[float | None]) -> bool:
+def _overlaps(name: str, request: Interval, known: Sequence[float | None]) -> bool:
     """Return whether the range of a whole image overlaps an interval."""
     low, high = known
     if low is None and high is None:
@@ -110,4 +110,4 @@ def _overlaps(name: str, wanted: Interval, known: Sequence[float | None]) -> boo
     first = high if low is None else low
     last = low if high is None else high
     assert first is not None and last is not None
-    return first <= wanted[1] and last >= wanted[0]
+    return first <= request[1] and last >= request[0]

@@ -45,7 +45,7 @@ class SodaJob:
     faults: dict[int, tuple[RowStatus, str]]
 
 
-def rows_of(images: Images, given: RequestParameters) -> SodaJob:
+def rows_of(images: Images, query: RequestParameters) -> SodaJob:
     """Return a row for each combination of ID, region, BAND and TIME.
 
     An invalid combination is a row with its reason, as SODA requires a result for every
@@ -54,15 +54,15 @@ def rows_of(images: Images, given: RequestParameters) -> SodaJob:
     Raises:
         VoError: If all combinations are invalid, or there are too many.
     """
-    ids = given.all("ID")
+    ids = query.all("ID")
     if not ids:
         raise usage("ID: expected images, found none; or send a table as TARGETS")
     places: list[tuple[str, str] | None] = [
-        (name, value) for name in PLACES for value in given.all(name)
+        (name, value) for name in PLACES for value in query.all(name)
     ] or [None]
-    bands: list[str | None] = [*given.all("BAND")] or [None]
-    times: list[str | None] = [*given.all("TIME")] or [None]
-    states = frozenset(parameters.state("POL", value) for value in given.all("POL"))
+    bands: list[str | None] = [*query.all("BAND")] or [None]
+    times: list[str | None] = [*query.all("TIME")] or [None]
+    states = frozenset(parameters.state("POL", value) for value in query.all("POL"))
     count = len(ids) * len(places) * len(bands) * len(times)
     if count > MOST_COMBINATIONS:
         raise usage(
@@ -76,13 +76,13 @@ def rows_of(images: Images, given: RequestParameters) -> SodaJob:
     faults: dict[int, SwatheError] = {}
     for row, (did, place, band, time) in enumerate(product(ids, places, bands, times)):
         try:
-            wanted = replace(
+            cutout_request = replace(
                 CutoutRequest() if place is None else read_region(*place),
                 band=None if band is None else parameters.wavelengths("BAND", band),
                 time=None if time is None else parameters.interval("TIME", time),
                 states=states,
             )
-            values = _row(images.get(did), wanted)
+            values = _row(images.get(did), cutout_request)
         except CatalogError:
             raise  # it affects all rows
         except SwatheError as error:
@@ -109,8 +109,8 @@ def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, tupl
     }
 
 
-def _row(opened: OpenImage, wanted: CutoutRequest) -> tuple[Any, ...]:
-    pixels = select(opened, wanted)
+def _row(opened: OpenImage, cutout_request: CutoutRequest) -> tuple[Any, ...]:
+    pixels = select(opened, cutout_request)
     file = opened.match.file
     if pixels is None:
         return file, str(opened.image.index), *OUTSIDE, ""

@@ -64,22 +64,22 @@ async def cut(service: Service, request: Request) -> Response:
     if did is None:
         raise usage("ID: expected an image, found none")
     media_type = response_format(query_parameters)
-    wanted = read_cutout_request(query_parameters)
+    cutout_request = read_cutout_request(query_parameters)
     images = service.images
     cached = images.cached(did)
-    if cached is not None and media_type == FITS and cached.is_quick(wanted):
-        pixels = select(cached, wanted)
+    if cached is not None and media_type == FITS and cached.is_quick(cutout_request):
+        pixels = select(cached, cutout_request)
         if pixels is None:
             return Response(status_code=204)
         if pixels.count * cached.pixel_bytes <= SMALL:
             with suppress(ChangedError):  # a changed file is opened again below
                 return _fits(cached, pixels)
-    return await service.workers.run(lambda: _cut(service, did, wanted, media_type))
+    return await service.workers.run(lambda: _cut(service, did, cutout_request, media_type))
 
 
-def response_format(given: RequestParameters) -> str:
+def response_format(query: RequestParameters) -> str:
     """Return the requested media type, by default that of FITS."""
-    value = given.one("RESPONSEFORMAT")
+    value = query.one("RESPONSEFORMAT")
     if value is None:
         return FITS
     media_type = FORMATS.get(value.strip().lower())
@@ -88,20 +88,20 @@ def response_format(given: RequestParameters) -> str:
     return media_type
 
 
-def _cut(service: Service, did: str, wanted: CutoutRequest, media_type: str) -> Response:
+def _cut(service: Service, did: str, cutout_request: CutoutRequest, media_type: str) -> Response:
     images = service.images
     try:
-        return _cut_from(service, images.get(did), wanted, media_type)
+        return _cut_from(service, images.get(did), cutout_request, media_type)
     except ChangedError:
         # The index may have an old version of an object on a server.
-        return _cut_from(service, images.get(did, fresh=True), wanted, media_type)
+        return _cut_from(service, images.get(did, fresh=True), cutout_request, media_type)
 
 
 def _cut_from(
-    service: Service, opened: OpenImage, wanted: CutoutRequest, media_type: str
+    service: Service, opened: OpenImage, cutout_request: CutoutRequest, media_type: str
 ) -> Response:
-    with service.memory.take(_outline_bytes(wanted)):
-        pixels = select(opened, wanted)
+    with service.memory.take(_outline_bytes(cutout_request)):
+        pixels = select(opened, cutout_request)
     if pixels is None:
         return Response(status_code=204)
     size = pixels.count * opened.bytes_of(pixels.image)
@@ -136,9 +136,9 @@ def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
     return file.getvalue()
 
 
-def _outline_bytes(wanted: CutoutRequest) -> int:
+def _outline_bytes(cutout_request: CutoutRequest) -> int:
     """Return the memory that the outline of a region may need, which grows with its corners."""
-    region = wanted.region
+    region = cutout_request.region
     return len(region.corners) * CORNER_BYTES if isinstance(region, Polygon) else 0
 
 

@@ -20,7 +20,7 @@ from swathe.portal.api.jobs import own_job
 from swathe.portal.http.long_responses import GeneratedResponse, while_there
 from swathe.portal.http.ranges import answer_with
 from swathe.portal.vo.errors import Label, VoError, usage
-from swathe.portal.vo.parameters import RequestParameters, from_query, read_form, shown
+from swathe.portal.vo.parameters import RequestParameters, from_query, quoted, read_form
 from swathe.portal.vo.soda import uws_documents
 from swathe.portal.vo.soda.soda_job import read_table_job, rows_of, table_part
 from swathe.portal.vo.soda.sync import FITS, PNG, response_format
@@ -58,7 +58,7 @@ async def create(service: Service, request: Request) -> Response:
     """Create a job. It starts on PHASE=RUN, which may be sent with it."""
     largest = round(service.portal.config.limits.body_mb * 1e6)
     parts = await read_form(request, largest)
-    query = from_query(request.scope["query_string"]).given
+    query = from_query(request.scope["query_string"]).pairs
     query_parameters = RequestParameters(
         [*query, *((part.name, part.text) for part in parts if _is_short(part))]
     )
@@ -83,7 +83,7 @@ def _submit(
     portal = service.portal
     phase = query_parameters.one("PHASE")
     if phase is not None and phase.strip().upper() != "RUN":
-        raise usage(f"PHASE: expected RUN, found {shown(phase)}")
+        raise usage(f"PHASE: expected RUN, found {quoted(phase)}")
     options = Options(format="png" if response_format(query_parameters) == PNG else "fits")
     if table is None:
         job_targets = rows_of(service.images, query_parameters)
@@ -91,7 +91,7 @@ def _submit(
         job_targets = read_table_job(service.images, table)
     stored_parameters = [
         (name, value[:LONGEST_KEPT])
-        for name, value in query_parameters.given
+        for name, value in query_parameters.pairs
         if name.upper() != "PHASE"
     ]
     if table is not None:
@@ -114,7 +114,7 @@ async def jobs(service: Service, request: Request) -> Response:
     for value in query_parameters.all("PHASE"):
         if value not in get_args(Phase):
             raise usage(
-                f"PHASE: expected one of {', '.join(get_args(Phase))}, found {shown(value)}"
+                f"PHASE: expected one of {', '.join(get_args(Phase))}, found {quoted(value)}"
             )
         phases.append(cast("Phase", value))
     after, last = query_parameters.one("AFTER"), query_parameters.one("LAST")
@@ -141,7 +141,9 @@ async def job(service: Service, request: Request) -> Response:
         streams = streams_of(request)
         with streams.place():
             current = await streams.wait_for(
-                lambda gone: portal.jobs.wait(waiting_job.id, waiting_job.phase, wait_s, gone)
+                lambda cancelled: portal.jobs.wait(
+                    waiting_job.id, waiting_job.phase, wait_s, cancelled
+                )
             )
     content = await service.workers.run(
         lambda: uws_documents.job_document(current, _results(service, request, current))
@@ -187,7 +189,7 @@ CHILDREN: dict[str, Callable[[Job], str]] = {
     "phase": lambda job: job.phase,
     "executionduration": lambda _: "0",
     "destruction": lambda job: iso(job.expires_at),
-    "quote": lambda job: "" if (found := quote(job)) is None else iso(found),
+    "quote": lambda job: "" if (moment := quote(job)) is None else iso(moment),
     "owner": lambda job: job.owner,
     "error": lambda job: "" if job.error is None else f"Error: {job.error}\n",
 }
@@ -208,7 +210,7 @@ async def change_child(service: Service, request: Request) -> Response:
                     return jobs.start(current.id)
                 if value == "ABORT":
                     return jobs.cancel(current.id)
-                raise usage(f"PHASE: expected RUN or ABORT, found {shown(value)}")
+                raise usage(f"PHASE: expected RUN or ABORT, found {quoted(value)}")
             case "destruction":
                 value = _needed(query_parameters, "DESTRUCTION")
                 return jobs.set_expiry(current.id, _moment("DESTRUCTION", value))
@@ -330,12 +332,12 @@ def _see(url: str) -> Response:
 
 async def _form(request: Request) -> RequestParameters:
     parts = await read_form(request)
-    query = from_query(request.scope["query_string"]).given
+    query = from_query(request.scope["query_string"]).pairs
     return RequestParameters([*query, *((part.name, part.text) for part in parts)])
 
 
-def _needed(given: RequestParameters, name: str) -> str:
-    value = given.one(name)
+def _needed(query: RequestParameters, name: str) -> str:
+    value = query.one(name)
     if value is None:
         raise usage(f"{name}: expected a value, found none")
     return value
@@ -348,7 +350,7 @@ def _whole(name: str, value: str, least: int = 0) -> int:
     except ValueError:
         number = least - 1
     if number < least:
-        raise usage(f"{name}: expected a whole number, {least} or more, found {shown(value)}")
+        raise usage(f"{name}: expected a whole number, {least} or more, found {quoted(value)}")
     return number
 
 
@@ -361,5 +363,5 @@ def _moment(name: str, value: str) -> datetime:
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise usage(
-            f"{name}: expected a time, 2026-11-21T12:00:00Z, found {shown(value)}"
+            f"{name}: expected a time, 2026-11-21T12:00:00Z, found {quoted(value)}"
         ) from None
