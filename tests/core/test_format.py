@@ -65,4 +65,4 @@ def test_moments_are_in_utc() -> None:
 def test_terminals_are_not_sent_control_characters() -> None:
     text = "a\x1b[31m\nb\u202e\x9b\r\udcff é"
     assert harmless_text(text) == "a\\x1b[31m\nb\\u202e\\x9b\\r\\udcff é"
-    assert harmless_text("a\nb", kept="") == "a\\nb"
+    assert harmless_text("a\nb", allowed="") == "a\\nb"

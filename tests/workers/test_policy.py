@@ -108,13 +108,13 @@ def test_the_worthiest_is_handed_over_first() -> None:
         HeldBlock("cheap", 100 * MB, 1.5),
     ]
     heirs = {"w1": 1000 * MB}
-    assert plan_hand_over(blocks, heirs, 100 * MB, 60.0).given == [
+    assert plan_hand_over(blocks, heirs, 100 * MB, 60.0).heirs == [
         ("dearest per byte", "w1"),
         ("dear", "w1"),
         ("cheap", "w1"),
     ]
     plan = plan_hand_over(blocks, heirs, 100 * MB, 1.15)
-    assert plan.given == [("dearest per byte", "w1"), ("dear", "w1")]
+    assert plan.heirs == [("dearest per byte", "w1"), ("dear", "w1")]
     assert plan.refused == {"cheap": "no time"}
 
 
@@ -129,7 +129,7 @@ def test_what_would_take_an_hour_is_refused() -> None:
     assert len(given) == 17
     assert list(refused.values()) == ["no time"] * 983
     # Over a slow line all of it is.
-    assert plan_hand_over(blocks, {"w1": 10**12}, 0.1 * MB, 3600.0).given == []
+    assert plan_hand_over(blocks, {"w1": 10**12}, 0.1 * MB, 3600.0).heirs == []
 
 
 def test_heirs_are_filled_evenly_and_never_over_their_room() -> None:
@@ -140,8 +140,8 @@ def test_heirs_are_filled_evenly_and_never_over_their_room() -> None:
     shares = [sum(heir == name for _, heir in given) for name in ("w1", "w2", "full")]
     assert shares == [9, 9, 0]
     alone = plan_hand_over(blocks, {}, 1e9, 60.0)
-    assert (alone.given, set(alone.refused.values())) == ([], {"no other worker"})
-    assert plan_hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).given == []
+    assert (alone.heirs, set(alone.refused.values())) == ([], {"no other worker"})
+    assert plan_hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).heirs == []
 
 
 @pytest.mark.parametrize("seed", range(20))

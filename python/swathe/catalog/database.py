@@ -42,7 +42,7 @@ class Database:
     """A database that is open and up to date."""
 
     def __init__(self, url: sqlalchemy.URL) -> None:
-        self._shown = _shown(url)
+        self._url_text = _shown(url)
         self._secrets = _secrets(url)
         try:
             self._engine = _engine(url)
@@ -93,7 +93,7 @@ class Database:
     @property
     def url(self) -> str:
         """URL of the database, without its password."""
-        return self._shown
+        return self._url_text
 
     @property
     def _on_sqlite(self) -> bool:
@@ -124,18 +124,18 @@ class Database:
                 raise cause from None
             raise self._error(error, error) from error
 
-    def _error(self, error: BaseException, said: object) -> CatalogError:
+    def _error(self, error: BaseException, cause_text: object) -> CatalogError:
         """Return the error to raise; it says what to do if waiting does not help."""
         todo = remedy(error, self._engine.url.database if self._on_sqlite else None)
         if todo is None:
-            return CatalogError(self._message_of(said))
-        return CatalogSetupError(f"{self._message_of(said)}; {todo}")
+            return CatalogError(self._message_of(cause_text))
+        return CatalogSetupError(f"{self._message_of(cause_text)}; {todo}")
 
     def _message_of(self, what: object) -> str:
         text = " ".join(str(what).split()) or type(what).__name__
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        return f"{self._shown}: {text}"
+        return f"{self._url_text}: {text}"
 
     def check_writable(self) -> None:
         """Check that all tables can be written, before work whose results go there.

@@ -115,13 +115,13 @@ class Tokens(Database):
                 raise TokenError(
                     f"there is no token or user {which[:100]!r}; see: swathe portal token list"
                 )
-            good = [_token(row) for row in rows if row.revoked_at is None]
+            valid = [_token(row) for row in rows if row.revoked_at is None]
             session.execute(
                 update(TokenRow)
-                .where(TokenRow.id.in_([token.number for token in good]))
+                .where(TokenRow.id.in_([token.number for token in valid]))
                 .values(revoked_at=datetime.now(UTC))
             )
-            return good
+            return valid
 
 
 def _hash(token: str) -> str:

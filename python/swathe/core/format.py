@@ -56,15 +56,15 @@ def moment_text(at: datetime, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     return f"{at.astimezone(UTC):{form}} UTC"
 
 
-def harmless_text(text: str, kept: str = "\n\t") -> str:
+def harmless_text(text: str, allowed: str = "\n\t") -> str:
     r"""Return a text with control characters as `\x1b`: a terminal would obey them.
 
     Args:
         text: text that may contain names of files, or what a server said.
-        kept: control characters that stay.
+        allowed: control characters that stay.
     """
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
+        char if char.isprintable() or char in allowed else ascii(char)[1:-1] for char in text
     )

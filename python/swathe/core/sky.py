@@ -202,10 +202,10 @@ def coordinates(ra_deg: Any, dec_deg: Any) -> SkyCoord:
     from astropy.coordinates import SkyCoord
 
     ra, dec = np.atleast_1d(np.asarray(ra_deg, float)), np.atleast_1d(np.asarray(dec_deg, float))
-    wrong = ~(np.isfinite(ra) & np.isfinite(dec) & (np.abs(dec) <= 90))
-    if wrong.any():
+    invalid = ~(np.isfinite(ra) & np.isfinite(dec) & (np.abs(dec) <= 90))
+    if invalid.any():
         raise RegionError(
             "a sky position is a right ascension and a declination from -90 to 90 degrees, "
-            f"not {ra[wrong][0]}, {dec[wrong][0]}"
+            f"not {ra[invalid][0]}, {dec[invalid][0]}"
         )
     return SkyCoord(ra, dec, unit="deg", frame="icrs")

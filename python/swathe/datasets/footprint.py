@@ -125,9 +125,9 @@ def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: SkyMa
     # With folds, the summed area of the parts exceeds the area of the outline.
     on_map = flat(grid, centre)
     parts = _areas(np.stack([on_map[:-1, :-1], on_map[:-1, 1:], on_map[1:, 1:], on_map[1:, :-1]]))
-    whole = float(_areas(flat(corners, centre)[:, None])[0])
+    total = float(_areas(flat(corners, centre)[:, None])[0])
     same_way = (parts > 0).all() or (parts < 0).all()
-    return bool(same_way and math.isclose(abs(parts.sum()), abs(whole), rel_tol=0.05))
+    return bool(same_way and math.isclose(abs(parts.sum()), abs(total), rel_tol=0.05))
 
 
 def _areas(corners: NDArray[np.float64]) -> NDArray[np.float64]:

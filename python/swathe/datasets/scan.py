@@ -198,8 +198,8 @@ def _headers(
             while True:
                 while len(waiting) < threads * AHEAD and (next_one := next(rest, None)):
                     listed, before = next_one
-                    begun = pool.submit(copy_context().run, read, listed, before)
-                    waiting[begun] = before
+                    pending = pool.submit(copy_context().run, read, listed, before)
+                    waiting[pending] = before
                 if not waiting:
                     return
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED)

@@ -173,10 +173,10 @@ def storages() -> StoreSnapshot:
     return StoreSnapshot(this_host(), stores, costs, spreads, compute)
 
 
-def use_snapshot(found: StoreSnapshot) -> None:
+def use_snapshot(snapshot: StoreSnapshot) -> None:
     """Use these stores from now on in place of those of a catalogue."""
     global _adopted
-    _adopted = _of(found, this_host(), None)
+    _adopted = _of(snapshot, this_host(), None)
 
 
 def _load_if_changed() -> _CatalogContent | None:

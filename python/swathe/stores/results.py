@@ -20,7 +20,7 @@ from swathe.core.errors import NoSuchResultError, OutputError
 
 INPUTS = ".inputs"
 """Name of a folder in a job's local folder, for parts of results being made."""
-GONE = ".gone-"
+DELETED = ".gone-"
 """Prefix of the folder of a deleted job, until it is removed."""
 
 Files = Sequence[tuple[str, str]]
@@ -149,10 +149,10 @@ class Folder:
 
     def begin_removal(self, job: str) -> None:
         """Rename the folder of a job, so that a worker still writing to it fails."""
-        folder, gone = self._root / job, self._root / f"{GONE}{job}"
+        folder, deleted = self._root / job, self._root / f"{DELETED}{job}"
         try:
             # A folder that came back after it was renamed is moved into the renamed one.
-            folder.rename(gone / token_hex(8) if gone.exists() else gone)
+            folder.rename(deleted / token_hex(8) if deleted.exists() else deleted)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -163,7 +163,7 @@ class Folder:
         self.begin_removal(job)
         if stopped():
             return False
-        path = self._root / f"{GONE}{job}"
+        path = self._root / f"{DELETED}{job}"
         try:
             # Not by shutil: of a busy portal it waits for the interpreter at each file, so that
             # jobs that are made and deleted all the time would fill the disk.
@@ -175,18 +175,18 @@ class Folder:
         return True
 
 
-def move(made: str, place: str, top: str) -> None:
+def move(source: str, target: str, top: str) -> None:
     """Rename a file, and make its folders within `top`.
 
     Raises:
         OSError: if the file cannot be renamed.
     """
     try:
-        os.replace(made, place)
+        os.replace(source, target)
     except FileNotFoundError:
         # Do not make the folder of the job: the folder of a deleted job must not come back.
-        folder = Path(place).parent
+        folder = Path(target).parent
         for missing in (folder.parent, folder):
             if str(missing) != top:
                 missing.mkdir(exist_ok=True)
-        os.replace(made, place)
+        os.replace(source, target)

@@ -292,9 +292,9 @@ def processor_times() -> dict[str, float]:
 def _disks() -> dict[str, Any]:
     """Return whole disks that ever moved data: a disk includes its partitions."""
     counters = psutil.disk_io_counters(perdisk=True) or {}
-    whole = Path("/sys/block")
+    disks = Path("/sys/block")
     return {
         name: now
         for name, now in counters.items()
-        if now.read_bytes + now.write_bytes and (not whole.is_dir() or (whole / name).exists())
+        if now.read_bytes + now.write_bytes and (not disks.is_dir() or (disks / name).exists())
     }

@@ -172,14 +172,14 @@ class Runner:
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
         self._clock.enter(chunk.job.number)
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         entry = self._pending[number] = _PendingChunk(chunk)
         try:
             if chunk.job.number not in self._begun_jobs:
                 self._begun_jobs.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
             batch = self._tried(lambda: self._batch_of(chunk))
-            entry.reading_s = time.perf_counter() - begun
+            entry.reading_s = time.perf_counter() - start_s
             entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
             entry.stopped = self._stopped(chunk.job.id)
             self._pool.submit(number, batch, entry.stopped)
@@ -421,8 +421,8 @@ class _Clock:
             first, known_s = now - seconds, 0.0
             spans = self._spans[job]
             while spans and spans[-1][1] >= first:
-                begun, ended = spans.pop()
-                first, known_s = min(first, begun), known_s + ended - begun
+                start_s, end_s = spans.pop()
+                first, known_s = min(first, start_s), known_s + end_s - start_s
             spans.append((first, now))
             return max(0.0, now - first - known_s)  # rounding
 

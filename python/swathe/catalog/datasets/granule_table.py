@@ -137,7 +137,7 @@ def _parts(
 ) -> Iterator[list[GranuleCopy]]:
     """Yield the copies of granules given by number, in order."""
     query = text(COPIES.format(more=more, among=AMONG[session.get_bind().dialect.name]))
-    left = iter(numbers)
-    while ids := ",".join(map(str, islice(left, PART))):
+    remaining = iter(numbers)
+    while ids := ",".join(map(str, islice(remaining, PART))):
         rows = session.execute(query, {**conditions, "ids": ids})
         yield sorted(map(GranuleCopy._make, rows), key=attrgetter("id"))

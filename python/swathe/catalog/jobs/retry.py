@@ -82,8 +82,8 @@ def _stretches(
     before = np.searchsorted([first for first, _ in chunks], positions, side="right")
     ends = np.maximum.accumulate([-1, *(last for _, last in chunks)])
     free = ends[before] < positions
-    left, sides = positions[free], (before + (positions >= job.inputs))[free]
-    for part in np.split(left, np.flatnonzero(np.diff(sides)) + 1):
+    remaining, sides = positions[free], (before + (positions >= job.inputs))[free]
+    for part in np.split(remaining, np.flatnonzero(np.diff(sides)) + 1):
         for at in range(0, len(part), LARGEST_CHUNK):
             some = part[at : at + LARGEST_CHUNK].tolist()
             yield some[0], some[-1]

@@ -132,7 +132,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
 
 def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
-        typer.echo(harmless_text(f"  {fault.path}: {fault.reason}", kept=""), err=True)
+        typer.echo(harmless_text(f"  {fault.path}: {fault.reason}", allowed=""), err=True)
     if len(faults) > SHOWN_FAULTS:
         more = f"swathe dataset show {dataset} --json"
         typer.echo(f"  and {len(faults) - SHOWN_FAULTS:,} more: {more}", err=True)

@@ -85,13 +85,13 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
     samples: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="swathe-host-") as name:
         for turn in range(MOST_REPEATS):
-            begun = time.perf_counter()
+            start_s = time.perf_counter()
             folder = Path(name) / str(turn)
             folder.mkdir()
             for cost, seconds in _once(folder, frames).items():
                 samples.setdefault(cost, []).append(seconds)
             now = time.perf_counter()
-            if turn + 1 >= LEAST_REPEATS and now + (now - begun) - started > budget_s:
+            if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - started > budget_s:
                 break
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS)
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}

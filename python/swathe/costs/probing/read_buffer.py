@@ -64,9 +64,9 @@ class BufferStudy:
     host: str = field(default_factory=this_host)
 
     def __post_init__(self) -> None:
-        ran = np.isfinite(self.seconds).any(axis=0)
-        self.sizes, self.parts = self.sizes[ran], self.parts[ran]
-        self.seconds = self.seconds[:, ran]
+        measured = np.isfinite(self.seconds).any(axis=0)
+        self.sizes, self.parts = self.sizes[measured], self.parts[measured]
+        self.seconds = self.seconds[:, measured]
         if not len(self.sizes):
             raise ValueError("a study needs one measurement at least")
         self.median = np.nanmedian(self.seconds, axis=0)
@@ -81,9 +81,9 @@ class BufferStudy:
         self.chosen = self.low
 
     @staticmethod
-    def _around(best: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _around(best: int, alike_sizes: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the run of good sizes that contains `best`."""
-        run = np.cumsum(np.append(True, np.diff(good.astype(int)) != 0))
+        run = np.cumsum(np.append(True, np.diff(alike_sizes.astype(int)) != 0))
         return np.flatnonzero(run == run[best])
 
     def table(self) -> Table:

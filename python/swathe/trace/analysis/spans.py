@@ -122,12 +122,12 @@ def _nesting(
     nested = nested & (over_ns > begun_ns) & ~together
     for tries in range(ROUNDS + 2):
         inside = np.flatnonzero(nested)
-        parent, own_ns, wrong = _stack(inside, track, begun_ns, over_ns)
-        if not len(wrong):
+        parent, own_ns, misnested = _stack(inside, track, begun_ns, over_ns)
+        if not len(misnested):
             break
-        nested[wrong] = False
+        nested[misnested] = False
         if tries == ROUNDS:
-            nested &= ~np.isin(track, track[wrong])
+            nested &= ~np.isin(track, track[misnested])
     return parent, nested, own_ns
 
 
@@ -163,15 +163,15 @@ def _stack(inside: Rows, track: Rows, begun_ns: Rows, over_ns: Rows) -> tuple[Ro
     after = np.cumsum(sign)
     depth = np.where(sign > 0, after, after + 1)
     gap_ns = np.diff(at_ns, append=at_ns[-1:])
-    wrong = [span[depth > DEEPEST]]
+    misnested = [span[depth > DEEPEST]]
     for level in range(1, min(int(depth.max(initial=0)), DEEPEST) + 1):
         begins = (sign > 0) & (depth == level)
         last = np.maximum.accumulate(np.where(begins, np.arange(len(span)), 0))
         ending = np.flatnonzero((sign < 0) & (depth == level))
         other = span[last[ending]] != span[ending]
-        wrong += [span[ending[other]], span[last[ending[other]]]]
+        misnested += [span[ending[other]], span[last[ending[other]]]]
         below = np.flatnonzero((sign > 0) & (depth == level + 1))
         parent[span[below]] = span[last[below]]
         spent = np.flatnonzero(after == level)
         np.add.at(own_ns, span[last[spent]], gap_ns[spent])
-    return parent, own_ns, np.unique(np.concatenate(wrong))
+    return parent, own_ns, np.unique(np.concatenate(misnested))

@@ -110,12 +110,12 @@ class _Chrome:
         for first in range(0, len(spans), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             starts, ends = spans.start[part], spans.end[part]
-            begun = attributes(self.events, starts)
-            ended = attributes(self.events, ends)
+            at_start = attributes(self.events, starts)
+            at_end = attributes(self.events, ends)
             for at, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
                 number = first + at
                 name = spans.names[spans.stage[number]]
-                args = {**begun[at], **ended[at]}
+                args = {**at_start[at], **at_end[at]}
                 fields = {"name": name, "cat": name, "ts": self._us(int(spans.start_ns[number]))}
                 if spans.nested[number]:
                     dur = int(lasting_ns[number]) / 1000

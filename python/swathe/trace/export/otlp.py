@@ -161,14 +161,14 @@ class _Otlp:
         """Yield all spans in order of their beginning."""
         for first in range(0, len(self.spans), AT_ONCE):
             numbers = np.arange(first, min(first + AT_ONCE, len(self.spans)))
-            begun = attributes(self.events, self.spans.start[numbers], but=BUT)
-            ended = attributes(self.events, self.spans.end[numbers], but=BUT)
+            at_start = attributes(self.events, self.spans.start[numbers], but=BUT)
+            at_end = attributes(self.events, self.spans.end[numbers], but=BUT)
             process = self.process[self.spans.start[numbers]]
             request = ExportTraceServiceRequest()
             for code in np.unique(process):
                 of_process = np.flatnonzero(process == code)
                 spans = [
-                    self._span(int(numbers[at]), {**begun[at], **ended[at]})
+                    self._span(int(numbers[at]), {**at_start[at], **at_end[at]})
                     for at in of_process.tolist()
                 ]
                 request.resource_spans.append(

@@ -44,12 +44,12 @@ class _Open:
     def size(self) -> int:
         return os.fstat(self._file).st_size
 
-    def fresh(self, newest_bytes: int | None, ended: bool) -> tuple[bytes, int, bool]:
+    def fresh(self, newest_bytes: int | None, is_finished: bool) -> tuple[bytes, int, bool]:
         """Return the added whole lines, the end position, and whether some were left out.
 
         Args:
             newest_bytes: limit for the first read.
-            ended: whether the last line counts as whole without a line end.
+            is_finished: whether the last line counts as whole without a line end.
         """
         size, start, left_out = self.size, self.done, False
         with open(self._file, "rb", closefd=False) as file:
@@ -62,7 +62,7 @@ class _Open:
                 start = 0  # the file was truncated and restarted
             file.seek(start)
             content = file.read(min(MOST_BYTES, max(0, size - start)))
-        if ended and start + len(content) >= size:
+        if is_finished and start + len(content) >= size:
             return content if content[-1:] in (b"", b"\n") else content + b"\n", size, left_out
         content = content[: content.rfind(b"\n") + 1]
         return content, start + len(content), left_out
@@ -100,16 +100,16 @@ class GrowingFiles:
                 raise SourceError(f"{error.filename or path}: {error.strerror}") from error
         now_s = time.monotonic()
         for file in list(self._files.values()):
-            ended = file.renamed_s is not None and now_s - file.renamed_s >= LINGER_S
+            is_finished = file.renamed_s is not None and now_s - file.renamed_s >= LINGER_S
             try:
-                lines, end, left_out = file.fresh(self._newest_bytes, ended)
+                lines, end, left_out = file.fresh(self._newest_bytes, is_finished)
             except OSError as error:
                 raise SourceError(f"{file.path}: {error.strerror}") from error
             if lines:
                 take(lines)
             file.done = end
             self.left_out = self.left_out or left_out
-            if ended and end >= file.size:
+            if is_finished and end >= file.size:
                 del self._files[file.identity]
                 file.close()
 

@@ -114,7 +114,7 @@ Refusal = Literal["cheaper to fetch again", "no other worker", "no room", "no ti
 class HandOverPlan(NamedTuple):
     """Hand-over plan: objects and heirs, the most valuable first; what stays, with reasons."""
 
-    given: list[tuple[str, str]]
+    heirs: list[tuple[str, str]]
     refused: dict[str, Refusal]
 
 
@@ -196,18 +196,18 @@ def plan_hand_over(
     gaining.sort(key=lambda each: (-each.refetch_s / max(each.size, 1), each.source))
     rooms = [(-room, heir) for heir, room in heirs.items()]
     heapq.heapify(rooms)
-    left = budget_s * bytes_per_s
+    remaining = budget_s * bytes_per_s
     transfers = []
     for block in gaining:
         if not rooms or block.size > -rooms[0][0]:
             refused[block.source] = "no room" if rooms else "no other worker"
             continue
-        if block.size > left:
+        if block.size > remaining:
             refused[block.source] = "no time"
             continue
         del refused[block.source]
         room, heir = rooms[0]
         heapq.heapreplace(rooms, (room + block.size, heir))
-        left -= block.size
+        remaining -= block.size
         transfers.append((block.source, heir))
     return HandOverPlan(transfers, refused)

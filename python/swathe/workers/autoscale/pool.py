@@ -220,10 +220,10 @@ class GrowingPool:
             now,
             _on_clock(reserved, now),
         )
-        there = self._ours.keys() | members.keys()
+        names = self._ours.keys() | members.keys()
         staying = [
             name
-            for name in there
+            for name in names
             if not (name in self._ours and not self._ours[name].stays)
             and not (name in members and members[name].refused == "leaving")
         ]
@@ -231,7 +231,7 @@ class GrowingPool:
         if not starting and len(staying) >= target:
             self._failed = ""
         if len(staying) < target:
-            missing = min(target - len(staying), self._limits.maximum - len(there))
+            missing = min(target - len(staying), self._limits.maximum - len(names))
             if now >= self._paused_until:
                 self._start(min(missing, AT_ONCE), now)
         elif len(staying) > target:

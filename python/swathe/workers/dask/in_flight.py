@@ -37,7 +37,7 @@ class PendingBatch:
         payload: the batch, pickled.
         stopped: function that returns whether to stop it.
         objects: objects that workers cache, and bytes expected to be read from each.
-        whole: the divided batch it is part of, if any.
+        divided: the divided batch it is part of, if any.
         deaths: workers that died while they executed it, or the batch it was part of.
         worker: worker that has it, under `key`; empty if none.
         began: whether that worker has begun it.
@@ -52,7 +52,7 @@ class PendingBatch:
     payload: bytes
     stopped: Callable[[], bool]
     objects: Mapping[str, int] = field(default_factory=dict)
-    whole: DividedBatch | None = None
+    divided: DividedBatch | None = None
     deaths: int = 0
     worker: str = ""
     key: str = ""
@@ -65,8 +65,8 @@ class PendingBatch:
     def died(self) -> None:
         """Note that a worker died while executing this."""
         self.deaths += 1
-        if self.whole is not None:
-            self.whole.deaths += 1
+        if self.divided is not None:
+            self.divided.deaths += 1
 
     def reset(self) -> None:
         """Reset the worker."""
@@ -74,7 +74,7 @@ class PendingBatch:
 
     def verdict(self) -> ChunkResult | list[PendingBatch] | None:
         """Decide what to do after a loss: a failure, two halves, or `None` to retry."""
-        cost = self.deaths if self.whole is None else self.whole.deaths
+        cost = self.deaths if self.divided is None else self.divided.deaths
         rows = self.batch.rows
         if self.deaths < DIVIDED or (len(rows) == 1 and self.deaths < DEATHS):
             return None
@@ -84,8 +84,8 @@ class PendingBatch:
         return ChunkResult(rows.ended("error", reason))
 
     def _halves(self) -> list[PendingBatch]:
-        if self.whole is None:
-            self.whole = DividedBatch(self.deaths)
+        if self.divided is None:
+            self.divided = DividedBatch(self.deaths)
         rows = self.batch.rows
         middle = len(rows) // 2
         halves = []
@@ -101,11 +101,11 @@ class PendingBatch:
                     batch,
                     sent,
                     self.stopped,
-                    whole=self.whole,
+                    divided=self.divided,
                     deaths=DIVIDED - 1,
                 )
             )
-        self.whole.parts += 1
+        self.divided.parts += 1
         return halves
 
 

@@ -205,12 +205,12 @@ class Replication:
 
     async def _shares(self, address: str, plan: HandOverPlan) -> dict[str, Share]:
         """Return the objects that each heir is to pull, if the leaving worker still has them."""
-        if not plan.given:
+        if not plan.heirs:
             return {}
-        sources = [source for source, _ in plan.given]
+        sources = [source for source, _ in plan.heirs]
         described = await self._crew.ask(address, ASK_S, member.describe, sources) or {}
         shares: dict[str, Share] = {}
-        for source, heir in plan.given:
+        for source, heir in plan.heirs:
             if source in described:
                 shares.setdefault(heir, []).append((source, described[source]))
         return shares

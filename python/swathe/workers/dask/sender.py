@@ -261,8 +261,8 @@ class BatchSender:
         del self.flights[flight]
         if flight.worker and (worker := self._crew.workers.get(flight.worker)) is not None:
             self._land(worker, flight)
-        if flight.whole is not None:
-            whole = flight.whole.add(done)
+        if flight.divided is not None:
+            whole = flight.divided.add(done)
             if whole is None:
                 return
             done = whole

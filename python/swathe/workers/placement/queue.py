@@ -98,10 +98,10 @@ def _counted(seconds: float) -> float:
 
 def _free_after(ends: Iterable[float], behind_s: float) -> float:
     """Return when a thread is free for more, if all share the waiting work."""
-    first, *later = sorted(ends)
-    for threads, end in enumerate(later, 1):
+    first, *rest = sorted(ends)
+    for threads, end in enumerate(rest, 1):
         if behind_s <= threads * (end - first):
             return first + behind_s / threads
         behind_s -= threads * (end - first)
         first = end
-    return first + behind_s / (1 + len(later))
+    return first + behind_s / (1 + len(rest))

@@ -42,14 +42,14 @@ class Rates:
         """Take the measured costs of stores, by name."""
         self._stores = stores
 
-    def learn(self, worker: str, told: Speed | None) -> None:
+    def learn(self, worker: str, speed: Speed | None) -> None:
         """Take a worker's report on others; an implausible one is ignored."""
-        if told is None:
+        if speed is None:
             return
-        pairs = zip(SLOWEST, told, FASTEST, strict=True)
+        pairs = zip(SLOWEST, speed, FASTEST, strict=True)
         if not all(isfinite(each) and min(a, b) <= each <= max(a, b) for a, each, b in pairs):
             return
-        self._reports[worker] = told
+        self._reports[worker] = speed
         self._reports.move_to_end(worker)
         if len(self._reports) > TELLERS:
             self._reports.popitem(last=False)

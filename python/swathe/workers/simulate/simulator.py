@@ -148,9 +148,9 @@ class Simulation:
             self._tally.worker_s += self._now - worker.since
         return self._tally.result(self._pool.workers, self._pool.threads, self._now)
 
-    def _at(self, time: float, call: Callable[..., None], *given: Any) -> None:
+    def _at(self, time: float, call: Callable[..., None], *arguments: Any) -> None:
         self._count += 1
-        heapq.heappush(self._events, (time, self._count, call, given))
+        heapq.heappush(self._events, (time, self._count, call, arguments))
 
     # Requests.
 
@@ -305,18 +305,18 @@ class Simulation:
         end = max(self._now, have.ready_at) if here & have.late else self._now
         came_at = have.came_at if here else inf
         peers = [self._workers[name] for name in task.peers if name in self._workers]
-        left = first(missing, worker.kept.young_bytes // size)
+        remaining = first(missing, worker.kept.young_bytes // size)
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
             waits = peer.name == task.chosen
-            bits = (theirs.bits if waits else theirs.there(self._now)) & left
+            bits = (theirs.bits if waits else theirs.there(self._now)) & remaining
             if bits:
                 ready_at = theirs.ready_at if bits & theirs.late else self._now
                 moved = bits.bit_count() * size
                 end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
                 came_at = min(came_at, theirs.came_at)
                 tally.peer_bytes += moved
-                left, missing = left & ~bits, missing & ~bits
+                remaining, missing = remaining & ~bits, missing & ~bits
         unopened = source not in worker.opened
         if unopened or self._now - came_at > TRUSTED_S:
             # The version is always requested from the store; the first answer includes the header.
@@ -351,9 +351,9 @@ class Simulation:
         worker.blocks[source] = both
         count = both.bits.bit_count()
         for least, evicted in worker.kept.note(source, count, both.each, block_s, self._now):
-            left = worker.blocks[least].without(evicted)
-            if left.bits:
-                worker.blocks[least] = left
+            remaining = worker.blocks[least].without(evicted)
+            if remaining.bits:
+                worker.blocks[least] = remaining
             else:
                 del worker.blocks[least]
             worker.changed[least] = None  # reported with the next finished batch
@@ -494,6 +494,6 @@ class Simulation:
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s
-        for source, heir in plan_hand_over(blocks, rooms, rate, limits.hand_over_s).given:
+        for source, heir in plan_hand_over(blocks, rooms, rate, limits.hand_over_s).heirs:
             end = max(end, self._copy(source, self._workers[heir]))
         self._remove(worker, end)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from swathe.workers.autoscale.providers.provider import (
-    SAID,
+    EXCERPT,
     Command,
     ProviderError,
     StartedWorker,
@@ -96,19 +96,19 @@ class BatchSystem(ABC):
         return {name for name, each in self.known().items() if each.state != "ended"}
 
 
-def run_command(command: Sequence[str], given: str = "") -> str:
+def run_command(command: Sequence[str], stdin: str = "") -> str:
     """Run a command of a batch system; return its output."""
-    return complete_command(command, given).stdout
+    return complete_command(command, stdin).stdout
 
 
 def complete_command(
-    command: Sequence[str], given: str = "", fine: Collection[int] = ()
+    command: Sequence[str], stdin: str = "", fine: Collection[int] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of a batch system; the exit codes in `fine` are no failures."""
     try:
         process = subprocess.run(
             command,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             errors="replace",
@@ -119,14 +119,14 @@ def complete_command(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProviderError(f"{command[0]}: {error}") from error
     if process.returncode and process.returncode not in fine:
-        text = " ".join((process.stderr.strip() or process.stdout).split())[-SAID:]
+        text = " ".join((process.stderr.strip() or process.stdout).split())[-EXCERPT:]
         raise ProviderError(f"{command[0]}: {text or f'exit {process.returncode}'}")
     return process
 
 
-def unexpected_output(command: str, expected: str, said: str) -> ProviderError:
+def unexpected_output(command: str, expected: str, output: str) -> ProviderError:
     """Return the error for unexpected output of a command."""
-    excerpt = said if len(said) <= SAID else f"{said[:SAID]}..."
+    excerpt = output if len(output) <= EXCERPT else f"{output[:EXCERPT]}..."
     return ProviderError(f"{command}: expected {expected}, found {excerpt!r}")
 
 

@@ -34,7 +34,7 @@ STATES: Mapping[int, tuple[State, str]] = {
 HELD_S = 60
 """Seconds a held job stays in the queue for inspection."""
 SUBMITTED = re.compile(r"^(\d+)\.\d+ - ", re.MULTILINE)
-SHOWN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
+VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 """Variables passed in addition to ours. Every user can read the variables of a job."""
 
 
@@ -110,18 +110,18 @@ def _passed_variables() -> list[str]:
     return [
         f"{name}={value}"
         for name, value in environment().items()
-        if name in SHOWN or (name.startswith("SWATHE_") and not name.endswith("TOKEN"))
+        if name in VARIABLES or (name.startswith("SWATHE_") and not name.endswith("TOKEN"))
     ]
 
 
-def _parse_jobs(said: str) -> list[dict[str, Any]]:
+def _parse_jobs(output: str) -> list[dict[str, Any]]:
     """Parse the output of `condor_q`; it is empty if the queue is empty."""
-    if not said.strip():
+    if not output.strip():
         return []
     try:
-        jobs = json.loads(said)
+        jobs = json.loads(output)
     except ValueError as error:
-        raise unexpected_output("condor_q", f"JSON ({error})", said) from error
+        raise unexpected_output("condor_q", f"JSON ({error})", output) from error
     if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
-        raise unexpected_output("condor_q", "a list of jobs", said)
+        raise unexpected_output("condor_q", "a list of jobs", output)
     return jobs

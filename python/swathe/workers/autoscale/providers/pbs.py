@@ -31,7 +31,7 @@ NUMBER = re.compile(r"\d+(\[\d*\])?\.\S+")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OWN = ("TMPDIR",)
 """Variables that each job sets for itself, in addition to `PBS_*`."""
-GONE = (35, 153)
+UNKNOWN_JOB = (35, 153)
 """Exit codes of `qstat` if a job has ended (15139) or is unknown (15001); the others are listed."""
 BEGINS = "Job Id: "
 TIME = "%a %b %d %H:%M:%S %Y"
@@ -80,7 +80,7 @@ class PBS(BatchSystem):
                 raise unexpected_output("qselect", "numbers of jobs", output)
         if not numbers:
             return
-        process = complete_command(["qstat", "-f", *numbers], fine=GONE)
+        process = complete_command(["qstat", "-f", *numbers], fine=UNKNOWN_JOB)
         by_number = full(process.stdout)
         if len(by_number) < len(numbers) and process.returncode == 0:
             raise unexpected_output("qstat", f"{len(numbers)} jobs", process.stdout)
@@ -92,11 +92,11 @@ class PBS(BatchSystem):
 def _state_of(number: str, job: Mapping[str, str]) -> StartedWorker:
     state = _of(job, "job_state", number)
     left_s = seconds_of(_of(job, "Resource_List.walltime", number))
-    if begun := job.get("stime"):
+    if start := job.get("stime"):
         try:
-            left_s -= time.time() - time.mktime(time.strptime(begun, TIME))
+            left_s -= time.time() - time.mktime(time.strptime(start, TIME))
         except (ValueError, OverflowError) as error:
-            raise unexpected_output("qstat", f"a time as stime of job {number}", begun) from error
+            raise unexpected_output("qstat", f"a time as stime of job {number}", start) from error
     why = job.get("comment", "")
     reason = f"job {number} of PBS: {state} ({why})"
     if state == "Q" and not why:  # not yet considered by the scheduler
@@ -110,17 +110,17 @@ def _of(job: Mapping[str, str], name: str, number: str) -> str:
     return job[name]
 
 
-def full(said: str) -> dict[str, dict[str, str]]:
+def full(output: str) -> dict[str, dict[str, str]]:
     """Parse `qstat -f`: the attributes of each job; long values continue after a tab."""
     jobs: dict[str, dict[str, str]] = {}
     number = name = ""
-    for line in said.splitlines():
+    for line in output.splitlines():
         if line.startswith(BEGINS):
             number, name = line.removeprefix(BEGINS).strip(), ""
             jobs[number] = {}
         elif not number:
             if line.strip():
-                raise unexpected_output("qstat", f"{BEGINS!r}", said)
+                raise unexpected_output("qstat", f"{BEGINS!r}", output)
         elif line.startswith("\t") and name:
             jobs[number][name] += line[1:]
         elif line.startswith("    ") and " = " in line:

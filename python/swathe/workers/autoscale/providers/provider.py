@@ -29,7 +29,7 @@ walltime."""
 LAST = 0.9
 """Fraction of that margin in which the worker may end."""
 END_S = 30.0
-SAID = 300
+EXCERPT = 300
 """Characters of a failure's output that are reported."""
 
 Command = Callable[[str], Sequence[str]]
@@ -200,9 +200,9 @@ class Processes:
                 process.stdin.close()
 
 
-def _last_of(said: IO[bytes]) -> str:
+def _last_of(output: IO[bytes]) -> str:
     """Return the last line of a process's output."""
-    end = said.seek(0, os.SEEK_END)
-    said.seek(max(0, end - 4 * SAID))
-    lines = said.read().decode(errors="replace").strip().splitlines()
-    return lines[-1][-SAID:] if lines else ""
+    end = output.seek(0, os.SEEK_END)
+    output.seek(max(0, end - 4 * EXCERPT))
+    lines = output.read().decode(errors="replace").strip().splitlines()
+    return lines[-1][-EXCERPT:] if lines else ""

@@ -50,8 +50,12 @@ class Slurm(BatchSystem):
             name, _, rest = line.strip().partition("|")
             if not name.startswith(self._prefix):  # the name may contain bars
                 continue
-            number, state, left, why = rest.split("|", 3)
+            number, state, remaining, why = rest.split("|", 3)
             reason = f"job {number} of Slurm: {state} ({why})"
             if state == "PENDING" and why == "None":  # not yet considered by the scheduler
                 reason = ""
-            yield name, number, StartedWorker(STATES.get(state, "ended"), reason, seconds_of(left))
+            yield (
+                name,
+                number,
+                StartedWorker(STATES.get(state, "ended"), reason, seconds_of(remaining)),
+            )
