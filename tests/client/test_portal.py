@@ -16,14 +16,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from astropy.io import fits
 from astropy.table import Table
+from typer.testing import CliRunner
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.cli.app import main
+from swathe.cli.app import app, main
 from swathe.client.answers import as_json, job_of
 from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
@@ -117,6 +119,40 @@ def test_planes_and_bands_are_given_as_to_cut_many(portal: RemotePortal, folder:
     job.delete()
     with pytest.raises(errors.RegionError, match="planes"):
         portal.submit(folder / "targets.csv", planes=-1)
+
+
+def test_listed_files_become_pictures_by_every_door(portal: RemotePortal, tmp_path: Path) -> None:
+    kinds = ("fit", "fit.gz", "fit.bz2")
+    rows: dict[str, list[Any]] = {
+        "id": list(kinds),
+        "file": [f"survey:frame-000001.{kind}" for kind in kinds],
+        "ra": [10.0] * 3,
+        "dec": [-1.05] * 3,
+        "size_deg": [0.004] * 3,
+        "band": ["r", "g", "i"],
+    }
+    table = tmp_path / "t.csv"
+    Table(rows).write(table, format="ascii.csv")
+    for bands, order in ((None, "r,g,i"), ("i,r,g", "i,r,g")):
+        words = ["job", "submit", "--url", portal.url, "--targets", str(table), "--format", "rgb"]
+        form: dict[str, Any] = {"file": ("t.csv", table.read_bytes()), "format": (None, "rgb")}
+        form["do"] = (None, "submit")
+        if bands is not None:
+            words += [word for band in bands.split(",") for word in ("--band", band)]
+            form["bands"] = (None, bands)
+        answer = httpx.post(f"{portal.url}/new", files=form)
+        assert answer.status_code == 303, answer.text
+        submitted = CliRunner().invoke(app, words)
+        assert submitted.exit_code == 0, submitted.output
+        jobs = [
+            portal.submit(rows, format="rgb", bands=bands or ()),
+            portal.job(submitted.output.strip()),
+            portal.job(answer.headers["location"].rpartition("/")[2]),
+        ]
+        used = [kinds[rows["band"].index(band)] for band in order.split(",")]
+        for job in jobs:
+            assert job.wait().counts["ok"] == 4
+            assert [row.id for row in job.rows()] == [*used, "rgb"]
 
 
 def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:

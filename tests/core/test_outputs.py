@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -32,7 +33,7 @@ from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
 from swathe.core.errors import OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import check_new, make_folder, open_unfinished, sole_writer, write_file
-from swathe.core.sample_survey import make_sample
+from swathe.core.sample_survey import KINDS, make_sample
 from swathe.experiments.results.report import ready
 from swathe.jobs import Jobs, Limits, Options
 from tests.support.job_runner import ended, running
@@ -664,3 +665,30 @@ def test_a_sample_of_another_seed_is_replaced_only_if_asked(tmp_path: Path) -> N
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     make_sample(tmp_path, frames=1, targets=2, seed=2, overwrite=True)
     assert (tmp_path / "frame-000001.fit").read_bytes() != before[tmp_path / "frame-000001.fit"]
+
+
+@pytest.mark.parametrize("content", [b"mine", "a frame with another name"])
+def test_a_sample_removes_only_its_own_frames(content: Any, tmp_path: Path) -> None:
+    make_sample(tmp_path, frames=1, targets=2)
+    mine = [tmp_path / f"frame-000007.{kind}" for kind in KINDS]
+    for path in mine:
+        if content == b"mine":
+            path.write_bytes(content)
+        else:
+            shutil.copy(path.with_name(path.name.replace("7", "1")), path)
+    before = checksums(mine)
+    make_sample(tmp_path, frames=1, targets=2, seed=2, overwrite=True)
+    assert checksums(mine) == before
+    mine[0].unlink()
+    with pytest.raises(OutputExistsError, match=r"frame-000007\.fit\.gz: expected a frame"):
+        make_sample(tmp_path, frames=7, targets=2, seed=2, overwrite=True)
+    assert checksums(mine) == {path: before[path] for path in mine[1:]}
+
+
+def test_a_sample_finishes_a_frame_of_its_own(tmp_path: Path) -> None:
+    make_sample(tmp_path, frames=1, targets=2)
+    before = checksums(tmp_path.iterdir())
+    for kind in KINDS:
+        (tmp_path / f"frame-000001.{kind}").unlink()
+        make_sample(tmp_path, frames=1, targets=2)
+        assert checksums(tmp_path.iterdir()) == before

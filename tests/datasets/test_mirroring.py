@@ -175,10 +175,57 @@ def test_stale_copies_are_made_again(run: Runner, disk: Path, tmp_path: Path) ->
     run("dataset", "sync", "sdss")
     assert counts(mirrored(run)) == (1, 2, 0)
     assert contents_of(tmp_path / "copy") == contents_of(disk)
-    # Copies that are gone, or not as they were written, are made again.
     (tmp_path / "copy" / NAMES[1]).unlink()
-    (tmp_path / "copy" / NAMES[2]).write_bytes(b"something else")
-    assert counts(mirrored(run)) == (2, 1, 0)
+    assert counts(mirrored(run)) == (1, 2, 0)
+    assert contents_of(tmp_path / "copy") == contents_of(disk)
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_a_file_in_the_place_of_a_copy_is_not_replaced(
+    run: Runner, disk: Path, tmp_path: Path, is_stale: bool
+) -> None:
+    mirrored(run)
+    other = tmp_path / "copy" / NAMES[0]
+    other.write_bytes(b"x" * other.stat().st_size)
+    if is_stale:
+        (disk / NAMES[0]).write_bytes(frame(50.0))
+        run("dataset", "sync", "sdss")
+    before = other.read_bytes()
+    for _ in range(2):  # a refusal does not make it a copy
+        report = mirrored(run, code=1)
+        assert counts(report) == (0, 2, 1)
+        (fault,) = report["faults"]
+        assert fault["reason"].startswith(f"disk:{NAMES[0]} to copy:{NAMES[0]}: {other}: exists")
+        assert other.read_bytes() == before
+    assert counts(mirrored(run, "copy", "--overwrite")) == (1, 2, 0)
+    assert contents_of(tmp_path / "copy") == contents_of(disk)
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_what_a_killed_run_left_is_told_by_its_content(
+    run: Runner, disk: Path, tmp_path: Path, is_copy: bool
+) -> None:
+    with Catalog.open() as catalog:
+        mirroring._begin(catalog, mirroring.plan(catalog, "sdss", "copy"))
+    left = tmp_path / "copy" / NAMES[0]
+    left.parent.mkdir(parents=True)
+    content = (disk / NAMES[0]).read_bytes()
+    left.write_bytes(content if is_copy else b"x" * len(content))
+    before = left.read_bytes()
+    assert counts(mirrored(run, code=0 if is_copy else 1)) == (2 + is_copy, 0, 1 - is_copy)
+    assert left.read_bytes() == before
+
+
+def test_a_copy_that_cannot_be_renewed_is_still_known(
+    run: Runner, disk: Path, tmp_path: Path
+) -> None:
+    mirrored(run)
+    (disk / NAMES[0]).write_bytes(frame(50.0))
+    run("dataset", "sync", "sdss")
+    (disk / NAMES[0]).rename(disk / "away")
+    assert counts(mirrored(run, code=1)) == (0, 2, 1)
+    (disk / "away").rename(disk / NAMES[0])
+    assert counts(mirrored(run)) == (1, 2, 0)
     assert contents_of(tmp_path / "copy") == contents_of(disk)
 
 
@@ -523,11 +570,12 @@ def test_a_mirror_on_a_webdav_server(run: Runner, disk: Path, dav: Path) -> None
     assert counts(report) == (6, 0, 0) and report["read_back"] == 6
     assert contents_of(dav / "dr1") == contents_of(disk)
     assert counts(mirrored(run, "web:dr1")) == (0, 6, 0)
-    # What is another there, and what lacks, comes again.
+    # What lacks comes again, and what is another there, if that is asked for.
     (dav / "dr1" / NAMES[0]).unlink()
     (dav / "dr1" / NAMES[1]).write_bytes(b"something else")
     shutil.chown(dav / "dr1" / NAMES[1], "daemon" if os.geteuid() == 0 else None, -1)
-    assert counts(mirrored(run, "web:dr1")) == (2, 4, 0)
+    assert counts(mirrored(run, "web:dr1", code=1)) == (1, 4, 1)
+    assert counts(mirrored(run, "web:dr1", "--overwrite")) == (1, 5, 0)
     assert contents_of(dav / "dr1") == contents_of(disk)
     for name in (NAMES[1], *odd):
         (disk / name).unlink()
@@ -588,7 +636,7 @@ def test_copies_count_as_there_though_their_etags_were_weak(
         copy = server.folder / "dr1" / NAMES[0]
         copy.write_bytes(bytes(copy.stat().st_size))
         os.utime(copy, (1e9, 1e9))  # The clock of files may not have moved on.
-        assert counts(mirrored(run, "web:dr1")) == (1, 2, 0)
+        assert counts(mirrored(run, "web:dr1", "--overwrite")) == (1, 2, 0)
         assert contents_of(server.folder / "dr1") == contents_of(disk)
 
 

@@ -190,6 +190,46 @@ def test_pictures_are_those_of_a_job(
     assert content == contents_of(jobs.result(job.id, "a.png"))
 
 
+@pytest.mark.parametrize("bands", [(), ("i", "r", "g")])
+def test_pictures_of_listed_files_are_those_of_a_job(
+    jobs: Jobs, runner: Runner, images: list[Path], tmp_path: Path, bands: tuple[str, ...]
+) -> None:
+    of_a = [2, 0, 1] if not bands else [0, 1, 2, 3]  # the last is of a band that no picture has
+    rows = table_of(
+        [images[number] for number in [*of_a, 0, 4]],
+        group=["a"] * len(of_a) + ["b"] * 2,
+        band=[BANDS[number] for number in of_a[:3]] + ["z"] * (len(of_a) - 3) + [BANDS[0], "i"],
+    )
+    if not bands:
+        rows.pop("band")
+    found = cut_many(rows, tmp_path / "o", format="rgb", bands=bands)
+    job = ended(jobs, jobs.submit(rows, Options(format="rgb", bands=bands), "me"))
+    named = {row.id: row for row in jobs.rows(job.id)}
+    content = (tmp_path / "o" / "a.png").read_bytes()
+    assert content == contents_of(jobs.result(job.id, "a.png"))
+    assert (job.counts["ok"], job.counts["error"]) == (4, 3)
+    for row in found[found["status"] == "error"]:
+        assert row["reason"] in named[row["id"]].reason
+    assert "a picture needs" in named["b"].reason
+    assert named.keys() == set(found["id"])
+
+
+def test_an_image_of_a_job_is_used_for_two_bands(
+    jobs: Jobs, runner: Runner, images: list[Path], tmp_path: Path
+) -> None:
+    rows = table_of(images[:2], band=["r", "g"])
+    cut_many(rows, tmp_path / "o", format="rgb", bands=("g", "g", "r"))
+    job = ended(jobs, jobs.submit(rows, Options(format="rgb", bands=("g", "g", "r")), "me"))
+    assert [row.id for row in jobs.rows(job.id)] == ["f1", "f1", "f0", "rgb"]
+    content = (tmp_path / "o" / "rgb.png").read_bytes()
+    assert content == contents_of(jobs.result(job.id, "rgb.png"))
+
+
+def test_bands_of_listed_files_need_a_column(jobs: Jobs, images: list[Path]) -> None:
+    with pytest.raises(TargetsError, match="expected a column 'band'"):
+        jobs.submit(table_of(images[:3]), Options(format="rgb", bands=("i", "r", "g")), "me")
+
+
 # ---- Going on
 
 

@@ -42,6 +42,10 @@ class DifferenceOperation(CombiningOperation):
         OperationOption("sign", "Sign", "Sign", (("plus", "Plus"), ("minus", "Minus")), "plus"),
     )
 
+    def choose_images(self, image_bands, bands, distance):
+        """Use the first two, the second first."""
+        return [1, 0] if len(image_bands) == 3 else list(range(len(image_bands))), ""
+
     def make(self, path, grid, images, options, stopped):
         if len(images) != 2:
             raise RegionError(f"a difference: expected two images, found {len(images)}")
@@ -119,6 +123,33 @@ def test_a_new_operation_runs_as_a_job(tmp_path: Path, catalog: Catalog) -> None
         assert result.media_type == "application/fits"
         with result.open() as file:
             np.testing.assert_allclose(fits.getdata(file), 3, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("difference")
+def test_an_image_that_an_operation_does_not_use_says_so(tmp_path: Path, catalog: Catalog) -> None:
+    paths = images_of_the_sky(tmp_path / "survey")
+    catalog.add_store("survey", str(tmp_path / "survey"))
+    table = {name: [*column, column[0]] for name, column in table_of(list(map(str, paths))).items()}
+    for resume in (False, True):
+        found = swathe.cut_many(
+            table, tmp_path / "o", operation="difference", progress=False, resume=resume
+        )
+        assert found["status"].tolist() == ["ok", "ok", "no-overlap", "ok"]
+        reason = "difference: operation difference does not use this image"
+        assert found["reason"].tolist() == ["", "", reason, ""]
+    np.testing.assert_allclose(fits.getdata(tmp_path / "o" / "difference.fits"), -3, rtol=1e-6)
+    table["file"] = [f"survey:{Path(str(file)).name}" for file in table["file"]]
+    with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs, running(jobs):
+        job = ended(jobs, jobs.submit(table, Options(operation="difference"), "me"))
+        rows = {row.id: (row.status, row.reason) for row in jobs.rows(job.id)}
+        assert rows == {
+            "0": ("ok", ""),
+            "1": ("ok", ""),
+            "2": ("no-overlap", reason),
+            "difference": ("ok", ""),
+        }
+        with jobs.result(job.id, "difference.fits").open() as file:
+            np.testing.assert_allclose(fits.getdata(file), -3, rtol=1e-6)
 
 
 @pytest.mark.usefixtures("difference")

@@ -203,7 +203,7 @@ def test_tables_come_as_rows_and_as_files_too(
         (b'{"targets": {"file": ["survey:a"]}}', 422, "need the columns"),
         (b'{"targets": [], "options": {"mod": 1}}', 422, "options.mod"),
         (b'{"targets": [], "options": {"mode": "all"}}', 422, "options.mode"),
-        (b'{"targets": [], "options": {"format": "rgb"}}', 422, "bands"),
+        (b'{"targets": [], "options": {"format": "rgb"}}', 422, "targets in the sky"),
         (b'{"targets": [], "colour": 1}', 422, "colour"),
         (b'{"targets": {"x": [1' + b"1" * 5000 + b"]}}", 422, "the body: expected JSON"),
         (b'{"targets": ' + b" " * 600_000 + b"[]}", 413, ""),

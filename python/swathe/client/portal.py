@@ -107,7 +107,7 @@ class RemotePortal(PortalConnection):
             fill: As in `cut_many`.
             planes: As in `cut_many`.
             bands: Bands of the images of sky positions without a file; with `rgb` exactly three,
-                red first.
+                red first. For `rgb` of listed files as in `cut_many`.
             dataset: Dataset searched for sky positions without a file; by default all.
             time: Time range of their images, from and to: MJD (UTC), ISO text or astropy times.
             **own_options: Options of the operation, as in `cut_many`: `stack` of a stack.

@@ -22,10 +22,11 @@ import gzip
 import io
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.host import cores
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 RECIPE = 2
 """Version of the recipe; raise it when the same seed gives different bytes."""
+
+HEAD_BYTES = 16 * 2880
+"""Bytes of a frame that contain its cards, also of a compressed image."""
 
 KINDS = ("fit", "fit.gz", "fit.bz2", "fit.fz")
 """File endings of the four files of each frame."""
@@ -171,7 +175,8 @@ def make_sample(
 
     Raises:
         ValueError: if `frames` is below 1, or `seed` or `targets` below 0.
-        FileExistsError: if the folder holds frames but no `sample.json`, so they are not a sample.
+        FileExistsError: if the folder holds frames but no `sample.json`, so they are not a sample,
+            or if another file has the name of a frame.
         OSError: if the folder cannot be made or written.
     """
     for name, value, least in (("frames", frames, 1), ("seed", seed, 0), ("targets", targets, 0)):
@@ -395,7 +400,8 @@ def _start(folder: Path, seed: int, overwrite: bool) -> None:
             # left.
             (folder / "targets.csv").unlink(missing_ok=True)
             for entry in old:
-                entry.unlink()
+                if _is_frame(entry, *label):
+                    entry.unlink()
         check_output(folder / "sample.json", overwrite=overwrite)
         _write(folder / "sample.json", _label(seed, 0))
     except OutputExistsError:
@@ -418,15 +424,40 @@ def _read_label(folder: Path) -> tuple[int, int] | None:
         return None
 
 
+def _is_frame(path: Path, recipe: int, seed: int) -> bool:
+    """Check whether a file is a frame of a sample, by the cards of its header."""
+    _, number, kind = path.name.replace("-", ".", 1).split(".", 2)
+    values = {"RECIPE": recipe, "SEED": seed, "FRAME": int(number)}
+    cards = [f"{name:<8}= {value:>20}".encode() for name, value in values.items()]
+    open_file: Any = {"fit.gz": gzip.open, "fit.bz2": bz2.open}.get(kind, open)
+    try:
+        with open_file(path, "rb") as file:
+            head = file.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return all(card in head for card in (b"ORIGIN  = 'Swathe  '", *cards))
+
+
 def _make_frames(
     folder: Path, frames: int, seed: int, progress: Callable[[int, int], None] | None
 ) -> None:
-    """Make the missing frames, one process per core."""
-    missing = [
-        frame
-        for frame in range(1, frames + 1)
-        if not all((folder / frame_name(frame, kind)).exists() for kind in KINDS)
-    ]
+    """Make the missing frames, one process per core.
+
+    Raises:
+        OutputExistsError: if a file of another origin has the name of a missing frame.
+    """
+    missing = []
+    for frame in range(1, frames + 1):
+        files = [folder / frame_name(frame, kind) for kind in KINDS]
+        existing = [file for file in files if os.path.lexists(file)]
+        if len(existing) == len(KINDS):
+            continue
+        missing.append(frame)
+        for file in existing:
+            if not _is_frame(file, RECIPE, seed):
+                raise OutputExistsError(
+                    f"{file}: expected a frame of this sample, found another file; move it away"
+                )
     for done, _ in enumerate(_make_each(folder, seed, missing), start=frames - len(missing) + 1):
         if progress is not None:
             progress(done, frames)

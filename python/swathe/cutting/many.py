@@ -258,6 +258,8 @@ def _cut_into(
     waits = len(results) + (len(todo) if work.results is not None else 0)
     manifest.meta["done_before"] = len(work.ids) - waits
     todo = without_faults(manifest, target_list, todo)
+    if work.results is not None:
+        without_faults(manifest, target_list, work.results.unused_rows())
     names = {row: path for path, row in work.paths(output_paths).items()}
     paths = {row: names[row] for row in results}
     settings = {**settings, "threads": settings["threads"] or cores()}

@@ -13,7 +13,7 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -136,8 +136,8 @@ def plan(
         store: name of the store to copy to.
         prefix: folder in that store; `None` for the dataset's own, so that paths are the same.
         threads: number of threads that will copy.
-        overwrite: whether a copy may replace a file that is not a copy of this dataset. Objects of
-            the dataset are never replaced.
+        overwrite: whether a copy may replace a file that is not the copy that was recorded. Objects
+            of the dataset are never replaced.
 
     Raises:
         NoSuchDatasetError, NoSuchStoreError: if there is no such dataset or store.
@@ -158,6 +158,7 @@ def plan(
     unmatched = dict(copies)
     objects = catalog.replicas(dataset, source.name)
     refusal = _refusals(source, target, objects, copies_there)
+    is_same = partial(_is_same, source, target)
     for replica in objects:
         path = replica.object_path
         if replica.state == "vanished":
@@ -171,10 +172,15 @@ def plan(
         if fault := _unsafe(to):
             result.faults.append(SkippedObject(path, fault))
             continue
-        if copy is not None and copy.path == to and _is_there(copy, copies_there.get(to)):
-            present += 1
-            continue
-        is_own = copy is not None and copy.path == to
+        listed = copies_there.get(to)
+        is_own = False
+        if copy is not None and copy.path == to and listed is not None:
+            is_own = _is_recorded(copy, listed)
+            if is_own and copy.state == "ok":
+                present += 1
+                continue
+            # A killed run may have left a complete copy that is not recorded.
+            is_own = is_own or (copy.version is None and is_same(replica, listed))
         if fault := refusal(to, overwrite or is_own):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
             result.faults.append(SkippedObject(path, reason))
@@ -232,13 +238,15 @@ def copy_objects(
         (f"{mirror_plan.source}:{path}", version, f"{mirror_plan.store}:{to}")
         for (path, to), version in zip(mirror_plan.copies, mirror_plan.versions, strict=True)
     ]
-    _begin(catalog, mirror_plan)
+    recorded = _begin(catalog, mirror_plan)
     copies = _swathe.Copies(orders, threads, engine)
     finished = 0
     try:
         while (outcomes := copies.poll(POLL_S)) is not None:
             if outcomes:
-                replicas = [_replica_of(mirror_plan, copied, report) for copied in outcomes]
+                replicas = [
+                    _replica_of(mirror_plan, copied, report, recorded) for copied in outcomes
+                ]
                 # Recorded at once: an object that is not recorded is copied again.
                 catalog.put_objects(
                     mirror_plan.dataset,
@@ -312,8 +320,7 @@ def _sort_out(
             unlisted += silent
     for copy in copies:
         if (now := copies_there.get(copy.path)) is not None:
-            is_kept = copy.state == "ok" and not _is_there(copy, now)
-            (result.changed if is_kept else result.vanished).append(copy)
+            (result.vanished if _is_recorded(copy, now) else result.changed).append(copy)
         elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unlisted):
             result.untold.append(copy)
         else:
@@ -330,15 +337,29 @@ def _unsafe(path: str) -> str | None:
     return None
 
 
-def _is_there(copy: Replica, now: ListedObject | None) -> bool:
-    """Check whether a copy is in its store as it was written."""
-    if copy.state != "ok" or copy.version is None or now is None or now.size != copy.size:
+def _is_recorded(copy: Replica, now: ListedObject) -> bool:
+    """Check whether a file of the target is the copy that was recorded."""
+    if copy.version is None or now.size != copy.size:
         return False
     tag = copy.version.partition(" ")[2]
     # Not every server lists ETags, and some change them (Apache: a second after the file was
     # written). Then the size is compared.
     sized = now.etag is None or not tag.startswith('"')
     return now.mark == copy.modified or (sized and not tag.startswith(FILE_TAG))
+
+
+def _is_same(source: Store, target: Store, replica: Replica, now: ListedObject) -> bool:
+    """Check whether a file of the target has the content of an object, by reading both."""
+    if now.size != replica.size:
+        return False
+    engine = to_native([source, target])
+    names = (f"{source.name}:{replica.path}", f"{target.name}:{now.path}")
+    ours, theirs = (engine.open(name) for name in names)
+    return ours.size == theirs.size and all(
+        ours.read(start, stop) == theirs.read(start, stop)
+        for start in range(0, ours.size, PART_BYTES)
+        for stop in [min(start + PART_BYTES, ours.size)]
+    )
 
 
 def _refusals(
@@ -405,9 +426,9 @@ def _is_folder(file: Path) -> bool:
     return file.is_dir() and not file.is_symlink()
 
 
-def _begin(catalog: Catalog, work: MirrorPlan) -> None:
-    """Record the copies to come, so that files of a killed run are known to be copies."""
-    paths = {copy.object_path: copy.path for copy in catalog.replicas(work.dataset, work.store)}
+def _begin(catalog: Catalog, work: MirrorPlan) -> dict[str, Replica]:
+    """Record the copies to come, so that a killed run's files are known; return those before."""
+    copies = {copy.object_path: copy for copy in catalog.replicas(work.dataset, work.store)}
     reason = "its copy was begun, and not finished"
     catalog.put_objects(
         work.dataset,
@@ -415,12 +436,18 @@ def _begin(catalog: Catalog, work: MirrorPlan) -> None:
         [
             (Replica(path, to, None, None, None, "failed", reason), None)
             for path, to in work.copies
-            if paths.get(path) != to
+            if path not in copies or copies[path].path != to
         ],
     )
+    return copies
 
 
-def _replica_of(work: MirrorPlan, copied: _swathe.Copied, report: MirrorReport) -> Replica:
+def _replica_of(
+    work: MirrorPlan,
+    copied: _swathe.Copied,
+    report: MirrorReport,
+    recorded: Mapping[str, Replica],
+) -> Replica:
     """Return the record of an object that was copied, or could not be."""
     path, to = work.copies[copied.number]
     if copied.kind is None:
@@ -431,6 +458,9 @@ def _replica_of(work: MirrorPlan, copied: _swathe.Copied, report: MirrorReport) 
     reason = f"{work.source}:{path} to {work.store}:{to}: {copied.reason}"
     report.faults.append(SkippedObject(path, reason))
     report.outdated |= copied.kind in ("ChangedError", "NotFoundError")
+    before = recorded.get(path)
+    if before is not None and before.path == to:  # the earlier copy is still there
+        return replace(before, state="failed", reason=reason)
     return Replica(path, to, None, None, None, "failed", reason)
 
 

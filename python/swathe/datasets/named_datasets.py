@@ -254,7 +254,7 @@ def mirror(
         place: `STORE`, to have the same paths as in the first store; or `STORE:PREFIX`.
         delete: whether to delete copies of vanished objects.
         threads: number of objects copied in parallel; by default 8.
-        overwrite: whether a copy may replace a file that is not a copy of this dataset.
+        overwrite: whether a copy may replace a file that is not the copy that was recorded.
         progress: whether to show a bar, if standard error is a terminal.
 
     Returns:

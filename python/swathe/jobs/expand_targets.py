@@ -37,6 +37,7 @@ from swathe.files.targets.target_list import (
 )
 from swathe.jobs.types import read_planes
 from swathe.operations.grid import enlarge_boxes
+from swathe.operations.inputs import inputs_of, rows_of_bands
 from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
@@ -128,8 +129,10 @@ def expand(
             f"operation {options.operation}: expected targets in the sky ({', '.join(SKY)}), "
             "found none"
         )
-    if "file" in columns or not in_sky:
-        for name in ("dataset", "time", "bands"):
+    is_listed = "file" in columns or not in_sky
+    options.check(are_bands_needed=not is_listed)
+    if is_listed:
+        for name in ("dataset", "time"):
             if getattr(options, name):
                 raise JobError(
                     f"option {name}: it selects images only for sky positions without a file"
@@ -188,12 +191,58 @@ def _of_files(
     import numpy as np
     from astropy.table import Table
 
+    group: list[str] | None = None
+    faults: dict[int, tuple[str, str]] = {}
+    if options.is_combined:
+        columns, group, faults = _by_result(columns, count, options)
     read, unread = _read(Table(columns, copy=False), allowed)
+    for row, fault in faults.items():
+        read.faults.setdefault(row, fault)
     sky = None
     if all(name in columns for name in SKY):
-        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-    group = _name_results(options, (), columns, count)
-    return ExpandedJob(count, read, _planes(columns, options, read), sky, group, unread)
+        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(len(read), 3)
+    planes = _planes(columns, options, read)
+    return ExpandedJob(count, read, planes, sky, group, unread - faults.keys())
+
+
+def _by_result(
+    columns: dict[str, Any], count: int, options: Options
+) -> tuple[dict[str, Any], list[str], dict[int, tuple[str, str]]]:
+    """Return the images of combined results, those of each result in the order of use.
+
+    Returns:
+        The columns, the result of each row, and the faults of rows that are not cut.
+
+    Raises:
+        TargetsError: If bands are given, and the list has no column of bands.
+    """
+    import numpy as np
+    from astropy.table import Table
+
+    image_bands = texts(columns["band"]) if "band" in columns else None
+    rows = rows_of_bands(image_bands, options.bands) if options.bands else list(range(count))
+    groups = texts(columns["group"]) if "group" in columns else [""] * count
+    results = inputs_of(
+        options.results,
+        [groups[row] for row in rows],
+        [image_bands[row] if image_bands else "" for row in rows],
+    )
+    placed: list[tuple[int, int, str, tuple[str, str] | None]] = []
+    for each in results:
+        every = [*each.rows, *(row for row in each.faults if row not in each.rows)]
+        # The result takes the places of its rows in the list; an image may be used twice.
+        places = sorted(set(every))
+        places += places[-1:] * (len(every) - len(places))
+        for place, row in zip(places, every, strict=True):
+            placed.append((place, row, each.result, each.faults.get(row)))
+    placed.sort(key=lambda entry: entry[0])
+    order = [rows[row] for _, row, _, _ in placed]
+    names = [name for _, _, name, _ in placed]
+    faults = {at: entry[3] for at, entry in enumerate(placed) if entry[3] is not None}
+    ids = texts(columns["id"]) if "id" in columns else [""] * count
+    table = Table(columns, copy=False)[np.array(order, np.int64)]
+    table["id"] = [ids[row] or str(row) for row in order]
+    return {name: table[name] for name in table.colnames}, names, faults
 
 
 def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:

@@ -158,7 +158,8 @@ class Jobs:
             table: targets in memory: a table or a mapping of columns. It has a column `file`, as
                 for `cut_many`, or `ra`, `dec`, `size_deg` without it: then every image that covers
                 the position is cut. Optional columns: `dataset` and `band` for sky positions;
-                `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; `group` for stacks.
+                `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; `group` for stacks and `rgb`;
+                `band` for `rgb` of listed files.
             options: options of the job.
             owner: name of the user.
             name: name of the job, chosen by the user.
@@ -431,7 +432,6 @@ class Jobs:
     # ---- Private
 
     def _expanded(self, table: Any, options: Options) -> ExpandedJob:
-        options.check()
         limits = self.limits
         return expand(
             table,

@@ -41,7 +41,7 @@ class Options:
         planes: for cubes, first and last plane, zero-based, last excluded.
         format: format of each result; by default the first of the operation.
         bands: bands of the images of sky positions without a file; with `rgb` exactly three, red
-            first.
+            first. For `rgb` of listed files as in `cut_many`: values of the column `band`, or none.
         dataset: dataset searched for sky positions; by default all.
         time: time range of the images, MJD (UTC), from and to.
         own: options that only this operation has, such as `stack`; in JSON beside the others.
@@ -98,14 +98,20 @@ class Options:
         except OutputError as error:
             raise JobError(f"option {error}") from None
 
-    def check(self) -> None:
+    def check(self, *, are_bands_needed: bool | None = None) -> None:
         """Check that the options fit together.
+
+        Args:
+            are_bands_needed: whether images are searched by band; `None` if the targets are not
+                known yet.
 
         Raises:
             JobError: If they do not; the text names the option.
         """
+        if are_bands_needed is None:
+            are_bands_needed = bool(self.bands)
         try:
-            self.results.kind.check_bands(self.bands, are_needed=True)
+            self.results.kind.check_bands(self.bands, are_needed=are_bands_needed)
         except OutputError as error:
             raise JobError(f"option {error}") from None
         if self.fill is not None and self.mode != "partial":
@@ -255,7 +261,7 @@ class Row:
     """A row of a job.
 
     Attributes:
-        number: position in the user's list, from 0.
+        number: position in the user's list, from 0; the images of `rgb` are in the order of use.
         id: the user's id, with -2, -3 ... if a target has several rows.
         source: `STORE:path` or URL of the source; "" for a combined result.
         hdu: number, name or `NAME,VERSION`; `None` for the first image.

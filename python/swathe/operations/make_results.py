@@ -19,6 +19,7 @@ from swathe.core.errors import NoOverlapError, OutputError, RegionError, SwatheE
 from swathe.files.targets.target_list import hdu_text, unique_names
 from swathe.operations.formats import digest_of, read_cutout
 from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
+from swathe.operations.inputs import inputs_of, rows_of_bands
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
@@ -54,6 +55,11 @@ class CombinedResults:
         """Return the rows of the images of these results, in their order."""
         return sorted({row for result in results for row in self.inputs[result]})
 
+    def unused_rows(self) -> list[int]:
+        """Return the rows that go into no result."""
+        used = set(self.rows_of(range(len(self.inputs))))
+        return [row for row in range(len(self.sky)) if row not in used]
+
 
 def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
     """Return the targets of these bands; others are left out, as in jobs.
@@ -62,11 +68,7 @@ def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
         TargetsError: if the targets have no bands.
     """
     combined = _combined_of(read)
-    if not combined.has_bands:
-        raise TargetsError(
-            "the targets: expected a column 'band', since bands are given; found none"
-        )
-    return read.of_rows([row for row, band in enumerate(combined.bands) if band in bands])
+    return read.of_rows(rows_of_bands(combined.bands if combined.has_bands else None, bands))
 
 
 def results_of(
@@ -78,24 +80,22 @@ def results_of(
     """Return the results to be made, and their pixel size in degrees: that of the first image.
 
     The boxes are made larger, since images may be rotated. A fault of a result becomes a fault of
-    its targets, which are then not cut.
+    its targets, which are then not cut. Targets that the operation does not use have a fault, too.
     """
     combined = _combined_of(read)
-    groups: dict[str, list[int]] = {}
-    for row, group in enumerate(result_options.combining.name_results((), combined.groups)):
-        groups.setdefault(group, []).append(row)
+    inputs = inputs_of(result_options, combined.groups, combined.bands)
     read.boxes = enlarge_boxes(read.boxes)
     sky = combined.sky.tolist()
-    results = CombinedResults(list(groups), unique_names(list(groups)), [], [], [], sky)
-    for number, rows in enumerate(groups.values()):
-        of_rows = [combined.bands[row] for row in rows]
-        chosen, fault = result_options.kind.choose_images(of_rows, result_options.bands, None)
-        results.inputs.append(rows if fault else [rows[index] for index in chosen])
-        if fault:
-            _refuse(results, read, number, fault)
+    ids = [each.result for each in inputs]
+    results = CombinedResults(ids, unique_names(ids), [each.rows for each in inputs], [], [], sky)
+    for number, each in enumerate(inputs):
+        for row, row_fault in each.faults.items():
+            read.faults.setdefault(row, row_fault)
+        if each.fault:
+            results.faults[number] = each.fault
     scale = pixel_deg(read) if callable(pixel_deg) else pixel_deg
-    for number, inputs in enumerate(results.inputs):
-        first = next((row for row in inputs if row not in read.faults), None)
+    for number, rows in enumerate(results.inputs):
+        first = next((row for row in rows if row not in read.faults), None)
         grid = None
         if first is not None and scale is not None:
             try:
@@ -104,7 +104,7 @@ def results_of(
             except RegionError as error:
                 _refuse(results, read, number, str(error))
         results.grids.append(grid)
-        results.digests.append(_digest(read, inputs, sky, result_options, planes))
+        results.digests.append(_digest(read, rows, sky, result_options, planes))
     return results, scale
 
 

@@ -109,7 +109,10 @@ class Operation(ABC):
             OutputError: if the operation has no use for them, or needs others.
         """
         if bands and not are_needed:
-            raise OutputError(f"bands: expected none for operation {self.name}, found {len(bands)}")
+            raise OutputError(
+                f"bands: expected none for operation {self.name} of listed files, "
+                f"found {len(bands)}"
+            )
 
     def choose_images(
         self,

@@ -167,9 +167,9 @@ def mirror(
 ) -> None:
     """Copy missing or outdated objects of a dataset to another store, and verify them.
 
-    Run again to continue after an interruption. Existing files that are not copies of the dataset
-    are kept, unless --overwrite is given. Objects that changed since the last sync are not copied
-    but reported: sync first.
+    Run again to continue after an interruption. Existing files that are not copies of the dataset,
+    or are not as they were written, are kept unless --overwrite is given. Objects that changed
+    since the last sync are not copied but reported: sync first.
     """
     from swathe import datasets
 

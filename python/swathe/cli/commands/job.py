@@ -46,7 +46,9 @@ def submit(
     planes: Planes = None,
     band: Annotated[
         list[str] | None,
-        typer.Option(help="Band of the images; may be repeated."),
+        typer.Option(
+            help="Band of the images; may be repeated. For --format rgb three, red first."
+        ),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Dataset of the images, for sky positions.")

@@ -1,0 +1,74 @@
+"""Choose the images of each combined result, from images that were listed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from swathe.core.errors import TargetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.operations.registry import ResultOptions
+
+
+class Inputs(NamedTuple):
+    """Images of one result.
+
+    Attributes:
+        result: name of the result.
+        rows: rows of its images, in the order of use; with a fault, of all images of its group.
+        faults: status and reason of each row that is not cut.
+        fault: reason if the result cannot be made, else empty.
+    """
+
+    result: str
+    rows: list[int]
+    faults: dict[int, tuple[str, str]]
+    fault: str
+
+
+def rows_of_bands(image_bands: Sequence[str] | None, bands: Sequence[str]) -> list[int]:
+    """Return the rows whose image has one of these bands.
+
+    Raises:
+        TargetsError: if the list has no column of bands.
+    """
+    if image_bands is None:
+        raise TargetsError(
+            "the targets: expected a column 'band', since bands are given; found none"
+        )
+    return [row for row, band in enumerate(image_bands) if band in bands]
+
+
+def inputs_of(
+    result_options: ResultOptions, groups: Sequence[str], image_bands: Sequence[str]
+) -> list[Inputs]:
+    """Return the images of each result.
+
+    Args:
+        result_options: options of the results.
+        groups: group of each row, empty if it has none.
+        image_bands: band of each row, empty if it has none.
+    """
+    by_result: dict[str, list[int]] = {}
+    for row, result in enumerate(result_options.combining.name_results((), groups)):
+        by_result.setdefault(result, []).append(row)
+    return [_inputs(result_options, *group, image_bands) for group in by_result.items()]
+
+
+def _inputs(
+    result_options: ResultOptions, result: str, rows: list[int], image_bands: Sequence[str]
+) -> Inputs:
+    of_rows = [image_bands[row] for row in rows]
+    chosen, fault = result_options.kind.choose_images(of_rows, result_options.bands, None)
+    if fault:
+        return Inputs(result, rows, dict.fromkeys(rows, ("error", f"{result}: {fault}")), fault)
+    used = [rows[index] for index in chosen]
+    unused = f"{result}: operation {result_options.operation} does not use this image"
+    return Inputs(
+        result,
+        used,
+        {row: ("no-overlap", unused) for row in rows if row not in used},
+        "",
+    )
