@@ -126,6 +126,7 @@ def environment_page() -> str:
 
 def settings_page() -> str:
     """Return the page of the portal's settings."""
+    from swathe.core.docstrings import attributes_of, summary_of
     from swathe.portal.config import Config
 
     lines = [
@@ -137,7 +138,7 @@ def settings_page() -> str:
         "",
     ]
     for name, section in sections(Config).items():
-        lines += [f"## [{name}]", "", _first_paragraph(section), ""]
+        lines += [f"## [{name}]", "", summary_of(section), ""]
         meanings, types_ = attributes_of(section), get_type_hints(section)
         rows = [
             (
@@ -156,24 +157,6 @@ def sections(config: type) -> dict[str, type]:
     """Return the sections of the settings by name."""
     hints = get_type_hints(config)
     return {each.name: hints[each.name] for each in dataclasses.fields(config)}
-
-
-def attributes_of(section: type) -> dict[str, str]:
-    """Return what the docstring of a class says of its attributes."""
-    _, _, text = inspect.getdoc(section).partition("Attributes:\n")  # type: ignore[union-attr]
-    found: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        if begin := re.fullmatch(r"    (\w+): (.*)", line):
-            name = begin[1]
-            found[name] = begin[2]
-        elif name and line.startswith("     "):
-            found[name] += " " + line.strip()
-    return found
-
-
-def _first_paragraph(section: type) -> str:
-    return (inspect.getdoc(section) or "").split("\n\n")[0].replace("\n", " ")
 
 
 def _type_text(hint: Any) -> str:
