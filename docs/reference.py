@@ -161,7 +161,7 @@ def sections(config: type) -> dict[str, type]:
 
 def _type_text(hint: Any) -> str:
     """Return a type in the words of TOML."""
-    if isinstance(hint, types.UnionType):
+    if types.NoneType in get_args(hint):
         return _type_text(next(each for each in get_args(hint) if each is not types.NoneType))
     if choices := [each for each in get_args(hint) if isinstance(each, str)]:
         return " or ".join(f'`"{each}"`' for each in choices)
