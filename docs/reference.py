@@ -11,8 +11,11 @@ import inspect
 import re
 import types
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -70,6 +73,8 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
 """Of each variable that the code reads: its default, and its meaning."""
 PREFIXES = {"SWATHE_CACHE", "SWATHE_INDEX", "SWATHE_MEMORY"}
 """Beginnings of names that the Rust code completes."""
+LARGEST_BOUND = 1e12
+"""Larger bounds are not shown: they only keep out nonsense."""
 VARIABLE = re.compile(r"\bSWATHE_[A-Z_]*[A-Z]\b")
 
 
@@ -140,10 +145,11 @@ def settings_page() -> str:
     for name, section in sections(Config).items():
         lines += [f"## [{name}]", "", summary_of(section), ""]
         meanings, types_ = attributes_of(section), get_type_hints(section)
+        bounded = get_type_hints(section, include_extras=True)
         rows = [
             (
                 f"`{name}.{each.name}`",
-                _type_text(types_[each.name]),
+                _type_text(types_[each.name]) + _bounds_text(bounded[each.name]),
                 _default_text(each),
                 meanings.get(each.name, "see above"),
             )
@@ -169,6 +175,14 @@ def _type_text(hint: Any) -> str:
         return "list of texts"
     words = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}
     return words[hint]
+
+
+def _bounds_text(hint: Any) -> str:
+    """Return the bounds of a number."""
+    schema = TypeAdapter(hint).json_schema()
+    words = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+    shown = [key for key in words if schema.get(key, inf) < LARGEST_BOUND]
+    return "".join(f", {words[key]} {schema[key]:g}" for key in shown)
 
 
 def _default_text(each: dataclasses.Field[Any]) -> str:

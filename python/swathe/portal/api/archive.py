@@ -18,7 +18,7 @@ from swathe.portal.context import Portal, portal_of
 from swathe.portal.users import User
 
 if TYPE_CHECKING:
-    from swathe.catalog import Match, Store
+    from swathe.catalog import Store
 
 router = APIRouter(tags=["holdings"])
 
@@ -77,28 +77,15 @@ def footprints(
     """Return the footprints of the images of a dataset."""
     criteria = GranuleQuery(dataset=name, limit=limit + 1)
     matches = portal_of(request).catalog.find_granules(criteria)
-    with_footprint = [match for match in matches[:limit] if match.granule.footprint is not None]
     return {
         "dataset": name,
         "truncated": len(matches) > limit,
-        "footprints": [_outline(match) for match in with_footprint],
+        "footprints": [
+            {"file": match.file, **vars(match.granule), **vars(match.granule.footprint)}
+            for match in matches[:limit]
+            if match.granule.footprint is not None
+        ],
     }
-
-
-def _outline(match: Match) -> models.Outline:
-    granule, place = match.granule, match.granule.footprint
-    assert place is not None
-    return models.Outline(
-        file=match.file,
-        hdu=granule.hdu,
-        band=granule.band,
-        t_min=granule.t_min,
-        t_max=granule.t_max,
-        s_ra=place.s_ra,
-        s_dec=place.s_dec,
-        s_fov=place.s_fov,
-        outline=place.outline,
-    )
 
 
 @router.get("/stores", response_model=models.StoreList)
