@@ -11,8 +11,11 @@ import inspect
 import re
 import types
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -70,6 +73,8 @@ ENVIRONMENT: dict[str, tuple[str, str]] = {
 """Of each variable that the code reads: its default, and its meaning."""
 PREFIXES = {"SWATHE_CACHE", "SWATHE_INDEX", "SWATHE_MEMORY"}
 """Beginnings of names that the Rust code completes."""
+LARGEST_BOUND = 1e12
+"""Larger bounds are not shown: they only keep out nonsense."""
 VARIABLE = re.compile(r"\bSWATHE_[A-Z_]*[A-Z]\b")
 
 
@@ -126,6 +131,7 @@ def environment_page() -> str:
 
 def settings_page() -> str:
     """Return the page of the portal's settings."""
+    from swathe.core.docstrings import attributes_of, summary_of
     from swathe.portal.config import Config
 
     lines = [
@@ -137,12 +143,13 @@ def settings_page() -> str:
         "",
     ]
     for name, section in sections(Config).items():
-        lines += [f"## [{name}]", "", _first_paragraph(section), ""]
+        lines += [f"## [{name}]", "", summary_of(section), ""]
         meanings, types_ = attributes_of(section), get_type_hints(section)
+        bounded = get_type_hints(section, include_extras=True)
         rows = [
             (
                 f"`{name}.{each.name}`",
-                _type_text(types_[each.name]),
+                _type_text(types_[each.name]) + _bounds_text(bounded[each.name]),
                 _default_text(each),
                 meanings.get(each.name, "see above"),
             )
@@ -158,27 +165,9 @@ def sections(config: type) -> dict[str, type]:
     return {each.name: hints[each.name] for each in dataclasses.fields(config)}
 
 
-def attributes_of(section: type) -> dict[str, str]:
-    """Return what the docstring of a class says of its attributes."""
-    _, _, text = inspect.getdoc(section).partition("Attributes:\n")  # type: ignore[union-attr]
-    found: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        if begin := re.fullmatch(r"    (\w+): (.*)", line):
-            name = begin[1]
-            found[name] = begin[2]
-        elif name and line.startswith("     "):
-            found[name] += " " + line.strip()
-    return found
-
-
-def _first_paragraph(section: type) -> str:
-    return (inspect.getdoc(section) or "").split("\n\n")[0].replace("\n", " ")
-
-
 def _type_text(hint: Any) -> str:
     """Return a type in the words of TOML."""
-    if isinstance(hint, types.UnionType):
+    if types.NoneType in get_args(hint):
         return _type_text(next(each for each in get_args(hint) if each is not types.NoneType))
     if choices := [each for each in get_args(hint) if isinstance(each, str)]:
         return " or ".join(f'`"{each}"`' for each in choices)
@@ -186,6 +175,14 @@ def _type_text(hint: Any) -> str:
         return "list of texts"
     words = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}
     return words[hint]
+
+
+def _bounds_text(hint: Any) -> str:
+    """Return the bounds of a number."""
+    schema = TypeAdapter(hint).json_schema()
+    words = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+    shown = [key for key in words if schema.get(key, inf) < LARGEST_BOUND]
+    return "".join(f", {words[key]} {schema[key]:g}" for key in shown)
 
 
 def _default_text(each: dataclasses.Field[Any]) -> str:

@@ -113,6 +113,13 @@ def test_every_setting_is_in_the_reference() -> None:
     assert keys == set(re.findall(r"^\| `(\w+\.\w+)` \|", page, re.MULTILINE))
 
 
+def test_settings_have_their_bounds_in_the_reference() -> None:
+    page = PAGES["reference/settings.md"]
+    assert "| `limits.share` | number, more than 0, at most 1 | `0.25` |" in page
+    assert "| `server.port` | whole number, at least 0, at most 65535 | `8420` |" in page
+    assert "| `limits.jobs` | whole number, at least 1 | `20` |" in page
+
+
 def test_every_setting_is_explained_in_a_guide() -> None:
     portal = (DOCS / "portal.md").read_text()
     workers = (DOCS / "workers.md").read_text()

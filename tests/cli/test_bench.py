@@ -128,10 +128,10 @@ def test_every_key_is_a_flag(kind: str) -> None:
         ("[single]\nstore = 'a'\n", "unknown key in [single]: 'store'"),
         ("[single]\nrepeats = '3'\n", "single.repeats: expected a whole number, found '3'"),
         ("[single]\nrepeats = 0\n", "single.repeats: expected at least 1, found 0"),
-        ("[single]\nmethods = ['zip']\n", "single.methods: expected one of 'GZ'"),
+        ("[single]\nmethods = ['zip']\n", "single.methods: expected 'GZ', "),
         ("[single]\nmethods = []\n", "single.methods: expected one at least"),
         ("[single]\ncrops = [1, 1]\n", "single.crops: expected each once"),
-        ("[single]\ncrops = 1\n", "single.crops: expected a list of whole numbers"),
+        ("[single]\ncrops = 1\n", "single.crops: expected a list, found 1"),
         ("[single]\nbudget_s = nan\n", "single.budget_s: expected at least"),
         ("[single]\nname = 'frame'\n", "single.name: expected a name with a number"),
         ("[single]\nname = 'f-{}-{}'\n", "single.name: expected a name with a number"),
@@ -148,7 +148,7 @@ def test_mistakes_in_a_file_are_told(text: str, told: str, tmp_path: Path) -> No
 
 
 def test_mistakes_in_flags_are_told(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="one of 'one', 'many'"):
+    with pytest.raises(SettingsError, match="expected 'one' or 'many', found 'some'"):
         invoke("region", "--way", "some", "-o", tmp_path)
     code, said = invoke("region", "--regions", "x", "-o", tmp_path)
     assert code == 2 and "--regions" in said

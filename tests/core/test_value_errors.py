@@ -14,15 +14,15 @@ from swathe.core.value_errors import KINDS, fault_text, short_text
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        (int, "x", "must be a whole number, not 'x'"),
-        (int, 1.5, "must be a whole number, not 1.5"),
-        (float, "one", "must be a number, not 'one'"),
-        (bool, "maybe", "must be true or false, not 'maybe'"),
-        (Annotated[int, Field(ge=1)], 0, "must be at least 1, not 0"),
-        (Annotated[float, Field(lt=2)], 3, "must be less than 2.0, not 3"),
-        (Literal["trim", "strict"], "x", "must be trim or strict, not 'x'"),
-        (list[int], 5, "must be a list, not 5"),
-        (Annotated[str, Field(max_length=2)], "abc", "must be at most 2 characters, not 'abc'"),
+        (int, "x", "expected a whole number, found 'x'"),
+        (int, 1.5, "expected a whole number, found 1.5"),
+        (float, "one", "expected a number, found 'one'"),
+        (bool, "maybe", "expected true or false, found 'maybe'"),
+        (Annotated[int, Field(ge=1)], 0, "expected at least 1, found 0"),
+        (Annotated[float, Field(lt=2)], 3, "expected less than 2, found 3"),
+        (Literal["trim", "strict"], "x", "expected 'trim' or 'strict', found 'x'"),
+        (list[int], 5, "expected a list, found 5"),
+        (Annotated[str, Field(max_length=2)], "abc", "expected at most 2 characters, found 'abc'"),
     ],
 )
 def test_words(kind: Any, value: object, words: str) -> None:
@@ -35,6 +35,7 @@ def test_long_values_are_shortened() -> None:
     words = fault_text({"type": "int_type", "input": "x" * 1000, "msg": ""})
     assert len(words) < 100
     assert words.endswith("...")
+    assert short_text(True) == "true"
     assert short_text(10**5000) == "a number too long to be shown"
 
 

@@ -580,9 +580,9 @@ def test_a_scheduler_beyond_loopback_wants_certificates() -> None:
         ('certificates = "/tmp"', "workers.certificates: expected to come with workers.url"),
         ("insecure = true", "workers.insecure: expected to come with workers.url"),
         ('url = "tcp://127.0.0.1:1"', "type --insecure"),
-        ("batch_s = 60.0", "workers.batch_s: expected 0.5 to 5"),
-        ("hand_over_s = -1.0", "workers.hand_over_s: expected 0 to 3600"),
-        ("hand_over_s = inf", "workers.hand_over_s: expected 0 to 3600"),
+        ("batch_s = 60.0", "workers.batch_s: expected at most 5"),
+        ("hand_over_s = -1.0", "workers.hand_over_s: expected at least 0"),
+        ("hand_over_s = inf", "workers.hand_over_s: expected at most 3600"),
         ("threads = 3", "unknown key in [workers]: 'threads'"),
     ],
 )

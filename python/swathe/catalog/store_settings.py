@@ -56,7 +56,7 @@ class Store:
         name: letters, digits, `_`, `.` and `-`, starting with a letter; at least two.
         url: its root, without a final slash.
         tier: distance: `local`, `lan`, `wan` or `tape`.
-        options: values set among OPTIONS.
+        options: values of its options, such as `region`.
     """
 
     name: str

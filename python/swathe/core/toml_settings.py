@@ -1,4 +1,4 @@
-"""Read TOML settings: each section is a dataclass, each key a field of it.
+"""Read TOML settings: each section is a dataclass, each key a field that pydantic checks.
 
 A key that is unknown, of the wrong type or out of bounds raises a `SettingsError` that names it as
 `section.key`.
@@ -9,15 +9,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from swathe.core.errors import SettingsError
+from swathe.core.value_errors import fault_text, short_text
 
 T = TypeVar("T")
-
-WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-PLURALS = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -44,8 +41,8 @@ def section(name: str, kind: type[T], values: Any) -> T:
         SettingsError: if a key is unknown, or a value has the wrong type.
     """
     if not isinstance(values, Mapping):
-        raise SettingsError(f"{name}: expected a section [{name}], found {describe_value(values)}")
-    types = get_type_hints(kind)
+        raise value_error(name, f"a section [{name}]", values)
+    types = get_type_hints(kind, include_extras=True)
     refuse_unknown(f"key in [{name}]", values, types)
     return kind(**{key: value(f"{name}.{key}", types[key], values[key]) for key in values})
 
@@ -65,49 +62,17 @@ def value(name: str, kind: Any, raw: Any) -> Any:
     """Return a value in the type of its field.
 
     Raises:
-        SettingsError: if the value has another type.
+        SettingsError: if the value has another type, or is out of bounds.
     """
-    if get_origin(kind) is Literal:
-        if raw in get_args(kind):
-            return raw
-        raise value_error(name, f"one of {', '.join(map(repr, get_args(kind)))}", raw)
-    if get_origin(kind) is tuple:
-        each = get_args(kind)[0]
-        if isinstance(raw, list) and (get_origin(each) is Literal or _are(each, raw)):
-            return tuple(value(name, each, one) for one in raw)
-        raise value_error(name, f"a list of {PLURALS[each]}" if each in PLURALS else "a list", raw)
-    if get_origin(kind) is UnionType:
-        # An optional field: TOML cannot write a null, so the value has the other type.
-        kind = get_args(kind)[0]
-    if kind is Path:
-        if isinstance(raw, str) and raw.startswith(("/", "~/")):
-            return Path(raw).expanduser()
-        raise value_error(name, "an absolute path", raw)
-    if kind is float and type(raw) is int:
-        try:
-            return float(raw)
-        except OverflowError:
-            raise value_error(name, WORDS[kind], raw) from None
-    if type(raw) is not kind:  # True is an int, too
-        raise value_error(name, WORDS[kind], raw)
-    return raw
+    from pydantic import TypeAdapter, ValidationError  # the start of `swathe` does not wait for it
 
-
-def _are(kind: Any, values: list[Any]) -> bool:
-    kinds = (int, float) if kind is float else (kind,)
-    return all(type(one) in kinds for one in values)
+    try:
+        plain = tuple(raw) if isinstance(raw, list) else raw
+        return TypeAdapter(kind).validate_python(plain, strict=True)
+    except ValidationError as error:
+        raise SettingsError(f"{name}: {fault_text(error.errors()[0])}") from None
 
 
 def value_error(name: str, expected: str, raw: Any) -> SettingsError:
     """Return the error for an invalid value."""
-    return SettingsError(f"{name}: expected {expected}, found {describe_value(raw)}")
-
-
-def describe_value(raw: Any) -> str:
-    """Return a value as shown in errors."""
-    if isinstance(raw, bool):
-        return str(raw).lower()
-    try:
-        return repr(raw)[:200]
-    except ValueError:  # a hexadecimal number with too many digits
-        return "a number too long to be shown"
+    return SettingsError(f"{name}: expected {expected}, found {short_text(raw)}")

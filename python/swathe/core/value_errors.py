@@ -36,7 +36,7 @@ KINDS = {
 
 
 def fault_text(fault: Mapping[str, Any]) -> str:
-    """Return the error about a value as plain text.
+    """Return the error about a value as plain text: `expected X, found Y`.
 
     Args:
         fault: `type`, `input`, `ctx` and `msg`, as in `errors()` of a pydantic ValidationError.
@@ -50,7 +50,7 @@ def fault_text(fault: Mapping[str, Any]) -> str:
         return "is not valid JSON"
     if kind == "value_error":
         return str(fault["msg"]).removeprefix("Value error, ").removesuffix(".")
-    return f"must be {_expected(fault, kind, context)}, not {short_text(fault.get('input'))}"
+    return f"expected {_expected(fault, kind, context)}, found {short_text(fault.get('input'))}"
 
 
 def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -> str:
@@ -59,9 +59,10 @@ def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -
         return KINDS[kind]
     if kind in NUMBERS:
         words, name = NUMBERS[kind]
-        return f"{words} {context[name]}"
+        bound = context[name]
+        return f"{words} {bound:g}" if isinstance(bound, float) else f"{words} {bound}"
     if kind in ("literal_error", "enum"):
-        return str(context["expected"]).replace("'", "")
+        return str(context["expected"])
     if kind == "string_too_long":
         return f"at most {context['max_length']} characters"
     if kind == "string_too_short":
@@ -76,6 +77,8 @@ def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -
 
 def short_text(value: object) -> str:
     """Return a value of a user for a message: the beginning of a long one."""
+    if isinstance(value, bool):
+        return str(value).lower()
     try:
         text = repr(value)
     except ValueError:  # a number with too many digits

@@ -218,7 +218,7 @@ _READ: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Job:
-    """A job as users see it.
+    """A job.
 
     Attributes:
         id: 22 random characters, safe in URLs.
@@ -230,8 +230,8 @@ class Job:
         counts: number of rows per status.
         bytes: size of the results so far.
         predicted: `{"seconds", "interval_s": [low, high], "bytes", "requests"}`.
-        actual: the same keys without the interval: seconds of work, bytes and requests so far;
-            `None` before it starts.
+        actual: the keys of `predicted` without the interval: seconds of work, bytes and requests
+            so far; `None` before it starts.
         error: reason of phase ERROR.
         notes: warnings to the user.
         parameters: parameters as the client sent them.

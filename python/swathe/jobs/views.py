@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from swathe.jobs.archives import file_name
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 SHOWN = ("seconds", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""
+UNCHANGED = {each.name for each in fields(Job)} - {"options", "predicted", "actual", "error"}
+"""Fields of a job that are the same in the catalogue."""
 
 
 def job_view(kept: JobRecord) -> Job:
@@ -27,23 +30,11 @@ def job_view(kept: JobRecord) -> Job:
     if predicted is not None:
         predicted = {name: value for name, value in predicted.items() if name in SHOWN}
     return Job(
-        id=kept.id,
-        owner=kept.owner,
-        name=kept.name,
-        phase=kept.phase,
+        **{name: getattr(kept, name) for name in UNCHANGED},
         options=Options.from_mapping(kept.options),
-        created_at=kept.created_at,
-        started_at=kept.started_at,
-        ended_at=kept.ended_at,
-        expires_at=kept.expires_at,
-        rows=kept.rows,
-        counts=kept.counts,
-        bytes=kept.bytes,
         predicted=predicted,
         actual=actual,
         error=kept.failure,
-        notes=kept.notes,
-        parameters=kept.parameters,
     )
 
 

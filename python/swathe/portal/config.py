@@ -11,23 +11,29 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from swathe.core.errors import SettingsError
 from swathe.core.host import is_loopback
 from swathe.core.paths import default_url
 from swathe.core.toml_settings import read_toml, refuse_unknown, section, value_error
+from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
     from swathe.workers.autoscale.policy import GrowthLimits
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+AUTHORITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}")
 NO_AUTHORITY = "swathe.invalid"
 """Authority of identifiers that are only used on this machine."""
+ORIGIN = "http(s)://host[:port], with no path"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -36,6 +42,69 @@ def default_results() -> Path:
     data = os.environ.get("XDG_DATA_HOME", "")
     root = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
     return root / "swathe" / "results"
+
+
+def is_address(host: str) -> bool:
+    """Return whether a text is a host name or an IP address (IPv6 without brackets)."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return bool(HOST.fullmatch(host.lower())) and not host.startswith("[")
+    return True
+
+
+def _is_origin(text: str) -> bool:
+    parts = urlsplit(text)
+    port = parts.port
+    host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
+    whole = f"{parts.scheme}://{parts.netloc}" == text
+    return whole and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
+
+
+def _is_host_port(text: str) -> bool:
+    name, _, port = text.rpartition(":") if re.search(r":\d+$", text) else (text, "", "1")
+    return bool(HOST.fullmatch(name)) and 0 < int(port) < 65536
+
+
+def _full_path(raw: object) -> Path:
+    if isinstance(raw, str) and raw.startswith(("/", "~/")):
+        return Path(raw).expanduser()
+    if isinstance(raw, Path):
+        return raw
+    raise ValueError(f"expected an absolute path, found {short_text(raw)}")
+
+
+def _condition(expected: str, is_met: Callable[[str], object]) -> AfterValidator:
+    """Return a check of texts: one passes if `is_met` returns a true value for it."""
+
+    def check(text: str) -> str:
+        with suppress(ValueError):
+            if is_met(text):
+                return text
+        raise ValueError(f"expected {expected}, found {short_text(text)}")
+
+    return AfterValidator(check)
+
+
+Address = Annotated[str, _condition("a host name or IP address", is_address)]
+HostPort = Annotated[str, _condition("host or host:port, in lower case", _is_host_port)]
+Network = Annotated[
+    str, _condition("IP addresses or networks, as 10.0.0.0/8", ipaddress.ip_network)
+]
+Origin = Annotated[
+    str,
+    _condition(f"'*' or {ORIGIN}", lambda text: text == "*" or _is_origin(text)),
+]
+PublicUrl = Annotated[
+    str, _condition(ORIGIN, lambda text: not text or _is_origin(text.rstrip("/")))
+]
+Identifier = Annotated[
+    str, _condition("three or more letters, digits, '.', '-'", AUTHORITY.fullmatch)
+]
+StorePrefix = Annotated[str, _condition("NAME:prefix", len)]
+FullPath = Annotated[Path, BeforeValidator(_full_path)]
+Count = Annotated[int, Field(ge=1, le=10**12)]
+Positive = Annotated[float, Field(gt=0, le=1e12)]
 
 
 @dataclass(frozen=True)
@@ -50,10 +119,10 @@ class ServerSettings:
         access_log: Whether to log each response as a line on standard error.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 8420
-    url: str = ""
-    proxies: tuple[str, ...] = ()
+    host: Address = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8420
+    url: PublicUrl = ""
+    proxies: tuple[Network, ...] = ()
     access_log: bool = False
 
 
@@ -75,10 +144,10 @@ class ResultsSettings:
         keep_days: Days for which results are kept by default.
     """
 
-    folder: Path = field(default_factory=default_results)
-    store: str | None = None
-    scratch: Path | None = None
-    keep_days: float = 7.0
+    folder: FullPath = field(default_factory=default_results)
+    store: StorePrefix | None = None
+    scratch: FullPath | None = None
+    keep_days: Positive = 7.0
 
 
 @dataclass(frozen=True)
@@ -96,8 +165,8 @@ class AccessSettings:
 
     tokens: Literal["none", "required"] = "none"
     open: bool = False
-    origins: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    hosts: tuple[HostPort, ...] = ()
     metrics: Literal["admin", "open"] = "admin"
 
 
@@ -126,23 +195,23 @@ class LimitSettings:
         stream_s: Maximum lifetime of an event stream, seconds; browsers reconnect.
     """
 
-    rows_per_job: int = 100_000
-    rows_waiting: int = 1_000_000
-    jobs: int = 20
-    result_gb: float = 20.0
-    removal_gb: float = 40.0
-    longest_days: float = 30.0
-    body_mb: float = 32.0
-    cutout_mb: int = 512
-    upload_mb: int = 512
-    threads: int = 0
-    streams: int = 200
-    downloads: int = 200
-    uploads: int = 32
-    connections: int = 1000
-    share: float = 0.25
-    header_s: float = 10.0
-    stream_s: float = 3600.0
+    rows_per_job: Count = 100_000
+    rows_waiting: Count = 1_000_000
+    jobs: Count = 20
+    result_gb: Positive = 20.0
+    removal_gb: Positive = 40.0
+    longest_days: Positive = 30.0
+    body_mb: Positive = 32.0
+    cutout_mb: Count = 512
+    upload_mb: Count = 512
+    threads: Annotated[int, Field(ge=0, le=10**12)] = 0
+    streams: Count = 200
+    downloads: Count = 200
+    uploads: Count = 32
+    connections: Count = 1000
+    share: Annotated[float, Field(gt=0, le=1)] = 0.25
+    header_s: Positive = 10.0
+    stream_s: Positive = 3600.0
 
 
 @dataclass(frozen=True)
@@ -173,21 +242,21 @@ class WorkersSettings:
     """
 
     url: str = ""
-    certificates: Path | None = None
+    certificates: FullPath | None = None
     insecure: bool = False
-    batch_s: float = 1.0
-    hand_over_s: float = 60.0
+    batch_s: Annotated[float, Field(ge=0.5, le=5)] = 1.0
+    hand_over_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
     grow: Literal["", "processes", "slurm", "pbs", "htcondor"] = ""
     minimum: int = 0
-    maximum: int = 4
+    maximum: Count = 4
     spare: int = 1
-    cores: int = 1
+    cores: Annotated[int, Field(ge=1, le=1024)] = 1
     soon_s: float = 60.0
     idle_s: float = 300.0
     start_s: float = 30.0
     walltime_s: float = 0.0
-    cache: Path | None = None
-    memory_gb: float = 0.0
+    cache: FullPath | None = None
+    memory_gb: Annotated[float, Field(ge=0, le=1e12)] = 0.0
     partition: str = ""
     options: tuple[str, ...] = ()
 
@@ -208,7 +277,7 @@ GROWS_FROM = [each.name for each in fields(WorkersSettings)].index("minimum")
 class ObservatorySettings:
     """Identifier and title of this archive in the Virtual Observatory."""
 
-    authority: str = NO_AUTHORITY
+    authority: Identifier = NO_AUTHORITY
     title: str = "Swathe"
 
 
@@ -234,18 +303,19 @@ class Config:
         insecure: bool = False,
     ) -> Config:
         """Return a copy with another address or other workers, checked again."""
-        server, pool = self.server, self.workers
-        if host is not None:
-            server = replace(server, host=host)
-        if port is not None:
-            server = replace(server, port=port)
-        if workers is not None:
-            pool = replace(pool, url=workers)
-        if certificates is not None:
-            pool = replace(pool, certificates=certificates)
-        if insecure:
-            pool = replace(pool, insecure=True)
-        return _checked(replace(self, server=server, workers=pool))
+        changes: dict[str, dict[str, Any]] = {
+            "server": {"host": host, "port": port},
+            "workers": {"url": workers, "certificates": certificates, "insecure": insecure or None},
+        }
+        sections = {
+            name: section(
+                name,
+                type(part := getattr(self, name)),
+                vars(part) | {key: one for key, one in keys.items() if one is not None},
+            )
+            for name, keys in changes.items()
+        }
+        return _checked(replace(self, **sections))
 
 
 def read_config(path: Path | None) -> Config:
@@ -279,47 +349,15 @@ def config_of(content: Mapping[str, Any]) -> Config:
 
 
 def _checked(config: Config) -> Config:
-    """Return settings after checking each value and their combination."""
+    """Return settings after checking that they fit together."""
     server, access = config.server, config.access
-    if not is_address(server.host):
-        raise value_error("server.host", "a host name or IP address", server.host)
-    if not 0 <= server.port < 65536:
-        raise value_error("server.port", "0 (any free one) to 65535", server.port)
-    if server.url and not _is_origin(server.url.rstrip("/")):
-        raise value_error("server.url", "http(s)://host[:port], with no path", server.url)
-    for name, part in (("results", config.results), ("limits", config.limits)):
-        for key in fields(part):
-            value = getattr(part, key.name)
-            least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
-            if isinstance(value, int | float) and not least <= value <= 1e12:
-                raise value_error(f"{name}.{key.name}", "a positive number", value)
-    if config.limits.share > 1:
-        raise value_error("limits.share", "a part, at most 1", config.limits.share)
-    for proxy in server.proxies:
-        if not _is_network(proxy):
-            raise value_error("server.proxies", "IP addresses or networks, as 10.0.0.0/8", proxy)
     store, scratch = config.results.store, config.results.scratch
-    if store == "":
-        raise value_error("results.store", "NAME:prefix", store)
     if scratch is not None and store is None:
         raise value_error("results.scratch", "to come with results.store", str(scratch))
     if config.results.keep_days > config.limits.longest_days:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
         raise value_error("results.keep_days", longest, config.results.keep_days)
     _check_workers(config.workers)
-    for origin in access.origins:
-        if origin != "*" and not _is_origin(origin):
-            raise value_error(
-                "access.origins", "'*' or http(s)://host[:port], with no path", origin
-            )
-    for host in access.hosts:
-        name, _, port = host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "1")
-        if not HOST.fullmatch(name) or not 0 < int(port) < 65536:
-            raise value_error("access.hosts", "host or host:port, in lower case", host)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}", config.vo.authority):
-        raise value_error(
-            "vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority
-        )
     if not is_loopback(server.host) and access.tokens == "none" and not access.open:
         raise SettingsError(
             f"server.host: {server.host} can be reached from other machines, and no token is "
@@ -335,10 +373,6 @@ def _checked(config: Config) -> Config:
 
 
 def _check_workers(workers: WorkersSettings) -> None:
-    if not 0.5 <= workers.batch_s <= 5:
-        raise value_error("workers.batch_s", "0.5 to 5", workers.batch_s)
-    if not 0 <= workers.hand_over_s <= 3600:
-        raise value_error("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
     _check_growth(workers)
     if not workers.url:
         for name in ("certificates", "insecure", "grow"):
@@ -384,49 +418,15 @@ def _check_growth(workers: WorkersSettings) -> None:
                 raise value_error(f"workers.{each.name}", "to come with workers.grow", shown_value)
         return
     growth_of(workers)
-    if workers.maximum < 1:
-        raise value_error("workers.maximum", "1 or more", workers.maximum)
-    if not 1 <= workers.cores <= 1024:
-        raise value_error("workers.cores", "1 to 1024", workers.cores)
     submits = SUBMITS.get(workers.grow, "")
     if submits or workers.walltime_s:
         least = 2 * workers.start_s
         if not max(least, 60.0) <= workers.walltime_s < math.inf:
             expected = f"at least 60 and twice workers.start_s, {least:g}"
             raise value_error("workers.walltime_s", expected, workers.walltime_s)
-    if not 0.0 <= workers.memory_gb < math.inf:
-        raise value_error("workers.memory_gb", "10**9 bytes, or 0", workers.memory_gb)
     for name, systems in ASKED.items():
         if workers.grow not in systems and (value_text := getattr(workers, name)):
             expected = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
             raise value_error(f"workers.{name}", expected, value_text)
     if submits and shutil.which(submits) is None:
         raise value_error("workers.grow", f"{submits} to be found in $PATH", workers.grow)
-
-
-def is_address(host: str) -> bool:
-    """Return whether a text is a host name or an IP address (IPv6 without brackets)."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return bool(HOST.fullmatch(host.lower())) and not host.startswith("[")
-    return True
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_origin(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return False
-    host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
-    whole = f"{parts.scheme}://{parts.netloc}" == text
-    return whole and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))

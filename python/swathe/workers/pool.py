@@ -83,8 +83,8 @@ class HandOver:
         objects: number of objects handed over.
         bytes: bytes handed over.
         blocks: cache blocks that the heirs checked and stored.
-        seconds: duration so far.
-        limit_s: longest duration allowed.
+        seconds: duration so far, seconds.
+        limit_s: longest duration allowed, seconds.
         alone_bytes: bytes that only this worker had cached.
         refused: what was not handed over, and why; empty if there is nothing.
         ended_at: end, by the monotonic clock.
@@ -174,7 +174,7 @@ class TrafficCounts:
 
 @dataclass(frozen=True)
 class GrowthStatus:
-    """Growth of a pool.
+    """Autoscaling of a pool.
 
     Attributes:
         by: provider of workers.
@@ -207,10 +207,10 @@ class PoolStatus:
         workers: its workers.
         held: what they have cached.
         moved: bytes read, by origin.
-        grown: growth; `None` if the size is fixed.
+        grown: autoscaling; `None` if the size is fixed.
         hand_overs: running and latest hand-overs of leaving workers, newest last.
-        peer_s: measured seconds of a request to another worker.
-        peer_bytes_per_s: measured rate of its answer.
+        peer_s: measured latency of a request to another worker, seconds.
+        peer_bytes_per_s: measured bandwidth between workers, bytes per second.
     """
 
     kind: Literal["local", "dask"]

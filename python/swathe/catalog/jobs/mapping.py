@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,27 +57,8 @@ def fail(job: JobTable, reason: str) -> None:
 
 
 COUNTED = ("waiting", "ok", "no_overlap", "missing", "error")
-PLAIN = (
-    "id",
-    "owner",
-    "name",
-    "phase",
-    "options",
-    "created_at",
-    "started_at",
-    "ended_at",
-    "expires_at",
-    "rows",
-    "inputs",
-    "bytes",
-    "predicted",
-    "busy_s",
-    "bytes_moved",
-    "requests",
-    "failure",
-    "notes",
-    "changes",
-)
+DIFFERENT = ("number", "parameters", "counts")
+PLAIN = [each.name for each in fields(JobRecord) if each.name not in DIFFERENT]
 """Columns with the same name in a job and in the database."""
 
 

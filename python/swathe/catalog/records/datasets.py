@@ -32,7 +32,7 @@ class Dataset:
         store: name of the store it was found in.
         prefix: folder in the store, without a final slash; empty for the whole store.
         pattern: shell pattern of the file names; `None` for all.
-        calib_level: calibration level of its images, see `CALIB_LEVELS`.
+        calib_level: calibration level of its images, 0 to 4 as in ObsCore.
         added_at: time it was added, UTC.
         synced_at: end of the last complete scan; `None` while the first one is unfinished.
         objects: number of catalogued objects.

@@ -85,7 +85,7 @@ class ProfileRecord:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A prediction and its outcome.
+    """Predicted and actual cost of a piece of work.
 
     Attributes:
         at: end of the work; any time zone.

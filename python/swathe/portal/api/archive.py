@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,10 +14,11 @@ from swathe.datasets.search import find
 from swathe.operations.registry import formats, operations
 from swathe.portal.access import Reader
 from swathe.portal.api import models
-from swathe.portal.context import portal_of
+from swathe.portal.context import Portal, portal_of
+from swathe.portal.users import User
 
 if TYPE_CHECKING:
-    from swathe.catalog import Match
+    from swathe.catalog import Store
 
 router = APIRouter(tags=["holdings"])
 
@@ -75,87 +77,49 @@ def footprints(
     """Return the footprints of the images of a dataset."""
     criteria = GranuleQuery(dataset=name, limit=limit + 1)
     matches = portal_of(request).catalog.find_granules(criteria)
-    with_footprint = [match for match in matches[:limit] if match.granule.footprint is not None]
     return {
         "dataset": name,
         "truncated": len(matches) > limit,
-        "footprints": [_outline(match) for match in with_footprint],
+        "footprints": [
+            {"file": match.file, **vars(match.granule), **vars(match.granule.footprint)}
+            for match in matches[:limit]
+            if match.granule.footprint is not None
+        ],
     }
 
 
-def _outline(match: Match) -> models.Outline:
-    granule, place = match.granule, match.granule.footprint
-    assert place is not None
-    return models.Outline(
-        file=match.file,
-        hdu=granule.hdu,
-        band=granule.band,
-        t_min=granule.t_min,
-        t_max=granule.t_max,
-        s_ra=place.s_ra,
-        s_dec=place.s_dec,
-        s_fov=place.s_fov,
-        outline=place.outline,
-    )
-
-
-@router.get("/stores")
-def stores(request: Request, user: Reader) -> models.StoreList:
+@router.get("/stores", response_model=models.StoreList)
+def stores(request: Request, user: Reader) -> Any:
     """List the stores. Only admins see the paths of local folders."""
     portal = portal_of(request)
-    return models.StoreList(
-        stores=[
-            models.StoreModel(
-                name=each.name,
-                url=portal.place_of(each, user),
-                tier=each.tier,
-                options=each.options,
-            )
-            for each in portal.catalog.stores()
-        ]
-    )
+    return {"stores": [_visible(portal, each, user) for each in portal.catalog.stores()]}
 
 
-@router.get("/stores/{name}")
-def store(request: Request, user: Reader, name: Name) -> models.StoreDetail:
+@router.get("/stores/{name}", response_model=models.StoreDetail)
+def store(request: Request, user: Reader, name: Name) -> Any:
     """Return a store, with its costs measured from this machine."""
     portal = portal_of(request)
-    catalog = portal.catalog
-    stored = catalog.store(name)
-    profile = catalog.profile(stored.key, this_host())
-    return models.StoreDetail(
-        name=stored.name,
-        url=portal.place_of(stored, user),
-        tier=stored.tier,
-        options=stored.options,
-        profile=None if profile is None else models.ProfileModel.model_validate(profile),
-    )
+    stored = portal.catalog.store(name)
+    profile = portal.catalog.profile(stored.key, this_host())
+    return {**vars(_visible(portal, stored, user)), "profile": profile}
 
 
-@router.get("/pool")
+def _visible(portal: Portal, store: Store, user: User) -> Store:
+    """Return a store as a user may see it."""
+    return replace(store, url=portal.place_of(store, user))
+
+
+@router.get("/pool", response_model=models.PoolModel)
 def pool(
     request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_HELD)] = 1000
-) -> models.PoolModel:
+) -> Any:
     """Return the state of the worker pool, with the cached objects of its workers.
 
     Only admins see the cached objects, and the address of the scheduler.
     """
     status = portal_of(request).pool_status(user)
-    cached_objects = status.held
-    return models.PoolModel(
-        kind=status.kind,
-        address=status.address,
-        trouble=status.trouble,
-        batches=status.batches,
-        workers=[models.PoolWorkerModel.model_validate(each) for each in status.workers],
-        held=[models.HeldObjectModel.model_validate(each) for each in cached_objects[:limit]],
-        moved=models.TrafficModel.model_validate(status.moved),
-        truncated=len(cached_objects) > limit,
-        grown=None if status.grown is None else models.GrowthModel.model_validate(status.grown),
-        hand_overs=[models.HandOverModel.model_validate(each) for each in status.hand_overs],
-        peer_s=status.peer_s,
-        peer_bytes_per_s=status.peer_bytes_per_s,
-    )
+    truncated = len(status.held) > limit
+    return {**vars(status), "held": status.held[:limit], "truncated": truncated}
 
 
 @router.get("/find")

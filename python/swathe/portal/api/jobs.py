@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 
 from swathe.core.errors import JobError, NoSuchJobError, TargetsError
 from swathe.core.value_errors import fault_text
-from swathe.jobs import Job, Options
+from swathe.jobs import Job, Options, Phase
 from swathe.portal.access import Reader, Submitter, streams_of
 from swathe.portal.api import models
 from swathe.portal.context import Portal, portal_of
@@ -151,7 +151,7 @@ def url_of(portal: Portal, request: Request, job_id: str) -> str:
 def list_jobs(
     request: Request,
     user: Reader,
-    phase: Annotated[list[models.Phase], Query()] = [],  # noqa: B006
+    phase: Annotated[list[Phase], Query()] = [],  # noqa: B006
     after: AwareDatetime | None = None,
     last: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
 ) -> Any:
@@ -165,7 +165,7 @@ async def job(
     request: Request,
     found: ReadJob,
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S)] = 0,
-    phase: models.Phase | None = None,
+    phase: Phase | None = None,
 ) -> Any:
     """Return a job.
 

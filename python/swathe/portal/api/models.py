@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import fields
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AwareDatetime,
@@ -15,11 +17,20 @@ from pydantic import (
     model_validator,
 )
 
-from swathe.jobs.types import Options
+from swathe.catalog import Dataset, Outcome, ProfileRecord, Store
+from swathe.catalog.reservations import ReservationRecord
+from swathe.core.docstrings import attributes_of, summary_of
+from swathe.jobs.types import Estimate, Job, Options, Row
 from swathe.operations.registry import formats, operations, own_options
+from swathe.workers.pool import (
+    GrowthStatus,
+    HandOver,
+    HeldObject,
+    Member,
+    PoolStatus,
+    TrafficCounts,
+)
 
-Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
-RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
 Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 
 
@@ -27,6 +38,36 @@ class ApiModel(BaseModel):
     """Base of models that are made from objects of the package."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+MODELS: dict[str, Any] = {"datetime": AwareDatetime}
+"""What stands in responses for the types of records, by name."""
+
+
+def record_model(name: str, record: type, *hidden: str, **others: Any) -> Any:
+    """Return the model of a record: its fields, described as in its docstring.
+
+    Args:
+        name: name of the model in the OpenAPI description.
+        record: class of the record, a dataclass; those in its fields have their models already.
+        hidden: fields that a response lacks.
+        others: types of further attributes.
+    """
+    hints, texts = get_type_hints(record, localns=MODELS), attributes_of(record)
+    types = {each.name: hints[each.name] for each in fields(record)} | others
+    described: dict[str, Any] = {
+        key: Annotated[kind, Field(description=texts[key])] if key in texts else kind
+        for key, kind in types.items()
+        if key not in hidden
+    }
+    model = create_model(name, __base__=ApiModel, __doc__=summary_of(record), **described)
+    MODELS[record.__name__] = model
+    return model
+
+
+def list_of(model: Any) -> Any:
+    """Return the type of a list of models."""
+    return GenericAlias(list, model)
 
 
 class ErrorModel(BaseModel):
@@ -100,54 +141,16 @@ class JobChange(BaseModel):
     expires_at: AwareDatetime | None = None
 
 
-class JobModel(ApiModel):
-    """A job."""
-
-    id: str
-    owner: str
-    name: str
-    phase: Phase
-    options: OptionsModel
-    created_at: AwareDatetime
-    started_at: AwareDatetime | None
-    ended_at: AwareDatetime | None
-    expires_at: AwareDatetime
-    rows: int
-    counts: dict[RowStatus, int]
-    bytes: int
-    predicted: dict[str, Any] | None
-    actual: dict[str, Any] | None
-    error: str | None
-    notes: list[str]
-    parameters: list[tuple[str, str]]
-
-
-class JobList(BaseModel):
-    """Jobs, newest first."""
-
-    jobs: list[JobModel]
-
-
-class RowModel(ApiModel):
-    """A row of a job, with its outcome."""
-
-    number: int
-    id: str
-    source: str
-    hdu: str | None
-    box: tuple[int, int, int, int] | None
-    status: RowStatus
-    reason: str
-    name: str
-    bytes: int
-    sha256: str
-
-
-class RowList(BaseModel):
-    """Rows in the user's order. `next` is the row to continue with, if there may be more."""
-
-    rows: list[RowModel]
-    next: int | None
+MODELS["Options"] = OptionsModel
+JobModel = record_model("JobModel", Job)
+JobList = create_model("JobList", __doc__="Jobs, newest first.", jobs=list_of(JobModel))
+RowModel = record_model("RowModel", Row)
+RowList = create_model(
+    "RowList",
+    __doc__="Rows in the user's order. `next` is the row to continue with, if there may be more.",
+    rows=list_of(RowModel),
+    next=int | None,
+)
 
 
 class CostModel(ApiModel):
@@ -159,16 +162,8 @@ class CostModel(ApiModel):
     requests: int
 
 
-class EstimateModel(ApiModel):
-    """Size and predicted cost of a job that is not submitted yet."""
-
-    targets: int
-    rows: int
-    unmatched: int
-    prediction: CostModel | None
-    faults: list[tuple[str, str]]
-    matches: list[tuple[str, int]]
-    bytes_out: int
+MODELS["Prediction"] = CostModel
+EstimateModel = record_model("EstimateModel", Estimate)
 
 
 class LimitsModel(BaseModel):
@@ -197,25 +192,8 @@ class About(BaseModel):
     operations: list[str]
 
 
-class DatasetModel(ApiModel):
-    """A dataset."""
-
-    name: str
-    store: str
-    prefix: str
-    pattern: str | None
-    calib_level: int
-    added_at: AwareDatetime
-    synced_at: AwareDatetime | None
-    objects: int
-    granules: int
-    states: dict[str, dict[str, int]]
-
-
-class DatasetList(BaseModel):
-    """All datasets."""
-
-    datasets: list[DatasetModel]
+DatasetModel = record_model("DatasetModel", Dataset)
+DatasetList = create_model("DatasetList", __doc__="All datasets.", datasets=list_of(DatasetModel))
 
 
 class Outline(BaseModel):
@@ -240,146 +218,33 @@ class Footprints(BaseModel):
     footprints: list[Outline]
 
 
-class ProfileModel(ApiModel):
-    """Measured costs of a store."""
-
-    host: str
-    costs: dict[str, Any]
-    spread: dict[str, Any]
-    fitted_at: AwareDatetime
-    notes: list[str]
-
-
-class StoreModel(ApiModel):
-    """A store."""
-
-    name: str
-    url: str
-    tier: str
-    options: dict[str, str]
-
-
-class StoreDetail(StoreModel):
-    """A store with its profile measured from the portal's machine."""
-
-    profile: ProfileModel | None
-
-
-class StoreList(BaseModel):
-    """All stores."""
-
-    stores: list[StoreModel]
-
-
-class PoolWorkerModel(ApiModel):
-    """A worker: its load, its cache, and the reason if it gets no work.
-
-    `worth_s` is the predicted time of reading again from stores the objects that only this worker
-    has cached, seconds. `parted` is true if the worker is leaving and has finished draining.
-    """
-
-    name: str
-    host: str
-    threads: int
-    busy: int
-    waiting: int
-    cache_bytes: int
-    held_bytes: int
-    refused: str
-    worth_s: float
-    parted: bool
-
-
-class HeldObjectModel(ApiModel):
-    """Bytes of an object in the cache of a worker, as last reported."""
-
-    worker: str
-    object: str
-    bytes: int
-
-
-class TrafficModel(ApiModel):
-    """Bytes and requests by origin (stores, other workers, caches), since the portal started.
-
-    `near` counts the batches sent to a worker that had some of their objects cached. `copies` and
-    `copied_bytes` count replicas of hot objects, `handed_bytes` the caches of drained workers.
-    """
-
-    batches: int
-    near: int
-    store_bytes: int
-    store_requests: int
-    peer_bytes: int
-    peer_requests: int
-    cache_bytes: int
-    cache_requests: int
-    copies: int
-    copied_bytes: int
-    handed_bytes: int
-
-
-class HandOverModel(ApiModel):
-    """Cached data that a leaving worker copied to others; `summary` is a sentence on it.
-
-    `heirs` are the workers that received the data. `refused` is the reason why some was not copied.
-    `alone_bytes` is the size of data that no other worker had. `limit_s` is the time limit,
-    seconds.
-    """
-
-    worker: str
-    state: Literal["finishing", "handing over", "done", "broken off", "gave nothing"]
-    heirs: list[str]
-    objects: int
-    bytes: int
-    blocks: int
-    seconds: float
-    limit_s: float
-    alone_bytes: int
-    refused: str
-    summary: str
-
-
-class ReservationModel(ApiModel):
-    """Workers reserved for a period."""
-
-    number: int
-    starts_at: AwareDatetime
-    ends_at: AwareDatetime
-    workers: int
-
-
-class GrowthModel(ApiModel):
-    """Autoscaling of a pool: requested workers, and the last error when starting them."""
-
-    by: str
-    target: int
-    minimum: int
-    maximum: int
-    starting: int
-    trouble: str
-    reserved: list[ReservationModel]
-
-
-class PoolModel(ApiModel):
-    """State of the worker pool. `grown` is its autoscaling, if it has any.
-
-    `truncated` is true if there are more cached objects than `held` lists. `hand_overs` are of
-    workers that leave, or left last. `peer_s` is the measured latency of requests between workers,
-    seconds; `peer_bytes_per_s` is their bandwidth.
-    """
-
-    kind: Literal["local", "dask"]
-    address: str
-    trouble: str
-    batches: int
-    workers: list[PoolWorkerModel]
-    held: list[HeldObjectModel]
-    moved: TrafficModel
-    truncated: bool
-    grown: GrowthModel | None
-    hand_overs: list[HandOverModel]
-    peer_s: float
-    peer_bytes_per_s: float
+ProfileModel = record_model("ProfileModel", ProfileRecord, "root")
+StoreModel = record_model("StoreModel", Store)
+StoreDetail = create_model(
+    "StoreDetail",
+    __base__=StoreModel,
+    __doc__="A store with its profile measured from the portal's machine.",
+    profile=ProfileModel | None,
+)
+StoreList = create_model("StoreList", __doc__="All stores.", stores=list_of(StoreModel))
+record_model("PoolWorkerModel", Member)
+record_model("HeldObjectModel", HeldObject)
+record_model("TrafficModel", TrafficCounts)
+record_model("ReservationModel", ReservationRecord)
+record_model("GrowthModel", GrowthStatus)
+record_model(
+    "HandOverModel",
+    HandOver,
+    "ended_at",
+    summary=Annotated[str, Field(description="one sentence on its state.")],
+)
+PoolModel = record_model(
+    "PoolModel",
+    PoolStatus,
+    truncated=Annotated[
+        bool, Field(description="whether there are more cached objects than `held` lists.")
+    ],
+)
 
 
 class ImageList(BaseModel):
@@ -389,25 +254,7 @@ class ImageList(BaseModel):
     images: list[dict[str, Any]]
 
 
-class OutcomeModel(ApiModel):
-    """Predicted and actual cost of a piece of work."""
-
-    at: AwareDatetime
-    host: str
-    summary: str
-    targets: int
-    root: str
-    predicted_s: float
-    low_s: float
-    high_s: float
-    actual_s: float
-    predicted_bytes: int
-    actual_bytes: int
-    predicted_requests: int
-    actual_requests: int
-
-
-class OutcomeList(BaseModel):
-    """Predictions, latest first."""
-
-    predictions: list[OutcomeModel]
+OutcomeModel = record_model("OutcomeModel", Outcome)
+OutcomeList = create_model(
+    "OutcomeList", __doc__="Predictions, latest first.", predictions=list_of(OutcomeModel)
+)

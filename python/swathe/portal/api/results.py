@@ -14,7 +14,7 @@ from swathe.catalog.database_errors import may_pass
 from swathe.core.errors import AccessError, CatalogError, NoSuchJobError, TokenError
 from swathe.files.manifest import spreadsheet
 from swathe.files.preview import Stretch
-from swathe.jobs import ArchiveKind, Job
+from swathe.jobs import ArchiveKind, Job, RowStatus
 from swathe.portal.access import downloads_of, needs, streams_of
 from swathe.portal.api import models
 from swathe.portal.api.jobs import ReadJob
@@ -51,7 +51,7 @@ def rows(
     found: ReadJob,
     start: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1000,
-    status: models.RowStatus | None = None,
+    status: RowStatus | None = None,
 ) -> Any:
     """Return rows from number `start` on: all, or those of one status."""
     jobs = portal_of(request).jobs

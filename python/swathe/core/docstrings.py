@@ -1,0 +1,25 @@
+"""What docstrings in Google style say of a class and its attributes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+
+def summary_of(described: type) -> str:
+    """Return the first paragraph of the docstring of a class."""
+    return (inspect.getdoc(described) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def attributes_of(described: type) -> dict[str, str]:
+    """Return what the docstring of a class says of its attributes."""
+    _, _, text = (inspect.getdoc(described) or "").partition("Attributes:\n")
+    texts: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if begin := re.fullmatch(r"    (\w+): (.*)", line):
+            name = begin[1]
+            texts[name] = begin[2]
+        elif name and line.startswith("     "):
+            texts[name] += " " + line.strip()
+    return texts
