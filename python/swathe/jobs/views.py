@@ -10,7 +10,7 @@ from swathe.jobs.types import Job, Options, Row
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import JobRecord, RowRecord
 
-SHOWN = ("seconds", "interval_s", "bytes", "requests")
+SHOWN = ("median_s", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""
 
 
@@ -19,7 +19,7 @@ def job_view(kept: JobRecord) -> Job:
     actual = None
     if kept.started_at is not None:
         actual = {
-            "seconds": kept.busy_s,
+            "work_s": kept.work_s,
             "bytes": kept.bytes_moved,
             "requests": kept.requests,
         }

@@ -70,7 +70,7 @@ PLAIN = (
     "inputs",
     "bytes",
     "predicted",
-    "busy_s",
+    "work_s",
     "bytes_moved",
     "requests",
     "failure",

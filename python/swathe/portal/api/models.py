@@ -153,7 +153,7 @@ class RowList(BaseModel):
 class CostModel(ApiModel):
     """Predicted cost of a job."""
 
-    seconds: Annotated[float, Field(validation_alias="median_s")]
+    median_s: float
     interval_s: tuple[float, float]
     bytes: int
     requests: int
