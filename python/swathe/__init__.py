@@ -25,8 +25,9 @@ from swathe.files.hdu import HduInfo
 
 if TYPE_CHECKING:
     from swathe.core.sample_survey import sample
-    from swathe.costs.recorded_probe import probe
+    from swathe.costs.recorded_probe import probe, probe_buffer
     from swathe.datasets.named_datasets import mirror
+    from swathe.workers.simulate.simulation_study import simulate_pool
 
 # `import swathe.errors` and `from swathe.errors import ...`, though the module is in `core`.
 sys.modules[f"{__name__}.cache"] = cache
@@ -52,7 +53,9 @@ __all__ = [
     "open",
     "predict",
     "probe",
+    "probe_buffer",
     "sample",
+    "simulate_pool",
     "stores",
     "trace",
 ]
@@ -62,7 +65,9 @@ __getattr__ = lazy_names(
     {
         "mirror": "swathe.datasets.named_datasets",
         "probe": "swathe.costs.recorded_probe",
+        "probe_buffer": "swathe.costs.recorded_probe",
         "sample": "swathe.core.sample_survey",
+        "simulate_pool": "swathe.workers.simulate.simulation_study",
     },
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import typer
 
+import swathe
 from swathe.catalog import store_settings, tokens
 from swathe.cli.app import app, main
 from swathe.operations.registry import formats
@@ -102,6 +103,50 @@ def test_choices_are_those_of_the_code() -> None:
     assert choices("--kind", "trace", "view") == lifelines.KINDS
     assert choices("--scope", "portal", "token", "add") == tokens.SCOPES
     assert set(choices("--format", "cut")) == set(formats())
+
+
+PYTHON = {
+    "cut": ("swathe.cut", "swathe.cut_many"),
+    "info": ("swathe.open",),
+    "predict": ("swathe.predict",),
+    "sample": ("swathe.sample",),
+    "find": ("swathe.find",),
+    "probe": ("swathe.probe",),
+    "buffer": ("swathe.probe_buffer",),
+    "simulate": ("swathe.simulate_pool",),
+    "store": ("swathe.stores",),
+    "dataset": ("swathe.datasets",),
+    "dataset mirror": ("swathe.mirror",),
+    "cache": ("swathe.cache",),
+    "job submit": ("swathe.RemotePortal.submit",),
+    "job list": ("swathe.RemotePortal.jobs",),
+    "job remove": ("swathe.RemoteJob.delete",),
+    "job": ("swathe.RemoteJob",),
+    "pool status": ("swathe.RemotePortal.pool",),
+    "trace view": ("swathe.trace.view",),
+    "trace collect": ("swathe.trace.Collector",),
+    "trace host": ("swathe.trace.Monitor",),
+    "trace report": ("swathe.trace.report",),
+    "trace export": ("swathe.trace.export_chrome", "swathe.trace.export_otlp"),
+}
+"""The public names that do what a command does. Those of a group have the names of its commands."""
+ONLY_SHELL = {"demo", "portal", "pool", "bench"}
+"""Programs that run until they are stopped, and work of operators on the machine of a portal."""
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_what_the_shell_can_do_python_can(words: tuple[str, ...]) -> None:
+    names = PYTHON.get(" ".join(words))
+    if names is None and words[0] in PYTHON:
+        names = tuple(f"{name}.{words[-1]}" for name in PYTHON[words[0]])
+    if names is None:
+        assert words[0] in ONLY_SHELL
+        return
+    for name in names:
+        thing: Any = swathe
+        for part in name.split(".")[1:]:
+            thing = getattr(thing, part)
+        assert callable(thing)
 
 
 Failing = Callable[[str], tuple[object, str, str]]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from astropy.io import fits
 
+import swathe
 from swathe.catalog import Catalog, this_host
 from swathe.cli import app
 from swathe.core.errors import NotFoundError, OutputError, RegionError
@@ -343,10 +344,24 @@ def test_command_buffer(
     assert told["low"] <= told["chosen"] <= told["high"]
     assert [row["buffer"] for row in told["rows"]][:2] == [1024, 2048]
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert told["kept"] is None
+    assert told["stored_bytes"] is None
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options)
     said = capsys.readouterr().out
     assert "chosen" in said and "not stored: the store was not probed" in said
+
+
+def test_python_finds_the_buffer_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{folder}/catalog.sqlite")
+    told: list[str] = []
+    plot = folder / "buffer.svg"
+    study = swathe.probe_buffer(
+        str(folder), object="a.fits", budget_s=1.0, repeats=2, plot=plot, tell=told.append
+    )
+    assert study.object.endswith("a.fits")
+    assert study.low <= study.chosen <= study.high
+    assert study.stored_bytes is None  # it was not probed
+    assert told[0].startswith("at most")
+    assert "<svg" in plot.read_text()
 
 
 @pytest.mark.parametrize("command", ["probe", "buffer"])
@@ -400,7 +415,7 @@ def test_files_are_read_by_the_buffer_that_was_chosen(
     with monkeypatch.context() as patched:
         patched.setattr(BufferStudy, "chosen", property(lambda _: 100_000, lambda *_: None), False)
         run(monkeypatch, "buffer", "here:image.fits", "--max-time", "1", "--repeats", "1", "--json")
-    assert json.loads(capsys.readouterr().out)["kept"] == 100_000
+    assert json.loads(capsys.readouterr().out)["stored_bytes"] == 100_000
     for _ in range(2):
         load = predict(whole).explained[0]["plans"][0]["load"]
         assert load["requests"] >= 28

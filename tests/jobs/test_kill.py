@@ -75,7 +75,7 @@ def slow_down(url: str, job_id: str) -> None:
     """Make chunks small: they are sized by what the job was predicted to take."""
     engine = sqlalchemy.create_engine(url)
     with engine.begin() as connection:
-        predicted = '{"seconds": 300, "interval_s": [1, 2], "bytes": 1, "requests": 1, "root": ""}'
+        predicted = '{"median_s": 300, "interval_s": [1, 2], "bytes": 1, "requests": 1, "root": ""}'
         connection.execute(
             sqlalchemy.text("UPDATE jobs SET predicted = :told WHERE id = :id"),
             {"told": predicted, "id": job_id},

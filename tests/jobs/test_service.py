@@ -111,11 +111,11 @@ def test_prediction_stands_beside_what_it_cost(
 ) -> None:
     job = jobs.submit(targets(images), Options(), "me")
     assert job.predicted is not None
-    assert set(job.predicted) == {"seconds", "interval_s", "bytes", "requests"}
+    assert set(job.predicted) == {"median_s", "interval_s", "bytes", "requests"}
     job = ended(jobs, job)
     assert job.predicted is not None
     assert job.actual is not None
-    assert job.actual["seconds"] > 0
+    assert job.actual["work_s"] > 0
     assert job.actual["bytes"] > 0
     for _ in range(10 * PATIENCE_S):
         if outcomes := catalog.outcomes():
@@ -890,8 +890,8 @@ def test_names_are_safe_and_unique(jobs: Jobs, runner: Runner, images: list[str]
 PNG = Options(format="png").results.file_format
 
 
-def past(rows: int, beside_s: float, engine_s: float = 1.0) -> PastJob:
-    return PastJob("cut", "png", rows, beside_s + engine_s, engine_s)
+def past(rows: int, outside_s: float, engine_s: float = 1.0) -> PastJob:
+    return PastJob("cut", "png", rows, outside_s + engine_s, engine_s)
 
 
 def test_time_beside_the_engine_is_learned() -> None:
@@ -932,7 +932,7 @@ def test_jobs_teach_what_jobs_like_them_take(jobs: Jobs, images: list[str]) -> N
     kept = jobs.catalog.past_jobs(10)
     assert [(job.operation, job.format) for job in kept] == [("cut", "png")] * 3
     assert [job.rows for job in kept] == [job.counts["ok"] for job in reversed(done)]
-    assert all(0 < job.engine_s < job.busy_s for job in kept)
+    assert all(0 < job.engine_s < job.work_s for job in kept)
     after = jobs.estimate(table, options).prediction
     assert after is not None
     assert after.overhead_s != before.overhead_s

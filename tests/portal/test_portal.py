@@ -156,7 +156,7 @@ def test_estimate_tells_before_anything_is_done(
     told = client.post("/estimate", json={"targets": targets}).json()
     assert (told["targets"], told["rows"], told["faults"]) == (TARGETS, TARGETS, [])
     low, high = told["prediction"]["interval_s"]
-    assert 0 < low <= told["prediction"]["seconds"] <= high
+    assert 0 < low <= told["prediction"]["median_s"] <= high
     assert told["bytes_out"] > TARGETS * 100 * 100 * 2
 
 
@@ -268,8 +268,8 @@ def test_job_tells_what_became_of_it(done: dict[str, Any]) -> None:
     assert done["counts"] == {
         "waiting": 0, "ok": TARGETS, "no-overlap": 1, "missing": 1, "error": 0
     }  # fmt: skip
-    assert done["predicted"]["seconds"] > 0
-    assert done["actual"]["seconds"] > 0
+    assert done["predicted"]["median_s"] > 0
+    assert done["actual"]["work_s"] > 0
     for name in ("created_at", "started_at", "ended_at", "expires_at"):
         assert done[name].endswith("Z")
 

@@ -7,6 +7,7 @@ import gzip
 import importlib.util
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 import swathe
-from swathe.core.errors import OutputError
+from swathe.core.errors import OutputError, OutputExistsError, SettingsError
 from swathe.trace import Events
 from swathe.trace.export import otlp
 from swathe.trace.export.chrome import chrome_trace
@@ -545,3 +546,26 @@ def test_the_commands(
     made = ("trace", "export", run, "--chrome", tmp_path / "trace.json", "--overwrite")
     assert command.json(*made)["damaged"] == 1
     assert "1 damaged lines skipped" in command.told(*made)[1]
+
+
+def test_python_exports_as_the_command_does(tmp_path: Path) -> None:
+    run = a_job().write(tmp_path / "run.ulm")
+    path = tmp_path / "trace.json"
+    events = swathe.trace.export_chrome(run, path)
+    assert len(events.time_ns) == len(a_job().all)
+    found = json.loads(path.read_text())
+    assert found["traceEvents"] == chrome(a_job().events())["traceEvents"]
+    with pytest.raises(OutputExistsError):
+        swathe.trace.export_chrome([run], path)
+    with receiver() as there:
+        counts = swathe.trace.export_otlp(run, there.url)
+        assert counts.spans == len(there.spans()) == 12
+    assert counts.damaged == 0
+
+
+def test_otlp_names_the_extra_that_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "swathe.trace.export.otlp", None)
+    with pytest.raises(SettingsError, match=r"swathe\[otel\]"):
+        swathe.trace.export_otlp(tmp_path / "run.ulm", "http://127.0.0.1:1")

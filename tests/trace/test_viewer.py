@@ -18,7 +18,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+import swathe
 from swathe.catalog import Catalog
+from swathe.core.errors import OutputExistsError, SettingsError
 from swathe.trace.viewer.encode import encode_view
 from swathe.trace.viewer.lifelines import TracedEvents
 from swathe.trace.viewer.live import LiveView
@@ -555,6 +557,31 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
         assert failed.returncode != 0
         assert said in failed.stderr
         assert "Traceback" not in failed.stderr
+
+
+def test_python_draws_as_the_command_does(run: Path, tmp_path: Path) -> None:
+    page, plot = tmp_path / "a.html", tmp_path / "a.png"
+    events = swathe.trace.view(run, page=page, plot=plot, width=900, height=500, kind="object")
+    assert len(events.time_ns) == run.read_text().count("\n")
+    with Image.open(plot) as picture:
+        assert picture.size == (900, 500)
+    assert "&quot;kind&quot;: &quot;object&quot;" in page.read_text()
+    with pytest.raises(OutputExistsError):
+        swathe.trace.view(run, page=page)
+
+
+def test_python_refuses_a_view_that_makes_no_sense(run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    wrong_settings: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, "expected page or plot, found neither"),
+        ({"page": page, "kind": "tile"}, "kind: expected one of target, object"),
+        ({"page": page, "clocks": "mine"}, "clocks: expected one of aligned, written"),
+        ({"page": page, "loads": ["x"]}, "loads: expected one of .* found 'x'"),
+    )
+    for settings, message in wrong_settings:
+        with pytest.raises(SettingsError, match=message):
+            swathe.trace.view(run, **settings)
+    assert not page.exists()
 
 
 RECORDED = "import sys, swathe.trace; swathe.trace.start(sys.argv.pop(1)); {}"

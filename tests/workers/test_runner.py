@@ -133,7 +133,7 @@ def test_a_job_whose_prediction_makes_no_sense_fails_alone(
         damage = update(JobTable).where(JobTable.id == two[0].id)
         session.execute(damage.values(predicted={"hours": 1}))
     with running(jobs):
-        assert_one_fails(jobs, two, "its rows cannot be leased: KeyError: 'seconds'")
+        assert_one_fails(jobs, two, "its rows cannot be leased: KeyError: 'median_s'")
 
 
 def test_a_batch_that_cannot_be_made_fails_its_job(

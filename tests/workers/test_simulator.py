@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+import swathe
 from swathe._swathe import SimulatedShelf
 from swathe.catalog import Catalog, this_host
-from swathe.core.errors import TargetsError
+from swathe.core.errors import OutputExistsError, SettingsError, TargetsError
 from swathe.costs.cost_model import Costs
 from swathe.workers.autoscale.policy import GrowthLimits
-from swathe.workers.simulate.network import SimulatedStore
+from swathe.workers.simulate.network import TIERS, SimulatedStore
 from swathe.workers.simulate.result import SimulationResult
 from swathe.workers.simulate.simulator import SimulatedPool, Simulation, StuckError
 from swathe.workers.simulate.workload import (
@@ -502,14 +503,15 @@ def test_command_takes_a_measured_store() -> None:
     ("arguments", "message"),
     [
         (("--workers", "0"), "expected 1 to 100000, found 0"),
-        (("--workers", "9..3"), "expected an ascending range"),
+        (("--workers", "9..3"), "expected an ascending range from 1"),
+        (("--workers", "0..9"), "expected an ascending range from 1"),
         (("--cores", "0"), "--cores"),
         (("--latency-ms", "nan"), "--latency-ms"),
         (("--total-mb-s", "inf"), "expected a finite number, found inf"),
         (("--workers", "1,x"), "expected N, N,M or N..M"),
         (("--tier", "tape"), "'tape' is not one of 'local', 'lan', 'wan'"),
         (("--store", "nowhere"), "nowhere: no such store"),
-        (("--store", "a", "--tier", "lan"), "expected --store or --tier, found both"),
+        (("--store", "a", "--tier", "lan"), "store: expected a store or a tier, found both"),
         (("--workload", "dance"), "expected job, random, hot or a file"),
         (("--workload", "none.csv"), "none.csv: "),
         (("--batches", "9000000", "--rounds", "2"), "expected at most 10,000,000"),
@@ -519,3 +521,37 @@ def test_command_takes_a_measured_store() -> None:
 def test_command_refuses_what_makes_no_sense(arguments: tuple[str, ...], message: str) -> None:
     told = cli(*arguments, code=2, COLUMNS="500")
     assert message in " ".join(told.split())
+
+
+def test_python_simulates_as_the_command_does(tmp_path: Path) -> None:
+    plot = tmp_path / "out.svg"
+    study = swathe.simulate_pool(
+        [2, 3], workload="hot", frames=40, cut_s=0.05, latency_s=0.01, grow=True, plot=plot
+    )
+    flags = "--workers 2,3 --workload hot --frames 40 --cut-ms 50 --latency-ms 10 --grow --json"
+    told = json.loads(cli(*flags.split()))
+    assert [result.seconds for result in study.results] == [
+        each["seconds"] for each in told["results"]
+    ]
+    assert study.store == replace(TIERS["lan"], latency_s=0.01)
+    assert "<svg" in plot.read_text()
+    with pytest.raises(OutputExistsError, match="overwrite"):
+        swathe.simulate_pool(2, frames=40, plot=plot)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"workers": 0}, "workers: expected 1 to 100000, found 0"),
+        ({"threads": 0}, "threads: expected at least 1, found 0"),
+        ({"cut_s": -1.0}, "cut_s: expected at least 0, found -1.0"),
+        ({"fails_s": math.nan}, "fails_s: expected a finite number, found nan"),
+        ({"total_bytes_per_s": 1}, "total_bytes_per_s: expected at least 1000, found 1"),
+        ({"tier": "tape"}, "tier: expected one of local, lan, wan, found 'tape'"),
+        ({"workload": Path("dance")}, "workload: expected job, random, hot or a file"),
+    ],
+)
+def test_python_refuses_what_makes_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        swathe.simulate_pool(**arguments)
+    assert str(raised.value).startswith(message)

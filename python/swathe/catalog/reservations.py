@@ -43,14 +43,14 @@ class Totals:
         rows: number of rows per status.
         queued: unfinished rows of running and queued jobs.
         bytes: size of the results.
-        busy_s: seconds of work.
+        work_s: seconds of work.
     """
 
     phases: dict[str, int]
     rows: dict[str, int]
     queued: int
     bytes: int
-    busy_s: float
+    work_s: float
 
 
 class ReservationRecords(Database):
@@ -63,7 +63,7 @@ class ReservationRecords(Database):
             "waiting": func.sum(JobTable.waiting),
             **{name: func.sum(getattr(JobTable, name)) for name in ENDED_AS},
             "bytes": func.sum(JobTable.bytes),
-            "busy_s": func.sum(JobTable.busy_s),
+            "work_s": func.sum(JobTable.work_s),
         }
         labelled = [total.label(name) for name, total in sums.items()]
         query = select(JobTable.phase, *labelled).group_by(JobTable.phase)
@@ -78,7 +78,7 @@ class ReservationRecords(Database):
             },
             queued=sum(int(phases[phase]["waiting"]) for phase in AT_WORK if phase in phases),
             bytes=sum(int(row["bytes"]) for row in rows),
-            busy_s=sum(float(row["busy_s"]) for row in rows),
+            work_s=sum(float(row["work_s"]) for row in rows),
         )
 
     def waiting(self) -> list[WaitingJobs]:
@@ -89,7 +89,7 @@ class ReservationRecords(Database):
             records = session.execute(query).all()
         return [
             WaitingJobs(
-                job, rows, None if predicted is None else predicted["seconds"] / max(inputs, 1)
+                job, rows, None if predicted is None else predicted["median_s"] / max(inputs, 1)
             )
             for job, rows, inputs, predicted in records
         ]

@@ -300,7 +300,7 @@ class JobTable(Base):
     error: Mapped[int]
     bytes: Mapped[int] = mapped_column(BigInteger)
     predicted: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    busy_s: Mapped[float]
+    work_s: Mapped[float]
     bytes_moved: Mapped[int] = mapped_column(BigInteger)
     requests: Mapped[int] = mapped_column(BigInteger)
     failure: Mapped[str | None] = mapped_column(Text)

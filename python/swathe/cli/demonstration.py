@@ -227,7 +227,7 @@ def estimate(portal: RemotePortal, targets: Table) -> str:
 def outcome(status: Job) -> str:
     """Return the outcome of a job as one line."""
     counts = ", ".join(f"{number} {name}" for name, number in status.counts.items() if number)
-    work_s = 0.0 if status.actual is None else status.actual["seconds"]
+    work_s = 0.0 if status.actual is None else status.actual["work_s"]
     return f"{status.phase}, {counts or 'no rows'}, {work_s:.2f} s of work"
 
 

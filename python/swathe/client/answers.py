@@ -104,10 +104,13 @@ def _counts(value: Mapping[str, Any]) -> dict[str, int]:
     return {name: _count(each) for name, each in value.items()}
 
 
-def _cost(value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    if value is not None:
-        _number(value.get("seconds", 0))
-    return value
+def _cost(time_key: str) -> Callable[[Any], Any]:
+    def read(value: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        if value is not None:
+            _number(value[time_key])
+        return value
+
+    return read
 
 
 def _time(value: str | None) -> datetime | None:
@@ -118,7 +121,7 @@ def _prediction(cost: Mapping[str, Any] | None) -> Prediction | None:
     if cost is None:
         return None
     low_s, high_s = cost["interval_s"]
-    return Prediction(cost["seconds"], (low_s, high_s), cost["bytes"], cost["requests"], {})
+    return Prediction(cost["median_s"], (low_s, high_s), cost["bytes"], cost["requests"], {})
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
@@ -130,7 +133,7 @@ def _box(value: list[int] | None) -> tuple[int, ...] | None:
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "actual": _cost,
+    "actual": _cost("work_s"),
     "box": _box,
     "bytes": _count,
     "counts": _counts,
@@ -144,7 +147,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "options": Options.from_mapping,
     "parameters": _pairs,
     "phase": _text,
-    "predicted": _cost,
+    "predicted": _cost("median_s"),
     "prediction": _prediction,
     "reason": _text,
     "rows": _count,

@@ -78,9 +78,10 @@ class RemoteJob:
         counts = ", ".join(f"{count:,} {name}" for name, count in status.counts.items() if count)
         facts |= {"name": status.name, "phase": status.phase}
         facts |= {"rows": f"{status.rows:,}: {counts}", "results": size_text(status.bytes)}
-        for name, cost in (("predicted", status.predicted), ("actual", status.actual)):
-            if cost and "seconds" in cost:
-                facts[name] = seconds_text(cost["seconds"])
+        if status.predicted:
+            facts["predicted"] = seconds_text(status.predicted["median_s"])
+        if status.actual:
+            facts["actual"] = seconds_text(status.actual["work_s"])
         facts |= {"error": status.error} if status.error else {}
         return page("Job", facts)
 

@@ -1,4 +1,4 @@
-"""Measure a store, and record its costs for later reads: `swathe.probe`."""
+"""Measure a store, and record its costs for later reads: `probe` and `probe_buffer`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+    from swathe.costs.probing.read_buffer import BufferStudy
     from swathe.costs.probing.store_probe import Probe
 
 log = logging.getLogger(__name__)
@@ -104,3 +105,81 @@ def probe(
         figure = probe_figure(result.samples, result.profile.costs, title)
         save(figure, picture, "\n".join(result.profile.notes), overwrite=overwrite)
     return result
+
+
+def probe_buffer(
+    store: str,
+    *,
+    object: str | None = None,  # noqa: A002 - as the option of the command
+    repeats: int = 7,
+    budget_s: float = 30.0,
+    budget_bytes: int = 1_000_000_000,
+    seed: int | None = None,
+    plot: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> BufferStudy:
+    """Find the best read-buffer size: read an object in blocks of 1 KiB to 16 MiB.
+
+    If the store is local and was probed, the size is recorded in the catalogue, and later reads
+    from the store use it.
+
+    Example:
+        >>> swathe.probe_buffer("survey").chosen
+        262144
+
+    Args:
+        store: name of a store, `NAME:path`, a URL, a folder or a file.
+        object: object to read; by default `probe_object` of the store, or a large one.
+        repeats: number of reads per size.
+        budget_s: time limit, seconds.
+        budget_bytes: limit of bytes moved.
+        seed: seed of the order of reads; by default another one each time.
+        plot: picture to draw: a `.png`, `.svg` or `.html` file.
+        overwrite: whether an existing picture may be replaced.
+        tell: function called with the budget, a text, before anything is measured; by default it is
+            logged (`swathe`, INFO).
+
+    Returns:
+        The time for each size, the best size, and the recorded one, `stored_bytes`, if any.
+
+    Raises:
+        NotFoundError: If there is nothing to read.
+        AccessError, SourceError: If the store cannot be read.
+        RegionError: If the object is not of this store.
+        OutputError: If the picture cannot be written.
+        CatalogError: If the catalogue cannot be written.
+    """
+    from pathlib import Path
+
+    from swathe.catalog import Catalog
+    from swathe.costs.probing.read_buffer import study_buffer
+    from swathe.costs.probing.resolve_target import find_place
+    from swathe.costs.probing.save import keep_buffer
+
+    place = find_place(store, [] if object is None else [object])
+    picture = None if plot is None else Path(plot)
+    if picture is not None:
+        from swathe.costs.plots import plot_path
+
+        plot_path(picture, overwrite=overwrite, sources=place.files)
+    if place.is_local:
+        with Catalog.open() as catalog:
+            catalog.check_writable()  # the result is stored
+    study = study_buffer(
+        place,
+        repeats=repeats,
+        budget_s=budget_s,
+        budget_bytes=budget_bytes,
+        seed=seed,
+        tell=tell or log.info,
+    )
+    if place.is_local:
+        with Catalog.open() as catalog:
+            study.stored_bytes = keep_buffer(catalog, place.root, study)
+    if picture is not None:
+        from swathe.costs.plots import buffer_figure, save
+
+        figure = buffer_figure(study, f"{study.object} from {study.host}")
+        save(figure, picture, overwrite=overwrite)
+    return study

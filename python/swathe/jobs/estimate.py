@@ -52,13 +52,13 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
     rows = len(work.todo()) + len(work.results())
     made = options.operation, options.format
     alike = [job for job in done if (job.operation, job.format) == made]
-    beside_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
+    median_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
     low, high = prediction.interval_s
     return replace(
         prediction,
-        median_s=prediction.median_s + beside_s,
+        median_s=prediction.median_s + median_s,
         interval_s=(low + low_s, high + high_s),
-        overhead_s=beside_s,
+        overhead_s=median_s,
     )
 
 
@@ -75,7 +75,7 @@ def overhead_s(
 
     assumed = np.array((made.job_s, made.row_s))
     terms = np.array([(1.0, job.rows) for job in done]).reshape(-1, 2)
-    took = np.array([max(0.0, job.busy_s - job.engine_s) for job in done])
+    took = np.array([max(0.0, job.work_s - job.engine_s) for job in done])
     scale = terms @ assumed
 
     def residuals(times: Any) -> Any:
@@ -176,11 +176,11 @@ def to_stored_prediction(prediction: Prediction | None) -> dict[str, Any] | None
     if prediction is None:
         return None
     return {
-        "seconds": prediction.median_s,
+        "median_s": prediction.median_s,
         "interval_s": list(prediction.interval_s),
         "bytes": prediction.bytes,
         "requests": prediction.requests,
         "root": prediction.root,
         "compute_s": prediction.compute_s + prediction.overhead_s,
-        "beside_s": prediction.overhead_s,
+        "overhead_s": prediction.overhead_s,
     }

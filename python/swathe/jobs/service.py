@@ -201,7 +201,7 @@ class Jobs:
             counts=counts,
             bytes=0,
             predicted=prediction,
-            busy_s=0.0,
+            work_s=0.0,
             bytes_moved=0,
             requests=0,
             failure=None,

@@ -229,9 +229,9 @@ class Job:
             images followed by the combined results.
         counts: number of rows per status.
         bytes: size of the results so far.
-        predicted: `{"seconds", "interval_s": [low, high], "bytes", "requests"}`.
-        actual: the keys of `predicted` without the interval: seconds of work, bytes and requests
-            so far; `None` before it starts.
+        predicted: `{"median_s", "interval_s": [low, high], "bytes", "requests"}`.
+        actual: `{"work_s", "bytes", "requests"}` so far; `work_s` is the time in which at least
+            one batch of it ran. `None` before it starts.
         error: reason of phase ERROR.
         notes: warnings to the user.
         parameters: parameters as the client sent them.

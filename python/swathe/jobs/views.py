@@ -11,44 +11,44 @@ from swathe.jobs.types import Job, Options, Row
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import JobRecord, RowRecord
 
-SHOWN = ("seconds", "interval_s", "bytes", "requests")
+SHOWN = ("median_s", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""
 UNCHANGED = {each.name for each in fields(Job)} - {"options", "predicted", "actual", "error"}
 """Fields of a job that are the same in the catalogue."""
 
 
-def job_view(kept: JobRecord) -> Job:
+def job_view(record: JobRecord) -> Job:
     """Return a job as users see it."""
     actual = None
-    if kept.started_at is not None:
+    if record.started_at is not None:
         actual = {
-            "seconds": kept.busy_s,
-            "bytes": kept.bytes_moved,
-            "requests": kept.requests,
+            "work_s": record.work_s,
+            "bytes": record.bytes_moved,
+            "requests": record.requests,
         }
-    predicted = kept.predicted
+    predicted = record.predicted
     if predicted is not None:
         predicted = {name: value for name, value in predicted.items() if name in SHOWN}
     return Job(
-        **{name: getattr(kept, name) for name in UNCHANGED},
-        options=Options.from_mapping(kept.options),
+        **{name: getattr(record, name) for name in UNCHANGED},
+        options=Options.from_mapping(record.options),
         predicted=predicted,
         actual=actual,
-        error=kept.failure,
+        error=record.failure,
     )
 
 
-def row_view(kept: RowRecord, options: Options) -> Row:
+def row_view(record: RowRecord, options: Options) -> Row:
     """Return a row as users see it, for a job with these options."""
     return Row(
-        number=kept.number,
-        id=kept.id,
-        source=kept.source,
-        hdu=kept.hdu,
-        box=kept.box,
-        status=kept.status,
-        reason=kept.reason,
-        name=file_name(kept, options),
-        bytes=kept.bytes,
-        sha256=kept.sha256,
+        number=record.number,
+        id=record.id,
+        source=record.source,
+        hdu=record.hdu,
+        box=record.box,
+        status=record.status,
+        reason=record.reason,
+        name=file_name(record, options),
+        bytes=record.bytes,
+        sha256=record.sha256,
     )

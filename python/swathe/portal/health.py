@@ -107,7 +107,7 @@ def metrics_of(portal: Portal) -> str:
             {"": backlog.bytes},
         ),
         *metric(
-            "swathe_busy_seconds", "gauge", "Work on stored jobs, seconds.", {"": totals.busy_s}
+            "swathe_work_seconds", "gauge", "Work on stored jobs, seconds.", {"": totals.work_s}
         ),
         *metric(
             "swathe_disk_free_bytes",

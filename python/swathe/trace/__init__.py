@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from swathe.trace.analysis.report import TraceReport
     from swathe.trace.analysis.run_report import report
     from swathe.trace.collect import Collector
+    from swathe.trace.export.exports import export_chrome, export_otlp
     from swathe.trace.host_monitor import Monitor
+    from swathe.trace.viewer.views import view
 
 __all__ = [
     "VARIABLE",
@@ -39,6 +41,8 @@ __all__ = [
     "RecordingCounts",
     "TraceReport",
     "event",
+    "export_chrome",
+    "export_otlp",
     "from_environment",
     "point",
     "read",
@@ -48,6 +52,7 @@ __all__ = [
     "scope",
     "start",
     "stop",
+    "view",
 ]
 
 __getattr__ = lazy_names(
@@ -56,7 +61,10 @@ __getattr__ = lazy_names(
         "Collector": "swathe.trace.collect",
         "Monitor": "swathe.trace.host_monitor",
         "TraceReport": "swathe.trace.analysis.report",
+        "export_chrome": "swathe.trace.export.exports",
+        "export_otlp": "swathe.trace.export.exports",
         "report": "swathe.trace.analysis.run_report",
+        "view": "swathe.trace.viewer.views",
     },
 )
 

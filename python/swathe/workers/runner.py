@@ -295,10 +295,10 @@ class Runner:
             summary=f"job of {job.rows} rows, {job.options.get('operation', 'cut')}",
             targets=job.counts["ok"],
             root=job.predicted["root"],
-            predicted_s=job.predicted["seconds"],
+            predicted_s=job.predicted["median_s"],
             low_s=low_s,
             high_s=high_s,
-            actual_s=job.busy_s,
+            actual_s=job.work_s,
             predicted_bytes=job.predicted["bytes"],
             actual_bytes=job.bytes_moved,
             predicted_requests=job.predicted["requests"],
@@ -379,8 +379,8 @@ class _Pace:
             return max(1, int(pace))
         if of_results:
             return 1
-        if job.predicted is not None and job.predicted["seconds"] > 0:
-            per_s = job.inputs / job.predicted["seconds"]
+        if job.predicted is not None and job.predicted["median_s"] > 0:
+            per_s = job.inputs / job.predicted["median_s"]
             return max(1, min(FIRST_CHUNK, int(per_s * self._batch_s)))
         return FIRST_CHUNK
 

@@ -264,7 +264,7 @@ class JobQueue(Database):
     def past_jobs(self, last: int) -> list[PastJob]:
         """Return the durations of the last finished jobs that had a prediction."""
         query = (
-            select(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.busy_s)
+            select(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.work_s)
             .where(JobTable.phase == "COMPLETED", JobTable.predicted.is_not(None))
             .order_by(JobTable.number.desc())
             .limit(last)
@@ -275,10 +275,10 @@ class JobQueue(Database):
                     options.get("operation", "cut"),
                     options.get("format", "fits"),
                     ok,
-                    busy_s,
-                    predicted["seconds"] - predicted.get("beside_s", 0.0),
+                    work_s,
+                    predicted["median_s"] - predicted["overhead_s"],
                 )
-                for options, predicted, ok, busy_s in session.execute(query)
+                for options, predicted, ok, work_s in session.execute(query)
                 if predicted is not None
             ]
 

@@ -44,7 +44,7 @@ class JobRecord:
     counts: dict[RowStatus, int]
     bytes: int
     predicted: dict[str, Any] | None
-    busy_s: float
+    work_s: float
     bytes_moved: int
     requests: int
     failure: str | None
@@ -130,14 +130,14 @@ class PastJob:
 
     Attributes:
         rows: rows with a result.
-        busy_s: seconds of work.
+        work_s: seconds of work.
         engine_s: predicted seconds of reading and cutting.
     """
 
     operation: str
     format: str
     rows: int
-    busy_s: float
+    work_s: float
     engine_s: float
 
 

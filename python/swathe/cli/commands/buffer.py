@@ -33,40 +33,23 @@ def buffer(
     as_json: Json = False,
 ) -> None:
     """Find the best read-buffer size: read an object in blocks of 1 KiB to 16 MiB."""
-    from swathe.catalog import Catalog
-    from swathe.costs.probing.read_buffer import study_buffer
-    from swathe.costs.probing.resolve_target import find_place
-    from swathe.costs.probing.save import keep_buffer
+    from swathe.costs.recorded_probe import probe_buffer
 
-    place = find_place(store, [] if object_ is None else [object_])
-    if plot is not None:
-        from swathe.costs.plots import plot_path
-
-        plot_path(plot, overwrite=overwrite, sources=place.files)
-    if place.is_local:
-        with Catalog.open() as catalog:
-            catalog.check_writable()  # the result is stored
-    study = study_buffer(
-        place,
+    study = probe_buffer(
+        store,
+        object=object_,
         repeats=repeats,
         budget_s=max_time,
         budget_bytes=max_bytes,
         seed=seed,
+        plot=plot,
+        overwrite=overwrite,
         tell=lambda text: typer.echo(text, err=True),
     )
-    stored_bytes = None
-    if place.is_local:
-        with Catalog.open() as catalog:
-            stored_bytes = keep_buffer(catalog, place.root, study)
-    if plot is not None:
-        from swathe.costs.plots import buffer_figure, save
-
-        plotted = buffer_figure(study, f"{study.object} from {study.host}")
-        save(plotted, plot, overwrite=overwrite)
     table = study.table()
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]
-        print_json({**study.summary(), "kept": stored_bytes, "rows": rows})
+        print_json({**study.summary(), "rows": rows})
         return
     typer.echo(f"{study.object} from {study.host}")
     print_table(
@@ -89,9 +72,9 @@ def buffer(
         f"{study.chosen} bytes; {size_text(study.bytes_moved)} in {seconds_text(study.took_s)} "
         f"({study.cache})"
     )
-    if stored_bytes:
-        typer.echo(f"reads from this store now use blocks of at most {stored_bytes} bytes")
-    elif place.is_local:
+    if study.stored_bytes:
+        typer.echo(f"reads from this store now use blocks of at most {study.stored_bytes} bytes")
+    elif study.cache != "remote":
         typer.echo("not stored: the store was not probed; see swathe probe")
     else:
         typer.echo("not stored: requests to servers have no fixed size, as each read is planned")

@@ -251,7 +251,7 @@ def _show(state: dict[str, Any]) -> None:
     typer.echo(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
     predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:
-        forecast, took = forecast_text(predicted["seconds"]), seconds_text(actual["seconds"])
+        forecast, took = forecast_text(predicted["median_s"]), seconds_text(actual["work_s"])
         typer.echo(f"  predicted {forecast}, took {took}")
     if state["error"]:
         typer.echo(f"  {state['error']}", err=True)

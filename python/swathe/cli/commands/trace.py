@@ -25,7 +25,6 @@ from swathe.core.format import seconds_text as _s
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from swathe.trace import Events
     from swathe.trace.analysis.report import TraceReport
     from swathe.trace.analysis.slow_targets import SlowTarget
     from swathe.trace.analysis.stalls import Stall
@@ -42,7 +41,6 @@ Run = Annotated[
     typer.Argument(metavar="RUN.ulm", help="Files of events; rotated files are read too."),
 ]
 MOST_STALLS = 5
-OTEL = "{}; try: pip install 'swathe[otel]'"
 
 
 @app.command()
@@ -199,48 +197,29 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Export a run: as a Chrome trace, or to an OpenTelemetry receiver."""
-    from swathe.core.errors import SettingsError
-    from swathe.trace.ulm import read_trace
+    from swathe import trace
 
-    if (chrome is None) == (otlp is None):
-        raise typer.BadParameter("expected one of --chrome and --otlp")
-    events = read_trace(run)
-    if chrome is not None:
-        from swathe.core.outputs import write_file
-        from swathe.trace.export.chrome import chrome_trace
-
-        def save(file: Any) -> None:
-            for piece in chrome_trace(events):
-                file.write(piece.encode())
-
-        write_file(chrome, save, overwrite=overwrite, sources=run)
-        if as_json:
-            fields = {"chrome": str(chrome), "events": len(events.time_ns)}
-            print_json({**fields, "damaged": events.damaged_count})
-        else:
-            typer.echo(f"{chrome}: {len(events.time_ns)} events; open it at ui.perfetto.dev")
-            _print_damaged(events)
-        return
-    assert otlp is not None
-    try:
-        from swathe.trace.export.otlp import send
-    except ImportError as error:
-        raise SettingsError(OTEL.format(error)) from error
-    counts = send(events, otlp)
-    if as_json:
-        print_json({**asdict(counts), "damaged": events.damaged_count})
-    else:
-        typer.echo(
+    if chrome is not None and otlp is None:
+        events = trace.export_chrome(run, chrome, overwrite=overwrite)
+        count, damaged_count = len(events.time_ns), events.damaged_count
+        fields: dict[str, Any] = {"chrome": str(chrome), "events": count}
+        text = f"{chrome}: {count} events; open it at ui.perfetto.dev"
+    elif otlp is not None and chrome is None:
+        counts = trace.export_otlp(run, otlp)
+        fields, damaged_count = asdict(counts), counts.damaged
+        text = (
             f"{counts.spans} spans with {counts.points} points, in {counts.requests} requests; "
-            "skipped: "
-            f"{counts.unfinished} stages without an end, {counts.unowned} points outside any stage"
+            f"skipped: {counts.unfinished} stages without an end, {counts.unowned} points outside "
+            "any stage"
         )
-        _print_damaged(events)
-
-
-def _print_damaged(events: Events) -> None:
-    if events.damaged_count:
-        typer.echo(f"  note: {events.damaged_count} damaged lines skipped", err=True)
+    else:
+        raise typer.BadParameter("expected one of --chrome and --otlp")
+    if as_json:
+        print_json({**fields, "damaged": damaged_count})
+        return
+    typer.echo(text)
+    if damaged_count:
+        typer.echo(f"  note: {damaged_count} damaged lines skipped", err=True)
 
 
 @contextmanager

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from matplotlib.figure import Figure
-
-    from swathe.trace.viewer.lifelines import TracedEvents
-    from swathe.trace.viewer.live import LiveView
-    from swathe.trace.viewer.loads import LoadLine
 
 PIXELS = 20_000
 
@@ -76,48 +67,41 @@ def view(
 
     Without --output and --plot the page is served on this machine until Ctrl-C.
     """
-    from swathe.core.outputs import check_output
-    from swathe.trace.viewer.live import LiveView
-
     if follow and (output or picture):
         raise typer.BadParameter(
             "--follow serves a page: expected neither --output nor --plot with it"
         )
-    for path_to_check in filter(None, (output, picture)):
-        check_output(path_to_check, overwrite=overwrite, sources=runs)
-    live_run = LiveView(runs, align=clocks == "aligned", grows=follow)
-    title = ", ".join(run.name for run in runs)
-    settings: dict[str, Any] = {}
-    if kind:
-        settings["kind"] = kind
-    if events:
-        settings["events"] = _names(events)
-    if loads:
-        settings["loads"] = _names(loads)
+    shown: dict[str, Any] = {
+        "kind": kind,
+        "events": None if events is None else _names(events),
+        "loads": None if loads is None else _names(loads),
+    }
     if not (output or picture):
-        _serve(live_run, title, port, open_, as_json, {**settings, "follow": follow})
+        _serve(runs, port, open_, as_json, clocks == "aligned", follow, shown)
         return
-    traced = live_run.traced()
-    requested_loads = _requested_loads(traced, settings)
-    summary: dict[str, Any] = {"events": len(traced.events.time_ns)}
-    if output:
-        summary["page"] = str(_page(traced, output, title, settings, overwrite))
-    if picture:
-        from swathe.trace.viewer.figure import save
+    from swathe.trace import view as write_view
 
-        plot = _draw(traced, title, settings, requested_loads, (width, height))
-        save(plot, picture, overwrite=overwrite)
-        summary["picture"] = str(picture)
-    summary["damaged"] = traced.events.damaged_count
+    traced = write_view(
+        runs,
+        page=output,
+        plot=picture,
+        width=width,
+        height=height,
+        clocks=clocks,
+        overwrite=overwrite,
+        **shown,
+    )
+    count, damaged_count = len(traced.time_ns), traced.damaged_count
     if as_json:
-        print_json(summary)
+        files = {"page": output, "picture": picture}
+        paths = {name: str(path) for name, path in files.items() if path}
+        print_json({"events": count, **paths, "damaged": damaged_count})
     else:
-        for path in (summary.get("page"), summary.get("picture")):
-            if path:
-                typer.echo(f"{path}: {summary['events']:,} events")
-        for each in traced.events.damaged[:5]:
+        for path in filter(None, (output, picture)):
+            typer.echo(f"{path}: {count:,} events")
+        for each in traced.damaged[:5]:
             typer.echo(f"  line {each.line}: {each.reason}", err=True)
-        if (more := summary["damaged"] - 5) > 0:
+        if (more := damaged_count - 5) > 0:
             typer.echo(f"  and {more:,} more damaged lines", err=True)
     if open_ and output:
         typer.launch(str(output))
@@ -127,71 +111,26 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _page(
-    traced: TracedEvents, output: Path, title: str, settings: dict[str, Any], overwrite: bool
-) -> Path:
-    from swathe.core.errors import OutputError
-    from swathe.core.outputs import write_file
-    from swathe.trace.viewer.encode import encode_view
-    from swathe.trace.viewer.page import page
-
-    if output.suffix.lower() != ".html":
-        raise OutputError(f"{output}: expected a name ending in .html")
-    content = page(title, encode_view(traced).whole(), **settings)
-    write_file(output, lambda file: file.write(content), overwrite=overwrite)
-    return output
-
-
-def _requested_loads(traced: TracedEvents, settings: dict[str, Any]) -> list[LoadLine] | None:
-    """Return the requested load-lines. Check that requested events and load-lines exist."""
-    from swathe.trace.viewer.loads import loads
-
-    _check("events", settings.get("events", ()), traced.lanes)
-    if "loads" not in settings:
-        return None
-    loads_by_name = {load.name: load for load in loads(traced)}
-    _check("loads", settings["loads"], list(loads_by_name))
-    return [loads_by_name[name] for name in settings["loads"]]
-
-
-def _check(option: str, names: Iterable[str], available: Sequence[str]) -> None:
-    for name in names:
-        if name not in available:
-            raise typer.BadParameter(
-                f"expected one of {', '.join(available)}, found {name!r}", param_hint=f"--{option}"
-            )
-
-
-def _draw(
-    traced: TracedEvents,
-    title: str,
-    settings: dict[str, Any],
-    chosen: list[LoadLine] | None,
-    size: tuple[int, int],
-) -> Figure:
-    from swathe.trace.viewer.figure import figure
-
-    return figure(
-        traced,
-        title,
-        kind=settings.get("kind"),
-        events=settings.get("events"),
-        chosen=chosen,
-        width=size[0],
-        height=size[1],
-    )
-
-
 def _serve(
-    live_run: LiveView, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
+    runs: list[Path],
+    port: int,
+    open_: bool,
+    as_json: bool,
+    align: bool,
+    follow: bool,
+    shown: dict[str, Any],
 ) -> None:
     import threading
 
     from swathe.core.errors import OutputError
+    from swathe.trace.viewer.live import LiveView
     from swathe.trace.viewer.server import HOST, server
+    from swathe.trace.viewer.views import title_of
 
+    live_run = LiveView(runs, align=align, grows=follow)
+    settings = {name: value for name, value in shown.items() if value}
     try:
-        serving = server(live_run, title, port, **settings)
+        serving = server(live_run, title_of(runs), port, **settings, follow=follow)
     except OSError as error:
         raise OutputError(f"{HOST}:{port}: {error.strerror}") from error
     url = f"http://{HOST}:{serving.server_address[1]}/"
@@ -206,7 +145,7 @@ def _serve(
         answering = threading.Thread(target=serving.serve_forever, args=(0.05,), daemon=True)
         answering.start()
         try:
-            if not settings["follow"]:
+            if not follow:
                 # Errors in reading are reported here too, not only on the page.
                 live_run.data("")
             answering.join()

@@ -49,6 +49,7 @@ class BufferStudy:
             if that is larger.
         chosen: size for planners: the smallest in this range.
         cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as in a probe.
+        stored_bytes: size recorded for later reads; `None` if none was.
     """
 
     object: str
@@ -62,6 +63,7 @@ class BufferStudy:
     seed: int
     cache: str
     host: str = field(default_factory=this_host)
+    stored_bytes: int | None = None
 
     def __post_init__(self) -> None:
         measured = np.isfinite(self.seconds).any(axis=0)
@@ -108,7 +110,7 @@ class BufferStudy:
     def summary(self) -> dict[str, Any]:
         """Return all single values."""
         names = ("object", "object_bytes", "best", "low", "high", "chosen", "cache", "host")
-        more = ("took_s", "bytes_moved", "seed")
+        more = ("took_s", "bytes_moved", "seed", "stored_bytes")
         return {name: getattr(self, name) for name in names + more}
 
 

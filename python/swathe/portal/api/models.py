@@ -156,7 +156,7 @@ RowList = create_model(
 class CostModel(ApiModel):
     """Predicted cost of a job."""
 
-    seconds: Annotated[float, Field(validation_alias="median_s")]
+    median_s: float
     interval_s: tuple[float, float]
     bytes: int
     requests: int

@@ -259,12 +259,12 @@ def left_s(job: Job) -> float | None:
     if job.phase != "EXECUTING" or job.actual is None:
         return None
     finished, waiting = done(job), job.counts.get("waiting", 0)
-    elapsed_s = float(job.actual["seconds"])
+    elapsed_s = float(job.actual["work_s"])
     if finished and elapsed_s > 1:
         return elapsed_s * waiting / finished
     if job.predicted is None:
         return None
-    return max(0.0, float(job.predicted["seconds"]) - elapsed_s)
+    return max(0.0, float(job.predicted["median_s"]) - elapsed_s)
 
 
 def spoken(job: Job) -> str:
@@ -282,9 +282,9 @@ def times(job: Job) -> dict[str, float] | None:
     if job.predicted is None:
         return None
     low, high = job.predicted["interval_s"]
-    actual = float(job.actual["seconds"]) if job.actual else 0.0
+    actual = float(job.actual["work_s"]) if job.actual else 0.0
     whole = max(high, actual, 1e-9) * 1.05
-    parts = {"low": low, "high": high, "median": job.predicted["seconds"], "actual": actual}
+    parts = {"low": low, "high": high, "median": job.predicted["median_s"], "actual": actual}
     return {name: 1000 * value / whole for name, value in parts.items()}
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swathe.trace.analysis.report import make_report
+from swathe.trace.run_files import run_files
 from swathe.trace.ulm import CodedColumn, read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from swathe.trace.analysis.report import TraceReport
+    from swathe.trace.run_files import Run
     from swathe.trace.ulm import Events
 
 
-def report(run: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> TraceReport:
+def report(run: Run) -> TraceReport:
     """Report where the time of a run was spent: stages, slow targets, stalls, stores.
 
     Example:
@@ -36,7 +37,7 @@ def report(run: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Tr
         FormatError: If the lines are no events.
         CatalogError: If there is a catalogue that cannot be read.
     """
-    events = read_trace([run] if isinstance(run, str | os.PathLike) else run)
+    events = read_trace(run_files(run))
     return make_report(events, _profiles(events))
 
 

@@ -66,6 +66,7 @@ class ExportCounts:
         requests: requests.
         unfinished: stages without an end, which OpenTelemetry cannot express.
         unowned: points outside any stage, including those of the host monitor.
+        damaged: lines of the run that are no events.
     """
 
     spans: int
@@ -73,6 +74,7 @@ class ExportCounts:
     requests: int
     unfinished: int
     unowned: int
+    damaged: int
 
 
 def send(events: Events, url: str) -> ExportCounts:
@@ -104,6 +106,7 @@ def send(events: Events, url: str) -> ExportCounts:
         requests=requests,
         unfinished=len(otlp.spans.unfinished),
         unowned=otlp.unowned,
+        damaged=events.damaged_count,
     )
 
 

@@ -241,7 +241,7 @@ def _make_jobs() -> None:
         sa.Column("error", sa.Integer, nullable=False),
         sa.Column("bytes", sa.BigInteger, nullable=False),
         sa.Column("predicted", sa.JSON, nullable=True),
-        sa.Column("busy_s", sa.Double, nullable=False),
+        sa.Column("work_s", sa.Double, nullable=False),
         sa.Column("bytes_moved", sa.BigInteger, nullable=False),
         sa.Column("requests", sa.BigInteger, nullable=False),
         sa.Column("failure", sa.Text, nullable=True),

@@ -92,7 +92,7 @@ def quote(job: Job) -> datetime | None:
     """Return the predicted end of a job, or None."""
     if job.predicted is None:
         return None
-    return (job.started_at or job.created_at) + timedelta(seconds=float(job.predicted["seconds"]))
+    return (job.started_at or job.created_at) + timedelta(seconds=float(job.predicted["median_s"]))
 
 
 def iso(moment: datetime) -> str:
