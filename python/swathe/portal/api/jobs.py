@@ -101,17 +101,17 @@ async def _read_request(
     return columns, _valid(model, {**rest, "targets": {}})
 
 
-def _valid(model: type[models.TargetsModel], given: Mapping[str, Any]) -> models.TargetsModel:
+def _valid(model: type[models.TargetsModel], content: Mapping[str, Any]) -> models.TargetsModel:
     try:
-        return model.model_validate(given)
+        return model.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part)[:50] for part in first["loc"][:6])
         raise JobError(f"{place}: {fault_text(first)}") from error
 
 
-def _options(asked: models.TargetsModel) -> Options:
-    return Options.from_mapping(asked.options.model_dump(exclude_unset=True))
+def _options(body: models.TargetsModel) -> Options:
+    return Options.from_mapping(body.options.model_dump(exclude_unset=True))
 
 
 @router.post(
@@ -163,7 +163,7 @@ def list_jobs(
 @router.get("/jobs/{job_id}", response_model=models.JobModel)
 async def job(
     request: Request,
-    found: ReadJob,
+    job: ReadJob,
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S)] = 0,
     phase: Phase | None = None,
 ) -> Any:
@@ -171,45 +171,45 @@ async def job(
 
     With `wait`, respond when its phase is no longer `phase`, or after `wait` seconds.
     """
-    if wait == 0 or (phase is not None and found.phase != phase):
-        return found
+    if wait == 0 or (phase is not None and job.phase != phase):
+        return job
     portal, streams = portal_of(request), streams_of(request)
     with streams.place():
         return await streams.wait_for(
-            lambda gone: portal.jobs.wait(found.id, phase or found.phase, wait, gone)
+            lambda cancelled: portal.jobs.wait(job.id, phase or job.phase, wait, cancelled)
         )
 
 
 @router.delete("/jobs/{job_id}", status_code=204)
-def delete(request: Request, found: ChangeJob) -> None:
+def delete(request: Request, job: ChangeJob) -> None:
     """Stop a job, and delete it with its results."""
-    portal_of(request).jobs.delete(found.id)
+    portal_of(request).jobs.delete(job.id)
 
 
 @router.post("/jobs/{job_id}/start", response_model=models.JobModel)
-def start(request: Request, found: ChangeJob) -> Any:
+def start(request: Request, job: ChangeJob) -> Any:
     """Start a job that was submitted with `start` false."""
-    return portal_of(request).jobs.start(found.id)
+    return portal_of(request).jobs.start(job.id)
 
 
 @router.post("/jobs/{job_id}/cancel", response_model=models.JobModel)
-def cancel(request: Request, found: ChangeJob) -> Any:
+def cancel(request: Request, job: ChangeJob) -> Any:
     """Stop a job. Finished results are kept."""
-    return portal_of(request).jobs.cancel(found.id)
+    return portal_of(request).jobs.cancel(job.id)
 
 
 @router.post("/jobs/{job_id}/resume", response_model=models.JobModel)
-def resume(request: Request, found: ChangeJob) -> Any:
+def resume(request: Request, job: ChangeJob) -> Any:
     """Retry the failed and unfinished rows of an ended job."""
-    return portal_of(request).jobs.resume(found.id)
+    return portal_of(request).jobs.resume(job.id)
 
 
 @router.patch("/jobs/{job_id}", response_model=models.JobModel)
-def change(request: Request, found: ChangeJob, asked: models.JobChange) -> Any:
+def change(request: Request, job: ChangeJob, body: models.JobChange) -> Any:
     """Change the name of a job, or its time of expiry (reduced to the allowed maximum)."""
     jobs = portal_of(request).jobs
-    if asked.name is not None:
-        found = jobs.set_name(found.id, asked.name)
-    if asked.expires_at is not None:
-        found = jobs.set_expiry(found.id, asked.expires_at)
-    return found
+    if body.name is not None:
+        job = jobs.set_name(job.id, body.name)
+    if body.expires_at is not None:
+        job = jobs.set_expiry(job.id, body.expires_at)
+    return job

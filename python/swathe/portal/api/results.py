@@ -39,7 +39,7 @@ ARCHIVES: dict[ArchiveKind, str] = {
 }
 BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 # Private to the reader, for an hour: a finished row changes only by a resume.
-KEPT = "private, max-age=3600"
+CACHE_CONTROL = "private, max-age=3600"
 UNCHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "Unchanged: the client has this version.", "content": {}}
 }
@@ -48,14 +48,14 @@ UNCHANGED: dict[int | str, dict[str, Any]] = {
 @router.get("/jobs/{job_id}/rows", response_model=models.RowList)
 def rows(
     request: Request,
-    found: ReadJob,
+    job: ReadJob,
     start: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1000,
     status: RowStatus | None = None,
 ) -> Any:
     """Return rows from number `start` on: all, or those of one status."""
     jobs = portal_of(request).jobs
-    page = jobs.rows(found.id, start=start, limit=limit, status=status)
+    page = jobs.rows(job.id, start=start, limit=limit, status=status)
     more = len(page) == limit
     return {"rows": page, "next": page[-1].number + 1 if more else None}
 
@@ -65,14 +65,14 @@ def rows(
     response_class=Response,
     responses={200: {"description": "ECSV.", "content": {"text/plain": {}}}},
 )
-def manifest(request: Request, found: ReadJob) -> Response:
+def manifest(request: Request, job: ReadJob) -> Response:
     """Return the manifest, with the outcome of every row, as ECSV."""
     portal = portal_of(request)
     return GeneratedResponse(
         streams_of(request),
-        lambda _gone: portal.jobs.manifest(found.id),
+        lambda _cancelled: portal.jobs.manifest(job.id),
         "text/plain",
-        _attachment(f"{found.id}.ecsv"),
+        _attachment(f"{job.id}.ecsv"),
     )
 
 
@@ -81,7 +81,7 @@ def manifest(request: Request, found: ReadJob) -> Response:
     response_class=Response,
     responses={200: {"description": "CSV.", "content": {"text/csv": {}}}},
 )
-def manifest_for_people(request: Request, found: ReadJob) -> Response:
+def manifest_for_people(request: Request, job: ReadJob) -> Response:
     """Return the manifest as CSV for spreadsheets, with formulas escaped by a leading `'`.
 
     Programs should read the ECSV, which has every text unchanged.
@@ -89,9 +89,9 @@ def manifest_for_people(request: Request, found: ReadJob) -> Response:
     portal = portal_of(request)
     return GeneratedResponse(
         streams_of(request),
-        lambda _gone: spreadsheet(portal.jobs.manifest(found.id)),
+        lambda _cancelled: spreadsheet(portal.jobs.manifest(job.id)),
         "text/csv",
-        _attachment(f"{found.id}.csv"),
+        _attachment(f"{job.id}.csv"),
     )
 
 
@@ -100,14 +100,14 @@ def manifest_for_people(request: Request, found: ReadJob) -> Response:
     response_class=Response,
     responses={200: {"description": "Events named `job`.", "content": {"text/event-stream": {}}}},
 )
-async def events(request: Request, found: ReadJob) -> Response:
+async def events(request: Request, job: ReadJob) -> Response:
     """Stream the changes of a job as they happen, until it has ended.
 
     The stream also ends when the token is revoked, and after `limits.stream_s`: connect again.
     """
     return LongResponse(
         streams_of(request),
-        _events(request, found),
+        _events(request, job),
         "text/event-stream",
         {"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -147,9 +147,9 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
 
 
 def _changed(
-    portal: Portal, job_id: str, seen: int, wait_s: float, gone: Callable[[], bool]
+    portal: Portal, job_id: str, seen: int, wait_s: float, cancelled: Callable[[], bool]
 ) -> tuple[int, Job]:
-    count = portal.jobs.changed(job_id, seen, wait_s, gone)
+    count = portal.jobs.changed(job_id, seen, wait_s, cancelled)
     return count, portal.jobs.job(job_id)
 
 
@@ -160,15 +160,15 @@ def _changed(
         200: {"description": "An archive.", "content": dict.fromkeys(ARCHIVES.values(), BYTES)}
     },
 )
-def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
+def archive(request: Request, job: ReadJob, kind: ArchiveKind) -> Response:
     """Return all results as one archive, made as it is sent.
 
     If the job is running, the archive follows it to its end.
     """
     portal = portal_of(request)
-    make = partial(portal.jobs.archive, found.id, kind)
+    make = partial(portal.jobs.archive, job.id, kind)
     return GeneratedResponse(
-        downloads_of(request), make, ARCHIVES[kind], _attachment(f"{found.id}.{kind}")
+        downloads_of(request), make, ARCHIVES[kind], _attachment(f"{job.id}.{kind}")
     )
 
 
@@ -183,13 +183,13 @@ def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
         **UNCHANGED,
     },
 )
-async def file(request: Request, found: ReadJob, name: str) -> Response:
+async def file(request: Request, job: ReadJob, name: str) -> Response:
     """Return a result, or ranges of it."""
     portal = portal_of(request)
     # A bucket may be slow to report whether the file exists.
     downloads = downloads_of(request)
-    result = await downloads.wait_for(lambda _gone: portal.jobs.result(found.id, name))
-    return answer_with(request, downloads, result, {"Cache-Control": KEPT})
+    result = await downloads.wait_for(lambda _cancelled: portal.jobs.result(job.id, name))
+    return answer_with(request, downloads, result, {"Cache-Control": CACHE_CONTROL})
 
 
 @router.get(
@@ -199,7 +199,7 @@ async def file(request: Request, found: ReadJob, name: str) -> Response:
 )
 def picture(
     request: Request,
-    found: ReadJob,
+    job: ReadJob,
     name: str,
     stretch: Stretch = "asinh",
     low: Annotated[float | None, Query(ge=0, le=100)] = None,
@@ -210,9 +210,9 @@ def picture(
 
     Black and white are the percentiles `low` and `high` of its pixels, else set by zscale.
     """
-    result = portal_of(request).jobs.result(found.id, name)
+    result = portal_of(request).jobs.result(job.id, name)
     etag = f'"{result.sha256[:32]}-{stretch}-{low}-{high}-{size}"'
-    headers = {"ETag": etag, "Cache-Control": KEPT}
+    headers = {"ETag": etag, "Cache-Control": CACHE_CONTROL}
     if is_unchanged(request, etag):
         return Response(status_code=304, headers=headers)
     return Response(preview(result, stretch, low, high, size), 200, headers, "image/png")

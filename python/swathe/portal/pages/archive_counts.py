@@ -34,7 +34,7 @@ class DatasetCounts:
 class CachedValue:
     """A value computed from a state: valid for this state, and for a newer one until `until`."""
 
-    made: Any
+    content: Any
     state: Any
     until: float
 
@@ -96,4 +96,4 @@ class ArchiveCounts:
                 rest = max(FRESH_S, REST * duration_s) if rests else 0.0
                 entry = CachedValue(value, state, time.monotonic() + rest)
                 self._kept[name] = entry
-            return entry.made
+            return entry.content

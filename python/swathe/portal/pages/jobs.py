@@ -38,11 +38,11 @@ STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
 Action = Literal["start", "cancel", "resume", "delete"]
 # A form also sends empty fields.
 Percentile = Annotated[
-    float | None, Query(ge=0, le=100), BeforeValidator(lambda given: given or None)
+    float | None, Query(ge=0, le=100), BeforeValidator(lambda value: value or None)
 ]
 From = Annotated[int, Query(ge=0, le=10**9)]
 
-ASKED = {
+QUESTIONS = {
     "start": ("Start this job?", "It will run when it reaches the head of the queue.", "Start"),
     "cancel": (
         "Cancel this job?",
@@ -98,7 +98,7 @@ def jobs(
 def job(
     request: Request,
     user: Reader,
-    found: ReadJob,
+    job: ReadJob,
     status: RowStatus | None = None,
     row: From = 0,
     picture: From = 0,
@@ -108,25 +108,25 @@ def job(
 ) -> Response:
     """Show a job: its progress, its results, and the outcome of each row."""
     all_jobs = portal_of(request).jobs
-    pictures, pictures_back, pictures_next = _pictures(all_jobs, found, picture)
-    rows = all_jobs.rows(found.id, start=row, limit=ROWS + 1, status=status)
+    pictures, pictures_back, pictures_next = _pictures(all_jobs, job, picture)
+    rows = all_jobs.rows(job.id, start=row, limit=ROWS + 1, status=status)
     return page(
         request,
         "job.html",
-        job=found,
-        bars=bars(found),
-        done=done(found),
-        failed=sum(found.counts.get(each, 0) for each in FAILED),
-        ended=found.phase in ENDED,
-        left_s=left_s(found),
-        spoken=spoken(found),
-        times=times(found),
+        job=job,
+        bars=bars(job),
+        done=done(job),
+        failed=sum(job.counts.get(each, 0) for each in FAILED),
+        ended=job.phase in ENDED,
+        left_s=left_s(job),
+        spoken=spoken(job),
+        times=times(job),
         ratio=_ratio,
         status=status,
         statuses=STATUSES,
         rows=rows[:ROWS],
         rows_next=rows[ROWS].number if len(rows) > ROWS else None,
-        rows_back=_before(all_jobs, found.id, row, status, ROWS),
+        rows_back=_before(all_jobs, job.id, row, status, ROWS),
         pictures=pictures,
         pictures_next=pictures_next,
         pictures_back=pictures_back,
@@ -142,7 +142,7 @@ def job(
 @router.api_route("/jobs/{job_id}/results/{name}", methods=READ)
 def result(
     request: Request,
-    found: ReadJob,
+    job: ReadJob,
     name: str,
     row: From = 0,
     stretch: Stretch = "asinh",
@@ -152,14 +152,14 @@ def result(
     """Show the result of one row of a job."""
     all_jobs = portal_of(request).jobs
     result_row = next(
-        (each for each in all_jobs.rows(found.id, start=row, limit=1) if each.name == name), None
+        (each for each in all_jobs.rows(job.id, start=row, limit=1) if each.name == name), None
     )
     if result_row is None:
         raise NoSuchResultError(f"row {row}: no such result: {name[:100]!r}")
     return page(
         request,
         "result.html",
-        job=found,
+        job=job,
         row=result_row,
         stretch=stretch,
         stretches=get_args(Stretch),
@@ -170,13 +170,13 @@ def result(
 
 
 @router.api_route("/jobs/{job_id}/{action}", methods=READ)
-def ask(request: Request, found: ChangeJob, action: Action) -> Response:
+def ask(request: Request, job: ChangeJob, action: Action) -> Response:
     """Ask the user to confirm an action."""
-    question, consequence, yes = ASKED[action]
+    question, consequence, yes = QUESTIONS[action]
     return page(
         request,
         "confirm.html",
-        job=found,
+        job=job,
         action=action,
         question=question,
         consequence=consequence,
@@ -185,10 +185,10 @@ def ask(request: Request, found: ChangeJob, action: Action) -> Response:
 
 
 @router.post("/jobs/{job_id}/{action}")
-def act(request: Request, found: ChangeJob, action: Action) -> Response:
+def act(request: Request, job: ChangeJob, action: Action) -> Response:
     """Perform a confirmed action."""
-    getattr(portal_of(request).jobs, action)(found.id)
-    return RedirectResponse("/jobs" if action == "delete" else f"/jobs/{found.id}", 303, HEADERS)
+    getattr(portal_of(request).jobs, action)(job.id)
+    return RedirectResponse("/jobs" if action == "delete" else f"/jobs/{job.id}", 303, HEADERS)
 
 
 def _shown(stretch: str, low: float | None, high: float | None) -> str:

@@ -60,11 +60,11 @@ def outcome_plots(
     return [_item(_outcomes(outcomes[:MOST_POINTS], scheme, bands), "outcomes")]
 
 
-def _item(made: Figure, target: str) -> dict[str, Any]:
+def _item(plot: Figure, target: str) -> dict[str, Any]:
     from bokeh.core.types import ID
     from bokeh.embed import json_item
 
-    return dict(json_item(made, ID(target)))
+    return dict(json_item(plot, ID(target)))
 
 
 def _figure(scheme: Scheme, x: str, y: str, about: str, **settings: Any) -> Figure:
@@ -97,9 +97,9 @@ def _figure(scheme: Scheme, x: str, y: str, about: str, **settings: Any) -> Figu
     return plot
 
 
-def _legend(made: Figure, scheme: Scheme) -> None:
+def _legend(plot: Figure, scheme: Scheme) -> None:
     color = COLORS[scheme]
-    legend = made.legend[0]
+    legend = plot.legend[0]
     legend.background_fill_color = color["sheet"]
     legend.background_fill_alpha = 0.8
     legend.border_line_color = None
@@ -109,13 +109,13 @@ def _legend(made: Figure, scheme: Scheme) -> None:
     legend.spacing = 2
 
 
-def _byte_axis(made: Figure, low: float, high: float) -> None:
+def _byte_axis(plot: Figure, low: float, high: float) -> None:
     """Label sizes in KiB, MiB, ..."""
     powers = range(int(np.floor(np.log2(max(low, 1)))), int(np.ceil(np.log2(high))) + 1)
     places = [2**power for power in powers if power % 2 == 0] or [1]
     places = places[:: max(1, -(-len(places) // 6))]
-    made.xaxis.ticker = places
-    made.xaxis.major_label_overrides = {place: size_text(place) for place in places}
+    plot.xaxis.ticker = places
+    plot.xaxis.major_label_overrides = {place: size_text(place) for place in places}
 
 
 def _requests(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Figure:

@@ -20,16 +20,16 @@ LONGEST_TOKEN = 1000
 
 
 @router.api_route(SIGN_IN, methods=["GET", "HEAD"])
-def ask(request: Request, wanted: Annotated[str, Query(alias="next")] = "/") -> Response:
+def ask(request: Request, next_page: Annotated[str, Query(alias="next")] = "/") -> Response:
     """Show the sign-in form."""
-    return _form(request, wanted)
+    return _form(request, next_page)
 
 
-def _form(request: Request, wanted: str, error: str | None = None, code: int = 200) -> Response:
+def _form(request: Request, next_page: str, error: str | None = None, code: int = 200) -> Response:
     # Cookies ignore ports, so browsers also send them to servers of other users on this machine.
     shared = is_loopback(request.url.hostname or "")
     return page(
-        request, "sign_in.html", code=code, next=_within(wanted), error=error, shared=shared
+        request, "sign_in.html", code=code, next=_within(next_page), error=error, shared=shared
     )
 
 
@@ -37,15 +37,15 @@ def _form(request: Request, wanted: str, error: str | None = None, code: int = 2
 def sign_in(
     request: Request,
     token: Annotated[str, Form(max_length=LONGEST_TOKEN)] = "",
-    wanted: Annotated[str, Form(alias="next", max_length=4000)] = "/",
+    next_page: Annotated[str, Form(alias="next", max_length=4000)] = "/",
 ) -> Response:
     """Store a valid token in a cookie."""
     portal = portal_of(request)
     try:
         portal.access.user(token.strip())
     except TokenError as error:
-        return _form(request, wanted, str(error), 401)
-    answer = RedirectResponse(_within(wanted), 303, HEADERS)
+        return _form(request, next_page, str(error), 401)
+    answer = RedirectResponse(_within(next_page), 303, HEADERS)
     answer.set_cookie(
         cookie_of(request),
         token.strip(),
