@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from swathe import _swathe
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
-from swathe.catalog.records.jobs import RowRecord
 from swathe.core.errors import JobError, RegionError
+from swathe.core.row_record import RowRecord
+from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.prediction import sky_of
 from swathe.files.targets.target_list import hdu_text, unique_names
 from swathe.operations.grid import Grid
 
 if TYPE_CHECKING:
-    from swathe.catalog.records.jobs import RowStatus
+    from swathe.core.row_record import RowStatus
     from swathe.jobs.expand_targets import ExpandedJob
 
 

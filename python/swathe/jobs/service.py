@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import ACTIVE, JobRecord
 from swathe.core.errors import (
     JobError,
@@ -19,6 +18,7 @@ from swathe.core.errors import (
     NoSuchResultError,
     SwatheError,
 )
+from swathe.core.row_table import RowTable
 from swathe.jobs import archives as made
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
 from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swathe.catalog import Catalog
-    from swathe.catalog.records.jobs import Phase, RowStatus
+    from swathe.catalog.records.jobs import Phase
+    from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
     from swathe.jobs.types import ArchiveKind, Limits
     from swathe.stores.results import ResultStore

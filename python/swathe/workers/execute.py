@@ -23,9 +23,9 @@ import numpy as np
 
 from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, NoOverlapError, OutputError, RegionError, SwatheError
+from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.cutting.run import POLL_S
 from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
@@ -39,7 +39,7 @@ from swathe.workers.batch import summed
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey
-    from swathe.catalog.records.jobs import RowRecord, RowStatus
+    from swathe.core.row_record import RowRecord, RowStatus
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20

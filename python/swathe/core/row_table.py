@@ -1,4 +1,4 @@
-"""Rows of a job in columns: 100,000 row objects would take as long as cutting them.
+"""Rows in columns: 100,000 row objects would take as long as cutting them.
 
 A `RowTable` is also a sequence of `RowRecord`, for code that reads few rows.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from swathe.catalog.records.jobs import STATUSES, RowRecord, RowStatus
+from swathe.core.row_record import STATUSES, RowRecord, RowStatus
 
 if TYPE_CHECKING:
     from typing import Self
@@ -81,7 +81,7 @@ class DictColumn(Generic[T]):
 
 @dataclass(eq=False, kw_only=True)
 class RowTable(Sequence[RowRecord]):
-    """Rows of a job; the columns are those of `RowRecord` unless listed here.
+    """Rows; the columns are those of `RowRecord` unless listed here.
 
     Attributes:
         result: index of the combined result; -1 if the row belongs to none.
