@@ -63,13 +63,12 @@ class CutRun(NamedTuple):
         output_paths = self.output_paths
         if output_paths.result_options.is_plain:
             return None
-        settings = {
-            "kind": output_paths.kind,
-            "append": self.end,
-            "overwrite": output_paths.overwrite,
-        }
         return to_engine_job(
-            self.work.read, [], None, None, output=str(output_paths.path), **settings
+            self.work.rows[:0],
+            output=str(output_paths.path),
+            kind=output_paths.kind,
+            append=self.end,
+            overwrite=output_paths.overwrite,
         ).open()
 
     def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
@@ -85,9 +84,8 @@ class CutRun(NamedTuple):
         if work.results is None:
             return Converter(bench, output_paths.result_options)
         todo = [row - work.first for row in self.paths]
-        faults = work.read.faults
         return Combiner(
-            bench, output_paths.result_options, work.results, todo, work.first, faults, work.ids
+            bench, output_paths.result_options, work.results, todo, work.first, work.rows
         )
 
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.core.sky import SkyMapping
+from swathe.costs.prediction import sky_of
+from swathe.files.targets.target_list import hdu_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from astropy.wcs import WCS
     from numpy.typing import NDArray
 
+    from swathe.core.row_table import RowTable
     from swathe.files.cutout import Cutout
 
 LARGEST_SIDE = 8_192
@@ -99,6 +102,14 @@ def enlarge_boxes(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return larger boxes with the same centres, for inputs of combined images."""
     sides = np.ceil(boxes[:, 2:] * ROTATION_FACTOR).astype(np.int64) + 2 * MARGIN_PIXELS
     return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
+
+
+def scale_deg(rows: RowTable) -> float | None:
+    """Return the pixel size in degrees of the first readable image; `None` if there is none."""
+    for row in rows.take(np.flatnonzero(rows.placed & rows.sound)[:1]):
+        scales = sky_of(row.source, hdu_key(row.hdu)).scales
+        return math.sqrt(scales[0] * scales[1])
+    return None
 
 
 def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:

@@ -11,18 +11,26 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import NoOverlapError, OutputError, RegionError, SwatheError, TargetsError
-from swathe.files.targets.target_list import hdu_text, unique_names
+from swathe.files.targets.target_list import unique_names
 from swathe.operations.formats import digest_of, read_cutout
-from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
+from swathe.operations.grid import (
+    AlignedImage,
+    Grid,
+    align,
+    enlarge_boxes,
+    scale_deg,
+    without_images,
+)
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
-    from swathe.files.targets.target_list import CombinedTargets, Targets
+    from swathe.core.row_record import RowStatus
+    from swathe.core.row_table import RowTable
     from swathe.operations.registry import ResultOptions
 
 BLOCK = 2880
@@ -39,7 +47,6 @@ class CombinedResults:
         grids: pixel grid of each result that has a readable image.
         digests: SHA-256 of the inputs of each result; a resumed run compares them.
         faults: reason for each result that cannot be made.
-        sky: right ascension, declination and size of each row, in degrees.
     """
 
     ids: list[str]
@@ -47,7 +54,6 @@ class CombinedResults:
     inputs: list[list[int]]
     grids: list[Grid | None]
     digests: list[str]
-    sky: list[list[float]]
     faults: dict[int, str] = field(default_factory=dict)
 
     def rows_of(self, results: Iterable[int]) -> list[int]:
@@ -55,88 +61,89 @@ class CombinedResults:
         return sorted({row for result in results for row in self.inputs[result]})
 
 
-def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
-    """Return the targets of these bands; others are left out, as in jobs.
+def of_bands(rows: RowTable, bands: tuple[str, ...]) -> RowTable:
+    """Return the rows of these bands; others are left out, as in jobs.
 
     Raises:
-        TargetsError: if the targets have no bands.
+        TargetsError: if the rows have no bands.
     """
-    combined = _combined_of(read)
-    if not combined.has_bands:
+    if rows.band is None:
         raise TargetsError(
             "the targets: expected a column 'band', since bands are given; found none"
         )
-    return read.of_rows([row for row, band in enumerate(combined.bands) if band in bands])
+    rows = rows.take([row for row, band in enumerate(rows.band.list()) if band in bands])
+    return replace(rows, name=unique_names(rows.id))
 
 
 def results_of(
-    read: Targets,
+    rows: RowTable,
     result_options: ResultOptions,
     planes: tuple[int, int] | None,
-    pixel_deg: float | Callable[[Targets], float | None],
-) -> tuple[CombinedResults, float | None]:
-    """Return the results to be made, and their pixel size in degrees: that of the first image.
+    pixel_deg: float | None,
+) -> tuple[RowTable, CombinedResults, float | None]:
+    """Return the rows to cut, the results to be made of them, and the results' pixel size.
 
     The boxes are made larger, since images may be rotated. A fault of a result becomes a fault of
-    its targets, which are then not cut.
+    its rows, which are then not cut.
+
+    Args:
+        rows: rows with groups.
+        result_options: options of the results.
+        planes: planes of the images.
+        pixel_deg: pixel size of the results in degrees; by default that of the first image.
     """
-    combined = _combined_of(read)
     groups: dict[str, list[int]] = {}
-    for row, group in enumerate(result_options.combining.name_results((), combined.groups)):
+    given = [] if rows.group is None else rows.group.list()
+    for row, group in enumerate(result_options.combining.name_results((), given)):
         groups.setdefault(group, []).append(row)
-    read.boxes = enlarge_boxes(read.boxes)
-    sky = combined.sky.tolist()
-    results = CombinedResults(list(groups), unique_names(list(groups)), [], [], [], sky)
-    for number, rows in enumerate(groups.values()):
-        of_rows = [combined.bands[row] for row in rows]
-        chosen, fault = result_options.kind.choose_images(of_rows, result_options.bands, None)
-        results.inputs.append(rows if fault else [rows[index] for index in chosen])
+    rows = replace(rows, box=enlarge_boxes(rows.box))
+    bands = [""] * len(rows) if rows.band is None else rows.band.list()
+    results = CombinedResults(list(groups), unique_names(list(groups)), [], [], [])
+    for number, members in enumerate(groups.values()):
+        chosen, fault = result_options.kind.choose_images(
+            [bands[row] for row in members], result_options.bands, None
+        )
+        results.inputs.append(members if fault else [members[index] for index in chosen])
         if fault:
-            _refuse(results, read, number, fault)
-    scale = pixel_deg(read) if callable(pixel_deg) else pixel_deg
+            results.faults[number] = fault
+    rows = _refuse(rows, results)
+    scale = scale_deg(rows) if pixel_deg is None else pixel_deg
+    sky, sound = rows.sky.tolist(), rows.sound.tolist()
     for number, inputs in enumerate(results.inputs):
-        first = next((row for row in inputs if row not in read.faults), None)
+        first = next((row for row in inputs if sound[row]), None)
         grid = None
         if first is not None and scale is not None:
             try:
                 ra, dec, size = sky[first]
                 grid = Grid.around(ra, dec, size, scale)
             except RegionError as error:
-                _refuse(results, read, number, str(error))
+                results.faults[number] = str(error)
         results.grids.append(grid)
-        results.digests.append(_digest(read, inputs, sky, result_options, planes))
-    return results, scale
+    images = list(zip(rows.id, rows.source.list(), rows.hdu.list(), sky, strict=True))
+    results.digests += [
+        _digest([images[row] for row in inputs], result_options, planes)
+        for inputs in results.inputs
+    ]
+    return _refuse(rows, results), results, scale
 
 
-def _combined_of(targets: Targets) -> CombinedTargets:
-    if targets.combined is None:
-        raise TargetsError("the targets: expected sky positions, found boxes")
-    return targets.combined
-
-
-def _refuse(results: CombinedResults, targets: Targets, number: int, fault: str) -> None:
-    """Record why a result, and each of its rows, is not made."""
-    results.faults[number] = fault
-    for row in results.inputs[number]:
-        targets.faults.setdefault(row, ("error", f"{results.ids[number]}: {fault}"))
+def _refuse(rows: RowTable, results: CombinedResults) -> RowTable:
+    """Return the rows with the faults of their results."""
+    sound = rows.sound
+    faults: dict[int, tuple[RowStatus, str]] = {
+        row: ("error", f"{results.ids[number]}: {fault}")
+        for number, fault in results.faults.items()
+        for row in results.inputs[number]
+        if sound[row]
+    }
+    return rows.with_status(faults)
 
 
 def _digest(
-    targets: Targets,
-    rows: list[int],
-    sky: list[list[float]],
+    images: list[tuple[str, str, str | None, list[float]]],
     result_options: ResultOptions,
     planes: tuple[int, int] | None,
 ) -> str:
-    images = [
-        (
-            targets.ids[row],
-            targets.files[targets.file[row]],
-            hdu_text(targets.hdus[targets.hdu[row]]),
-            sky[row],
-        )
-        for row in rows
-    ]
     parts = [
         result_options.operation,
         result_options.format,
@@ -256,8 +263,7 @@ class Combiner:
         results: results of all targets.
         todo: numbers of the results to make.
         first: row of the manifest of result 0.
-        faults: status and reason of rows that are not cut.
-        ids: ids of the rows.
+        rows: rows of the images.
     """
 
     bench: Bench
@@ -265,19 +271,19 @@ class Combiner:
     results: CombinedResults
     todo: list[int]
     first: int
-    faults: dict[int, tuple[str, str]]
-    ids: list[str]
+    rows: RowTable
     _result_of_row: dict[int, int] = field(default_factory=dict, init=False)
     _images_left: dict[int, int] = field(default_factory=dict, init=False)
     _outcomes: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
 
     def begin(self) -> Iterator[RowOutcome]:
         """Yield the results that wait for no image."""
+        faults = self.rows.faults()
+        self._outcomes.update(faults)
         for result in self.todo:
             rows = set(self.results.inputs[result])
             self._result_of_row.update(dict.fromkeys(rows, result))
-            self._outcomes.update({row: self.faults[row] for row in rows if row in self.faults})
-            self._images_left[result] = len(rows - self.faults.keys())
+            self._images_left[result] = len(rows - faults.keys())
             if not self._images_left[result]:
                 yield from self._make(result)
 
@@ -299,7 +305,7 @@ class Combiner:
 
     def _align(self, outcome: RowOutcome) -> RowOutcome:
         """Resample the pixels of a row to the grid of its result."""
-        ra, dec, _ = self.results.sky[outcome.row]
+        ra, dec, _ = self.rows.sky[outcome.row].tolist()
         grid = self.results.grids[self._result_of_row[outcome.row]]
         outcome = outcome._replace(bytes=0, sha256="")
         cut = self.bench.cut(outcome.row)
@@ -326,12 +332,13 @@ class Combiner:
             yield new._replace(reason=self.results.faults[result])
             return
         if not used or grid is None:
-            outcomes = [(self.ids[each], *self._outcomes[each]) for each in rows]
+            outcomes = [(self.rows.id[each], *self._outcomes[each]) for each in rows]
             status, reason = without_images(outcomes)
             yield new._replace(status=status, reason=reason)
             return
         path = self.bench.scratch / f"{row}{self.result_options.suffix}"
-        inputs = [AlignedImage(self._pixels(each), *self.results.sky[each][:2]) for each in used]
+        sky = self.rows.sky[used, :2].tolist()
+        inputs = [AlignedImage(self._pixels(each), *sky[at]) for at, each in enumerate(used)]
         try:
             if self._write(path, grid, inputs):
                 yield self.bench.put(new, self._content(path, self.bench.paths[row]))

@@ -28,7 +28,7 @@ from swathe.core.errors import CatalogError, NoOverlapError, OutputError, Region
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.cutting.run import POLL_S
-from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
+from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
 from swathe.operations.formats import FileDigest, digest_of, read_cutout
@@ -38,7 +38,6 @@ from swathe.stores.results import ResultStore, move
 from swathe.workers.batch import summed
 
 if TYPE_CHECKING:
-    from swathe._swathe import HduKey
     from swathe.core.row_record import RowRecord, RowStatus
     from swathe.workers.batch import Batch
 
@@ -198,13 +197,10 @@ class _BatchRun:
         return self.failure is not None or self.stopped()
 
     def _cut(self, rows: RowTable) -> None:
-        placed = self._place_rows(rows)
-        planes = placed.planes.few()
-        for code, pair in enumerate(planes.values):
+        for part in self._place_rows(rows).by_planes():
             if self._ends():
                 return
-            of_pair = placed if len(planes.values) == 1 else placed.take(planes.codes == code)
-            self._cut_planes(of_pair, pair)
+            self._cut_planes(part)
 
     def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
@@ -223,17 +219,12 @@ class _BatchRun:
         return RowTable.joined(parts)
 
     def _placed_on_image(self, rows: RowTable) -> RowTable:
-        columns = {
-            "file": rows.source.list(),
-            "hdu": [hdu or "" for hdu in rows.hdu.list()],
-            **{name: rows.sky[:, at] for at, name in enumerate(SKY)},
-        }
-        read = read_targets(columns, sky_of)
-        boxes = enlarge_boxes(read.boxes) if self.options.is_combined else read.boxes
-        good = np.ones(len(rows), bool)
-        good[list(read.faults)] = False
-        self._end(rows.take(list(read.faults)), list(read.faults.values()))
-        return replace(rows, box=boxes, placed=good).take(good)
+        rows = place_in_sky(rows, sky_of)
+        if self.options.is_combined:
+            rows.box = enlarge_boxes(rows.box)
+        failed = rows.take(~rows.sound)
+        self.parts.append(failed.ended(failed.status, failed.reason.map(with_store_names)))
+        return rows.take(rows.sound)
 
     def _end(self, rows: RowTable, faults: Sequence[tuple[str, str]]) -> None:
         """Record why rows cannot be cut."""
@@ -242,15 +233,13 @@ class _BatchRun:
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
             self.parts.append(rows.ended(status, reason))
 
-    def _cut_planes(self, rows: RowTable, planes: tuple[int, ...] | None) -> None:
+    def _cut_planes(self, rows: RowTable) -> None:
         job = to_engine_job(
-            _targets(rows),
-            range(len(rows)),
+            rows,
             [f"{number}.fits" for number in rows.number.tolist()],
             output=str(self.aside),
             mode="trim" if self.options.is_combined else self.options.mode,
             fill=None if self.options.is_combined else self.options.fill,
-            planes=planes,
             threads=self.threads,
             most_bytes=self.batch.cutout_bytes,
         )
@@ -476,10 +465,3 @@ def _pixels(cut: Path) -> int:
 def _end_row(row: RowRecord, status: str, reason: str) -> RowRecord:
     text = with_store_names(reason)
     return row._replace(status=cast("RowStatus", status), reason=text, bytes=0, sha256="")
-
-
-def _targets(rows: RowTable) -> Targets:
-    """Return rows in the engine's form."""
-    source, hdu = rows.source.few(), rows.hdu.few()
-    hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in hdu.values]
-    return Targets(rows.id, rows.id, source.values, source.codes, hdus, hdu.codes, rows.box)
