@@ -19,7 +19,6 @@ from swathe.costs.prediction import sky_of
 from swathe.files.targets.target_list import hdu_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from astropy.wcs import WCS
@@ -110,17 +109,6 @@ def scale_deg(rows: RowTable) -> float | None:
         scales = sky_of(row.source, hdu_key(row.hdu)).scales
         return math.sqrt(scales[0] * scales[1])
     return None
-
-
-def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-    """Return status and reason of a result without any image.
-
-    Args:
-        inputs: id, status and reason of each of its rows.
-    """
-    failed = [each for each in inputs if each[1] in ("error", "missing")]
-    because = f"; {failed[0][0]}: {failed[0][2]}" if failed else ""
-    return "error" if failed else "no-overlap", f"there is no image of it{because}"
 
 
 def align(cutout: Cutout, grid: Grid, path: Path) -> None:

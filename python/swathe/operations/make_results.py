@@ -15,17 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from swathe.core.errors import NoOverlapError, OutputError, RegionError, SwatheError, TargetsError
+from swathe.core.errors import OutputError, RegionError, SwatheError, TargetsError
 from swathe.files.targets.target_list import unique_names
+from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.formats import digest_of, read_cutout
-from swathe.operations.grid import (
-    AlignedImage,
-    Grid,
-    align,
-    enlarge_boxes,
-    scale_deg,
-    without_images,
-)
+from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
@@ -158,7 +152,7 @@ class RowOutcome(NamedTuple):
     """Outcome of a row of the manifest."""
 
     row: int
-    status: str
+    status: RowStatus
     reason: str = ""
     bytes: int = 0
     version: str = ""
@@ -274,7 +268,7 @@ class Combiner:
     rows: RowTable
     _result_of_row: dict[int, int] = field(default_factory=dict, init=False)
     _images_left: dict[int, int] = field(default_factory=dict, init=False)
-    _outcomes: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
+    _outcomes: dict[int, tuple[RowStatus, str]] = field(default_factory=dict, init=False)
 
     def begin(self) -> Iterator[RowOutcome]:
         """Yield the results that wait for no image."""
@@ -305,55 +299,41 @@ class Combiner:
 
     def _align(self, outcome: RowOutcome) -> RowOutcome:
         """Resample the pixels of a row to the grid of its result."""
-        ra, dec, _ = self.rows.sky[outcome.row].tolist()
-        grid = self.results.grids[self._result_of_row[outcome.row]]
-        outcome = outcome._replace(bytes=0, sha256="")
-        cut = self.bench.cut(outcome.row)
+        row = outcome.row
+        grid = self.results.grids[self._result_of_row[row]]
+        cut, sky = self.bench.cut(row), self.rows.sky[row].tolist()
         try:
-            if grid is None:
-                raise RegionError("the size of its result is unknown")
-            align(read_cutout(cut), grid.at(ra, dec), self._pixels(outcome.row))
-        except NoOverlapError as error:
-            return outcome._replace(status="no-overlap", reason=str(error))
-        except (SwatheError, OSError) as error:
-            return outcome._replace(status="error", reason=str(error))
-        finally:
-            cut.unlink()
-        return outcome
+            status, reason = align_cutout(cut, grid, sky, self._pixels(row))
+        except OSError as error:  # the folder of the run is full, for example
+            status, reason = "error", str(error)
+        return outcome._replace(status=status, reason=reason, bytes=0, sha256="")
 
     def _make(self, result: int) -> Iterator[RowOutcome]:
         """Make a result, unless the run is to stop."""
         row = self.first + result
         new = RowOutcome(row, "error", version=self.results.digests[result])
-        rows = self.results.inputs[result]
-        used = [each for each in rows if self._outcomes[each][0] == "ok"]
-        grid = self.results.grids[result]
         if result in self.results.faults:
             yield new._replace(reason=self.results.faults[result])
             return
-        if not used or grid is None:
-            outcomes = [(self.rows.id[each], *self._outcomes[each]) for each in rows]
-            status, reason = without_images(outcomes)
+        inputs = self.results.inputs[result]
+        outcomes = {at: self._outcomes[each] for at, each in enumerate(inputs)}
+        rows = self.rows.take(inputs).with_status(outcomes)
+        used, grid = rows.take(rows.sound), self.results.grids[result]
+        if not len(used) or grid is None:
+            status, reason = without_images(rows)
             yield new._replace(status=status, reason=reason)
             return
         path = self.bench.scratch / f"{row}{self.result_options.suffix}"
-        sky = self.rows.sky[used, :2].tolist()
-        inputs = [AlignedImage(self._pixels(each), *sky[at]) for at, each in enumerate(used)]
+        pixels = [self._pixels(each) for each in inputs if self._outcomes[each][0] == "ok"]
         try:
-            if self._write(path, grid, inputs):
+            if combine(path, grid, used, pixels, self.result_options, self.bench.stopped):
                 yield self.bench.put(new, self._content(path, self.bench.paths[row]))
         except (SwatheError, OSError) as error:
             yield new._replace(reason=str(error))
         finally:
-            for each in used:
-                self._pixels(each).unlink(missing_ok=True)
+            for file in pixels:
+                file.unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-
-    def _write(self, path: Path, grid: Grid, images: list[AlignedImage]) -> bool:
-        result_options, stopped = self.result_options, self.bench.stopped
-        return not stopped() and result_options.combining.make(
-            path, grid, images, result_options.own, stopped
-        )
 
     def _content(self, path: Path, name: str) -> bytes:
         return _as_extensions(path, name) if self.bench.kind == "fits" else path.read_bytes()
