@@ -35,8 +35,9 @@ from astropy.table import Table
 import swathe
 from report import machine
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import RowTable
-from swathe.catalog.records.jobs import ChunkResult, RowRecord
+from swathe.catalog.records.jobs import ChunkResult
+from swathe.core.row_record import RowRecord
+from swathe.core.row_table import RowTable
 from swathe.core.sample_survey import make_sample
 from swathe.jobs import Folder, Options
 from swathe.workers import LocalPool, Pool

@@ -1,8 +1,7 @@
-"""Rows of jobs by columns, and by the thousand in the database."""
+"""Rows of jobs, by the thousand in the database."""
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,57 +14,14 @@ from hypothesis import strategies as st
 from swathe.catalog import Catalog
 from swathe.catalog.jobs.blocks import rows_at, rows_between
 from swathe.catalog.jobs.encoding import BLOCK_ROWS, pack_outcomes, pack_requests, unpack_rows
-from swathe.catalog.jobs.row_table import DictColumn, RowTable
-from swathe.catalog.records.jobs import STATUSES, Chunk, ChunkResult, JobRecord, RowRecord
+from swathe.catalog.records.jobs import Chunk, ChunkResult, JobRecord
 from swathe.catalog.tables import JobBlockTable, JobChunkTable
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-WHOLE = st.integers(-(1 << 53), 1 << 53)
-DEGREES = st.floats(-360, 360)
-KEPT = st.builds(
-    RowRecord,
-    number=st.integers(0, 1 << 31),
-    position=st.just(0),
-    result=st.none() | st.integers(0, 1 << 31),
-    id=TEXT,
-    name=TEXT,
-    source=TEXT,
-    hdu=st.none() | TEXT,
-    box=st.none() | st.tuples(WHOLE, WHOLE, WHOLE, WHOLE),
-    planes=st.none() | st.tuples(WHOLE, WHOLE) | st.tuples(WHOLE, WHOLE, WHOLE, WHOLE),
-    sky=st.none() | st.tuples(DEGREES, DEGREES, DEGREES),
-    status=st.sampled_from(STATUSES),
-    reason=TEXT,
-    bytes=st.integers(0, 1 << 62),
-    version=TEXT,
-    sha256=st.just("") | st.binary(min_size=32, max_size=32).filter(any).map(bytes.hex),
-)
+from swathe.core.row_record import STATUSES, RowRecord
+from swathe.core.row_table import RowTable
+from tests.support.row_records import RECORDS
 
 
-@given(st.lists(KEPT, max_size=20))
-def test_rows_by_columns_are_the_same_rows(kept: list[RowRecord]) -> None:
-    rows = RowTable.of(kept)
-    assert list(rows) == kept
-    assert [rows[at] for at in range(len(kept))] == kept
-    assert rows == pickle.loads(pickle.dumps(rows))
-    half = len(kept) // 2
-    assert list(rows[half:]) == kept[half:]
-    assert list(RowTable.joined([rows[half:], rows[:half]])) == kept[half:] + kept[:half]
-    assert list(rows.take(rows.has("ok", "error"))) == [
-        row for row in kept if row.status in ("ok", "error")
-    ]
-
-
-@given(st.lists(TEXT, min_size=1, max_size=20), st.integers(0, 20))
-def test_some_rows_have_no_more_values_than_rows(texts: list[str], count: int) -> None:
-    column = DictColumn.of(texts)
-    for some in (slice(count), np.arange(len(texts))[:count]):
-        taken = column.take(some)
-        assert taken.list() == texts[:count]
-        assert len(taken.values) <= len(taken)
-
-
-@given(st.lists(KEPT, min_size=1, max_size=20), st.integers(0, 100))
+@given(st.lists(RECORDS, min_size=1, max_size=20), st.integers(0, 100))
 def test_what_is_packed_comes_back(kept: list[RowRecord], block: int) -> None:
     begins = block * BLOCK_ROWS
     kept = [row._replace(position=begins + at) for at, row in enumerate(kept)]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from swathe.core.box import box_around, validated_box
 from swathe.core.errors import NotFoundError, RegionError, SwatheError, TargetsError
+from swathe.core.row_table import RowTable
 from swathe.core.sky import SkyMapping
 from swathe.files.targets import target_list
 from swathe.files.targets.columns import standard_columns
@@ -25,7 +26,7 @@ from swathe.files.targets.target_list import (
     BOX,
     NAME_BYTES,
     ListOptions,
-    Targets,
+    hdu_key,
     parse_hdu,
     read_targets,
     unique_names,
@@ -48,11 +49,11 @@ def no_sky(file: str, hdu: object) -> SkyMapping:
     raise AssertionError(f"the sky of {file} is not needed")
 
 
-def read(given: Any) -> Targets:
+def read(given: Any) -> RowTable:
     return read_targets(given, no_sky)
 
 
-def boxed(**columns: Any) -> Targets:
+def boxed(**columns: Any) -> RowTable:
     """Targets of one column each, the rest of a sound box."""
     count = max(len(value) for value in columns.values() if isinstance(value, list | np.ndarray))
     sound: dict[str, Any] = {"file": ["a.fits"] * count}
@@ -81,50 +82,50 @@ def test_every_table_file_is_read_and_files_are_beside_it(name: str, tmp_path: P
     FORMS[name](Table(CENTER), tmp_path / name)
     for path in (tmp_path / name, str(tmp_path / name)):
         found = read(path)
-        assert found.ids == ["one", "two"]
-        assert found.files == [str(tmp_path / "a.fits"), str(tmp_path / "sub/b.fits.gz")]
-        assert found.hdus == ["SCI", 2]
-        assert found.boxes.tolist() == CENTER_BOXES
-        assert not found.faults
+        assert found.id == ["one", "two"]
+        assert found.source.values == [str(tmp_path / "a.fits"), str(tmp_path / "sub/b.fits.gz")]
+        assert found.hdu.values == ["SCI", "2"]
+        assert found.box.tolist() == CENTER_BOXES
+        assert not found.faults()
 
 
 @pytest.mark.parametrize("make", [Table, QTable, pd.DataFrame, dict])
 def test_every_table_in_memory_is_read_and_files_are_as_given(make: Any) -> None:
     found = read(make(CENTER))
-    assert found.ids == ["one", "two"]
-    assert found.files == ["a.fits", "sub/b.fits.gz"]
-    assert found.boxes.tolist() == CENTER_BOXES
-    assert not found.faults
+    assert found.id == ["one", "two"]
+    assert found.source.values == ["a.fits", "sub/b.fits.gz"]
+    assert found.box.tolist() == CENTER_BOXES
+    assert not found.faults()
 
 
 def test_urls_and_absolute_paths_are_not_beside_the_table(tmp_path: Path) -> None:
     names = ["http://host/a.fits", "s3://bucket/b.fits", "/data/c.fits", "../d.fits"]
     table = Table({"file": names} | {name: [1] * 4 for name in ("x0", "y0", "width", "height")})
     table.write(tmp_path / "t.csv")
-    assert read(tmp_path / "t.csv").files == [*names[:3], str(tmp_path / "../d.fits")]
+    assert read(tmp_path / "t.csv").source.values == [*names[:3], str(tmp_path / "../d.fits")]
 
 
 def test_box_columns() -> None:
     found = boxed(x0=[0, -3], y0=[7, 8], width=[1, 10], height=[2, 20])
-    assert found.boxes.tolist() == [[0, 7, 1, 2], [-3, 8, 10, 20]]
+    assert found.box.tolist() == [[0, 7, 1, 2], [-3, 8, 10, 20]]
 
 
 def test_column_names_in_any_case_and_other_columns() -> None:
     found = read({"FILE": ["a"], " X0": [1], "Y0 ": [2], "Width": [3], "HEIGHT": [4], "mag": [9]})
-    assert found.boxes.tolist() == [[1, 2, 3, 4]]
+    assert found.box.tolist() == [[1, 2, 3, 4]]
 
 
 def test_each_file_and_hdu_is_numbered_once() -> None:
     found = boxed(file=["a", "b", "a"], hdu=["SCI", "SCI", "SCI,2"])
-    assert (found.files, found.file.tolist()) == (["a", "b"], [0, 1, 0])
-    assert (found.hdus, found.hdu.tolist()) == (["SCI", ("SCI", 2)], [0, 0, 1])
+    assert (found.source.values, found.source.codes.tolist()) == (["a", "b"], [0, 1, 0])
+    assert (found.hdu.values, found.hdu.codes.tolist()) == (["SCI", "SCI,2"], [0, 0, 1])
 
 
 def test_without_ids_rows_are_numbered() -> None:
-    assert boxed(file=["a", "b"]).ids == ["0", "1"]
-    assert boxed(id=["", "x"]).ids == ["0", "x"]
-    assert boxed(id=[7, 8]).ids == ["7", "8"]
-    assert boxed(id=MaskedColumn(["p", "q"], mask=[True, False])).ids == ["0", "q"]
+    assert boxed(file=["a", "b"]).id == ["0", "1"]
+    assert boxed(id=["", "x"]).id == ["0", "x"]
+    assert boxed(id=[7, 8]).id == ["7", "8"]
+    assert boxed(id=MaskedColumn(["p", "q"], mask=[True, False])).id == ["0", "q"]
 
 
 @pytest.mark.parametrize(
@@ -157,15 +158,15 @@ def test_hdu_text(text: str, key: object) -> None:
 )
 def test_hdu_columns(column: Any, hdus: list[object]) -> None:
     found = boxed(hdu=column, file=["a", "b"])
-    assert [found.hdus[number] for number in found.hdu] == hdus
-    assert not found.faults
+    assert list(map(hdu_key, found.hdu.list())) == hdus
+    assert not found.faults()
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, math.inf, 2**70])
 def test_bad_hdu_is_a_fault_of_its_row(bad: Any) -> None:
     found = boxed(hdu=[0, bad])
-    assert found.faults.keys() == {1}
-    status, reason = found.faults[1]
+    assert found.faults().keys() == {1}
+    status, reason = found.faults()[1]
     assert (status, "hdu" in reason) == ("error", True)
 
 
@@ -178,27 +179,27 @@ def test_masked_and_missing_values_are_faults_of_their_rows() -> None:
     table["width"][2] = np.nan
     table["file"].mask[3] = True
     found = read(table)
-    assert found.faults == {
+    assert found.faults() == {
         1: ("error", "x is missing"),
         2: ("error", "width is missing"),
         3: ("error", "file is missing"),
     }
-    assert found.boxes[[0, 4]].tolist() == [[3, 3, 5, 5]] * 2
+    assert found.box[[0, 4]].tolist() == [[3, 3, 5, 5]] * 2
 
 
 def test_masked_rows_of_table_files(tmp_path: Path) -> None:
     text = "file,x0,y0,width,height\na.fits,1,,3,4\nb.fits,1,2,3,4\n,1,2,3,4\n"
     (tmp_path / "t.csv").write_text(text)
     found = read(tmp_path / "t.csv")
-    assert found.faults == {0: ("error", "y0 is missing"), 2: ("error", "file is missing")}
-    assert found.boxes[1].tolist() == [1, 2, 3, 4]
+    assert found.faults() == {0: ("error", "y0 is missing"), 2: ("error", "file is missing")}
+    assert found.box[1].tolist() == [1, 2, 3, 4]
 
 
 def test_pandas_missing_values() -> None:
     frame = pd.DataFrame({"file": ["a", None], "x0": [1, 2], "y0": [1, 2], "height": [5, 5]})
     frame["width"] = pd.array([None, 5], dtype="Int64")
     found = read(frame)
-    assert found.faults == {0: ("error", "width is missing"), 1: ("error", "file is missing")}
+    assert found.faults() == {0: ("error", "width is missing"), 1: ("error", "file is missing")}
 
 
 @pytest.mark.parametrize("form", ["parquet", "parquet.votable"])
@@ -232,9 +233,9 @@ def test_empty_cells_of_parquet(tmp_path: Path) -> None:
     frame["x0"] = pd.array([1, None], dtype="Int64")
     frame.to_parquet(tmp_path / "t.parquet")
     found = read(tmp_path / "t.parquet")
-    assert found.ids == ["p", "1"]
-    assert [found.hdus[number] for number in found.hdu] == [None, "SCI"]
-    assert found.faults == {0: ("error", "file is missing"), 1: ("error", "x0 is missing")}
+    assert found.id == ["p", "1"]
+    assert found.hdu.list() == [None, "SCI"]
+    assert found.faults() == {0: ("error", "file is missing"), 1: ("error", "x0 is missing")}
 
 
 @pytest.mark.parametrize(
@@ -270,8 +271,8 @@ def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: 
         columns["size_deg"] = [value if name == "size_deg" and n == 1 else 0.001 for n in range(3)]
     sky = SkyMapping(lambda: WCS(sky_header(5, 5)), "a.fits")
     found = read_targets({"file": ["a.fits"] * 3} | columns, lambda *_: sky)
-    assert found.faults.keys() == {1}
-    status, reason = found.faults[1]
+    assert found.faults().keys() == {1}
+    status, reason = found.faults()[1]
     assert status == "error"
     assert said in reason
 
@@ -372,10 +373,10 @@ def test_placing_at_once_equals_one_by_one(way: str, data: st.DataObject) -> Non
         try:
             box = make(*map(float, numbers))
         except (SwatheError, ValueError, OverflowError):
-            assert row in found.faults
+            assert row in found.faults()
         else:
-            assert row not in found.faults
-            assert tuple(found.boxes[row].tolist()) == box
+            assert row not in found.faults()
+            assert tuple(found.box[row].tolist()) == box
 
 
 def test_whole_columns_equal_columns_of_objects() -> None:
@@ -384,7 +385,7 @@ def test_whole_columns_equal_columns_of_objects() -> None:
     height, width = rng.integers(1, 90, (2, 300))
     columns = {"file": ["f"] * 300, "x": x, "y": y, "height": height, "width": width}
     slow = {**columns, "x": x.astype(object)}
-    assert read(columns).boxes.tolist() == read(slow).boxes.tolist()
+    assert read(columns).box.tolist() == read(slow).box.tolist()
 
 
 def test_sky_targets_are_placed_as_by_cutout2d() -> None:
@@ -407,7 +408,7 @@ def test_sky_targets_are_placed_as_by_cutout2d() -> None:
     )
     assert asked == [("a", None), ("b", None)]
     image = noise(1)
-    for row, (x0, y0, width, height) in enumerate(found.boxes.tolist()):
+    for row, (x0, y0, width, height) in enumerate(found.box.tolist()):
         place = SkyCoord(ra[row], dec[row], unit="deg")
         cut = Cutout2D(image, place, 0.002 * units.deg, wcs=wcs)
         assert (x0, y0) == cut.origin_original
@@ -418,8 +419,8 @@ def test_sky_targets_without_a_place_do_not_overlap() -> None:
     sky = SkyMapping(lambda: WCS(sky_header()), "a.fits")
     table = {"file": ["a"] * 2, "ra": [10.0, 190.0], "dec": [-1.0, 1.0], "size_deg": [0.002] * 2}
     found = read_targets(table, lambda *_: sky)
-    assert found.faults.keys() == {1}
-    assert found.faults[1][0] == "no-overlap"
+    assert found.faults().keys() == {1}
+    assert found.faults()[1][0] == "no-overlap"
 
 
 @pytest.mark.parametrize(
@@ -440,7 +441,7 @@ def test_image_without_a_sky_fails_its_rows_only(error: SwatheError, status: str
         "size_deg": [0.002] * 3,
     }
     found = read_targets(table, sky_of)
-    assert found.faults == {0: (status, str(error)), 2: (status, str(error))}
+    assert found.faults() == {0: (status, str(error)), 2: (status, str(error))}
 
 
 def test_files_are_looked_for_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,10 +456,10 @@ def test_files_are_looked_for_once_each(tmp_path: Path, monkeypatch: pytest.Monk
     table = Table({**rows, **{name: [5] * 5 for name in BOX}})
     table.write(tmp_path / "t.ecsv")
     found = read_targets(tmp_path / "t.ecsv", no_sky)
-    assert found.files == [str(tmp_path / "a.fits"), "dr17:b.fits"]
-    assert found.file.tolist() == [0, 1, 0, 0, 1]
+    assert found.source.values == [str(tmp_path / "a.fits"), "dr17:b.fits"]
+    assert found.source.codes.tolist() == [0, 1, 0, 0, 1]
     assert asked == ["a.fits", "dr17:b.fits"]
     asked.clear()
     found = read_targets(table, no_sky, store="mirror")
-    assert found.files == ["mirror:a.fits", "mirror:b.fits"]
+    assert found.source.values == ["mirror:a.fits", "mirror:b.fits"]
     assert asked == ["a.fits", "dr17:b.fits"]

@@ -206,26 +206,26 @@ def test_a_text_file_of_lines(image: Path, tmp_path: Path) -> None:
     lines = 'a.fits 10 -1 7.2"\n# a comment\na.fits, 0:40:00, -1:00:00, 20pix\na.fits 10 -1 big\n'
     (tmp_path / "t.txt").write_text(lines)
     read = read_targets(tmp_path / "t.txt", sky_of)
-    assert read.ids == ["1", "3", "4"]
-    assert read.boxes[0].tolist() == [189, 139, 20, 20]
-    assert read.boxes[1].tolist() == read.boxes[0].tolist()
-    status, reason = read.faults[2]
+    assert read.id == ["1", "3", "4"]
+    assert read.box[0].tolist() == [189, 139, 20, 20]
+    assert read.box[1].tolist() == read.box[0].tolist()
+    status, reason = read.faults()[2]
     assert status == "error"
     assert reason.startswith('line 4: size: expected 30"')
     of_list = read_targets([f"{tmp_path}/{line}" for line in lines.splitlines()[:1]], sky_of)
-    assert of_list.boxes[0].tolist() == read.boxes[0].tolist()
+    assert of_list.box[0].tolist() == read.box[0].tolist()
 
 
 def test_semicolons_of_a_csv(image: Path, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("file;x;y;height;width\na.fits;20;30;5;6\n")
-    assert read_targets(tmp_path / "t.csv", sky_of).boxes.tolist() == [[17, 28, 6, 5]]
+    assert read_targets(tmp_path / "t.csv", sky_of).box.tolist() == [[17, 28, 6, 5]]
 
 
 def test_one_file_and_size_for_a_catalogue_of_positions(image: Path) -> None:
     fills = choices_of(file=image, size='7.2"')
     read = read_targets({"RAJ2000": [10.0], "DEJ2000": [-1.0]}, sky_of, choices=fills)
-    assert read.files == [str(image)]
-    assert read.boxes.tolist() == [[189, 139, 20, 20]]
+    assert read.source.values == [str(image)]
+    assert read.box.tolist() == [[189, 139, 20, 20]]
 
 
 class Sesame(BaseHTTPRequestHandler):

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import RowTable
-from swathe.catalog.records.jobs import ChunkResult, RowRecord
+from swathe.catalog.records.jobs import ChunkResult
+from swathe.core.row_record import RowRecord
+from swathe.core.row_table import RowTable
 from swathe.jobs import Folder, Options
 from swathe.workers.batch import Batch
 from swathe.workers.dask.pool import DaskPool

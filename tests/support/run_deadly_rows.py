@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import RowTable
+from swathe.core.row_table import RowTable
 from swathe.jobs import Folder, Jobs, Limits
 from swathe.workers import Runner, execute
 

@@ -24,8 +24,8 @@ from astropy.table import Table
 
 import swathe
 from swathe import trace
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.core.errors import OutputError, SettingsError
+from swathe.core.row_table import RowTable
 from swathe.jobs import Folder, Job, Jobs, Limits, Options, result_store_named
 from swathe.portal.config import config_of
 from swathe.workers import Runner

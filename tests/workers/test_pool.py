@@ -16,9 +16,10 @@ import pytest
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import RowTable
-from swathe.catalog.records.jobs import ChunkResult, RowRecord
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import JobError
+from swathe.core.row_record import RowRecord
+from swathe.core.row_table import RowTable
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.batch import Batch, batch_of

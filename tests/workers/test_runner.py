@@ -22,10 +22,10 @@ from sqlalchemy.orm import Session
 from swathe.catalog import Catalog
 from swathe.catalog.database_errors import remedy
 from swathe.catalog.jobs import leases
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import Chunk, ChunkResult, JobRecord
 from swathe.catalog.tables import JobBlockTable, JobTable
 from swathe.core.errors import CatalogError, CatalogSetupError, OutputError
+from swathe.core.row_table import RowTable
 from swathe.jobs import Job, Jobs, Options
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of

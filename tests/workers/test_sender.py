@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import ChunkResult
+from swathe.core.row_table import RowTable
 from swathe.jobs import Options
 from swathe.workers.batch import Batch
 from swathe.workers.dask import sender

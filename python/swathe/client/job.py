@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
-    from swathe.catalog.records.jobs import RowStatus
     from swathe.client.connection import PortalConnection
+    from swathe.core.row_record import RowStatus
     from swathe.jobs.types import Job, Row
 
 ENDED = ("COMPLETED", "ERROR", "ABORTED")

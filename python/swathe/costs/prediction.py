@@ -17,9 +17,10 @@ from swathe.stores.registry import compute_costs, spread_of, stores_for
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
+    from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
-    from swathe.files.targets.target_list import ListOptions, Targets
+    from swathe.files.targets.target_list import ListOptions
 
 UNMEASURED_SPREAD = 1.0
 """Uncertainty of stores, or a machine, never probed: half to twice the predicted time."""
@@ -162,18 +163,23 @@ def predict(
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
-        target_list = read_targets(targets, sky_of, choices=choices)
-        return predict_targets(target_list, mode, span, threads, machines)
+        rows = read_targets(targets, sky_of, choices=choices, planes=span)
+        return predict_targets(rows, mode, threads, machines)
     predictions = {
-        name: predict_targets(target_list, mode, span, threads, machines)
-        for name, target_list in target_lists(targets, stores, choices).items()
+        name: predict_targets(rows, mode, threads, machines)
+        for name, rows in target_lists(targets, stores, choices, planes=span).items()
     }
     return mix_replicas(predictions, threads * machines)
 
 
 def target_lists(
-    targets: Any, stores: Sequence[str], choices: ListOptions, *, combined: bool = False
-) -> dict[str, Targets]:
+    targets: Any,
+    stores: Sequence[str],
+    choices: ListOptions,
+    *,
+    planes: tuple[int, int] | None,
+    combined: bool = False,
+) -> dict[str, RowTable]:
     """Return a list of targets as it is in each of some stores with replicas.
 
     Raises:
@@ -188,49 +194,51 @@ def target_lists(
         if not is_named(f"{name}:x"):
             raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
     return {
-        name: read_targets(targets, sky_of, store=name, choices=choices, combined=combined)
+        name: read_targets(
+            targets, sky_of, store=name, choices=choices, planes=planes, combined=combined
+        )
         for name in stores
     }
 
 
-def predict_targets(
-    target_list: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
-) -> Prediction:
+def predict_targets(rows: RowTable, mode: Mode, threads: int, machines: int) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
-    prediction = predict_job(
-        to_engine_job(target_list, mode=mode, planes=planes, threads=threads), machines=machines
-    )
+    job = to_engine_job(rows.take(rows.sound), mode=mode, threads=threads)
+    prediction = predict_job(job, machines=machines)
     first: dict[str, str] = {}
-    for row, (status, reason) in sorted(target_list.faults.items()):
+    for row, (status, reason) in rows.faults().items():
         if status != "no-overlap":
-            first.setdefault(reason, f"target {target_list.ids[row]}: {reason}")
+            first.setdefault(reason, f"target {rows.id[row]}: {reason}")
     return replace(prediction, faults=[*prediction.faults, *list(first.values())[:MOST_FAULTS]])
 
 
-def to_engine_job(
-    read: Targets,
-    rows: Iterable[int] | None = None,
-    names: list[str] | None = None,
-    planes: tuple[int, ...] | None = None,
-    **settings: Any,
-) -> _swathe.Job:
-    """Return targets as a job of the engine, some rows or all."""
-    import numpy as np
+def to_engine_job(rows: RowTable, names: list[str] | None = None, **settings: Any) -> _swathe.Job:
+    """Return rows as a job of the engine.
 
-    chosen = np.arange(len(read)) if rows is None else np.array(list(rows), np.int64)
-    if rows is None:
-        chosen = chosen[[row not in read.faults for row in chosen.tolist()]]
+    Args:
+        rows: rows with boxes; all have the same planes.
+        names: path of each row's result in the output.
+        **settings: further arguments of the job.
+
+    Raises:
+        ValueError: if the planes differ.
+    """
+    from swathe.files.targets.target_list import hdu_key
+
+    source, hdu, planes = rows.source.few(), rows.hdu.few().map(hdu_key), rows.planes.few().values
+    if len(planes) > 1:
+        raise ValueError(f"rows of a job of the engine: expected the same planes, found {planes}")
     return _swathe.Job(
-        read.files,
-        read.file[chosen],
-        read.hdus,
-        read.hdu[chosen],
-        read.boxes[chosen],
-        names if names is not None else [""] * len(chosen),
-        planes=plane_spans(planes),
+        source.values,
+        source.codes,
+        hdu.values,
+        hdu.codes,
+        rows.box,
+        names if names is not None else [""] * len(rows),
+        planes=plane_spans(planes[0] if planes else None),
         # Only events use them.
-        ids=[read.ids[row] for row in chosen.tolist()] if _swathe.trace_is_on() else None,
-        **{"output": "", "kind": "folder", "stores": stores_for(read.files), **settings},
+        ids=rows.id if _swathe.trace_is_on() else None,
+        **{"output": "", "kind": "folder", "stores": stores_for(source.values), **settings},
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
@@ -13,7 +12,8 @@ from swathe.costs.prediction import mix_replicas, predict_targets, readable_obje
 
 if TYPE_CHECKING:
     from swathe._swathe import Mode
-    from swathe.files.targets.target_list import ListOptions, Targets
+    from swathe.core.row_table import RowTable
+    from swathe.files.targets.target_list import ListOptions
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class MixedTargets:
     """Targets, each with the store that it is read from.
 
     Attributes:
-        targets: the list; its files name their stores.
+        rows: the list; its files name their stores.
         replicas: the files in all of the stores.
         counts: number of targets by name of the store.
     """
 
-    targets: Targets
+    rows: RowTable
     replicas: list[str]
     counts: dict[str, int]
 
@@ -61,24 +61,19 @@ def mix_targets(
         TargetsError: if the list cannot be read.
         NoSuchStoreError: if there is no such store.
     """
-    lists = target_lists(targets, stores, choices, combined=combined)
-    predictions = {
-        name: predict_targets(each, mode, planes, threads, 1) for name, each in lists.items()
-    }
+    lists = target_lists(targets, stores, choices, planes=planes, combined=combined)
+    predictions = {name: predict_targets(rows, mode, threads, 1) for name, rows in lists.items()}
     shares = mix_replicas(predictions, threads).shares
-    files = {name: each.files for name, each in lists.items()}
+    files = {name: rows.source.values for name, rows in lists.items()}
     lacking = {
-        name: _lacking(each) if readable_objects(predictions[name]) < len(each.files) else set()
-        for name, each in lists.items()
+        name: _lacking(files[name])
+        if readable_objects(predictions[name]) < len(files[name])
+        else set()
+        for name in lists
     }
-    chosen = choose_stores(files, shares, lacking, before)
-    mixed = _merge(lists, chosen)
-    counts = Counter(chosen[file] for file in mixed.file.tolist())
-    return MixedTargets(
-        mixed,
-        [file for each in files.values() for file in each],
-        {name: counts[name] for name in stores},
-    )
+    store_of_file = choose_stores(files, shares, lacking, before)
+    mixed, counts = _merge(lists, store_of_file)
+    return MixedTargets(mixed, [file for each in files.values() for file in each], counts)
 
 
 def choose_stores(
@@ -110,12 +105,12 @@ def choose_stores(
     return chosen
 
 
-def _lacking(target_list: Targets) -> set[int]:
+def _lacking(files: Sequence[str]) -> set[int]:
     """Return the numbers of the files that cannot be opened in their store."""
     from swathe.files.file import open_cached
 
     lacking = set()
-    for number, file in enumerate(target_list.files):
+    for number, file in enumerate(files):
         try:
             # Predicting has opened it, so the index knows most of them.
             open_cached(file)
@@ -124,24 +119,20 @@ def _lacking(target_list: Targets) -> set[int]:
     return lacking
 
 
-def _merge(lists: Mapping[str, Targets], chosen: Sequence[str]) -> Targets:
-    """Return one list, with the files and boxes of the chosen stores."""
+def _merge(
+    lists: Mapping[str, RowTable], store_of_file: Sequence[str]
+) -> tuple[RowTable, dict[str, int]]:
+    """Return one list with the rows of the chosen stores, and the number of rows by store."""
     import numpy as np
 
-    first = next(iter(lists.values()))
-    if any(not np.array_equal(first.file, each.file) for each in lists.values()):
+    from swathe.core.row_table import RowTable
+
+    file = next(iter(lists.values())).source.codes
+    if any(not np.array_equal(file, rows.source.codes) for rows in lists.values()):
         raise TargetsError(
             f"the targets: expected files with the same paths in {', '.join(lists)}, found others"
         )
-    boxes = first.boxes.copy()
-    faults: dict[int, tuple[str, str]] = {}
-    unplaced: list[int] = []
-    of_row = np.array(chosen)[first.file] if len(first) else np.array([], str)
-    for name, each in lists.items():
-        rows = np.flatnonzero(of_row == name)
-        boxes[rows] = each.boxes[rows]
-        here = set(rows.tolist())
-        faults |= {row: fault for row, fault in each.faults.items() if row in here}
-        unplaced += [row for row in each.unplaced if row in here]
-    files = [lists[name].files[at] for at, name in enumerate(chosen)]
-    return replace(first, files=files, boxes=boxes, faults=faults, unplaced=unplaced)
+    store = np.array(store_of_file, str)[file]
+    parts = {name: rows.take(store == name) for name, rows in lists.items()}
+    mixed = RowTable.joined(list(parts.values()))
+    return mixed.take(np.argsort(mixed.number)), {name: len(rows) for name, rows in parts.items()}

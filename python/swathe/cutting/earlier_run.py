@@ -195,7 +195,7 @@ def _take_inputs(manifest: Manifest, work: CutWork, earlier: Table) -> set[int]:
     if work.results is None:
         return set()
     images = earlier[: int(earlier.meta.get("images", 0))]
-    by_name = {name: row for row, name in enumerate(work.read.names)}
+    by_name = {name: row for row, name in enumerate(work.rows.name)}
     rows = {name: by_name.get(name) for name in _names_of(images)}
     _keep_failed(manifest, rows, images)
     whole = set()

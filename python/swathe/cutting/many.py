@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from functools import partial
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe._swathe import Mode
+    from swathe.core.row_table import RowTable
     from swathe.costs.prediction import Prediction
     from swathe.files.planes import Planes
-    from swathe.files.targets.target_list import Targets
     from swathe.operations.registry import ResultOptions
 
 
@@ -163,14 +162,14 @@ def cut_many(
             combined=result_options.is_combined,
             before=sources_before(output_paths) if resume else (),
         )
-        target_list = mixed.targets
+        rows = mixed.rows
     else:
-        target_list = read_targets(
-            targets, sky_of, choices=choices, combined=result_options.is_combined
+        rows = read_targets(
+            targets, sky_of, choices=choices, planes=span, combined=result_options.is_combined
         )
-    files = target_list.files if mixed is None else mixed.replicas
+    files = rows.source.values if mixed is None else mixed.replicas
     if result_options.bands:
-        target_list = of_bands(target_list, result_options.bands)
+        rows = of_bands(rows, result_options.bands)
     make_folder(output_paths.manifest.parent)
     settings: dict[str, Any] = {
         "mode": mode,
@@ -186,7 +185,7 @@ def cut_many(
         if earlier is not None:
             check_same_kind(earlier, output_paths)
             check_same_pixels(earlier, output_paths, _pixel_options(settings))
-        work = _work(target_list, result_options, settings["planes"], earlier)
+        work = _work(rows, result_options, settings["planes"], earlier)
         check_outputs(output_paths, work, earlier, sources, overwrite)
         if output_paths.kind == "folder":
             remove_unfinished(output_paths.path)
@@ -196,7 +195,7 @@ def cut_many(
 
 
 def _work(
-    target_list: Targets,
+    rows: RowTable,
     result_options: ResultOptions,
     planes: tuple[int, int] | None,
     earlier: Table | None,
@@ -205,25 +204,9 @@ def _work(
     from swathe.operations.make_results import results_of
 
     if not result_options.is_combined:
-        return CutWork(target_list)
+        return CutWork(rows)
     before = None if earlier is None else earlier.meta.get("pixel_deg")
-    return CutWork(
-        target_list,
-        *results_of(target_list, result_options, planes, _scale_deg if before is None else before),
-    )
-
-
-def _scale_deg(target_list: Targets) -> float | None:
-    """Return the pixel size in degrees of the first readable image."""
-    from swathe.costs.prediction import sky_of
-
-    for row in range(len(target_list)):
-        if row not in target_list.faults:
-            scales = sky_of(
-                target_list.files[target_list.file[row]], target_list.hdus[target_list.hdu[row]]
-            ).scales
-            return math.sqrt(scales[0] * scales[1])
-    return None
+    return CutWork(*results_of(rows, result_options, planes, before))
 
 
 def _cut_into(
@@ -237,9 +220,7 @@ def _cut_into(
     """Cut what an earlier run did not finish; return the whole manifest."""
     from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
 
-    target_list = work.read
-    settings = dict(settings)
-    shares = settings.pop("shares")
+    shares, threads = settings["shares"], settings["threads"] or cores()
     meta = {
         "output": output_paths.path.name,
         **_pixel_options(settings),
@@ -248,8 +229,7 @@ def _cut_into(
     meta["swathe"] = _swathe.__version__
     if shares is not None:
         meta["stores"] = shares
-    shown = [_swathe.shown(file) for file in target_list.files]
-    sources = [shown[file] for file in target_list.file.tolist()]
+    sources = work.rows.source.map(_swathe.shown).list()
     # A result from several images has no source of its own.
     sources += [""] * (len(work.ids) - len(sources))
     manifest = Manifest(work.ids, sources, meta)
@@ -257,27 +237,27 @@ def _cut_into(
     todo = work.inputs(results)
     waits = len(results) + (len(todo) if work.results is not None else 0)
     manifest.meta["done_before"] = len(work.ids) - waits
-    todo = without_faults(manifest, target_list, todo)
+    todo = without_faults(manifest, work.rows, todo)
     if work.results is not None:
-        without_faults(manifest, target_list, work.results.unused_rows())
+        without_faults(manifest, work.rows, work.results.unused_rows(len(work.rows)))
     names = {row: path for path, row in work.paths(output_paths).items()}
     paths = {row: names[row] for row in results}
-    settings = {**settings, "threads": settings["threads"] or cores()}
     is_made = not output_paths.result_options.is_plain
     job = to_engine_job(
-        target_list,
-        todo,
+        work.rows.take(todo),
         [f"{row}.fits" if is_made else paths[row] for row in todo],
         output=str(output_paths.cut_into),
         kind="folder" if is_made else output_paths.kind,
         append=None if is_made else end,
         overwrite=output_paths.overwrite and not is_made,
-        **settings,
+        mode=settings["mode"],
+        fill=settings["fill"],
+        threads=threads,
     )
     try:
         prediction = predict_job(job, MOST_INSPECTED)
         if shares is not None:
-            prediction = read_at_once(prediction, settings["threads"])
+            prediction = read_at_once(prediction, threads)
     except KeyboardInterrupt:
         if earlier is not None:
             manifest.write(output_paths.latest_manifest)
@@ -328,17 +308,18 @@ def _run_options(result_options: ResultOptions, work: CutWork) -> dict[str, Any]
     if result_options.bands:
         options["bands"] = list(result_options.bands)
     if work.results is not None:
-        options |= {"images": len(work.read), "pixel_deg": work.pixel_deg}
+        options |= {"images": len(work.rows), "pixel_deg": work.pixel_deg}
     return options
 
 
-def without_faults(manifest: Manifest, targets: Targets, todo: list[int]) -> list[int]:
+def without_faults(manifest: Manifest, rows: RowTable, todo: list[int]) -> list[int]:
     """Record why some rows cannot be cut; return the others."""
+    faults = rows.faults()
     for row in todo:
-        if row in targets.faults:
-            manifest.status[row], manifest.reason[row] = targets.faults[row]
+        if row in faults:
+            manifest.status[row], manifest.reason[row] = faults[row]
             manifest.source_version[row] = ""
-    return [row for row in todo if row not in targets.faults]
+    return [row for row in todo if row not in faults]
 
 
 def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:

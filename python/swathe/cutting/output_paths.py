@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swathe._swathe import OutputKind
-    from swathe.files.targets.target_list import Targets
+    from swathe.core.row_table import RowTable
     from swathe.operations.make_results import CombinedResults
     from swathe.operations.registry import ResultOptions
 
@@ -127,28 +127,28 @@ class CutWork:
     """Targets of a run, and the results made from several of them.
 
     Attributes:
-        read: targets.
+        rows: targets.
         results: results from several images; their rows of the manifest follow the targets' rows.
         pixel_deg: pixel size of these results.
     """
 
-    read: Targets
+    rows: RowTable
     results: CombinedResults | None = None
     pixel_deg: float | None = None
 
     @property
     def first(self) -> int:
         """Return the row of the manifest of the first result."""
-        return 0 if self.results is None else len(self.read)
+        return 0 if self.results is None else len(self.rows)
 
     @property
     def ids(self) -> list[str]:
         """Return the ids of all rows of the manifest."""
-        return self.read.ids if self.results is None else [*self.read.ids, *self.results.ids]
+        return self.rows.id if self.results is None else [*self.rows.id, *self.results.ids]
 
     def paths(self, output_paths: OutputPaths) -> dict[str, int]:
         """Return the rows of the manifest by path of their result."""
-        names = self.read.names if self.results is None else self.results.names
+        names = self.rows.name if self.results is None else self.results.names
         return {output_paths.member(name): self.first + at for at, name in enumerate(names)}
 
     def inputs(self, rows: list[int]) -> list[int]:

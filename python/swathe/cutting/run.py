@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from swathe import _swathe
 from swathe.core.format import forecast_text, seconds_text
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
+    from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest import Manifest
     from swathe.operations.make_results import Maker, RowOutcome
 
-    CompletedColumns = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
+    CompletedColumns = tuple[list[int], list[RowStatus], list[str], list[int], list[str], list[str]]
 
 
 log = logging.getLogger(__name__)
@@ -63,13 +64,12 @@ class CutRun(NamedTuple):
         output_paths = self.output_paths
         if output_paths.result_options.is_plain:
             return None
-        settings = {
-            "kind": output_paths.kind,
-            "append": self.end,
-            "overwrite": output_paths.overwrite,
-        }
         return to_engine_job(
-            self.work.read, [], None, None, output=str(output_paths.path), **settings
+            self.work.rows[:0],
+            output=str(output_paths.path),
+            kind=output_paths.kind,
+            append=self.end,
+            overwrite=output_paths.overwrite,
         ).open()
 
     def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
@@ -85,9 +85,8 @@ class CutRun(NamedTuple):
         if work.results is None:
             return Converter(bench, output_paths.result_options)
         todo = [row - work.first for row in self.paths]
-        faults = work.read.faults
         return Combiner(
-            bench, output_paths.result_options, work.results, todo, work.first, faults, work.ids
+            bench, output_paths.result_options, work.results, todo, work.first, work.rows
         )
 
 
@@ -186,7 +185,8 @@ def completed_rows(batch: _swathe.Batch) -> Iterator[CompletedColumns]:
     """Yield the columns of newly done rows, which may be empty, until all are done."""
     while (rows := batch.poll(POLL_S)) is not None:
         # Each attribute access makes a new list.
-        yield (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
+        status = cast("list[RowStatus]", rows.status)
+        yield (rows.target, status, rows.reason, rows.bytes, rows.version, rows.sha256)
 
 
 @contextmanager

@@ -8,8 +8,9 @@
 All state is in the database: if a process is killed, the next continues. Knows nothing of HTTP.
 """
 
-from swathe.catalog.records.jobs import Phase, RowStatus
+from swathe.catalog.records.jobs import Phase
 from swathe.core.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
+from swathe.core.row_record import RowStatus
 from swathe.jobs.service import Jobs
 from swathe.jobs.types import ArchiveKind, Estimate, Job, Limits, Options, Result, Row
 from swathe.stores.bucket_results import Bucket, result_store_named

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe import _swathe
-from swathe.catalog.jobs.row_table import hexadecimal
-from swathe.catalog.records.jobs import STATUSES
 from swathe.core.errors import FormatError, SourceError
+from swathe.core.row_record import STATUSES
+from swathe.core.row_table import hexadecimal
 from swathe.files.manifest import MANIFEST, Manifest
 from swathe.jobs.types import Result
 from swathe.operations.registry import ResultOptions
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from swathe.catalog.jobs.row_table import RowTable
-    from swathe.catalog.records.jobs import JobRecord, RowRecord
+    from swathe.catalog.records.jobs import JobRecord
+    from swathe.core.row_record import RowRecord
+    from swathe.core.row_table import RowTable
     from swathe.jobs.types import ArchiveKind, Options
     from swathe.stores.results import ResultStore
 

@@ -15,11 +15,13 @@ from swathe.core.errors import SwatheError
 from swathe.core.host import cores
 from swathe.costs.prediction import Prediction, plane_spans, predict_job, to_engine_job
 from swathe.files.file import open_cached
+from swathe.files.targets.target_list import hdu_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.catalog.records.jobs import PastJob
+    from swathe.core.row_table import DictColumn, RowTable
     from swathe.jobs.expand_targets import ExpandedJob
     from swathe.jobs.types import Options
     from swathe.operations.operation import ResultFormat
@@ -49,7 +51,7 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
     prediction = _of_engine(work, options)
     if prediction is None:
         return None
-    rows = len(work.todo()) + len(work.results())
+    rows = int(work.rows.sound.sum()) + len(work.results)
     made = options.operation, options.format
     alike = [job for job in done if (job.operation, job.format) == made]
     median_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
@@ -91,19 +93,12 @@ def overhead_s(
 
 def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
     """Predict the cost of reading and cutting."""
-    rows = work.todo()
-    if not rows:
+    rows = _sound_rows(work)
+    if not len(rows):
         return None
-    _place_like_others(work, rows)
-    parts: dict[tuple[int, ...] | None, list[int]] = {}
-    for row in rows:
-        parts.setdefault(work.planes[row], []).append(row)
     targets = [
-        predict_job(
-            to_engine_job(work.read, part, mode=options.mode, planes=planes, threads=cores()),
-            MOST_INSPECTED,
-        )
-        for planes, part in parts.items()
+        predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTED)
+        for part in rows.by_planes()
     ]
     if len(targets) == 1:
         return targets[0]
@@ -119,56 +114,57 @@ def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
     )
 
 
-def _place_like_others(work: ExpandedJob, rows: Sequence[int]) -> None:
-    """Assign the boxes of similar targets to targets whose images were not read yet."""
+def _sound_rows(work: ExpandedJob) -> RowTable:
+    """Return the rows that can be cut; those whose image was not read yet get a similar box."""
     import numpy as np
 
-    later = set(work.read.unplaced)
-    if not later:
-        return
-    placed = work.read.boxes[[row for row in rows if row not in later]]
+    rows = work.rows.take(work.rows.sound)
+    later = ~rows.placed
+    if not later.any():
+        return rows
+    placed = rows.box[rows.placed]
     like = np.median(placed, axis=0) if len(placed) else [0, 0, UNKNOWN_SIDE, UNKNOWN_SIDE]
-    work.read.boxes[sorted(later)] = np.array(like).astype(np.int64)
+    return replace(rows, box=np.where(later[:, None], np.array(like).astype(np.int64), rows.box))
 
 
 def bytes_out(work: ExpandedJob, options: Options) -> int:
     """Estimate the total size of the results from the images that were opened."""
-    rows = work.todo()
-    _place_like_others(work, rows)
+    import numpy as np
+
+    rows = _sound_rows(work)
     per_pixel: list[float] = []
-    seen: set[int] = set()
-    for row in rows:
-        if len(per_pixel) == MOST_INSPECTED or len(seen) == MOST_TRIES:
+    _, first_of_file = np.unique(rows.source.codes, return_index=True)
+    for row in rows.take(np.sort(first_of_file)[:MOST_TRIES]):
+        if len(per_pixel) == MOST_INSPECTED:
             break
-        if (file := int(work.read.file[row])) not in seen:
-            seen.add(file)
-            try:
-                image = open_cached(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
-                lengths = image.shape[-3::-1]
-                spans = plane_spans(work.planes[row])
-                plane_counts = [last - first for first, last in spans], lengths[len(spans) :]
-                per_pixel.append(math.prod(chain(*plane_counts)) * abs(image.header["BITPIX"]) / 8)
-            except SwatheError:
-                continue  # reported with its rows
+        try:
+            image = open_cached(row.source).image(hdu_key(row.hdu))
+            lengths = image.shape[-3::-1]
+            spans = plane_spans(row.planes)
+            plane_counts = [last - first for first, last in spans], lengths[len(spans) :]
+            per_pixel.append(math.prod(chain(*plane_counts)) * abs(image.header["BITPIX"]) / 8)
+        except SwatheError:
+            continue  # reported with its rows
     if not per_pixel:
         return 0
     mean = sum(per_pixel) / len(per_pixel)
-    if work.group is not None:
-        return _bytes_of_results(work, rows, options)
-    areas = work.read.boxes[rows, 2].astype(float) * work.read.boxes[rows, 3]
+    if rows.group is not None:
+        return _bytes_of_results(rows, rows.group, options)
+    areas = rows.box[:, 2].astype(float) * rows.box[:, 3]
     each = options.results.file_format.pixel_bytes
     return int(areas.sum() * (each or mean)) + len(rows) * HEADER_BYTES
 
 
-def _bytes_of_results(work: ExpandedJob, rows: Sequence[int], options: Options) -> int:
+def _bytes_of_results(rows: RowTable, group: DictColumn[str], options: Options) -> int:
     """Estimate the size of results that combine images."""
+    import numpy as np
+
     from swathe.operations.grid import ROTATION_FACTOR
 
-    assert work.group is not None
-    first = {work.group[row]: row for row in reversed(rows)}
+    _, first_of_group = np.unique(group.codes, return_index=True)
     each = options.results.file_format.pixel_bytes or PIXEL_BYTES
-    sides = work.read.boxes[list(first.values()), 2] / ROTATION_FACTOR
-    return int((sides**2 * each).sum()) + len(first) * HEADER_BYTES
+    sides = rows.box[first_of_group, 2] / ROTATION_FACTOR
+    return int((sides**2 * each).sum()) + len(first_of_group) * HEADER_BYTES
 
 
 def to_stored_prediction(prediction: Prediction | None) -> dict[str, Any] | None:

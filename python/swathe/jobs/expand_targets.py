@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,12 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.core.format import size_text
+from swathe.core.row_table import DictColumn, RowTable
 from swathe.costs.prediction import sky_of
-from swathe.files.targets.cells import floats, texts
-from swathe.files.targets.columns import standard_columns
+from swathe.files.targets.cells import texts
+from swathe.files.targets.columns import float_column, standard_columns
 from swathe.files.targets.target_list import (
     SKY,
-    Targets,
     check_sky_box,
     one_angle,
     read_list,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.catalog import Catalog, Match
+    from swathe.core.row_record import RowStatus
     from swathe.core.sky import SkyMapping
     from swathe.datasets.search_many import SearchMatches
     from swathe.jobs.types import Options
@@ -70,31 +71,22 @@ class ExpandedJob:
 
     Attributes:
         targets: number of targets in the user's list.
-        read: rows to cut, in the engine's form.
-        planes: planes of each row, as in `RowRecord`.
-        sky: ra, dec and size in degrees of rows given by sky position.
-        group: for stacks and `rgb`, the combined result that each row belongs to.
+        rows: rows to cut; for stacks and `rgb`, `group` names the combined result of each.
         unread: rows with an error because their image could not be read; a retry may succeed.
         unmatched: targets that no image covers.
         matches: id and number of images of the first MOST_LISTED targets searched in the datasets.
     """
 
     targets: int
-    read: Targets
-    planes: list[tuple[int, ...] | None]
-    sky: NDArray[np.float64] | None
-    group: list[str] | None = None
+    rows: RowTable
     unread: set[int] = field(default_factory=set)
     unmatched: int = 0
     matches: list[tuple[str, int]] = field(default_factory=list)
 
-    def todo(self) -> list[int]:
-        """Return the rows that can be cut."""
-        return [row for row in range(len(self.read)) if row not in self.read.faults]
-
+    @property
     def results(self) -> list[str]:
         """Return the ids of the combined results."""
-        return list(dict.fromkeys(self.group or ()))
+        return [] if self.rows.group is None else self.rows.group.values
 
 
 def expand(
@@ -140,11 +132,11 @@ def expand(
         work = _of_files(columns, len(table), options, allowed)
     else:
         work = _of_places(columns, options, catalog, allowed, most_rows)
-    if work.group is not None:
-        check_rows(len(work.read) + len(work.results()), most_rows)
-        work.read.boxes = enlarge_boxes(work.read.boxes)
+    if work.rows.group is not None:
+        check_rows(len(work.rows) + len(work.results), most_rows)
+        work.rows.box = enlarge_boxes(work.rows.box)
     if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
-        _refuse_large(work.read, cutout_bytes)
+        work.rows = _refuse_large(work.rows, cutout_bytes)
     return work
 
 
@@ -153,25 +145,24 @@ def certain_bytes(work: ExpandedJob, options: Options) -> int:
     is_filled = options.mode == "partial" and not options.is_combined
     if not is_filled or options.results.file_format.is_compressed:
         return 0
-    sides = work.read.boxes[work.todo(), 2:].astype(float)
+    sides = work.rows.box[work.rows.sound, 2:].astype(float)
     return int((sides[:, 0] * sides[:, 1]).sum())
 
 
-def _refuse_large(read: Targets, most: int) -> None:
+def _refuse_large(rows: RowTable, most: int) -> RowTable:
     """Refuse boxes with more pixels than a cutout may have bytes."""
     import numpy as np
 
-    pixels = read.boxes[:, 2].astype(float) * read.boxes[:, 3]
-    for row in np.flatnonzero(pixels > most).tolist():
-        width, height = read.boxes[row, 2:].tolist()
-        read.faults.setdefault(
-            row,
-            (
-                "error",
-                f"a cutout of {width} x {height} pixels exceeds the limit of {size_text(most)} "
-                "(limits.cutout_mb)",
-            ),
+    pixels = rows.box[:, 2].astype(float) * rows.box[:, 3]
+    faults: dict[int, tuple[RowStatus, str]] = {}
+    for row in np.flatnonzero((pixels > most) & rows.sound).tolist():
+        width, height = rows.box[row, 2:].tolist()
+        faults[row] = (
+            "error",
+            f"a cutout of {width} x {height} pixels exceeds the limit of {size_text(most)} "
+            "(limits.cutout_mb)",
         )
+    return rows.with_status(faults)
 
 
 def check_rows(rows: int, most: int) -> None:
@@ -188,26 +179,22 @@ def _of_files(
     columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
 ) -> ExpandedJob:
     """Expand targets that name their files."""
-    import numpy as np
     from astropy.table import Table
 
     group: list[str] | None = None
-    faults: dict[int, tuple[str, str]] = {}
+    faults: dict[int, tuple[RowStatus, str]] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
-    read, unread = _read(Table(columns, copy=False), allowed)
-    for row, fault in faults.items():
-        read.faults.setdefault(row, fault)
-    sky = None
-    if all(name in columns for name in SKY):
-        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(len(read), 3)
-    planes = _planes(columns, options, read)
-    return ExpandedJob(count, read, planes, sky, group, unread - faults.keys())
+    rows, unread = _read(Table(columns, copy=False), allowed)
+    rows.group = None if group is None else DictColumn.of(group)
+    sound = rows.sound
+    rows = rows.with_status({row: fault for row, fault in faults.items() if sound[row]})
+    return ExpandedJob(count, _with_planes(rows, columns, options), unread - faults.keys())
 
 
 def _by_result(
     columns: dict[str, Any], count: int, options: Options
-) -> tuple[dict[str, Any], list[str], dict[int, tuple[str, str]]]:
+) -> tuple[dict[str, Any], list[str], dict[int, tuple[RowStatus, str]]]:
     """Return the images of combined results, those of each result in the order of use.
 
     Returns:
@@ -227,7 +214,7 @@ def _by_result(
         [groups[row] for row in rows],
         [image_bands[row] if image_bands else "" for row in rows],
     )
-    placed: list[tuple[int, int, str, tuple[str, str] | None]] = []
+    placed: list[tuple[int, int, str, tuple[RowStatus, str] | None]] = []
     for each in results:
         every = [*each.rows, *(row for row in each.faults if row not in each.rows)]
         # The result takes the places of its rows in the list; an image may be used twice.
@@ -245,7 +232,7 @@ def _by_result(
     return {name: table[name] for name in table.colnames}, names, faults
 
 
-def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:
+def _read(table: Any, allowed: Callable[[str], None]) -> tuple[RowTable, set[int]]:
     """Read a list whose files are allowed; return it and the rows whose file cannot be read.
 
     Raises:
@@ -261,24 +248,21 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]
             unreadable.add(file)
             raise
 
-    read = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
-    for row, (status, reason) in read.faults.items():
-        read.faults[row] = status, with_store_names(reason)
-    refused: dict[int, str] = {}
-    for number, file in enumerate(read.files):
+    rows = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
+    rows.reason = rows.reason.map(with_store_names)
+    refused: dict[str, tuple[RowStatus, str]] = {}
+    for file in rows.source.values:
         try:
             _check(file, allowed)
         except AccessError as error:
-            refused[number] = str(error)
-    if refused and len(refused) == len(read.files):
-        raise AccessError(next(iter(refused.values())))
-    unread: set[int] = set()
-    for row, number in enumerate(read.file.tolist()):
-        if number in refused:
-            read.faults[row] = ("error", refused[number])
-        elif row in read.faults and read.files[number] in unreadable:
-            unread.add(row)
-    return read, unread
+            refused[file] = ("error", str(error))
+    if refused and len(refused) == len(rows.source.values):
+        raise AccessError(next(iter(refused.values()))[1])
+    faults = rows.faults()
+    files = rows.source.list()
+    unread = {row for row in faults if files[row] in unreadable and files[row] not in refused}
+    refusals = {row: refused[file] for row, file in enumerate(files) if file in refused}
+    return rows.with_status(refusals), unread
 
 
 def _check(file: str, allowed: Callable[[str], None]) -> None:
@@ -308,43 +292,41 @@ def _of_places(
     ids = [name or str(row) for row, name in enumerate(named)]
     wrong = dict(_senseless(columns))
     good = [row for row in range(count) if row not in wrong]
-    places = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+    places = np.column_stack([float_column(columns[name]) for name in SKY])
     matches_of = _search_positions(columns, options, catalog, places, good, most_rows)
 
     # For every row: its target, and its image if any.
-    rows: list[tuple[int, Match | None]] = []
-    reasons: dict[int, tuple[str, str]] = {}
+    pairs: list[tuple[int, Match | None]] = []
+    reasons: dict[int, tuple[RowStatus, str]] = {}
     counts: list[tuple[str, int]] = []
     unmatched = 0
     for target in range(count):
         matches, reason = matches_of.get(target, ([], ""))
         if target in wrong or not matches:
-            reasons[len(rows)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
+            reasons[len(pairs)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
             unmatched += target not in wrong
-            rows.append((target, None))
-        rows += [(target, match) for match in matches]
+            pairs.append((target, None))
+        pairs += [(target, match) for match in matches]
         if len(counts) < MOST_LISTED:
             counts.append((ids[target], len(matches)))
-    check_rows(len(rows), most_rows)
-    of = [target for target, _ in rows]
+    check_rows(len(pairs), most_rows)
+    of = [target for target, _ in pairs]
     table = {
         "id": _numbered_ids([ids[target] for target in of]),
-        "file": [match.file if match is not None else "" for _, match in rows],
-        "hdu": [match.granule.hdu if match is not None else 0 for _, match in rows],
+        "file": [match.file if match is not None else "" for _, match in pairs],
+        "hdu": [match.granule.hdu if match is not None else 0 for _, match in pairs],
         **{name: places[of, at] for at, name in enumerate(SKY)},
     }
     picked = {name: [column[target] for target in of] for name, column in columns.items()}
-    read, unread = _read(table, allowed)
-    read.faults.update(reasons)
+    rows, unread = _read(table, allowed)
+    rows = rows.with_status(reasons)
     unread -= reasons.keys()
-    read.unplaced = [row for row in read.unplaced if row not in read.faults]
     targets = _numbered_ids(ids)
-    group = _name_results(options, [targets[target] for target in of], picked, len(rows))
-    planes = _planes(picked, options, read)
-    return ExpandedJob(count, read, planes, places[of], group, unread, unmatched, counts)
+    rows.group = _name_results(options, [targets[target] for target in of], picked, len(rows))
+    return ExpandedJob(count, _with_planes(rows, picked, options), unread, unmatched, counts)
 
 
-def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
+def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[RowStatus, str]]]:
     """Yield the rows without a valid sky position, and why."""
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         try:
@@ -442,7 +424,7 @@ def _numbered_ids(ids: Sequence[str]) -> list[str]:
 
 def _name_results(
     options: Options, targets: Sequence[str], columns: dict[str, Any], count: int
-) -> list[str] | None:
+) -> DictColumn[str] | None:
     """Return the result that each row goes into; `None` if each has its own.
 
     Args:
@@ -454,29 +436,35 @@ def _name_results(
     if not options.is_combined:
         return None
     groups = texts(columns["group"]) if "group" in columns else [""] * count
-    return options.results.combining.name_results(targets, groups)
+    return DictColumn.of(options.results.combining.name_results(targets, groups))
 
 
-def _planes(
-    columns: dict[str, Any], options: Options, read: Targets
-) -> list[tuple[int, ...] | None]:
-    """Return the planes of each row: `3:7` on NAXIS3, `3:7,0:1` on NAXIS3 and NAXIS4, and so on.
+def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> RowTable:
+    """Return the rows with their planes: `3:7` on NAXIS3, `3:7,0:1` on NAXIS3 and NAXIS4.
 
     Raises:
         TargetsError: If there are too many different ones.
     """
     if "planes" not in columns:
-        return [options.planes] * len(read)
-    parsed: dict[str, tuple[int, ...] | None] = {"": options.planes}
-    planes = []
-    for row, text in enumerate(texts(columns["planes"])):
-        if text not in parsed:
-            try:
-                pairs = [read_planes("planes", part) for part in text.split(",")]
-                parsed[text] = tuple(chain.from_iterable(pairs))
-            except JobError as error:
-                read.faults.setdefault(row, ("error", str(error)))
-        planes.append(parsed.get(text))
-        if len(parsed) > MOST_PLANES:
-            raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
-    return planes
+        return replace(rows, planes=DictColumn.same(options.planes, len(rows)))
+    given = DictColumn.of(texts(columns["planes"]))
+    reasons: dict[str, str] = {}
+
+    def parse(text: str) -> tuple[int, ...] | None:
+        try:
+            pairs = [read_planes("planes", part) for part in text.split(",")]
+        except JobError as error:
+            reasons[text] = str(error)
+            return None
+        return tuple(chain.from_iterable(pairs))
+
+    planes = given.map(lambda text: parse(text) if text else options.planes)
+    if len({*given.values, ""} - reasons.keys()) > MOST_PLANES:
+        raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
+    sound = rows.sound.tolist()
+    faults: dict[int, tuple[RowStatus, str]] = {
+        row: ("error", reasons[text])
+        for row, text in enumerate(given.list())
+        if text in reasons and sound[row]
+    }
+    return replace(rows, planes=planes).with_status(faults)

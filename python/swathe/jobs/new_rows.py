@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from swathe import _swathe
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
-from swathe.catalog.records.jobs import RowRecord
 from swathe.core.errors import JobError, RegionError
-from swathe.costs.prediction import sky_of
-from swathe.files.targets.target_list import hdu_text, unique_names
-from swathe.operations.grid import Grid
+from swathe.core.row_record import RowRecord
+from swathe.core.row_table import RowTable
+from swathe.files.targets.target_list import unique_names
+from swathe.operations.grid import Grid, scale_deg
 
 if TYPE_CHECKING:
-    from swathe.catalog.records.jobs import RowStatus
     from swathe.jobs.expand_targets import ExpandedJob
 
 
@@ -26,81 +24,41 @@ def to_row_table(work: ExpandedJob) -> RowTable:
 
     Rows with errors come first, combined results last.
     """
-    read, count = work.read, len(work.read)
-    faults = {row: fault for row, fault in read.faults.items() if row not in work.unread}
-    wrong = np.array(sorted(faults), np.int64)
-    todo = np.ones(count, bool)
-    todo[wrong] = False
-    order = np.lexsort((read.hdu, read.file, todo))
-    order = np.concatenate([wrong, order[len(wrong) :]])
-
-    results = {name: count + number for number, name in enumerate(work.results())}
-    into = np.full(count, -1)
-    if work.group is not None:
-        into = np.array([results[name] for name in work.group], np.int64)
-    placed = np.ones(count, bool)
-    placed[[*read.unplaced, *work.unread, *faults]] = False
-    sky = np.full((count, 3), np.nan) if work.sky is None else work.sky.copy()
-    sky[wrong] = np.nan
-    inputs = RowTable(
-        number=np.arange(count),
-        position=np.arange(count),
-        result=into,
-        id=read.ids,
+    # Workers try again to read these images.
+    rows = work.rows.with_status(dict.fromkeys(work.unread, ("waiting", "")))
+    sound, count = rows.sound, len(rows)
+    order = np.lexsort((rows.hdu.codes * sound, rows.source.codes * sound, sound))
+    group = rows.group
+    inputs = replace(
+        rows,
+        result=rows.result if group is None else count + group.codes.astype(np.int64),
         # An input row gets a name that no file can have.
-        name=read.names if work.group is None else [f"{row}/" for row in range(count)],
-        source=DictColumn([_swathe.shown(file) for file in read.files], read.file),
-        hdu=DictColumn([hdu_text(hdu) for hdu in read.hdus], read.hdu),
-        box=read.boxes,
-        placed=placed,
-        planes=DictColumn.of(work.planes),
-        sky=sky,
-        status=np.zeros(count, np.uint8),
-        reason=DictColumn.same("", count),
-        bytes=np.zeros(count, np.int64),
-        version=DictColumn.same("", count),
-        sha256=np.zeros((count, DIGEST_BYTES), np.uint8),
+        name=rows.name if group is None else [f"{row}/" for row in range(count)],
+        source=rows.source.map(_swathe.shown),
+        sky=np.where(sound[:, None], rows.sky, np.nan),
+        group=None,
     ).take(order)
     inputs.position = np.arange(count)
-    if faults:
-        row_faults = [faults[row] for row in wrong.tolist()]
-        status = np.array([CODES[cast("RowStatus", status)] for status, _ in row_faults], np.uint8)
-        ended = inputs[: len(row_faults)].ended(
-            status, DictColumn.of([reason for _, reason in row_faults])
-        )
-        inputs = RowTable.joined([ended, inputs[len(row_faults) :]])
-    return RowTable.joined([inputs, RowTable.of(list(_result_rows(work, results)))])
+    return RowTable.joined([inputs, RowTable.of(list(_result_rows(work.rows)))])
 
 
-def _result_rows(work: ExpandedJob, results: dict[str, int]) -> Iterator[RowRecord]:
+def _result_rows(rows: RowTable) -> Iterator[RowRecord]:
     """Yield the rows of combined results, with their size as box if it is known."""
-    if work.group is None or work.sky is None:
+    if rows.group is None:
         return
-    scale = _scale_deg(work)
-    first = {}
-    for row, name in enumerate(work.group):
-        if name not in first and row not in work.read.faults:
-            first[name] = row
-    names = unique_names(list(results))
-    for (name, number), file_name in zip(results.items(), names, strict=True):
+    scale = scale_deg(rows)
+    names = unique_names(rows.group.values)
+    sound = np.flatnonzero(rows.sound)
+    codes, firsts = np.unique(rows.group.codes[sound], return_index=True)
+    first = dict(zip(codes.tolist(), sound[firsts].tolist(), strict=True))
+    for code, (group, name) in enumerate(zip(rows.group.values, names, strict=True)):
         box, sky = None, None
-        if scale is not None and name in first:
-            ra, dec, size = work.sky[first[name]].tolist()
+        if scale is not None and code in first:
+            ra, dec, size = rows.sky[first[code]].tolist()
             try:
                 side = Grid.around(ra, dec, size, scale).side
             except RegionError as error:
-                raise JobError(f"{name}: {error}") from error
+                raise JobError(f"{group}: {error}") from error
             box, sky = (0, 0, side, side), (ra, dec, side * scale)
-        yield RowRecord(number, number, None, name, file_name, "", None, box, None, sky)
-
-
-def _scale_deg(work: ExpandedJob) -> float | None:
-    """Return the pixel size of the results in degrees: that of the first readable image."""
-    later = set(work.read.unplaced)
-    for row in work.todo():
-        if row not in later:
-            scales = sky_of(
-                work.read.files[work.read.file[row]], work.read.hdus[work.read.hdu[row]]
-            ).scales
-            return math.sqrt(scales[0] * scales[1])
-    return None
+        number = len(rows) + code
+        yield RowRecord(number, number, None, group, name, "", None, box, None, sky)

@@ -7,10 +7,10 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import ACTIVE, JobRecord
 from swathe.core.errors import (
     JobError,
@@ -19,6 +19,7 @@ from swathe.core.errors import (
     NoSuchResultError,
     SwatheError,
 )
+from swathe.core.row_table import RowTable
 from swathe.jobs import archives as made
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
 from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swathe.catalog import Catalog
-    from swathe.catalog.records.jobs import Phase, RowStatus
+    from swathe.catalog.records.jobs import Phase
+    from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
     from swathe.jobs.types import ArchiveKind, Limits
     from swathe.stores.results import ResultStore
@@ -126,18 +128,15 @@ class Jobs:
             NoSuchDatasetError: If there is no such dataset.
         """
         work = self._expanded(table, options)
-        todo = work.todo()
+        faults = islice(work.rows.faults().items(), MOST_LISTED)
         return Estimate(
             targets=work.targets,
-            rows=len(work.read) + len(work.results()),
+            rows=len(work.rows) + len(work.results),
             unmatched=work.unmatched,
             prediction=self._prediction_of(work, options),
-            faults=[
-                (work.read.ids[row], work.read.faults[row][1])
-                for row in sorted(work.read.faults)[:MOST_LISTED]
-            ],
+            faults=[(work.rows.id[row], reason) for row, (_, reason) in faults],
             matches=work.matches,
-            bytes_out=bytes_out(work, options) if todo else 0,
+            bytes_out=bytes_out(work, options),
         )
 
     def submit(
@@ -178,7 +177,7 @@ class Jobs:
             raise LimitError(f"{lag}: try again later", SOON_S)
         self._allowance.check(self.catalog.held(owner))
         work = self._expanded(table, options)
-        work.read.faults.update(faults)
+        work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.held(owner), certain_bytes(work, options))
         prediction = to_stored_prediction(self._prediction_of(work, options))
         now = datetime.now(UTC)
@@ -197,7 +196,7 @@ class Jobs:
             ended_at=None,
             expires_at=self._allowance.expiry(now, expires_at),
             rows=len(rows),
-            inputs=len(work.read),
+            inputs=len(work.rows),
             counts=counts,
             bytes=0,
             predicted=prediction,

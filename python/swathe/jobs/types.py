@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from swathe.catalog.records.jobs import Phase, RowStatus
+from swathe.catalog.records.jobs import Phase
 from swathe.core.errors import DatasetError, JobError, OutputError
+from swathe.core.row_record import RowStatus
 from swathe.core.value_errors import short_text
 from swathe.operations.registry import DEFAULT, ResultOptions, formats, operations, own_options
 

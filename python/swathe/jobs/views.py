@@ -9,7 +9,8 @@ from swathe.jobs.archives import file_name
 from swathe.jobs.types import Job, Options, Row
 
 if TYPE_CHECKING:
-    from swathe.catalog.records.jobs import JobRecord, RowRecord
+    from swathe.catalog.records.jobs import JobRecord
+    from swathe.core.row_record import RowRecord
 
 SHOWN = ("median_s", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""

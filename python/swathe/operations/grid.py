@@ -15,14 +15,16 @@ import numpy as np
 
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.core.sky import SkyMapping
+from swathe.costs.prediction import sky_of
+from swathe.files.targets.target_list import hdu_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from astropy.wcs import WCS
     from numpy.typing import NDArray
 
+    from swathe.core.row_table import RowTable
     from swathe.files.cutout import Cutout
 
 LARGEST_SIDE = 8_192
@@ -101,15 +103,12 @@ def enlarge_boxes(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
 
 
-def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-    """Return status and reason of a result without any image.
-
-    Args:
-        inputs: id, status and reason of each of its rows.
-    """
-    failed = [each for each in inputs if each[1] in ("error", "missing")]
-    because = f"; {failed[0][0]}: {failed[0][2]}" if failed else ""
-    return "error" if failed else "no-overlap", f"there is no image of it{because}"
+def scale_deg(rows: RowTable) -> float | None:
+    """Return the pixel size in degrees of the first readable image; `None` if there is none."""
+    for row in rows.take(np.flatnonzero(rows.placed & rows.sound)[:1]):
+        scales = sky_of(row.source, hdu_key(row.hdu)).scales
+        return math.sqrt(scales[0] * scales[1])
+    return None
 
 
 def align(cutout: Cutout, grid: Grid, path: Path) -> None:

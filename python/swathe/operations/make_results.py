@@ -11,19 +11,21 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from swathe.core.errors import NoOverlapError, OutputError, RegionError, SwatheError, TargetsError
-from swathe.files.targets.target_list import hdu_text, unique_names
+from swathe.core.errors import OutputError, RegionError, SwatheError
+from swathe.files.targets.target_list import unique_names
+from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.formats import digest_of, read_cutout
-from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
+from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 from swathe.operations.inputs import inputs_of, rows_of_bands
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
-    from swathe.files.targets.target_list import CombinedTargets, Targets
+    from swathe.core.row_record import RowStatus
+    from swathe.core.row_table import RowTable
     from swathe.operations.registry import ResultOptions
 
 BLOCK = 2880
@@ -40,7 +42,6 @@ class CombinedResults:
         grids: pixel grid of each result that has a readable image.
         digests: SHA-256 of the inputs of each result; a resumed run compares them.
         faults: reason for each result that cannot be made.
-        sky: right ascension, declination and size of each row, in degrees.
     """
 
     ids: list[str]
@@ -48,95 +49,97 @@ class CombinedResults:
     inputs: list[list[int]]
     grids: list[Grid | None]
     digests: list[str]
-    sky: list[list[float]]
     faults: dict[int, str] = field(default_factory=dict)
 
     def rows_of(self, results: Iterable[int]) -> list[int]:
         """Return the rows of the images of these results, in their order."""
         return sorted({row for result in results for row in self.inputs[result]})
 
-    def unused_rows(self) -> list[int]:
-        """Return the rows that go into no result."""
+    def unused_rows(self, count: int) -> list[int]:
+        """Return the rows of all `count` that go into no result."""
         used = set(self.rows_of(range(len(self.inputs))))
-        return [row for row in range(len(self.sky)) if row not in used]
+        return [row for row in range(count) if row not in used]
 
 
-def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
-    """Return the targets of these bands; others are left out, as in jobs.
+def of_bands(rows: RowTable, bands: tuple[str, ...]) -> RowTable:
+    """Return the rows of these bands; others are left out, as in jobs.
 
     Raises:
-        TargetsError: if the targets have no bands.
+        TargetsError: if the rows have no bands.
     """
-    combined = _combined_of(read)
-    return read.of_rows(rows_of_bands(combined.bands if combined.has_bands else None, bands))
+    bands_of_rows = None if rows.band is None else rows.band.list()
+    rows = rows.take(rows_of_bands(bands_of_rows, bands))
+    return replace(rows, name=unique_names(rows.id))
 
 
 def results_of(
-    read: Targets,
+    rows: RowTable,
     result_options: ResultOptions,
     planes: tuple[int, int] | None,
-    pixel_deg: float | Callable[[Targets], float | None],
-) -> tuple[CombinedResults, float | None]:
-    """Return the results to be made, and their pixel size in degrees: that of the first image.
+    pixel_deg: float | None,
+) -> tuple[RowTable, CombinedResults, float | None]:
+    """Return the rows to cut, the results to be made of them, and the results' pixel size.
 
     The boxes are made larger, since images may be rotated. A fault of a result becomes a fault of
-    its targets, which are then not cut. Targets that the operation does not use have a fault, too.
+    its rows, which are then not cut. Rows that the operation does not use have a fault, too.
+
+    Args:
+        rows: rows with groups.
+        result_options: options of the results.
+        planes: planes of the images.
+        pixel_deg: pixel size of the results in degrees; by default that of the first image.
     """
-    combined = _combined_of(read)
-    inputs = inputs_of(result_options, combined.groups, combined.bands)
-    read.boxes = enlarge_boxes(read.boxes)
-    sky = combined.sky.tolist()
-    ids = [each.result for each in inputs]
-    results = CombinedResults(ids, unique_names(ids), [each.rows for each in inputs], [], [], sky)
-    for number, each in enumerate(inputs):
-        for row, row_fault in each.faults.items():
-            read.faults.setdefault(row, row_fault)
+    groups, bands = (
+        [""] * len(rows) if column is None else column.list() for column in (rows.group, rows.band)
+    )
+    inputs_of_results = inputs_of(result_options, groups, bands)
+    ids = [each.result for each in inputs_of_results]
+    images_of_results = [each.rows for each in inputs_of_results]
+    results = CombinedResults(ids, unique_names(ids), images_of_results, [], [])
+    sound = rows.sound
+    row_faults: dict[int, tuple[RowStatus, str]] = {}
+    for number, each in enumerate(inputs_of_results):
+        row_faults.update({row: fault for row, fault in each.faults.items() if sound[row]})
         if each.fault:
             results.faults[number] = each.fault
-    scale = pixel_deg(read) if callable(pixel_deg) else pixel_deg
-    for number, rows in enumerate(results.inputs):
-        first = next((row for row in rows if row not in read.faults), None)
+    rows = replace(rows, box=enlarge_boxes(rows.box)).with_status(row_faults)
+    scale = scale_deg(rows) if pixel_deg is None else pixel_deg
+    sky, sound = rows.sky.tolist(), rows.sound
+    for number, inputs in enumerate(results.inputs):
+        first = next((row for row in inputs if sound[row]), None)
         grid = None
         if first is not None and scale is not None:
             try:
                 ra, dec, size = sky[first]
                 grid = Grid.around(ra, dec, size, scale)
             except RegionError as error:
-                _refuse(results, read, number, str(error))
+                results.faults[number] = str(error)
         results.grids.append(grid)
-        results.digests.append(_digest(read, rows, sky, result_options, planes))
-    return results, scale
+    images = list(zip(rows.id, rows.source.list(), rows.hdu.list(), sky, strict=True))
+    results.digests += [
+        _digest([images[row] for row in inputs], result_options, planes)
+        for inputs in results.inputs
+    ]
+    return _refuse(rows, results), results, scale
 
 
-def _combined_of(targets: Targets) -> CombinedTargets:
-    if targets.combined is None:
-        raise TargetsError("the targets: expected sky positions, found boxes")
-    return targets.combined
-
-
-def _refuse(results: CombinedResults, targets: Targets, number: int, fault: str) -> None:
-    """Record why a result, and each of its rows, is not made."""
-    results.faults[number] = fault
-    for row in results.inputs[number]:
-        targets.faults.setdefault(row, ("error", f"{results.ids[number]}: {fault}"))
+def _refuse(rows: RowTable, results: CombinedResults) -> RowTable:
+    """Return the rows with the faults of their results."""
+    sound = rows.sound
+    faults: dict[int, tuple[RowStatus, str]] = {
+        row: ("error", f"{results.ids[number]}: {fault}")
+        for number, fault in results.faults.items()
+        for row in results.inputs[number]
+        if sound[row]
+    }
+    return rows.with_status(faults)
 
 
 def _digest(
-    targets: Targets,
-    rows: list[int],
-    sky: list[list[float]],
+    images: list[tuple[str, str, str | None, list[float]]],
     result_options: ResultOptions,
     planes: tuple[int, int] | None,
 ) -> str:
-    images = [
-        (
-            targets.ids[row],
-            targets.files[targets.file[row]],
-            hdu_text(targets.hdus[targets.hdu[row]]),
-            sky[row],
-        )
-        for row in rows
-    ]
     parts = [
         result_options.operation,
         result_options.format,
@@ -151,7 +154,7 @@ class RowOutcome(NamedTuple):
     """Outcome of a row of the manifest."""
 
     row: int
-    status: str
+    status: RowStatus
     reason: str = ""
     bytes: int = 0
     version: str = ""
@@ -256,8 +259,7 @@ class Combiner:
         results: results of all targets.
         todo: numbers of the results to make.
         first: row of the manifest of result 0.
-        faults: status and reason of rows that are not cut.
-        ids: ids of the rows.
+        rows: rows of the images.
     """
 
     bench: Bench
@@ -265,19 +267,19 @@ class Combiner:
     results: CombinedResults
     todo: list[int]
     first: int
-    faults: dict[int, tuple[str, str]]
-    ids: list[str]
+    rows: RowTable
     _result_of_row: dict[int, int] = field(default_factory=dict, init=False)
     _images_left: dict[int, int] = field(default_factory=dict, init=False)
-    _outcomes: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
+    _outcomes: dict[int, tuple[RowStatus, str]] = field(default_factory=dict, init=False)
 
     def begin(self) -> Iterator[RowOutcome]:
         """Yield the results that wait for no image."""
+        faults = self.rows.faults()
+        self._outcomes.update(faults)
         for result in self.todo:
             rows = set(self.results.inputs[result])
             self._result_of_row.update(dict.fromkeys(rows, result))
-            self._outcomes.update({row: self.faults[row] for row in rows if row in self.faults})
-            self._images_left[result] = len(rows - self.faults.keys())
+            self._images_left[result] = len(rows - faults.keys())
             if not self._images_left[result]:
                 yield from self._make(result)
 
@@ -299,54 +301,41 @@ class Combiner:
 
     def _align(self, outcome: RowOutcome) -> RowOutcome:
         """Resample the pixels of a row to the grid of its result."""
-        ra, dec, _ = self.results.sky[outcome.row]
-        grid = self.results.grids[self._result_of_row[outcome.row]]
-        outcome = outcome._replace(bytes=0, sha256="")
-        cut = self.bench.cut(outcome.row)
+        row = outcome.row
+        grid = self.results.grids[self._result_of_row[row]]
+        cut, sky = self.bench.cut(row), self.rows.sky[row].tolist()
         try:
-            if grid is None:
-                raise RegionError("the size of its result is unknown")
-            align(read_cutout(cut), grid.at(ra, dec), self._pixels(outcome.row))
-        except NoOverlapError as error:
-            return outcome._replace(status="no-overlap", reason=str(error))
-        except (SwatheError, OSError) as error:
-            return outcome._replace(status="error", reason=str(error))
-        finally:
-            cut.unlink()
-        return outcome
+            status, reason = align_cutout(cut, grid, sky, self._pixels(row))
+        except OSError as error:  # the folder of the run is full, for example
+            status, reason = "error", str(error)
+        return outcome._replace(status=status, reason=reason, bytes=0, sha256="")
 
     def _make(self, result: int) -> Iterator[RowOutcome]:
         """Make a result, unless the run is to stop."""
         row = self.first + result
         new = RowOutcome(row, "error", version=self.results.digests[result])
-        rows = self.results.inputs[result]
-        used = [each for each in rows if self._outcomes[each][0] == "ok"]
-        grid = self.results.grids[result]
         if result in self.results.faults:
             yield new._replace(reason=self.results.faults[result])
             return
-        if not used or grid is None:
-            outcomes = [(self.ids[each], *self._outcomes[each]) for each in rows]
-            status, reason = without_images(outcomes)
+        inputs = self.results.inputs[result]
+        outcomes = {at: self._outcomes[each] for at, each in enumerate(inputs)}
+        rows = self.rows.take(inputs).with_status(outcomes)
+        used, grid = rows.take(rows.sound), self.results.grids[result]
+        if not len(used) or grid is None:
+            status, reason = without_images(rows)
             yield new._replace(status=status, reason=reason)
             return
         path = self.bench.scratch / f"{row}{self.result_options.suffix}"
-        inputs = [AlignedImage(self._pixels(each), *self.results.sky[each][:2]) for each in used]
+        pixels = [self._pixels(each) for each in inputs if self._outcomes[each][0] == "ok"]
         try:
-            if self._write(path, grid, inputs):
+            if combine(path, grid, used, pixels, self.result_options, self.bench.stopped):
                 yield self.bench.put(new, self._content(path, self.bench.paths[row]))
         except (SwatheError, OSError) as error:
             yield new._replace(reason=str(error))
         finally:
-            for each in used:
-                self._pixels(each).unlink(missing_ok=True)
+            for file in pixels:
+                file.unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-
-    def _write(self, path: Path, grid: Grid, images: list[AlignedImage]) -> bool:
-        result_options, stopped = self.result_options, self.bench.stopped
-        return not stopped() and result_options.combining.make(
-            path, grid, images, result_options.own, stopped
-        )
 
     def _content(self, path: Path, name: str) -> bytes:
         return _as_extensions(path, name) if self.bench.kind == "fits" else path.read_bytes()

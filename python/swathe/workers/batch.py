@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.catalog.jobs.row_table import RowTable
+from swathe.core.row_table import RowTable
 from swathe.jobs.types import Options
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
-    from swathe.catalog.records.jobs import Chunk, RowRecord
+    from swathe.catalog.records.jobs import Chunk
+    from swathe.core.row_record import RowRecord
 
 
 @dataclass(frozen=True)

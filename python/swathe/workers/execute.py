@@ -23,23 +23,23 @@ import numpy as np
 
 from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.catalog.records.jobs import ChunkResult
-from swathe.core.errors import CatalogError, NoOverlapError, OutputError, RegionError, SwatheError
+from swathe.core.errors import CatalogError, OutputError, RegionError, SwatheError
+from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.cutting.run import POLL_S
-from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
+from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
+from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.formats import FileDigest, digest_of, read_cutout
-from swathe.operations.grid import AlignedImage, Grid, align, enlarge_boxes, without_images
+from swathe.operations.grid import Grid, enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
 from swathe.workers.batch import summed
 
 if TYPE_CHECKING:
-    from swathe._swathe import HduKey
-    from swathe.catalog.records.jobs import RowRecord, RowStatus
+    from swathe.core.row_record import RowRecord, RowStatus
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20
@@ -198,13 +198,10 @@ class _BatchRun:
         return self.failure is not None or self.stopped()
 
     def _cut(self, rows: RowTable) -> None:
-        placed = self._place_rows(rows)
-        planes = placed.planes.few()
-        for code, pair in enumerate(planes.values):
+        for part in self._place_rows(rows).by_planes():
             if self._ends():
                 return
-            of_pair = placed if len(planes.values) == 1 else placed.take(planes.codes == code)
-            self._cut_planes(of_pair, pair)
+            self._cut_planes(part)
 
     def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
@@ -223,17 +220,12 @@ class _BatchRun:
         return RowTable.joined(parts)
 
     def _placed_on_image(self, rows: RowTable) -> RowTable:
-        columns = {
-            "file": rows.source.list(),
-            "hdu": [hdu or "" for hdu in rows.hdu.list()],
-            **{name: rows.sky[:, at] for at, name in enumerate(SKY)},
-        }
-        read = read_targets(columns, sky_of)
-        boxes = enlarge_boxes(read.boxes) if self.options.is_combined else read.boxes
-        good = np.ones(len(rows), bool)
-        good[list(read.faults)] = False
-        self._end(rows.take(list(read.faults)), list(read.faults.values()))
-        return replace(rows, box=boxes, placed=good).take(good)
+        rows = place_in_sky(rows, sky_of)
+        if self.options.is_combined:
+            rows.box = enlarge_boxes(rows.box)
+        failed = rows.take(~rows.sound)
+        self.parts.append(failed.ended(failed.status, failed.reason.map(with_store_names)))
+        return rows.take(rows.sound)
 
     def _end(self, rows: RowTable, faults: Sequence[tuple[str, str]]) -> None:
         """Record why rows cannot be cut."""
@@ -242,15 +234,13 @@ class _BatchRun:
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
             self.parts.append(rows.ended(status, reason))
 
-    def _cut_planes(self, rows: RowTable, planes: tuple[int, ...] | None) -> None:
+    def _cut_planes(self, rows: RowTable) -> None:
         job = to_engine_job(
-            _targets(rows),
-            range(len(rows)),
+            rows,
             [f"{number}.fits" for number in rows.number.tolist()],
             output=str(self.aside),
             mode="trim" if self.options.is_combined else self.options.mode,
             fill=None if self.options.is_combined else self.options.fill,
-            planes=planes,
             threads=self.threads,
             most_bytes=self.batch.cutout_bytes,
         )
@@ -353,18 +343,10 @@ class _BatchRun:
         """Resample the cutout of a row onto the grid of its combined result."""
         assert row.result is not None and row.sky is not None
         grid = _grid_of(self.batch.results[row.result])
-        if grid is None:
-            return _end_row(row, "error", "the size of its result is not known")
         new = self.aside / f"{row.number}.npy"
-        try:
-            self._check_size(grid.side**2)
-            align(read_cutout(cut), grid.at(row.sky[0], row.sky[1]), new)
-        except NoOverlapError as error:
-            return _end_row(row, "no-overlap", str(error))
-        except SwatheError as error:
-            return _end_row(row, "error", str(error))
-        finally:
-            cut.unlink()
+        status, reason = align_cutout(cut, grid, row.sky, new, self._check_size)
+        if status != "ok":
+            return _end_row(row, status, reason)
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
@@ -374,50 +356,36 @@ class _BatchRun:
             if self._ends():
                 return
             inputs = self.batch.inputs[row.number]
-            used = [each for each in inputs if each.status == "ok"]
+            used = inputs.take(inputs.has("ok"))
             grid = _grid_of(row)
-            if not used or grid is None:
-                states = [(each.id, each.status, each.reason) for each in inputs]
-                self.single.append(_end_row(row, *without_images(states)))
+            if not len(used) or grid is None:
+                self.single.append(_end_row(row, *without_images(inputs)))
                 continue
             if (lost := self._restore_inputs(used, row)) is not None:
                 self.single.append(_end_row(row, "error", lost))
                 continue
             new = self.aside / f"{row.number}{self.options.results.suffix}"
+            pixels = [input_of(self.folder, number) for number in used.number.tolist()]
             try:
-                if self._ends() or not self._make_result(new, grid, used):
+                if not combine(new, grid, used, pixels, self.options.results, self._ends):
                     return
             except SwatheError as error:
                 self.single.append(_end_row(row, "error", str(error)))
                 continue
             self._keep_new(row, new, FileDigest.of(new))
 
-    def _make_result(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
-        """Make one combined result; return false if stopped before the end.
-
-        Raises:
-            RegionError: If a picture lacks a band.
-        """
-        places = [(row.number, row.sky) for row in rows]
-        inputs = [
-            AlignedImage(input_of(self.folder, number), *sky[:2])
-            for number, sky in places
-            if sky is not None
-        ]
-        results = self.options.results
-        return results.combining.make(new, grid, inputs, results.own, self._ends)
-
-    def _restore_inputs(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
+    def _restore_inputs(self, rows: RowTable, into: RowRecord) -> str | None:
         """Cut again the inputs that no longer exist; return the reason if that fails.
 
         The local folder may have been emptied, or belong to another machine.
         """
-        lost = [row for row in rows if not input_of(self.folder, row.number).exists()]
-        if not lost:
+        numbers = rows.number.tolist()
+        lost = [not input_of(self.folder, number).exists() for number in numbers]
+        if not any(lost):
             return None
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
-        again._cut(RowTable.of(lost))
+        again._cut(rows.take(lost))
         self._count(vars(again))
         failed = next((row for row in again.done() if row.status != "ok"), None)
         if failed is None:
@@ -473,13 +441,6 @@ def _pixels(cut: Path) -> int:
     return math.prod(native.shape(native.find()))
 
 
-def _end_row(row: RowRecord, status: str, reason: str) -> RowRecord:
+def _end_row(row: RowRecord, status: RowStatus, reason: str) -> RowRecord:
     text = with_store_names(reason)
-    return row._replace(status=cast("RowStatus", status), reason=text, bytes=0, sha256="")
-
-
-def _targets(rows: RowTable) -> Targets:
-    """Return rows in the engine's form."""
-    source, hdu = rows.source.few(), rows.hdu.few()
-    hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in hdu.values]
-    return Targets(rows.id, rows.id, source.values, source.codes, hdus, hdu.codes, rows.box)
+    return row._replace(status=status, reason=text, bytes=0, sha256="")

@@ -28,16 +28,16 @@ from swathe.catalog.jobs.encoding import (
     unpack_places,
     unpack_rows,
 )
-from swathe.catalog.jobs.row_table import CODES, DictColumn, RowTable
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.tables import JobBlockTable
 from swathe.core.errors import CatalogError
+from swathe.core.row_table import CODES, DictColumn, RowTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy.orm import Session
 
-    from swathe.catalog.records.jobs import RowRecord, RowStatus
+    from swathe.core.row_record import RowRecord, RowStatus
 
 LONGEST_REASON = 1_000
 LONGEST_NAME = 1_000

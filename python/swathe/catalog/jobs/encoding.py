@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
+from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -30,7 +30,6 @@ from swathe.catalog.jobs.mapping import (
     unknown_job,
 )
 from swathe.catalog.jobs.retry import retry
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.jobs import (
     ACTIVE,
@@ -39,12 +38,12 @@ from swathe.catalog.records.jobs import (
     PastJob,
     Phase,
     RemovalBacklog,
-    RowRecord,
-    RowStatus,
     UserUsage,
 )
 from swathe.catalog.tables import DeletedJobTable, JobBlockTable, JobChunkTable, JobTable
 from swathe.core.errors import JobError
+from swathe.core.row_record import RowRecord, RowStatus
+from swathe.core.row_table import RowTable
 
 
 class JobQueue(Database):

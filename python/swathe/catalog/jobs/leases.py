@@ -25,11 +25,11 @@ from swathe.catalog.jobs.blocks import (
     rows_with_status,
 )
 from swathe.catalog.jobs.mapping import add_notes, fail, to_job_record
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.records.jobs import ACTIVE, FAILED, Chunk, ChunkResult, ChunkState, JobRecord
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.core.errors import CatalogError
+from swathe.core.row_table import RowTable
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,10 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.jobs.blocks import LONGEST_NAME, LONGEST_REASON
 from swathe.catalog.records.checks import plain_text
-from swathe.catalog.records.jobs import ACTIVE, STATUSES, JobRecord
+from swathe.catalog.records.jobs import ACTIVE, JobRecord
 from swathe.catalog.tables import JobTable
 from swathe.core.errors import NoSuchJobError
+from swathe.core.row_record import STATUSES
 
 NOTES_KEPT = 50
 

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.jobs.blocks import all_with_status, mark_waiting, parts_at
 from swathe.catalog.jobs.leases import LARGEST_CHUNK
-from swathe.catalog.jobs.row_table import CODES, RowTable
 from swathe.catalog.records.jobs import FAILED
 from swathe.catalog.tables import JobChunkTable, JobTable
+from swathe.core.row_table import CODES, RowTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

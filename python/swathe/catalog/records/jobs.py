@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from swathe.core.row_record import RowRecord, RowStatus
+
 Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
-RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
 ChunkState = Literal["free", "taken"]
 
 ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
 FAILED: tuple[RowStatus, ...] = ("error", "missing")
-STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "error")
 
 
 @dataclass(frozen=True)
@@ -50,39 +50,6 @@ class JobRecord:
     failure: str | None
     notes: list[str]
     changes: int
-
-
-class RowRecord(NamedTuple):
-    """A row of a job: a tuple, because there are 100,000, and each is changed once.
-
-    Attributes:
-        number: position in the user's list, from 0.
-        position: position in the order of work, rows of one object together.
-        result: number of the combined result that the row belongs to.
-        name: file name, without suffix.
-        hdu: number, name, or `NAME,VERSION`.
-        box: x0, y0, width, height; `None` if not known yet or not possible.
-        planes: for cubes, first and last on NAXIS3, then on the following axes; axes not listed are
-            complete.
-        sky: requested right ascension, declination and size, degrees (ICRS).
-        version: version of the object it was cut from.
-    """
-
-    number: int
-    position: int
-    result: int | None
-    id: str
-    name: str
-    source: str
-    hdu: str | None
-    box: tuple[int, int, int, int] | None
-    planes: tuple[int, ...] | None
-    sky: tuple[float, float, float] | None
-    status: RowStatus = "waiting"
-    reason: str = ""
-    bytes: int = 0
-    version: str = ""
-    sha256: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from swathe.core.format import forecast_text, seconds_text, size_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe.catalog.records.jobs import RowStatus
+    from swathe.core.row_record import RowStatus
     from swathe.jobs.types import Estimate, Job, Row
 
 UNSUCCESSFUL: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")

@@ -43,17 +43,6 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-def floats(column: Any) -> list[float]:
-    """Return numbers; a row without one already has a fault, so 0 stands in."""
-    numbers = []
-    for value in column:
-        try:
-            numbers.append(float(value))
-        except (TypeError, ValueError, OverflowError):
-            numbers.append(0.0)
-    return numbers
-
-
 def plain_cells(column: Any) -> list[Any]:
     """Return the values of a column as Python objects; masked ones are `None`."""
     return column.tolist() if hasattr(column, "tolist") else list(column)

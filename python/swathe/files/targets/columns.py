@@ -361,7 +361,7 @@ def _to_icrs(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
 
     if frame.name == "icrs":
         return lon, lat
-    lons, lats = _floats(lon), _floats(lat)
+    lons, lats = float_column(lon), float_column(lat)
     good = np.isfinite(lons) & np.isfinite(lats) & (np.abs(lats) <= 90)
     place = in_frame(lons[good], lats[good], frame) if good.any() else None
     if place is None:
@@ -407,7 +407,7 @@ class InvalidCell:
         return self.fault
 
 
-def _floats(column: Any) -> NDArray[np.float64]:
+def float_column(column: Any) -> NDArray[np.float64]:
     """Return a column as floats; NaN for cells that are not numbers."""
     import numpy as np
 

@@ -16,25 +16,33 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import combining, normalize
 
 from swathe.core.angles import Size
 from swathe.core.box import LIMIT, box_around, validated_box
 from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
 from swathe.core.sky import SkyMapping, coordinates
-from swathe.files.targets.cells import floats, is_missing, text_of, texts
-from swathe.files.targets.columns import BOX, CENTER, InvalidCell, ListOptions, standard_columns
+from swathe.files.targets.cells import is_missing, text_of, texts
+from swathe.files.targets.columns import (
+    BOX,
+    CENTER,
+    InvalidCell,
+    ListOptions,
+    float_column,
+    standard_columns,
+)
 from swathe.files.targets.frames import frame_named
 from swathe.files.targets.positions import is_equatorial, size_of
 from swathe.files.targets.table_files import READERS, TargetTable, read_listing, table_of_lines
 from swathe.stores.registry import is_named, with_store_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from astropy.table import Table
@@ -42,85 +50,18 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.core.box import Box
+    from swathe.core.row_record import RowStatus
+    from swathe.core.row_table import RowTable
 
-__all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "Targets", "read_targets"]
+__all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "read_targets"]
 
 SKY = ("ra", "dec", "size_deg")
 NAME_BYTES = 60
 """Longest name in characters: with a number added it fits into an EXTNAME (68 characters)."""
 LARGEST = (1 << 63) - 1
 
-T = TypeVar("T")
-
-
-@dataclass
-class Targets:
-    """A parsed list of targets.
-
-    Attributes:
-        ids: ids of the user, or row numbers.
-        names: file name of each target, without suffix: unique, of safe characters.
-        files: objects.
-        file: number of each target's object in `files`.
-        hdus: HDUs.
-        hdu: number of each target's HDU in `hdus`.
-        boxes: x0, y0, width, height, `(n, 4)`.
-        faults: status and reason of targets that cannot be cut.
-        unplaced: sky targets whose boxes are not computed yet.
-        combined: further values, if results are made from several targets.
-    """
-
-    ids: list[str]
-    names: list[str]
-    files: list[str]
-    file: NDArray[np.int32]
-    hdus: list[HduKey | None]
-    hdu: NDArray[np.int32]
-    boxes: NDArray[np.int64]
-    faults: dict[int, tuple[str, str]] = field(default_factory=dict)
-    unplaced: list[int] = field(default_factory=list)
-    combined: CombinedTargets | None = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def of_rows(self, rows: list[int]) -> Targets:
-        """Return the targets of some rows."""
-        ids = [self.ids[row] for row in rows]
-        faults = {at: self.faults[row] for at, row in enumerate(rows) if row in self.faults}
-        combined = None if self.combined is None else self.combined.of_rows(rows)
-        return replace(
-            self,
-            ids=ids,
-            names=unique_names(ids),
-            file=self.file[rows],
-            hdu=self.hdu[rows],
-            boxes=self.boxes[rows],
-            faults=faults,
-            combined=combined,
-        )
-
-
-@dataclass
-class CombinedTargets:
-    """Further values of targets of stacks, or of pictures of three bands.
-
-    Attributes:
-        sky: right ascension, declination and size in degrees, `(n, 3)`.
-        groups: group of each target, empty if it has none.
-        bands: band of each image, empty if it has none.
-        has_bands: whether there is a column of bands.
-    """
-
-    sky: NDArray[np.float64]
-    groups: list[str]
-    bands: list[str]
-    has_bands: bool
-
-    def of_rows(self, rows: list[int]) -> CombinedTargets:
-        """Return the values of some rows."""
-        groups, bands = ([each[row] for row in rows] for each in (self.groups, self.bands))
-        return CombinedTargets(self.sky[rows], groups, bands, self.has_bands)
+Fault: TypeAlias = "tuple[RowStatus, str]"
+"""Status and reason of a target that cannot be cut."""
 
 
 def read_targets(
@@ -130,19 +71,22 @@ def read_targets(
     most_images: int | None = None,
     choices: ListOptions | None = None,
     *,
+    planes: tuple[int, ...] | None = None,
     combined: bool = False,
-) -> Targets:
+) -> RowTable:
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
     Relative file names in a table file are relative to its folder; with a `store` all are paths in
     it. `sky_of` returns the sky mapping of an HDU, and is called for at most `most_images` images.
     `choices` fill in what the list lacks. With `combined`, results are made from several targets,
-    which must be sky positions.
+    which must be sky positions; then the table has their groups and bands.
 
     Raises:
         TargetsError: if the table cannot be read or lacks columns.
     """
     import numpy as np
+
+    from swathe.core.row_table import DIGEST_BYTES, DictColumn, RowTable
 
     can_add_size = choices is not None
     choices = choices or ListOptions()
@@ -162,47 +106,54 @@ def read_targets(
             f"found: {_names_text(table.colnames)}"
         )
     count = len(table)
-    named_files, number = numbered(texts(columns["file"]))
     # Once per file: what a name means depends on the file system and the stores.
-    if store is not None:
-        named_files = [_in_store(name, store) for name in named_files]
-    elif folder is not None:
-        # A file for all rows comes from the user, not from the table.
-        named_files = [
-            name if name == choices.file else _beside(name, folder) for name in named_files
-        ]
-    files, which = numbered(named_files)
-    file = np.array(which, np.int32)[number]
-    faults = {row: ("error", fault) for row, fault in wrong.items()}
-    keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
-    hdus, hdu = numbered(keys)
+    source = DictColumn.of(texts(columns["file"])).map(_file_name(store, folder, choices.file))
     given_ids = texts(columns["id"]) if "id" in columns else [""] * count
     ids = [name or str(row) for row, name in enumerate(given_ids)]
-
-    targets = Targets(
-        ids=ids,
-        names=unique_names(ids),
-        files=files,
-        file=file,
-        hdus=hdus,
-        hdu=np.array(hdu, np.int32),
-        boxes=np.zeros((count, 4), np.int64),
-        faults=faults,
-    )
-    for unnamed in (at for at, name in enumerate(files) if not name):
-        for row in np.flatnonzero(file == unnamed).tolist():
-            targets.faults.setdefault(row, ("error", "file is missing"))
-    if way == SKY:
-        _place_in_sky(targets, columns, sky_of, most_images)
-    else:
-        _place(targets, way, [columns[name] for name in way])
+    faults: dict[int, Fault] = {row: ("error", fault) for row, fault in wrong.items()}
+    hdu: DictColumn[str | None] = DictColumn.same(None, count)
+    if "hdu" in columns:
+        hdu = DictColumn.of(_hdus(columns["hdu"], faults))
+    if "" in source.values:
+        missing = np.flatnonzero(source.codes == source.values.index("")).tolist()
+        faults = dict.fromkeys(missing, ("error", "file is missing")) | faults
+    rows = RowTable(
+        number=np.arange(count),
+        position=np.arange(count),
+        result=np.full(count, -1),
+        id=ids,
+        name=unique_names(ids),
+        source=source,
+        hdu=hdu,
+        box=np.zeros((count, 4), np.int64),
+        placed=np.zeros(count, bool),
+        planes=DictColumn.same(planes, count),
+        sky=np.full((count, 3), np.nan),
+        status=np.zeros(count, np.uint8),
+        reason=DictColumn.same("", count),
+        bytes=np.zeros(count, np.int64),
+        version=DictColumn.same("", count),
+        sha256=np.zeros((count, DIGEST_BYTES), np.uint8),
+    ).with_status(faults)
     if combined:
-        groups, bands = (
-            texts(columns[name]) if name in columns else [""] * count for name in ("group", "band")
-        )
-        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-        targets.combined = CombinedTargets(sky, groups, bands, "band" in columns)
-    return targets
+        rows.group = DictColumn.of(texts(columns["group"]) if "group" in columns else [""] * count)
+        rows.band = DictColumn.of(texts(columns["band"])) if "band" in columns else None
+    if way != SKY:
+        return _place(rows, way, [columns[name] for name in way])
+    sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
+    rows.sky = np.column_stack([*map(float_column, (columns["ra"], columns["dec"], sizes))])
+    rows = _check_sky(rows, [columns["ra"], columns["dec"], sizes])
+    return place_in_sky(rows, sky_of, most_images, sizes.tolist())
+
+
+def _file_name(store: str | None, folder: Path | None, file: str | None) -> Callable[[str], str]:
+    """Return the function that turns a name in the list into the name of an object."""
+    if store is not None:
+        return partial(_in_store, store=store)
+    if folder is None:
+        return str
+    # A file for all rows comes from the user, not from the table.
+    return lambda name: name if name == file else _beside(name, folder)
 
 
 def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
@@ -337,15 +288,16 @@ def _names_text(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
-def _hdus(column: Any, faults: dict[int, tuple[str, str]]) -> list[HduKey | None]:
-    keys: list[HduKey | None] = []
+def _hdus(column: Any, faults: dict[int, Fault]) -> list[str | None]:
+    """Return the HDUs of a column as text; an invalid one is a fault of its row."""
+    hdus: list[str | None] = []
     for row, value in enumerate(column):
         try:
-            keys.append(_hdu(value))
+            hdus.append(hdu_text(_hdu(value)))
         except RegionError as error:
-            keys.append(None)
+            hdus.append(None)
             faults[row] = ("error", str(error))
-    return keys
+    return hdus
 
 
 def _hdu(value: Any) -> HduKey | None:
@@ -370,6 +322,11 @@ def parse_hdu(text: str) -> HduKey:
         return int(text)
     name, comma, version = text.rpartition(",")
     return (name, int(version)) if comma and _is_whole(version.strip()) else text
+
+
+def hdu_key(text: str | None) -> HduKey | None:
+    """Return the HDU of a row, from its text."""
+    return None if text is None else parse_hdu(text)
 
 
 def hdu_text(hdu: HduKey | None) -> str | None:
@@ -399,13 +356,6 @@ def _in_store(name: str, store: str) -> str:
 
 def _beside(name: str, folder: Path) -> str:
     return name if not name or "://" in name or is_named(name) else str(folder / name)
-
-
-def numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
-    """Return the distinct values, and for each value its number among them."""
-    numbers: dict[T, int] = {}
-    result = [numbers.setdefault(value, len(numbers)) for value in values]
-    return list(numbers), result
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -456,15 +406,14 @@ def _number(value: Any, name: str) -> float:
         raise RegionError(f"{name} must be a number, not {text_of(value)[:40]!r}") from None
 
 
-def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
+def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable:
     """Compute the boxes of targets in pixels, all at once if all are valid."""
     import numpy as np
 
     numbers = _float_columns(columns)
     make = box_around if way == CENTER else validated_box
-    if numbers is None:
-        good = np.zeros(len(targets), bool)
-    else:
+    good, sound = np.zeros(len(rows), bool), rows.sound
+    if numbers is not None:
         a, b, c, d = numbers
         width, height = (d, c) if way == CENTER else (c, d)
         x0, y0 = a, b
@@ -474,16 +423,15 @@ def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
         boxes = np.column_stack([x0, y0, width, height])
         whole = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
         whole[:, 2:] &= boxes[:, 2:] >= 1
-        good = np.logical_and.reduce(whole, axis=1)
-        targets.boxes[good] = boxes[good].astype(np.int64)
-    for row in np.flatnonzero(~good).tolist():
-        # Again one by one, to get the error of each.
-        values = {name: column[row] for name, column in zip(way, columns, strict=True)}
-        _set_box(targets, row, partial(_one_box, make, values))
+        good = np.logical_and.reduce(whole, axis=1) & sound
+        rows.box[good], rows.placed[good] = boxes[good], True
 
+    def one_box(row: int) -> Box:
+        values = ((column[row], name) for name, column in zip(way, columns, strict=True))
+        return make(*(_number(value, name) for value, name in values))
 
-def _one_box(make: Callable[..., Box], values: Mapping[str, Any]) -> Box:
-    return make(*(_number(value, name) for name, value in values.items()))
+    # Again one by one, to get the error of each.
+    return _with_boxes(rows, *_try_each(np.flatnonzero(sound & ~good).tolist(), one_box))
 
 
 def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
@@ -499,51 +447,88 @@ def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
     return floats
 
 
-def _set_box(targets: Targets, row: int, make: Callable[[], Box]) -> None:
-    try:
-        targets.boxes[row] = make()
-    except NoOverlapError as error:
-        targets.faults.setdefault(row, ("no-overlap", str(error)))
-    except SwatheError as error:
-        targets.faults.setdefault(row, ("error", str(error)))
+def _try_each(
+    rows: Iterable[int], make: Callable[[int], Box]
+) -> tuple[dict[int, Box], dict[int, Fault]]:
+    """Return the boxes of rows, and the faults of those without one."""
+    boxes: dict[int, Box] = {}
+    faults: dict[int, Fault] = {}
+    for row in rows:
+        try:
+            boxes[row] = make(row)
+        except NoOverlapError as error:
+            faults[row] = ("no-overlap", str(error))
+        except SwatheError as error:
+            faults[row] = ("error", str(error))
+    return boxes, faults
 
 
-def _place_in_sky(
-    targets: Targets,
-    columns: Mapping[str, Any],
-    sky_of: Callable[[str, HduKey | None], SkyMapping],
-    most_images: int | None,
-) -> None:
-    """Compute the boxes of sky targets, those of one image together."""
+def _with_boxes(rows: RowTable, boxes: Mapping[int, Box], faults: Mapping[int, Fault]) -> RowTable:
+    """Return the rows with the boxes of some and the faults of others."""
+    if not boxes:
+        return rows.with_status(faults)
+    box, placed = rows.box.copy(), rows.placed.copy()
+    which = list(boxes)
+    box[which], placed[which] = list(boxes.values()), True
+    return replace(rows, box=box, placed=placed).with_status(faults)
+
+
+def _check_sky(rows: RowTable, columns: list[Any]) -> RowTable:
+    """Record the faults of sky targets that are invalid."""
     import numpy as np
 
-    sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
-    for row, values in enumerate(zip(columns["ra"], columns["dec"], sizes, strict=True)):
-        if row not in targets.faults:
-            _set_box(targets, row, partial(check_sky_box, *values))
+    ra, dec, size = rows.sky.T
+    good = np.isfinite(ra) & (np.abs(dec) <= 90) & np.isfinite(size) & (size > 0)
+    # The others one by one, to get the error of each; a size may be two sides, or pixels.
+    doubtful = np.flatnonzero(rows.sound & ~good).tolist()
+    _, faults = _try_each(doubtful, lambda row: check_sky_box(*(each[row] for each in columns)))
+    return rows.with_status(faults)
+
+
+def place_in_sky(
+    rows: RowTable,
+    sky_of: Callable[[str, HduKey | None], SkyMapping],
+    most_images: int | None = None,
+    sizes: Sequence[float | Size] | None = None,
+) -> RowTable:
+    """Return rows with the boxes of those in the sky, computed for one image at a time.
+
+    Args:
+        rows: rows; those that are not in the sky, or cannot be cut, stay as they are.
+        sky_of: function that returns the sky mapping of an HDU.
+        most_images: number of images for which it is called; rows of others get no box.
+        sizes: size of each row, if some are not one angle.
+    """
+    import numpy as np
+
+    sizes = rows.sky[:, 2].tolist() if sizes is None else sizes
+    later = np.flatnonzero(rows.unplaced)
     images: dict[tuple[int, int], list[int]] = {}
-    for row, image in enumerate(zip(targets.file.tolist(), targets.hdu.tolist(), strict=True)):
-        if row not in targets.faults:
-            images.setdefault(image, []).append(row)
-    for number, ((file, hdu), rows) in enumerate(images.items()):
-        if number == most_images:
-            targets.unplaced = [row for later in list(images.values())[number:] for row in later]
-            return
+    columns = (later, rows.source.codes[later], rows.hdu.codes[later])
+    for row, file, hdu in zip(*(column.tolist() for column in columns), strict=True):
+        images.setdefault((file, hdu), []).append(row)
+    boxes: dict[int, Box] = {}
+    faults: dict[int, Fault] = {}
+    for (file, hdu), here in islice(images.items(), most_images):
         try:
-            sky = sky_of(targets.files[file], targets.hdus[hdu])
-            ra, dec = (np.array([float(columns[name][row]) for row in rows]) for name in SKY[:2])
-            x, y = sky.world_to_pixel(coordinates(ra, dec))
+            sky = sky_of(rows.source.values[file], hdu_key(rows.hdu.values[hdu]))
+            good, wrong = _place_on(sky, rows, here, sizes)
         except SwatheError as error:
-            status = "missing" if isinstance(error, NotFoundError) else "error"
-            targets.faults.update(dict.fromkeys(rows, (status, str(error))))
+            status: RowStatus = "missing" if isinstance(error, NotFoundError) else "error"
+            faults.update(dict.fromkeys(here, (status, str(error))))
             continue
-        for at, row in enumerate(rows):
-            place = float(x[at]), float(y[at])
-            _set_box(targets, row, partial(sky.box_at, *place, _size(sizes[row])))
+        boxes |= good
+        faults |= wrong
+    return _with_boxes(rows, boxes, faults)
 
 
-def _size(cell: Any) -> float | Size:
-    return cell if isinstance(cell, Size) else float(cell)
+def _place_on(
+    sky: SkyMapping, rows: RowTable, here: list[int], sizes: Sequence[float | Size]
+) -> tuple[dict[int, Box], dict[int, Fault]]:
+    """Return the boxes on one image, and the faults of rows without one."""
+    x, y = sky.world_to_pixel(coordinates(*rows.sky[here, :2].T))
+    places = dict(zip(here, zip(x.tolist(), y.tolist(), strict=True), strict=True))
+    return _try_each(here, lambda row: sky.box_at(*places[row], sizes[row]))
 
 
 def check_sky_box(ra: Any, dec: Any, size: Any) -> Box:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.jobs import ChunkResult
+from swathe.core.row_table import RowTable
 from swathe.workers.batch import summed
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe, trace
-from swathe.catalog.jobs.row_table import RowTable
 from swathe.core.errors import OutputError, SwatheError
 from swathe.core.host import in_url, this_host
+from swathe.core.row_table import RowTable
 from swathe.jobs import Bucket, Folder
 from swathe.stores.registry import StoreSnapshot, use_snapshot
 from swathe.workers.execute import run_batch

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe.catalog import Match
-    from swathe.catalog.records.jobs import RowStatus
+    from swathe.core.row_record import RowStatus
     from swathe.portal.vo.images import Images, OpenImage
     from swathe.portal.vo.parameters import Part, RequestParameters
 

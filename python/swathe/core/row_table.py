@@ -1,18 +1,18 @@
-"""Rows of a job in columns: 100,000 row objects would take as long as cutting them.
+"""Rows in columns: 100,000 row objects would take as long as cutting them.
 
 A `RowTable` is also a sequence of `RowRecord`, for code that reads few rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from swathe.catalog.records.jobs import STATUSES, RowRecord, RowStatus
+from swathe.core.row_record import STATUSES, RowRecord, RowStatus
 
 if TYPE_CHECKING:
     from typing import Self
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 CODES = {status: code for code, status in enumerate(STATUSES)}
 """Code of each status in a column."""
@@ -56,6 +57,18 @@ class DictColumn(Generic[T]):
             codes.append(np.array(new, np.int32)[part.codes])
         return cls(list(numbers), np.concatenate(codes))
 
+    def map(self, function: Callable[[T], U]) -> DictColumn[U]:
+        """Return the results of a function, which is called once for each distinct value."""
+        values = DictColumn.of(map(function, self.values))
+        return DictColumn(values.values, values.codes[self.codes])
+
+    def put(self, rows: Sequence[int], values: Sequence[T]) -> DictColumn[T]:
+        """Return the same column with other values in some rows."""
+        both = DictColumn.joined([self, DictColumn.of(values)])
+        codes, new = np.split(both.codes, [len(self)])
+        codes[rows] = new
+        return DictColumn(both.values, codes)
+
     def take(self, rows: Any) -> DictColumn[T]:
         """Return some rows, with no more values than rows."""
         column = DictColumn(self.values, self.codes[rows])
@@ -81,7 +94,7 @@ class DictColumn(Generic[T]):
 
 @dataclass(eq=False, kw_only=True)
 class RowTable(Sequence[RowRecord]):
-    """Rows of a job; the columns are those of `RowRecord` unless listed here.
+    """Rows; the columns are those of `RowRecord` unless listed here.
 
     Attributes:
         result: index of the combined result; -1 if the row belongs to none.
@@ -89,6 +102,9 @@ class RowTable(Sequence[RowRecord]):
         sky: `(n, 3)`; NaN if there is none.
         status: index in STATUSES.
         sha256: `(n, 32)` bytes; zeros if there is none.
+        group: name of the combined result of each row, `None` if results are made from one row
+            each; jobs store `result` instead.
+        band: band of each row's image, if the list has bands; jobs do not store it.
     """
 
     number: NDArray[np.int64]
@@ -107,6 +123,8 @@ class RowTable(Sequence[RowRecord]):
     bytes: NDArray[np.int64]
     version: DictColumn[str]
     sha256: NDArray[np.uint8]
+    group: DictColumn[str] | None = None
+    band: DictColumn[str] | None = None
 
     @classmethod
     def of(cls, rows: Sequence[RowRecord]) -> RowTable:
@@ -139,7 +157,7 @@ class RowTable(Sequence[RowRecord]):
     @classmethod
     def joined(cls, parts: Sequence[RowTable]) -> RowTable:
         """Concatenate tables."""
-        parts = [part for part in parts if len(part)]
+        parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) < 2:
             return parts[0] if parts else cls.of([])
         columns: dict[str, Any] = {}
@@ -149,7 +167,7 @@ class RowTable(Sequence[RowRecord]):
                 columns[field.name] = DictColumn.joined(of_each)
             elif isinstance(of_each[0], list):
                 columns[field.name] = list(chain.from_iterable(of_each))
-            else:
+            elif of_each[0] is not None:
                 columns[field.name] = np.concatenate(of_each)
         return cls(**columns)
 
@@ -165,10 +183,10 @@ class RowTable(Sequence[RowRecord]):
             column: Any = getattr(self, field.name)
             if isinstance(column, DictColumn):
                 columns[field.name] = column.take(rows)
-            elif not isinstance(column, list) or isinstance(rows, slice):
-                columns[field.name] = column[rows]
-            else:
+            elif isinstance(column, list) and not isinstance(rows, slice):
                 columns[field.name] = [column[row] for row in positions]
+            elif column is not None:
+                columns[field.name] = column[rows]
         return RowTable(**columns)
 
     def ended(
@@ -190,6 +208,40 @@ class RowTable(Sequence[RowRecord]):
             version=self.version if version is None else version,
             sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if sha256 is None else sha256,
         )
+
+    def with_status(self, changes: Mapping[int, tuple[RowStatus, str]]) -> RowTable:
+        """Return the same rows with another status and reason of some, which lose their box."""
+        if not changes:
+            return self
+        rows = list(changes)
+        status, placed = self.status.copy(), self.placed.copy()
+        status[rows] = [CODES[new] for new, _ in changes.values()]
+        placed[rows] = False
+        reason = self.reason.put(rows, [text for _, text in changes.values()])
+        return replace(self, status=status, placed=placed, reason=reason)
+
+    def faults(self) -> dict[int, tuple[RowStatus, str]]:
+        """Return status and reason of the rows that cannot be cut, by index."""
+        rows = np.flatnonzero(~self.sound)
+        reasons = self.reason.take(rows).list()
+        statuses = [STATUSES[code] for code in self.status[rows].tolist()]
+        return dict(zip(rows.tolist(), zip(statuses, reasons, strict=True), strict=True))
+
+    def by_planes(self) -> Iterator[RowTable]:
+        """Yield the rows with each value of planes."""
+        planes = self.planes.few()
+        for code in range(len(planes.values)):
+            yield self if len(planes.values) == 1 else self.take(planes.codes == code)
+
+    @property
+    def sound(self) -> NDArray[np.bool_]:
+        """Mask of rows that can be cut, or are."""
+        return self.has("waiting", "ok")
+
+    @property
+    def unplaced(self) -> NDArray[np.bool_]:
+        """Mask of rows given by sky position whose box is not computed yet."""
+        return ~self.placed & self.in_sky & self.sound
 
     @property
     def in_sky(self) -> NDArray[np.bool_]:

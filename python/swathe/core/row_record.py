@@ -1,0 +1,42 @@
+"""One row of a list of targets as a plain value."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
+
+STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "error")
+
+
+class RowRecord(NamedTuple):
+    """A region of an image, and its result: a tuple, because a job has 100,000.
+
+    Attributes:
+        number: position in the user's list, from 0.
+        position: position in the order of work, rows of one object together.
+        result: number of the combined result that the row belongs to.
+        name: file name, without suffix.
+        hdu: number, name, or `NAME,VERSION`.
+        box: x0, y0, width, height; `None` if not known yet or not possible.
+        planes: for cubes, first and last on NAXIS3, then on the following axes; axes not listed are
+            complete.
+        sky: requested right ascension, declination and size, degrees (ICRS).
+        version: version of the object it was cut from.
+    """
+
+    number: int
+    position: int
+    result: int | None
+    id: str
+    name: str
+    source: str
+    hdu: str | None
+    box: tuple[int, int, int, int] | None
+    planes: tuple[int, ...] | None
+    sky: tuple[float, float, float] | None
+    status: RowStatus = "waiting"
+    reason: str = ""
+    bytes: int = 0
+    version: str = ""
+    sha256: str = ""

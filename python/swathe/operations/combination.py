@@ -1,0 +1,84 @@
+"""Steps to make one result from several images, as `cut_many` and workers take them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swathe.core.errors import NoOverlapError, RegionError, SwatheError
+from swathe.operations.formats import read_cutout
+from swathe.operations.grid import AlignedImage, align
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from swathe.core.row_record import RowStatus
+    from swathe.core.row_table import RowTable
+    from swathe.operations.grid import Grid
+    from swathe.operations.registry import ResultOptions
+
+
+def align_cutout(
+    cut: Path,
+    grid: Grid | None,
+    sky: Sequence[float],
+    path: Path,
+    check_size: Callable[[int], None] | None = None,
+) -> tuple[RowStatus, str]:
+    """Replace a cutout by its pixels on the grid of its result; return status and reason.
+
+    Args:
+        cut: file of the cutout; it is removed.
+        grid: grid of the result; `None` if its size is not known.
+        sky: right ascension and declination of the row, in degrees, perhaps with its size.
+        path: file of the pixels.
+        check_size: function that raises a `RegionError` for too many pixels.
+    """
+    try:
+        if grid is None:
+            raise RegionError("the size of its result is not known")
+        if check_size is not None:
+            check_size(grid.side**2)
+        align(read_cutout(cut), grid.at(sky[0], sky[1]), path)
+    except NoOverlapError as error:
+        return "no-overlap", str(error)
+    except SwatheError as error:
+        return "error", str(error)
+    finally:
+        cut.unlink()
+    return "ok", ""
+
+
+def without_images(rows: RowTable) -> tuple[RowStatus, str]:
+    """Return status and reason of a result none of whose rows has an image."""
+    for row, (status, reason) in rows.faults().items():
+        if status != "no-overlap":
+            return "error", f"there is no image of it; {rows.id[row]}: {reason}"
+    return "no-overlap", "there is no image of it"
+
+
+def combine(
+    path: Path,
+    grid: Grid,
+    rows: RowTable,
+    pixels: Sequence[Path],
+    result_options: ResultOptions,
+    stopped: Callable[[], bool],
+) -> bool:
+    """Write a result; return false if it was stopped before the end.
+
+    Args:
+        path: file of the result.
+        grid: pixel grid of the result.
+        rows: rows of the images, in order.
+        pixels: file of each image, as `align_cutout` writes it.
+        result_options: options of the result.
+        stopped: function that returns whether to stop.
+
+    Raises:
+        RegionError: if the images cannot be combined.
+    """
+    places = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
+    images = [AlignedImage(file, ra, dec) for file, (ra, dec) in places]
+    made = result_options.combining.make
+    return not stopped() and made(path, grid, images, result_options.own, stopped)

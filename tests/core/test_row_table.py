@@ -1,0 +1,108 @@
+"""Rows by columns: the same rows, and what is asked of all at once."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swathe.core.row_record import STATUSES, RowRecord
+from swathe.core.row_table import DictColumn, RowTable
+from tests.support.row_records import RECORDS, TEXT
+
+
+@given(st.lists(RECORDS, max_size=20))
+def test_rows_by_columns_are_the_same_rows(kept: list[RowRecord]) -> None:
+    rows = RowTable.of(kept)
+    assert list(rows) == kept
+    assert [rows[at] for at in range(len(kept))] == kept
+    assert rows == pickle.loads(pickle.dumps(rows))
+    half = len(kept) // 2
+    assert list(rows[half:]) == kept[half:]
+    assert list(RowTable.joined([rows[half:], rows[:half]])) == kept[half:] + kept[:half]
+    assert list(rows.take(rows.has("ok", "error"))) == [
+        row for row in kept if row.status in ("ok", "error")
+    ]
+
+
+@given(st.lists(TEXT, min_size=1, max_size=20), st.integers(0, 20))
+def test_some_rows_have_no_more_values_than_rows(texts: list[str], count: int) -> None:
+    column = DictColumn.of(texts)
+    for some in (slice(count), np.arange(len(texts))[:count]):
+        taken = column.take(some)
+        assert taken.list() == texts[:count]
+        assert len(taken.values) <= len(taken)
+
+
+def test_a_function_of_a_column_is_called_once_for_each_value() -> None:
+    calls: list[str] = []
+
+    def lower(text: str) -> str:
+        calls.append(text)
+        return text.lower()
+
+    column = DictColumn.of(["A", "b", "a", "A", "B"]).map(lower)
+    assert column.list() == ["a", "b", "a", "a", "b"]
+    assert column.values == ["a", "b"]
+    assert calls == ["A", "b", "a", "B"]
+
+
+@given(st.lists(TEXT, min_size=1, max_size=20), st.data())
+def test_values_are_put_into_a_column(texts: list[str], data: st.DataObject) -> None:
+    column = DictColumn.of(texts)
+    changes = data.draw(st.dictionaries(st.integers(0, len(texts) - 1), TEXT))
+    changed = column.put(list(changes), list(changes.values()))
+    assert changed.list() == [changes.get(row, text) for row, text in enumerate(texts)]
+    assert column.list() == texts
+
+
+@given(st.lists(RECORDS, min_size=1, max_size=20), st.data())
+def test_faults_are_those_of_the_rows(records: list[RowRecord], data: st.DataObject) -> None:
+    rows = RowTable.of(records)
+    changes = data.draw(
+        st.dictionaries(
+            st.integers(0, len(records) - 1), st.tuples(st.sampled_from(STATUSES), TEXT)
+        )
+    )
+    changed = rows.with_status(changes)
+    expected = [
+        row._replace(status=changes[at][0], reason=changes[at][1], box=None)
+        if at in changes
+        else row
+        for at, row in enumerate(records)
+    ]
+    assert list(changed) == expected
+    assert list(rows) == records
+    assert changed.faults() == {
+        at: (row.status, row.reason)
+        for at, row in enumerate(expected)
+        if row.status not in ("waiting", "ok")
+    }
+    assert changed.unplaced.tolist() == [
+        row.box is None and row.sky is not None and row.status in ("waiting", "ok")
+        for row in expected
+    ]
+
+
+@given(st.lists(RECORDS, max_size=20))
+def test_rows_are_divided_by_their_planes(records: list[RowRecord]) -> None:
+    parts = [list(part) for part in RowTable.of(records).by_planes()]
+    assert sorted(row for part in parts for row in map(repr, part)) == sorted(map(repr, records))
+    planes = [{row.planes for row in part} for part in parts]
+    assert all(len(each) == 1 for each in planes)
+    assert len(planes) == len({row.planes for row in records})
+
+
+def test_groups_and_bands_stay_with_their_rows() -> None:
+    record = RowRecord(0, 0, None, "a", "a", "a.fits", None, None, None, None)
+    rows = RowTable.of([record] * 3)
+    assert rows.take([1]).group is None
+    rows.group = DictColumn.of(["m31", "m33", "m31"])
+    both = RowTable.joined([rows.take([2, 1]), rows[:1]])
+    assert both.group is not None
+    assert both.group.list() == ["m31", "m33", "m31"]
+    assert both.band is None
+    nothing = RowTable.joined([rows[:0], rows[:0]])
+    assert nothing.group is not None
