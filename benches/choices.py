@@ -8,9 +8,9 @@ import numpy as np
 from astropy.io import fits
 
 import swathe
+from harness import PIXEL_BYTES
 from links import (
     FOLDER,
-    PIXEL_BYTES,
     SHARED,
     Link,
     asked,

@@ -1,7 +1,6 @@
 """Pools whose workers are hosts of their own, and what `swathe simulate` says of the same.
 
     python benches/hosts.py [--smoke] [--only linear|rounds|hot] [--workers 2,4,8] [--draws N]
-        [--output FILE]
 
 Each worker has a network namespace, and in it a link of its own (56 ms, 4 MB/s) to the same server;
 between workers, links are as fast as this machine is. So more workers are more bandwidth, as in a
@@ -24,8 +23,6 @@ Results are removed as they come, or new memory for them would be what is measur
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import queue
 import random
@@ -33,7 +30,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -44,11 +40,10 @@ from typing import Any
 
 import psutil
 
-from report import machine
+from harness import FRAMES, options, save, survey, work_folder
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.host import cores
-from swathe.core.sample_survey import make_sample
 from swathe.costs.cost_model import Costs
 from swathe.jobs import Folder
 from swathe.workers.batch import Batch
@@ -59,8 +54,9 @@ from swathe.workers.pool import TrafficCounts
 from swathe.workers.simulate.network import SimulatedStore
 from swathe.workers.simulate.simulator import SimulatedPool, Simulation
 from swathe.workers.simulate.workload import SimulatedBatch as Simulated
+from tests.support.namespaces import Host, bridge, host
+from tests.support.servers import nginx, proxy_program
 from workers import (
-    MEMORY_DISK,
     PARTS,
     PATIENCE_S,
     RTT_MS,
@@ -69,10 +65,6 @@ from workers import (
     process,
     through,
 )
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.support.namespaces import Host, bridge, host
-from tests.support.servers import nginx, proxy_program
 
 BYTES_PER_S = 4_000_000
 BRIDGE, NETWORK = "swathe-bench", "198.18.0"
@@ -90,7 +82,7 @@ TURN_MS = 4
 VARIES = 0.1
 RUNS = 9
 """Of the simulation, in which the seconds of batches vary so much."""
-FRAMES = 24
+USED_FRAMES = 24
 DRAWS = 5
 TURNS, EACH = 5, 10
 """How often batches are measured, and how many of each frame at a time."""
@@ -181,7 +173,7 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
         make_certificates(certificates)
         given = ["scheduler", "--host", f"{NETWORK}.1", "--port", "0"]
         given += ["--certificates", str(certificates)]
-        scheduler = stack.enter_context(process(*given))
+        scheduler, _ = stack.enter_context(process(*given))
         for number in range(workers):
             on = stack.enter_context(host(BRIDGE, NETWORK, number))
             stack.enter_context(link(on, server))
@@ -291,39 +283,29 @@ def cases(names: Sequence[str], size: int, draws: int) -> list[Case]:
 
 def main() -> None:
     """Measure and compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="two workers, few frames")
-    parser.add_argument("--only", choices=("linear", "rounds", "hot"))
+    parser = options(__doc__, ("linear", "rounds", "hot"))
     parser.add_argument("--workers", default="2,4,8")
-    parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--draws", type=int, default=DRAWS, help="of hot objects")
-    parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
-    parser.add_argument("--output", type=Path, default=Path("build/bench-hosts.json"))
     asked = parser.parse_args()
-    frames, counts = asked.frames, [int(each) for each in asked.workers.split(",")]
+    frames, counts = USED_FRAMES, [int(each) for each in asked.workers.split(",")]
     if asked.smoke:
-        frames, counts = 4, [2]
-    sample = asked.sample.absolute()
-    make_sample(sample, 60, 1, 2000)
-    files = sorted(sample.rglob("*.fit"))[:frames]
+        frames, counts = 3, [2]
+    files = sorted(survey(3 if asked.smoke else FRAMES).rglob("*.fit"))[:frames]
     size = files[0].stat().st_size
     with ExitStack() as stack:
-        place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
-        named = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
-        folder = Path(named)
+        folder = stack.enter_context(work_folder())
         (folder / "nginx").mkdir()
         server = stack.enter_context(nginx(folder / "nginx", "0.0.0.0"))
         for path in files:
             (server.folder / path.name).symlink_to(path)
         upstream = f"{NETWORK}.1:{server.url.rpartition(':')[2]}"
-        os.environ["SWATHE_DATABASE"] = f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open() as catalog:
             root = f"http://127.0.0.1:{PORT}"
             catalog.add_store("far", root)
             catalog.put_profile(root, this_host(), link_costs().as_dict(), {}, datetime.now(UTC))
         wanted: dict[str, list[Case]] = {}
         for case in cases([path.name for path in files], size * len(files), asked.draws):
-            if asked.only in (None, case.name):
+            if case.name in (asked.only or (case.name,)):
                 wanted.setdefault(case.name, []).append(case)
         row_s = predicted_row_s(files[0])
         of = one_batch([path.name for path in files[:4]], upstream, folder / "first", row_s)
@@ -343,10 +325,7 @@ def main() -> None:
                 said = [simulated(case, workers, size, of) for case in of_name]
                 found.append({"case": name, "workers": workers, "real": real, "said": said})
                 show(name, workers, real, said, size * len(files))
-    asked.output.parent.mkdir(parents=True, exist_ok=True)
-    told = {"machine": machine(), "batch": of, "found": found}
-    asked.output.write_text(json.dumps(told, indent=1, default=vars))
-    print(f"\n{asked.output}")
+    save("hosts", {"batch": of, "found": found})
 
 
 def show(

@@ -1,6 +1,6 @@
 """How long a large trace takes to be seen, and whether it moves smoothly.
 
-    python benches/lifelines.py [--events 1000000] [--seconds 5]
+    python benches/lifelines.py [--smoke] [--events 1000000] [--seconds 5]
 
 A job of many cuts is made up from a seed and written as ULM, the last of it while it is followed:
 that gives what a look costs. Then each step from the file to the
@@ -11,7 +11,6 @@ panned and zoomed, as fast as the browser draws them (headless: without a graphi
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from report import machine
+from harness import machine, options
 from swathe.trace import read
 from swathe.trace.analysis.align_clocks import on_one_clock
 from swathe.trace.viewer import live
@@ -30,9 +29,6 @@ from swathe.trace.viewer.encode import encode_view
 from swathe.trace.viewer.lifelines import TracedEvents
 from swathe.trace.viewer.live import LiveView
 from swathe.trace.viewer.page import page
-
-sys.path.append(str(Path(__file__).parents[1]))
-
 from tests.support import traces
 
 if TYPE_CHECKING:
@@ -119,15 +115,16 @@ def followed(run: Path, later: list[str]) -> None:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=5.0)
     asked = parser.parse_args()
+    count, seconds = (10_000, 0.5) if asked.smoke else (asked.events, asked.seconds)
     print(machine())
     chromium = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder:
         run, html = Path(folder) / "run.ulm", Path(folder) / "run.html"
-        text = traces.job(max(1, asked.events // PER_OBJECT), TARGETS, hosts=2)
+        text = traces.job(max(1, count // PER_OBJECT), TARGETS, hosts=2)
         later = text[-NEW:]
         run.write_text("\n".join(text[:-NEW]) + "\n")
         print(f"{len(text):,} events")
@@ -155,7 +152,7 @@ def main() -> None:
 
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            drawn(browser, html.as_uri(), asked.seconds)
+            drawn(browser, html.as_uri(), seconds)
             began = time.perf_counter()
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             try:

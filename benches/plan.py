@@ -3,22 +3,20 @@
     python benches/plan.py [--smoke] [--only PART] [--repeats N]
 
 Every store is probed once, at the start; the cases come after. The link is the proxy of
-`tests/proxy`, whose settings stand in the first column. Prints tables and writes
-build/bench/plan.json. What is not installed is left out with a note.
+`tests/proxy`, whose settings stand in the first column. Prints what the figures come to and writes
+build/bench/plan.json. Servers that are not installed are left out with a note.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
 import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,35 +25,32 @@ from astropy.io import fits
 import choices
 import remote_peers
 import swathe
+from harness import HEIGHT, PIXEL_BYTES, WIDTH, options, save, survey
 from links import (
     FOLDER,
     FRAMES,
-    HEIGHT,
-    HERE,
-    PIXEL_BYTES,
     REPEATED_S,
     SHARED,
     STREAM,
-    WIDTH,
     Link,
     Segments,
     Way,
     asked,
     boxes,
+    installed,
     merged,
     planned,
     probe,
     race,
     reach,
     reading,
+    work,
 )
 from swathe import _swathe
-from swathe.core.sample_survey import make_sample
 from swathe.stores.registry import known_stores
 
 PARTS = ("predictions", "plans", "latency", "link", "peers", "choices")
 KINDS = ("fit", "fit.fz", "fit.gz")
-RESULTS = HERE.parent / "build" / "bench" / "plan.json"
 LINKS = (
     Link("nginx", 1),
     Link("nginx", 20, shared=SHARED),
@@ -331,44 +326,46 @@ def summary(results: dict[str, Any]) -> None:
             print(name, {key: round(v, 3) if isinstance(v, float) else v for key, v in row.items()})
 
 
+@contextmanager
+def saved(results: dict[str, Any]) -> Iterator[None]:
+    """Write the results at the end, also those of a run that was stopped."""
+    try:
+        yield
+    finally:
+        save("plan", results)
+
+
 def main() -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--smoke", action="store_true", help="two links, few frames, once")
+    parser = options(__doc__, PARTS)
     parser.add_argument("--repeats", type=int, default=3, help="of each case; by default 3")
     given = parser.parse_args()
     repeats, links, frames = (1, LINKS[1:3], 20) if given.smoke else (given.repeats, LINKS, 200)
-    survey = FOLDER / "survey"
-    make_sample(survey, FRAMES, 1, 10)
+    sample = survey(FRAMES)
     results: dict[str, Any] = {"predictions": [], "plans": []}
-    wanted: Callable[[str], bool] = lambda name: given.only in (None, name)  # noqa: E731
-    try:
+    wanted: Callable[[str], bool] = lambda name: name in (given.only or PARTS)  # noqa: E731
+    with work(), saved(results):
         if wanted("predictions") or wanted("plans"):
-            for link in links:
-                with reach(link, survey):
+            for link in installed(links):
+                with reach(link, sample):
                     probe(link)
                     if wanted("plans"):
-                        results["plans"] += plans(link, survey, repeats)
+                        results["plans"] += plans(link, sample, repeats)
                     if wanted("predictions"):
                         results["predictions"] += predictions(link, repeats)
         if wanted("latency"):
-            results["latency"] = latency(survey)
+            results["latency"] = latency(sample)
         if wanted("choices"):
             results["choices"] = choices.choices(1)
         if wanted("peers"):
-            results["peers"] = remote_peers.peers(survey, repeats)
+            results["peers"] = remote_peers.peers(sample, repeats)
         if wanted("link"):
             many = FOLDER / "many"
             many.mkdir()
             for number in range(frames):
-                source = survey / f"frame-{number % FRAMES + 1:06}.fit"
-                os.link(source, many / f"frame-{number + 1:06}.fit")
+                source = sample / f"frame-{number % FRAMES + 1:06}.fit"
+                (many / f"frame-{number + 1:06}.fit").symlink_to(source)
             results["link"] = busy_link(many, frames)
-    finally:
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1))
-        shutil.rmtree(FOLDER, ignore_errors=True)
     summary(results)
 
 

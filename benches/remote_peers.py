@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,8 @@ from astropy.io import fits
 from numpy.typing import NDArray
 
 import swathe
-from links import FOLDER, HEIGHT, SHARED, WIDTH, Link, boxes, probe, reach
+from harness import HEIGHT, WIDTH
+from links import FOLDER, SHARED, Link, boxes, probe, reach
 from tests.support import servers
 
 Box: TypeAlias = tuple[int, int, int, int]
@@ -66,16 +69,25 @@ def obstore_ranges(url: str, boxes: list[Box]) -> Pixels:
     return pixels
 
 
-PEERS: dict[str, Callable[[str, list[Box]], Pixels]] = {
-    "Swathe": swathe_cuts,
-    "astropy and fsspec": astropy_sections,
-    "rustfits": rustfits_sections,
-    "obstore": obstore_ranges,
+MODULES = {
+    "Swathe": "swathe",
+    "astropy and fsspec": "fsspec",
+    "rustfits": "rustfits",
+    "obstore": "obstore",
 }
+CUTS = (swathe_cuts, astropy_sections, rustfits_sections, obstore_ranges)
+PEERS: dict[str, Callable[[str, list[Box]], Pixels]] = {
+    peer: cut
+    for (peer, module), cut in zip(MODULES.items(), CUTS, strict=True)
+    if importlib.util.find_spec(module)
+}
+"""Those that are installed."""
 
 
 def peers(files: Path, repeats: int) -> list[dict[str, Any]]:
     """Seconds of others and of ours for boxes of frames nobody has read before, over a link."""
+    for peer in MODULES.keys() - PEERS.keys():
+        print(f"{peer}: left out: {MODULES[peer]} is not installed", file=sys.stderr)
     found = []
     link = Link("nginx", 56, shared=SHARED)
     images = {file.name: fits.getdata(file) for file in sorted(files.glob("*.fit"))}
