@@ -47,6 +47,36 @@ class Rival:
     times: float = 1.0
 
 
+def floor(goal: Goal | None = None, threads: int = 1, times: float = 1.0) -> Rival:
+    """Bare C floor, which knows where the pixels are."""
+    name = f"floor, {threads} thread{'s' * (threads > 1)}"
+    return Rival(Contender(name, ("{work}/floor",), (str(threads),), bare=True), goal, times)
+
+
+def cfitsio(goal: Goal | None = None, keep_open: bool = False, files: int | None = None) -> Rival:
+    """fits_copy_image_section, opening the file for each cut or once."""
+    rival = peer("cfitsio-once" if keep_open else "cfitsio-anew", goal, files)
+    name = "cfitsio, file kept open" if keep_open else "cfitsio, opened per cut"
+    return Rival(replace(rival.contender, name=name), goal)
+
+
+def peer(
+    name: str,
+    goal: Goal | None = None,
+    files: int | None = None,
+    per_file: int | None = None,
+    slow: bool = False,
+) -> Rival:
+    """One of peers.py; the slow ones take seconds a cut."""
+    before = (sys.executable, str(HERE / "peers.py"), name)
+    after = ("--work", "{work}")
+    bare = name in ("indexed_gzip", "rapidgzip")
+    writes = not name.startswith(("gzip-", "zlib-"))
+    return Rival(
+        Contender(name, before, after, files, per_file, slow=slow, writes=writes, bare=bare), goal
+    )
+
+
 @dataclass
 class Bench:
     """What the comparisons share.
@@ -78,32 +108,6 @@ class Bench:
         folder = self.runner.work / "index" / index
         writes = mode == "batch" and not output
         return Contender(output or "swathe", before, after, index=folder, cold=cold, writes=writes)
-
-    def floor(self, threads: int = 1) -> Contender:
-        """Bare C floor, which knows where the pixels are."""
-        name = f"floor, {threads} thread{'s' * (threads > 1)}"
-        return Contender(name, (str(self.runner.work / "floor"),), (str(threads),), bare=True)
-
-    def cfitsio(self, keep_open: bool = False, files: int | None = None) -> Contender:
-        """fits_copy_image_section, opening the file for each cut or once."""
-        peer = self.peer("cfitsio-once" if keep_open else "cfitsio-anew", files)
-        name = "cfitsio, file kept open" if keep_open else "cfitsio, opened per cut"
-        return replace(peer, name=name)
-
-    def peer(
-        self,
-        name: str,
-        files: int | None = None,
-        per_file: int | None = None,
-        slow: bool = False,
-    ) -> Contender:
-        """One of peers.py; the slow ones take seconds a cut."""
-        before = (sys.executable, str(HERE / "peers.py"), name)
-        after = ("--work", str(self.runner.work))
-        bare = name in ("indexed_gzip", "rapidgzip")
-        writes = not name.startswith(("gzip-", "zlib-"))
-        few = 1 if self.smoke and files else files
-        return Contender(name, before, after, few, per_file, slow=slow, writes=writes, bare=bare)
 
     def missing(self, contender: Contender) -> str:
         """Why a rival cannot run, or nothing."""
@@ -178,8 +182,6 @@ class Race:
 
     Attributes
     ----------
-    rivals
-        Makes them, with the targets of the project.
     mode
         `batch` is `cut_many` over the list, `single` one `cut` after the other.
     smoke_files
@@ -193,7 +195,7 @@ class Race:
     kind: str
     files: int
     cuts: int
-    rivals: Callable[[Bench], Sequence[Rival]]
+    rivals: Sequence[Rival]
     cold: bool = True
     mode: str = "batch"
     smoke_files: int = 2
@@ -201,83 +203,10 @@ class Race:
 
     def __call__(self, bench: Bench) -> list[Figure]:
         """Run it."""
-        targets = bench.inputs.targets(
-            self.kind, bench.size(self.files, self.smoke_files), self.cuts
-        )
+        files = bench.size(self.files, self.smoke_files)
+        targets = bench.inputs.targets(self.kind, files, self.cuts)
         subject = bench.swathe(self.mode, self.name, self.cold)
-        return race(bench, self.name, subject, self.rivals(bench), targets, self.as_time)
-
-
-def plain_rivals(bench: Bench) -> list[Rival]:
-    """Everybody who reads plain files."""
-    return [
-        Rival(bench.floor(), Goal(">=", 0.6)),
-        Rival(bench.cfitsio(), Goal(">=", 2.5)),
-        Rival(bench.cfitsio(keep_open=True)),
-        Rival(bench.peer("fitsio", files=100)),
-        Rival(bench.peer("rustfits", files=100)),
-        Rival(bench.peer("astropy-keep-open", files=5)),
-        Rival(bench.peer("astropy-section", files=5)),
-    ]
-
-
-def gz_rivals(bench: Bench) -> list[Rival]:
-    """Cfitsio and seekable gzip readers, whose indices are kept too."""
-    return [
-        Rival(bench.cfitsio(files=20), Goal(">=", 15)),
-        Rival(bench.peer("indexed_gzip", files=100)),
-        Rival(bench.peer("rapidgzip", files=100)),
-    ]
-
-
-def first_touch_rivals(bench: Bench) -> list[Rival]:
-    """`gzip -dc`, started for every file as a user would, or once for all; other inflaters."""
-    return [
-        Rival(bench.peer("gzip-program"), Goal("<=", 1.3)),
-        Rival(bench.peer("gzip-program-at-once")),
-        Rival(bench.peer("gzip-python")),
-        Rival(bench.peer("zlib-ng")),
-    ]
-
-
-def gz_batch_rivals(bench: Bench) -> list[Rival]:
-    """cfitsio, which inflates a file for each cut or for its ten cuts."""
-    return [
-        Rival(bench.cfitsio(files=2), Goal(">=", 20)),
-        Rival(bench.cfitsio(keep_open=True, files=20)),
-    ]
-
-
-def rice_rivals(bench: Bench) -> list[Rival]:
-    """Everybody who reads tiles."""
-    return [
-        Rival(bench.cfitsio(), Goal(">=", 4)),
-        Rival(bench.cfitsio(keep_open=True)),
-        Rival(bench.peer("fitsio", files=20)),
-        Rival(bench.peer("rustfits", files=20)),
-        Rival(bench.peer("astropy-section", files=2)),
-    ]
-
-
-def tile_rivals(bench: Bench) -> list[Rival]:
-    """cfitsio, for the other codecs."""
-    return [Rival(bench.cfitsio(), Goal(">=", 1)), Rival(bench.cfitsio(keep_open=True))]
-
-
-def bz2_rivals(bench: Bench) -> list[Rival]:
-    """Astropy and cfitsio."""
-    return [
-        Rival(bench.peer("astropy-reopen", files=2, slow=True), Goal(">=", 10)),
-        Rival(bench.cfitsio(files=4)),
-    ]
-
-
-def bz2_ten_rivals(bench: Bench) -> list[Rival]:
-    """astropy, which inflates a file for each cut or once for its ten cuts."""
-    return [
-        Rival(bench.peer("astropy-reopen", files=1, per_file=2, slow=True), Goal(">=", 10)),
-        Rival(bench.peer("astropy-keep-open", files=1, slow=True)),
-    ]
+        return race(bench, self.name, subject, self.rivals, targets, self.as_time)
 
 
 def many(bench: Bench) -> list[Figure]:
@@ -286,10 +215,7 @@ def many(bench: Bench) -> list[Figure]:
     Fewer cuts a frame where the output folder has too little room; the name says how many.
     """
     targets = many_targets(bench, bench.size(400))
-    rivals = [
-        Rival(bench.floor(), Goal(">=", 0.5), times=2),
-        Rival(bench.floor(threads=2)),
-    ]
+    rivals = [floor(Goal(">=", 0.5), times=2), floor(threads=2)]
     subject = bench.swathe("batch", "many", cold=True, threads=2)
     return race(bench, f"{len(targets):,} cuts, 2 threads", subject, rivals, targets)
 
@@ -378,25 +304,57 @@ def starter(command: list[str]) -> Callable[[], float]:
     return run
 
 
+TILE_RIVALS = (cfitsio(Goal(">=", 1)), cfitsio(keep_open=True))
 COMPARISONS: dict[str, Callable[[Bench], list[Figure]]] = {
-    "plain": Race("plain", "plain", 400, 10, plain_rivals),
+    "plain": Race("plain", "plain", 400, 10, (
+        floor(Goal(">=", 0.6)),
+        cfitsio(Goal(">=", 2.5)),
+        cfitsio(keep_open=True),
+        peer("fitsio", files=100),
+        peer("rustfits", files=100),
+        peer("astropy-keep-open", files=5),
+        peer("astropy-section", files=5),
+    )),
     "many": many,
     "archives": archives,
-    "gz_index": Race("gz, warm index", "gz", 400, 1, gz_rivals, cold=False),
-    "gz_first_touch": Race(
-        "gz, first touch", "gz", 40, 1, first_touch_rivals, mode="single", as_time=True
-    ),
-    "gz_batch": Race("gz, 10 a file, cold", "gz", 40, 10, gz_batch_rivals),
+    # Seekable gzip readers, whose indices are kept too.
+    "gz_index": Race("gz, warm index", "gz", 400, 1, (
+        cfitsio(Goal(">=", 15), files=20),
+        peer("indexed_gzip", files=100),
+        peer("rapidgzip", files=100),
+    ), cold=False),
+    # The program is started for every file, as a user would; the same in one call is shown too.
+    "gz_first_touch": Race("gz, first touch", "gz", 40, 1, (
+        peer("gzip-program", Goal("<=", 1.3)),
+        peer("gzip-program-at-once"),
+        peer("gzip-python"),
+        peer("zlib-ng"),
+    ), mode="single", as_time=True),
+    "gz_batch": Race("gz, 10 a file, cold", "gz", 40, 10, (
+        cfitsio(Goal(">=", 20), files=2),
+        cfitsio(keep_open=True, files=20),
+    )),
     # Tiles of a row; of 20 rows with HCOMPRESS.
-    "fz_rice": Race("fz RICE_1", "RICE_1", 100, 10, rice_rivals),
-    "fz_hcompress": Race("fz HCOMPRESS_1", "HCOMPRESS_1", 40, 10, tile_rivals),
-    "fz_gzip1": Race("fz GZIP_1", "GZIP_1", 40, 10, tile_rivals),
-    "fz_gzip2": Race("fz GZIP_2", "GZIP_2", 40, 10, tile_rivals),
-    "fz_plio": Race("fz PLIO_1", "PLIO_1", 40, 10, tile_rivals),
-    "bz2_single": Race("bz2, warm index", "bz2", 40, 1, bz2_rivals, cold=False, smoke_files=1),
-    "bz2_ten": Race(
-        "bz2, 10 a file, warm", "bz2", 20, 10, bz2_ten_rivals, cold=False, smoke_files=1
-    ),
+    "fz_rice": Race("fz RICE_1", "RICE_1", 100, 10, (
+        cfitsio(Goal(">=", 4)),
+        cfitsio(keep_open=True),
+        peer("fitsio", files=20),
+        peer("rustfits", files=20),
+        peer("astropy-section", files=2),
+    )),
+    "fz_hcompress": Race("fz HCOMPRESS_1", "HCOMPRESS_1", 40, 10, TILE_RIVALS),
+    "fz_gzip1": Race("fz GZIP_1", "GZIP_1", 40, 10, TILE_RIVALS),
+    "fz_gzip2": Race("fz GZIP_2", "GZIP_2", 40, 10, TILE_RIVALS),
+    "fz_plio": Race("fz PLIO_1", "PLIO_1", 40, 10, TILE_RIVALS),
+    "bz2_single": Race("bz2, warm index", "bz2", 40, 1, (
+        peer("astropy-reopen", Goal(">=", 10), files=2, slow=True),
+        cfitsio(files=4),
+    ), cold=False, smoke_files=1),
+    # astropy inflates a file for each cut, or once for its ten cuts.
+    "bz2_ten": Race("bz2, 10 a file, warm", "bz2", 20, 10, (
+        peer("astropy-reopen", Goal(">=", 10), files=1, per_file=2, slow=True),
+        peer("astropy-keep-open", files=1, slow=True),
+    ), cold=False, smoke_files=1),
     "one_call": one_call,
     "startup": startup,
-}
+}  # fmt: skip

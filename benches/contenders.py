@@ -170,7 +170,7 @@ class Contender:
     Attributes
     ----------
     before, after
-        Its command line around ``LIST OUTDIR``.
+        Its command line around ``LIST OUTDIR``; ``{work}`` is the work folder.
     per_file, files
         How many cuts a file, of how many files of the list it is given; None for all. The slow
         ones get fewer, and rates are compared.
@@ -226,7 +226,8 @@ class Runner:
         if contender.index:
             (empty if contender.cold else make)(contender.index)
             environment["SWATHE_INDEX_DIR"] = str(contender.index)
-        command = [*contender.before, str(listed), str(self.out), *contender.after]
+        words = [*contender.before, str(listed), str(self.out), *contender.after]
+        command = [word.replace("{work}", str(self.work)) for word in words]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise ContenderError("\n".join(done.stderr.strip().splitlines()[-5:]))

@@ -15,7 +15,7 @@
 
 typedef struct {
     long x0, y0, width, height;
-    char file[4096];
+    const char *file; /* the same for boxes of the same file that follow each other */
     double read_s, crop_s, write_s;
 } box;
 
@@ -34,6 +34,7 @@ static void stop_on(int status, const char *name) {
 
 static size_t read_boxes(box **boxes) {
     size_t count = 0, room = 0;
+    char file[4096];
     for (;;) {
         if (count == room) {
             room = room ? 2 * room : 64;
@@ -41,9 +42,11 @@ static size_t read_boxes(box **boxes) {
             if (!*boxes) stop_on(MEMORY_ALLOCATION, "boxes");
         }
         box *b = &(*boxes)[count];
-        if (scanf("%ld %ld %ld %ld %4095[^\n]", &b->x0, &b->y0, &b->width, &b->height,
-                  b->file) != 5)
+        if (scanf("%ld %ld %ld %ld %4095[^\n]", &b->x0, &b->y0, &b->width, &b->height, file) != 5)
             return count;
+        const char *last = count ? b[-1].file : "";
+        b->file = strcmp(last, file) ? strdup(file) : last;
+        if (!b->file) stop_on(MEMORY_ALLOCATION, "boxes");
         count++;
     }
 }
@@ -85,7 +88,7 @@ int main(int argc, char **argv) {
         }
         b->read_s = read_s;
         crop(in, b, argv[2], done);
-        if (anew || done + 1 == count || strcmp(b->file, boxes[done + 1].file) != 0) {
+        if (anew || done + 1 == count || b->file != boxes[done + 1].file) {
             fits_close_file(in, &status);
             stop_on(status, b->file);
             in = NULL;
