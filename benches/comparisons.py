@@ -139,7 +139,9 @@ def race(
     """
     checked = replace(subject, after=(*subject.after, "--check"), writes=True)
     bench.runner.verify(checked, targets)
-    reasons = {rival.contender.name: unable(bench, rival.contender, targets) for rival in rivals}
+    reasons = {
+        rival.contender.name: reason_left_out(bench, rival.contender, targets) for rival in rivals
+    }
     able = [rival.contender for rival in rivals if not reasons[rival.contender.name]]
     if not subject.cold:
         bench.runner.output(subject, targets)
@@ -155,7 +157,7 @@ def race(
     return figures
 
 
-def unable(bench: Bench, contender: Contender, targets: Sequence[Target]) -> str:
+def reason_left_out(bench: Bench, contender: Contender, targets: Sequence[Target]) -> str:
     """Why a rival is left out: missing, failing, or other pixels than astropy's."""
     if reason := bench.missing(contender):
         return reason

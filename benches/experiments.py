@@ -94,7 +94,7 @@ def main() -> None:
             shutil.copy(path, used / path.name)
         settings = register(links.FOLDER, used, LOCAL)
         portal, _ = stack.enter_context(running(*PORTAL, str(settings)))
-        remote = links.installed(LINKS[:1] if asked.smoke else LINKS)
+        remote = links.installed_links(LINKS[:1] if asked.smoke else LINKS)
         for link in remote:
             stack.enter_context(links.reach(link, used))
         for run in asked.only or RUNS:

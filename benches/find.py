@@ -54,7 +54,7 @@ SQUARE = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 
 
 def granules(count: int) -> Iterator[Granule]:
-    """Give images side by side, from right ascension 300 over 0 to 60, from declination -1 up."""
+    """Return images side by side, from right ascension 300 over 0 to 60, from declination -1 up."""
     columns = round(120 / SIDE_DEG)
     place = square(0, 0, SIDE_DEG)
     for number in range(count):
@@ -91,7 +91,7 @@ ALL_SKY_WCS = "".join(
 
 
 def granule(number: int, layer: int, place: Footprint, shape: tuple[int, int]) -> Granule:
-    """Give an image of this place."""
+    """Return an image of this place."""
     epoch, band = divmod(layer, len(BANDS))
     start = 53_000.0 + 300 * epoch + number * 1e-4
     return Granule(

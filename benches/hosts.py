@@ -63,7 +63,7 @@ from workers import (
     frames_of,
     predicted_row_s,
     process,
-    through,
+    time_batches,
 )
 
 BYTES_PER_S = 4_000_000
@@ -98,8 +98,8 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Came:
-    """What came of it: seconds of each round, and bytes of all."""
+class PoolRun:
+    """Seconds of each round, and bytes of all."""
 
     seconds: Sequence[float]
     store_bytes: int
@@ -108,7 +108,7 @@ class Came:
 
 
 @dataclass(frozen=True)
-class Measured:
+class BatchCost:
     """What a batch takes a worker that has all it needs.
 
     Attributes:
@@ -123,7 +123,7 @@ class Measured:
 
 
 def link_costs() -> Costs:
-    """Give what a probe of a link would find: the simulation is told the same."""
+    """Return what a probe of a link would find: the simulation is told the same."""
     rtt_s = RTT_MS / 1e3
     request = ((0, rtt_s), (1_000_000, rtt_s + 1_000_000 / BYTES_PER_S))
     return Costs(rtt_s, rtt_s, request, BYTES_PER_S, 100 / rtt_s, 4)
@@ -166,7 +166,7 @@ def worker(on: Host, scheduler: str, certificates: Path, cache: Path, most: int)
 
 @contextmanager
 def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any]:
-    """Have a pool of so many hosts; gives it, and where what was done comes."""
+    """Run a pool of so many hosts; yield it, and the queue of its results."""
     with ExitStack() as stack:
         stack.enter_context(bridge(BRIDGE, NETWORK))
         certificates = folder / "certificates"
@@ -199,19 +199,19 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
             pool.stop(PATIENCE_S)
 
 
-def really(case: Case, workers: int, server: str, folder: Path, row_s: float) -> Came:
+def run_case(case: Case, workers: int, server: str, folder: Path, row_s: float) -> PoolRun:
     """Run it."""
     with pool_of(workers, case, server, folder) as (pool, came):
         seconds = [
-            through(pool, came, numbered(names, turn, row_s))
+            time_batches(pool, came, frame_batches(names, turn, row_s))
             for turn, names in enumerate(case.rounds)
         ]
         moved: TrafficCounts = pool.status().moved
-    return Came(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
+    return PoolRun(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
 
 
-def numbered(names: Sequence[str], turn: int, row_s: float) -> list[Batch]:
-    """Give a batch that cuts all of each frame, with results of its own."""
+def frame_batches(names: Sequence[str], turn: int, row_s: float) -> list[Batch]:
+    """Return a batch that cuts all of each frame, with results of its own."""
     return [
         replace(batch, job=f"{batch.job}-{at}")
         for at, batch in enumerate(frames_of(list(names), turn, row_s))
@@ -235,12 +235,12 @@ class Turns:
         return self.turns[0][0].seconds
 
     def batches(self, turn: int) -> Iterator[Simulated]:
-        """Give those of a round."""
+        """Return those of a round."""
         return iter(self.turns[turn])
 
 
-def simulated(case: Case, workers: int, frame_bytes: int, of: Measured) -> list[Came]:
-    """Say how it would run, several times; the median run is in the middle."""
+def simulate_case(case: Case, workers: int, frame_bytes: int, of: BatchCost) -> list[PoolRun]:
+    """Simulate it several times; the median run is in the middle."""
     blocks = -(-frame_bytes // BLOCK_BYTES)
     store = SimulatedStore(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
     pool = SimulatedPool(
@@ -266,12 +266,12 @@ def simulated(case: Case, workers: int, frame_bytes: int, of: Measured) -> list[
             )
         found = Simulation(pool, store, Turns(turns), 0, len(turns), seed).run()
         seconds = [each.seconds for each in found.rounds]
-        came.append(Came(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
+        came.append(PoolRun(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
     return sorted(came, key=lambda each: sum(each.seconds))
 
 
 def cases(names: Sequence[str], size: int, draws: int) -> list[Case]:
-    """Give what is compared; those of the same name together."""
+    """Return what is compared; those of the same name together."""
     weights = [1 / (1 + at) for at in range(len(names))]
     small = int(1.05 * size / CACHE_TIMES)
     hot = [
@@ -319,17 +319,17 @@ def main() -> None:
             for workers in counts:
                 at = folder / f"{name}-{workers}"
                 real = [
-                    really(case, workers, upstream, at / str(draw), row_s)
+                    run_case(case, workers, upstream, at / str(draw), row_s)
                     for draw, case in enumerate(of_name)
                 ]
-                said = [simulated(case, workers, size, of) for case in of_name]
+                said = [simulate_case(case, workers, size, of) for case in of_name]
                 found.append({"case": name, "workers": workers, "real": real, "said": said})
                 show(name, workers, real, said, size * len(files))
     save("hosts", {"batch": of, "found": found})
 
 
 def show(
-    case: str, workers: int, real: Sequence[Came], said: Sequence[Sequence[Came]], size: int
+    case: str, workers: int, real: Sequence[PoolRun], said: Sequence[Sequence[PoolRun]], size: int
 ) -> None:
     """Print a line: sums over what was drawn, and what each took."""
     middle = [runs[RUNS // 2] for runs in said]
@@ -352,20 +352,20 @@ def show(
     )
 
 
-def one_batch(names: Sequence[str], server: str, folder: Path, row_s: float) -> Measured:
+def one_batch(names: Sequence[str], server: str, folder: Path, row_s: float) -> BatchCost:
     """Measure what a worker takes for a batch that needs nothing from the server."""
     with pool_of(1, Case("first", [names], LARGE), server, folder) as (pool, came):
-        through(pool, came, numbered(names, 0, row_s))
+        time_batches(pool, came, frame_batches(names, 0, row_s))
         seconds, begun_s = [], cpu_s()
         for turn in range(1, TURNS + 1):
-            given = numbered(list(names) * EACH, turn, row_s)
-            seconds.append(through(pool, came, given) / len(given))
+            given = frame_batches(list(names) * EACH, turn, row_s)
+            seconds.append(time_batches(pool, came, given) / len(given))
         core_s = (cpu_s() - begun_s) / (TURNS * EACH * len(names))
-    return Measured(statistics.median(seconds), core_s, PARTS * row_s)
+    return BatchCost(statistics.median(seconds), core_s, PARTS * row_s)
 
 
 def cpu_s() -> float:
-    """Give the processor seconds of this process and those that it runs."""
+    """Return the processor seconds of this process and those that it runs."""
     this = psutil.Process()
     times = [each.cpu_times() for each in (this, *this.children(recursive=True))]
     return float(sum(each.user + each.system for each in times))

@@ -70,7 +70,7 @@ ZOOM = FRAMES % {
 }
 
 
-def timed(what: str, work: Callable[[], Result]) -> Result:
+def time_step(what: str, work: Callable[[], Result]) -> Result:
     """Do something and print what it took."""
     began = time.perf_counter()
     found = work()
@@ -78,7 +78,7 @@ def timed(what: str, work: Callable[[], Result]) -> Result:
     return found
 
 
-def opened(browser: Browser, url: str) -> Page:
+def open_page(browser: Browser, url: str) -> Page:
     """Open a page and wait for its first picture."""
     shown = browser.new_page(viewport={"width": 1400, "height": 950})
     shown.goto(url, wait_until="commit")
@@ -86,9 +86,9 @@ def opened(browser: Browser, url: str) -> Page:
     return shown
 
 
-def drawn(browser: Browser, url: str, seconds: float) -> None:
+def time_browser(browser: Browser, url: str, seconds: float) -> None:
     """Time the browser: to the first picture, and how often it draws."""
-    shown = timed("Chromium: load, unpack, first picture", lambda: opened(browser, url))
+    shown = time_step("Chromium: load, unpack, first picture", lambda: open_page(browser, url))
     first = float(shown.locator("#viewer").get_attribute("data-first") or "nan")
     print(f"{'  by its own clock':44} {first / 1e3:8.3f} s")
     for what, script in (("panned, whole run", PAN), ("zoomed in and out", ZOOM)):
@@ -102,15 +102,17 @@ def drawn(browser: Browser, url: str, seconds: float) -> None:
     shown.close()
 
 
-def followed(run: Path, later: list[str]) -> None:
+def time_following(run: Path, later: list[str]) -> None:
     """Time the looks of a page that follows a file to which these lines come."""
     live.REST = 0
     shown = LiveView([run])
-    seen, _ = timed("followed: the first look", lambda: shown.data(""))
+    seen, _ = time_step("followed: the first look", lambda: shown.data(""))
     for half in (later[: NEW // 2], later[NEW // 2 :]):
         with run.open("a") as file:
             file.write("\n".join(half) + "\n")
-        seen, _ = timed(f"followed: a look at {len(half)} events more", partial(shown.data, seen))
+        seen, _ = time_step(
+            f"followed: a look at {len(half)} events more", partial(shown.data, seen)
+        )
 
 
 def main() -> None:
@@ -129,17 +131,17 @@ def main() -> None:
         run.write_text("\n".join(text[:-NEW]) + "\n")
         print(f"{len(text):,} events")
         del text
-        followed(run, later)
+        time_following(run, later)
         print(f"{run.stat().st_size / 1e6:.0f} MB of ULM")
-        events = timed("read", lambda: read(run))
-        traced = timed("pairs and lanes", lambda: TracedEvents(on_one_clock(events)))
-        lines = timed("lifelines of targets", lambda: traced.lines("target"))
+        events = time_step("read", lambda: read(run))
+        traced = time_step("pairs and lanes", lambda: TracedEvents(on_one_clock(events)))
+        lines = time_step("lifelines of targets", lambda: traced.lines("target"))
         print(f"{'':44} {len(lines):8,} lines through {len(lines.points):,} points")
-        parts = timed("pack (with lifelines of all kinds)", lambda: encode_view(traced).whole())
-        made = timed("page", lambda: page("run.ulm", parts))
+        parts = time_step("pack (with lifelines of all kinds)", lambda: encode_view(traced).whole())
+        made = time_step("page", lambda: page("run.ulm", parts))
         print(f"{'':44} {len(made) / 1e6:8.1f} MB")
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]
-        timed(
+        time_step(
             "the whole command, to the written page",
             lambda: subprocess.run(
                 [*command, "--output", str(html)], check=True, stdout=subprocess.DEVNULL
@@ -152,13 +154,13 @@ def main() -> None:
 
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            drawn(browser, html.as_uri(), seconds)
+            time_browser(browser, html.as_uri(), seconds)
             began = time.perf_counter()
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             try:
                 assert process.stdout is not None
                 url = process.stdout.readline().split(maxsplit=1)[1].strip()
-                opened(browser, url).close()
+                open_page(browser, url).close()
                 taken = time.perf_counter() - began
                 print(f"{'served: from the command to the picture':44} {taken:8.3f} s")
             finally:

@@ -68,7 +68,7 @@ class Link:
         return self.label or f"{self.store}-{self.rtt_ms}-{self.shared}-{self.stream}"
 
 
-def installed(links: Sequence[Link]) -> list[Link]:
+def installed_links(links: Sequence[Link]) -> list[Link]:
     """Return the links whose server is installed; print which are left out."""
     programs = {
         "nginx": shutil.which("nginx"),
@@ -157,7 +157,7 @@ def probe(link: Link, name: str = "frame-000001.fit") -> None:
         raise RuntimeError(f"probe of {link.name}: {done.stderr}")
 
 
-def planned(rows: dict[str, list[Any]]) -> tuple[Way, int]:
+def plan_of(rows: dict[str, list[Any]]) -> tuple[Way, int]:
     """Our plan for boxes, and how many objects it reads at a time.
 
     It finds the connections open that it may want, as others then do: who goes first would open
@@ -176,12 +176,12 @@ def _round(plan: dict[str, Any]) -> Round:
     return [(at["start"], at["end"] - at["start"]) for at in plan["requests"]], plan["streams"]
 
 
-def asked(way: Way) -> Segments:
+def requests_of(way: Way) -> Segments:
     """All requests of a way to read."""
     return [one for _, rounds in way for requests, _ in rounds for one in requests]
 
 
-def reading(way: Way, at_once: int) -> Callable[[], float]:
+def reader_of(way: Way, at_once: int) -> Callable[[], float]:
     """What reads so many objects, or parts, at a time, and gives the seconds that took."""
     stores = known_stores() or _swathe.Stores("[]")
     sources = {url: stores.open(url) for url, _ in way}
@@ -226,7 +226,7 @@ def race(
     return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def merged(segments: Segments, gap: int) -> Segments:
+def merge(segments: Segments, gap: int) -> Segments:
     """Requests (offset, bytes) where gaps up to `gap` bytes are read through."""
     found: Segments = []
     for start, length in segments:

@@ -35,15 +35,15 @@ from links import (
     Link,
     Segments,
     Way,
-    asked,
     boxes,
-    installed,
-    merged,
-    planned,
+    installed_links,
+    merge,
+    plan_of,
     probe,
     race,
     reach,
-    reading,
+    reader_of,
+    requests_of,
     work,
 )
 from swathe import _swathe
@@ -119,15 +119,15 @@ def plans(link: Link, survey: Path, repeats: int) -> list[dict[str, Any]]:
         cases.append((rows, {"targets": count, "size": size, "kind": kind, "frames": frames}))
     lasting_s = REPEATED_S if link.rtt_ms > 1 else UNBOUND_S
     for rows, case in cases:
-        ours, at_once = planned(rows)
-        requests = asked(ours)
+        ours, at_once = plan_of(rows)
+        requests = requests_of(ours)
         row = {"link": link.name, **case, "at_once": at_once, "requests": len(requests)}
         row["bytes"] = sum(length for _, length in requests)
         if case["kind"] == "fit.gz":
-            row |= race(unpacking(rows, at_once), repeats, lasting_s)
+            row |= race(gzip_ways(rows, at_once), repeats, lasting_s)
         else:
             ways = {"swathe": ours, **others(rows, survey)}
-            readings = {name: reading(way, at_once) for name, way in ways.items()}
+            readings = {name: reader_of(way, at_once) for name, way in ways.items()}
             row |= race(readings, repeats, lasting_s)
         found.append(row)
         print("  {link}: {targets} x {size} px {kind}, {frames} frames: ".format(**row) + ", ".join(
@@ -146,12 +146,12 @@ def others(rows: dict[str, list[Any]], survey: Path) -> dict[str, Way]:
         file = survey / url.partition(":")[2]
         rounds = tiles(file, found) if file.suffix == ".fz" else [pixels(file, found)]
         for name, gap in GAPS.items():
-            ways[name].append((url, [(merged(segments, gap), 10) for segments in rounds]))
+            ways[name].append((url, [(merge(segments, gap), 10) for segments in rounds]))
         ways["whole"].append((url, [([(0, file.stat().st_size)], 1)]))
     return ways
 
 
-def unpacking(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[], float]]:
+def gzip_ways(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[], float]]:
     """What cuts from gzip frames of which only the headers are known, and gives the seconds.
 
     Ours, whose plans are made so that inflating goes on beside reading; and copying the objects
@@ -327,7 +327,7 @@ def summary(results: dict[str, Any]) -> None:
 
 
 @contextmanager
-def saved(results: dict[str, Any]) -> Iterator[None]:
+def keep(results: dict[str, Any]) -> Iterator[None]:
     """Write the results at the end, also those of a run that was stopped."""
     try:
         yield
@@ -344,9 +344,9 @@ def main() -> None:
     sample = survey(FRAMES)
     results: dict[str, Any] = {"predictions": [], "plans": []}
     wanted: Callable[[str], bool] = lambda name: name in (given.only or PARTS)  # noqa: E731
-    with work(), saved(results):
+    with work(), keep(results):
         if wanted("predictions") or wanted("plans"):
-            for link in installed(links):
+            for link in installed_links(links):
                 with reach(link, sample):
                     probe(link)
                     if wanted("plans"):

@@ -72,7 +72,7 @@ class Server:
     paths: list[str] = field(default_factory=list)
 
     def load(self, clients: int, requests: int, rate: float | None = None) -> dict[str, Any]:
-        """Ask it from another process."""
+        """Load it from another process; return what was measured."""
         parts = urlsplit(self.url)
         given: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "paths": self.paths}
         given |= {"clients": clients, "requests": requests, "rate": rate}
@@ -97,7 +97,7 @@ class Server:
 
 
 def register(folder: Path, sample: Path, name: str = "survey") -> Path:
-    """Make a store with the sample known to a portal; gives its settings."""
+    """Make a store with the sample known to a portal; return its settings."""
     database = f"sqlite:///{folder}/catalog.sqlite"
     with Catalog.open(database) as catalog:
         store = catalog.add_store(name, str(sample))
@@ -112,7 +112,7 @@ def register(folder: Path, sample: Path, name: str = "survey") -> Path:
 
 
 def paths(folder: Path) -> tuple[list[str], list[str]]:
-    """Give the same requests for ours and for the plain server."""
+    """Return the same requests for ours and for the plain server."""
     with Catalog.open(f"sqlite:///{folder}/catalog.sqlite") as catalog:
         matches = catalog.find_granules(GranuleQuery(dataset="survey"))
     chosen = random.Random(1)
@@ -138,8 +138,8 @@ def compare(ours: Server, plain: Server) -> None:
         np.testing.assert_array_equal(*pixels)
 
 
-def told(name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Show a measurement, and give it with its name."""
+def show_load(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Print a measurement; return it with its name."""
     load = f"{found['asked_rate']:.0f}/s" if found["asked_rate"] else f"{found['clients']} clients"
     errors = found["errors"] or "none"
     print(
@@ -164,11 +164,13 @@ def loads(servers: dict[str, Server], parts: set[str], smoke: bool) -> Iterator[
             found = server.load(clients, requests)
             best[name] = max(best.get(name, 0), found["rate"])
             if "closed" in parts:
-                yield told(name, found)
+                yield show_load(name, found)
     if "open" in parts:
         for name, server in servers.items():
             rate = SHARE * best[name]
-            yield told(name, server.load(200, max(20, round(rate * (1 if smoke else 20))), rate))
+            yield show_load(
+                name, server.load(200, max(20, round(rate * (1 if smoke else 20))), rate)
+            )
 
 
 def memory(server: Server, requests: int) -> dict[str, Any]:
@@ -184,7 +186,7 @@ def memory(server: Server, requests: int) -> dict[str, Any]:
 
 
 def in_store(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Give targets as the portal knows their files."""
+    """Return targets as the portal knows their files."""
     return columns | {"file": [f"survey:{name}" for name in columns["file"]]}
 
 
@@ -240,7 +242,7 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
 
 
 def state_of_a_job(server: Server, sample: Path) -> str:
-    """Give the path of the state of a job that has ended."""
+    """Return the path of the state of a job that has ended."""
     file = next(sample.glob("*.fit")).name
     with swathe.connect(server.url) as portal:
         box = {"x0": [0], "y0": [0], "width": [SIDE], "height": [SIDE]}

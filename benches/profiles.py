@@ -16,7 +16,7 @@ from swathe.costs.probing.store_probe import Probe, measure_store
 from tests.support.simulated_stores import SimulatedStore, busy_store, place, random_store
 
 
-def probed(store: SimulatedStore, quick: bool) -> Probe:
+def probe_simulated(store: SimulatedStore, quick: bool) -> Probe:
     """Probe a simulated store on its own clock."""
     return measure_store(place(), reader=store, clock=lambda: store.clock_s, seed=1, quick=quick)
 
@@ -68,7 +68,7 @@ def main() -> None:
     for seed in range(3 if arguments.smoke else arguments.stores):
         store = busy_store(seed) if arguments.busy else random_store(seed)
         began = time.perf_counter()
-        found = probed(store, arguments.quick)
+        found = probe_simulated(store, arguments.quick)
         host_s += time.perf_counter() - began
         off = np.abs(errors(store, found))
         rows.append((float(np.median(off)), float(np.quantile(off, 0.9)), seed, store, found))

@@ -42,11 +42,11 @@ class Prices:
     """A store 50 ms away, and peers."""
 
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all cost the same
-        """Give seconds from the store."""
+        """Return seconds from the store."""
         return 0.05 + size / 1e8
 
     def peer_s(self, size: int) -> float:
-        """Give seconds from a peer."""
+        """Return seconds from a peer."""
         return 0.002 + size / 1e8
 
 

@@ -93,10 +93,10 @@ def once(
     return found
 
 
-def compared(
+def compare_recording(
     columns: dict[str, list[Any]], work: Path, run: Path, threads: int, rounds: int
 ) -> dict[str, Any]:
-    """Give what recording adds, in percent, and what is recorded."""
+    """Return what recording adds, in percent, and what is recorded."""
     ratios: dict[str, list[float]] = {"cut_s": [], "cpu_s": []}
     rates: dict[bool, list[float]] = {True: [], False: []}
     on: dict[str, float] = {}
@@ -126,10 +126,10 @@ def compared(
     }
 
 
-def sampled(
+def sample_recording(
     columns: dict[str, list[Any]], work: Path, run: Path, threads: int, rounds: int
 ) -> dict[str, Any]:
-    """Give what is recording of what cutting computes, in percent, by sampling."""
+    """Return what is recording of what cutting computes, in percent, by sampling."""
     samples = work / "perf.data"
     command = ["perf", "record", "-q", "-F", "4000", "-p", str(os.getpid()), "-o", str(samples)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as perf:
@@ -171,7 +171,7 @@ def main() -> None:
     sample = survey(3 if given.smoke else FRAMES)
     columns = in_folder(survey_targets(sample, rows, together=True), sample)
     columns["id"] = [f"star-{number}" for number in range(rows)]
-    measure = sampled if given.sampled else compared
+    measure = sample_recording if given.sampled else compare_recording
     with (
         work_folder() as work,
         tempfile.TemporaryDirectory(prefix="swathe-trace-", dir=given.events) as events,

@@ -57,7 +57,7 @@ PARTS = 4
 
 
 def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
-    """Give them as batches of about so many rows, each frame in as few as can be."""
+    """Return them as batches of about so many rows, each frame in as few as can be."""
     made: list[list[RowRecord]] = [[]]
     for number, (file, x, y) in enumerate(
         zip(columns["file"], columns["x"], columns["y"], strict=True)
@@ -77,8 +77,8 @@ def process(*words: str) -> AbstractContextManager[tuple[str, Any]]:
     return running("-m", "swathe.cli", "pool", *words, "--json")
 
 
-def through(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]) -> float:
-    """Do batches; gives the seconds."""
+def time_batches(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]) -> float:
+    """Run batches; return the seconds."""
     begun = time.perf_counter()
     for number, batch in enumerate(given):
         assert pool.wait_for_room(PATIENCE_S)
@@ -90,8 +90,8 @@ def through(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]
     return seconds
 
 
-def directly(columns: dict[str, list[Any]], sample: Path, folder: Path) -> float:
-    """Do the same by `cut_many`."""
+def time_cut_many(columns: dict[str, list[Any]], sample: Path, folder: Path) -> float:
+    """Run the same by `cut_many`; return the seconds."""
     table = in_folder(columns, sample)
     begun = time.perf_counter()
     manifest = swathe.cut_many(table, folder, threads=THREADS, progress=False)
@@ -100,7 +100,7 @@ def directly(columns: dict[str, list[Any]], sample: Path, folder: Path) -> float
     return seconds
 
 
-def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dict[str, Any]:
+def time_pools(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dict[str, Any]:
     """Measure all three in turns."""
     columns = survey_targets(sample, rows, together=True)
     given = batches(columns, of)
@@ -120,10 +120,10 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
             pool.start(lambda _number, done, into=came[name]: into.put(done))  # type: ignore[misc]  # a default binds it
         try:
             for number in range(rounds + 1):
-                found = {"cut_many": directly(columns, sample, folder / "direct")}
+                found = {"cut_many": time_cut_many(columns, sample, folder / "direct")}
                 shutil.rmtree(folder / "direct")
                 for name, pool in pools.items():
-                    found[name] = through(pool, came[name], given)
+                    found[name] = time_batches(pool, came[name], given)
                     shutil.rmtree(folder / "results")
                     (folder / "results").mkdir()
                 for name, each in found.items():
@@ -144,7 +144,7 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
 
 
 def predicted_row_s(frame: Path) -> float:
-    """Give the seconds of computing that a job is predicted to take for each part of a frame."""
+    """Return the seconds of computing that a job is predicted to take for each part of a frame."""
     columns = {
         "file": [str(frame)] * PARTS,
         "x": [WIDTH / 2] * PARTS,
@@ -156,7 +156,7 @@ def predicted_row_s(frame: Path) -> float:
 
 
 def frames_of(names: list[str], number: int, row_s: float) -> list[Batch]:
-    """Give a batch for each frame that cuts all of it, with what is predicted for each part."""
+    """Return a batch for each frame that cuts all of it, with what is predicted for each part."""
     made = []
     high = HEIGHT // PARTS
     row_bytes = 2 * WIDTH * high
@@ -200,7 +200,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
                 time.sleep(0.1)
             seconds, moved = [], []
             for number in range(rounds):
-                seconds.append(through(pool, came, frames_of(names, number, row_s)))
+                seconds.append(time_batches(pool, came, frames_of(names, number, row_s)))
                 moved.append(asdict(pool.status().moved))
                 shutil.rmtree(folder / "results")
                 (folder / "results").mkdir()
@@ -243,7 +243,7 @@ def main() -> None:
         with Catalog.open() as catalog:
             catalog.add_store("survey", str(sample))
         if "cost" in parts:
-            results["cost"] = [measured(sample, folder, rows, of, rounds) for of in (5000, 500)]
+            results["cost"] = [time_pools(sample, folder, rows, of, rounds) for of in (5000, 500)]
         if "diffusion" in parts:
             results["diffusion"] = diffusion(sample, folder, WORKERS, 2 if asked.smoke else ROUNDS)
     save("workers", results)
