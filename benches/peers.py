@@ -9,7 +9,6 @@ Imports and the building of an index that a peer keeps are not timed. Peers that
 from __future__ import annotations
 
 import argparse
-import gzip
 import importlib
 import itertools
 import subprocess
@@ -164,44 +163,24 @@ def seek_and_slice(
     return run
 
 
-def gunzip_program(job: Job) -> Run:
-    """`gzip -dc file > /dev/null`, the program started for every file."""
+def gunzip_by_program(job: Job, at_once: bool) -> Run:
+    """`gzip -dc file > /dev/null`, the program started for every file, or once for all of them."""
+    files = [str(path) for path, _ in by_file(job.targets)]
 
     def run() -> None:
-        for path, _ in by_file(job.targets):
-            subprocess.run(["gzip", "-dc", path], stdout=subprocess.DEVNULL, check=True)
+        for some in [files] if at_once else [[file] for file in files]:
+            subprocess.run(["gzip", "-dc", *some], stdout=subprocess.DEVNULL, check=True)
 
     return run
 
 
-def gunzip_program_at_once(job: Job) -> Run:
-    """`gzip -dc` of all files in one call: without the cost of starting the program."""
-
-    def run() -> None:
-        files = [path for path, _ in by_file(job.targets)]
-        subprocess.run(["gzip", "-dc", *files], stdout=subprocess.DEVNULL, check=True)
-
-    return run
-
-
-def gunzip_python(job: Job) -> Run:
-    """Python's gzip module."""
+def gunzip_by_module(job: Job, module: str) -> Run:
+    """Inflate whole files with Python's gzip module, or another like it."""
+    package = importlib.import_module(module)
 
     def run() -> None:
         for path, _ in by_file(job.targets):
-            with gzip.open(path) as stream:
-                stream.read()
-
-    return run
-
-
-def gunzip_zlib_ng(job: Job) -> Run:
-    """zlib-ng through its Python binding."""
-    zlib_ng = importlib.import_module("zlib_ng.gzip_ng")
-
-    def run() -> None:
-        for path, _ in by_file(job.targets):
-            with zlib_ng.open(path) as stream:
+            with package.open(path) as stream:
                 stream.read()
 
     return run
@@ -217,10 +196,11 @@ PEERS: dict[str, Callable[[Job], Run]] = {
     "astropy-section": partial(cut_by, Astropy()),
     "indexed_gzip": indexed_gzip_rows,
     "rapidgzip": rapidgzip_rows,
-    "gzip-program": gunzip_program,
-    "gzip-program-at-once": gunzip_program_at_once,
-    "gzip-python": gunzip_python,
-    "zlib-ng": gunzip_zlib_ng,
+    "gzip-program": partial(gunzip_by_program, at_once=False),
+    "gzip-program-at-once": partial(gunzip_by_program, at_once=True),
+    "gzip-python": partial(gunzip_by_module, module="gzip"),
+    # zlib-ng by its Python binding.
+    "zlib-ng": partial(gunzip_by_module, module="zlib_ng.gzip_ng"),
 }
 
 
