@@ -11,9 +11,8 @@ PYTEST := $(BIN)/python -m pytest -q -rs --durations=20
 PARALLEL := -n auto --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-plan bench-find bench-portal \
-	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz lock \
-	audit docs wheel clean
+.PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-tracing fuzz lock audit docs \
+	wheel clean
 
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
@@ -50,38 +49,17 @@ fmt: $(VENV)/built
 	$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format -q .
 
-bench: EXTRAS := dev,portal,bench
+# A comparison with peers; then each file of benches/ by its name, as `make bench-portal`.
+bench bench-%: EXTRAS := dev,portal,bench
 bench: $(VENV)/built
 	$(BIN)/python benches/run.py $(ARGS)
 
-bench-plan: EXTRAS := dev,portal,bench
-bench-plan: $(VENV)/built
-	$(BIN)/python benches/plan.py $(ARGS)
+bench-%: $(VENV)/built
+	$(BIN)/python benches/$*.py $(ARGS)
 
-bench-find: $(VENV)/built
-	$(BIN)/python benches/find.py $(ARGS)
-
-bench-portal: $(VENV)/built
-	$(BIN)/python benches/portal.py $(ARGS)
-
-bench-simulate: $(VENV)/built
-	$(BIN)/python benches/simulate.py $(ARGS)
-
-bench-workers: $(VENV)/built
-	$(BIN)/python benches/workers.py $(ARGS)
-
-bench-hosts: $(VENV)/built
-	$(BIN)/python benches/hosts.py $(ARGS)
-
-bench-trace-view: $(VENV)/built
-	$(BIN)/python benches/lifelines.py $(ARGS)
-
-bench-trace: $(VENV)/built
+bench-tracing: $(VENV)/built
 	cargo test --release -p swathe-trace --test speed -- --ignored --nocapture
 	$(BIN)/python benches/tracing.py $(ARGS)
-
-experiments: $(VENV)/built
-	$(BIN)/python benches/experiments.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

@@ -8,20 +8,20 @@ import numpy as np
 from astropy.io import fits
 
 import swathe
+from harness import PIXEL_BYTES
 from links import (
     FOLDER,
-    PIXEL_BYTES,
     SHARED,
     Link,
-    asked,
     blocks_of,
     header_bytes,
-    merged,
-    planned,
+    merge,
+    plan_of,
     probe,
     race,
     reach,
-    reading,
+    reader_of,
+    requests_of,
 )
 
 RIVALS = ("gap 0", "64 kB gap", "1 MiB gap", "blocks of 5 MiB", "blocks of 512 KiB", "whole")
@@ -83,18 +83,18 @@ def choices(repeats: int) -> list[dict[str, Any]]:
                 for x, y, across, up in wanted
                 for row in range(up)
             )
-            ours, at_once = planned({"file": [url] * len(wanted), **columns})
+            ours, at_once = plan_of({"file": [url] * len(wanted), **columns})
             theirs = {
-                "gap 0": (merged(segments, 0), 10),
-                "64 kB gap": (merged(segments, 64_000), 10),
-                "1 MiB gap": (merged(segments, 1 << 20), 10),
+                "gap 0": (merge(segments, 0), 10),
+                "64 kB gap": (merge(segments, 64_000), 10),
+                "1 MiB gap": (merge(segments, 1 << 20), 10),
                 "blocks of 5 MiB": (blocks_of(segments, 5 << 20, size_bytes), 1),
                 "blocks of 512 KiB": (blocks_of(segments, 512 << 10, size_bytes), 1),
                 "whole": ([(0, size_bytes)], 1),
             }
             ways = {"swathe": ours, **{name: [(url, [one])] for name, one in theirs.items()}}
-            row = {"case": what, "link": link.name, "requests": len(asked(ours))}
-            row |= race({name: reading(way, at_once) for name, way in ways.items()}, repeats)
+            row = {"case": what, "link": link.name, "requests": len(requests_of(ours))}
+            row |= race({name: reader_of(way, at_once) for name, way in ways.items()}, repeats)
         found.append(row)
         print(f"  {what}: " + ", ".join(f"{way} {row[way]:.3f}" for way in ways), flush=True)
     return found

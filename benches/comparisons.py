@@ -1,9 +1,9 @@
-"""The comparisons, one function each.
+"""The comparisons by name: races against rivals, and what single calls and starts cost.
 
 Unless a docstring says otherwise: boxes of 100 x 100 pixels, input in the page cache, output to
 a memory disk where there is one, one thread, and rates compared where a slow peer is given
 fewer cuts. "Cold" means that Swathe's kept index is emptied before every run, "warm" that it
-was filled by an untimed run over the same list. Targets stand in square brackets.
+was filled by an untimed run over the same list.
 """
 
 from __future__ import annotations
@@ -19,14 +19,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inputs import Inputs
-from report import Figure, Goal
-from targets import Target
-from timing import Contender, ContenderError, Runner, interleave, median_ratio
+from contenders import (
+    Contender,
+    ContenderError,
+    Figure,
+    Goal,
+    Inputs,
+    Runner,
+    Target,
+    interleave,
+    median_ratio,
+)
 
 HERE = Path(__file__).parent
+ARCHIVES = (".zip", ".tar", ".fits")
 BYTES_PER_CUT = 36_864  # a cut of 100x100x2 bytes with its header, in whole pages
 MODULES = {"zlib-ng": "zlib_ng"}
+PROGRAMS = ("floor", "cfitsio")
 
 
 @dataclass(frozen=True)
@@ -38,14 +47,42 @@ class Rival:
     times: float = 1.0
 
 
+def floor(goal: Goal | None = None, threads: int = 1, times: float = 1.0) -> Rival:
+    """Bare C floor, which knows where the pixels are."""
+    name = f"floor, {threads} thread{'s' * (threads > 1)}"
+    return Rival(Contender(name, ("{work}/floor",), (str(threads),), bare=True), goal, times)
+
+
+def cfitsio(goal: Goal | None = None, keep_open: bool = False, files: int | None = None) -> Rival:
+    """fits_copy_image_section, opening the file for each cut or once."""
+    rival = peer("cfitsio-once" if keep_open else "cfitsio-anew", goal, files)
+    name = "cfitsio, file kept open" if keep_open else "cfitsio, opened per cut"
+    return Rival(replace(rival.contender, name=name), goal)
+
+
+def peer(
+    name: str,
+    goal: Goal | None = None,
+    files: int | None = None,
+    per_file: int | None = None,
+    slow: bool = False,
+) -> Rival:
+    """One of peers.py; the slow ones take seconds a cut."""
+    before = (sys.executable, str(HERE / "peers.py"), name)
+    after = ("--work", "{work}")
+    bare = name in ("indexed_gzip", "rapidgzip")
+    writes = not name.startswith(("gzip-", "zlib-"))
+    return Rival(
+        Contender(name, before, after, files, per_file, slow=slow, writes=writes, bare=bare), goal
+    )
+
+
 @dataclass
 class Bench:
     """What the comparisons share.
 
     Attributes
     ----------
-    programs
-        The C programs that could be built, by name.
     smoke
         Whether everything is tiny, to show that it works.
 
@@ -53,67 +90,34 @@ class Bench:
 
     inputs: Inputs
     runner: Runner
-    programs: dict[str, Path]
     smoke: bool
 
     def size(self, full: int, smoke: int = 2) -> int:
         """Choose the number for a full run or for a smoke test."""
         return smoke if self.smoke else full
 
-    def swathe(self, mode: str, index: str, cold: bool, threads: int = 1) -> Contender:
+    def swathe(
+        self, mode: str, index: str, cold: bool, threads: int = 1, output: str = ""
+    ) -> Contender:
         """Swathe itself, in a fresh process, with an index folder of this benchmark."""
         warmup = self.inputs.files("plain", 1)[0].with_name("warm-up.fit")
         if not warmup.exists():
             shutil.copyfile(self.inputs.files("plain", 1)[0], warmup)
         before = (sys.executable, str(HERE / "subject.py"), mode)
-        after = ("--warmup", str(warmup), "--threads", str(threads))
+        after = ("--warmup", str(warmup), "--threads", str(threads), "--output", output)
         folder = self.runner.work / "index" / index
-        return Contender("swathe", before, after, index=folder, cold=cold, writes=mode == "batch")
-
-    def floor(self, threads: int = 1) -> Contender:
-        """Bare C floor, which knows where the pixels are."""
-        name = f"floor, {threads} thread{'s' * (threads > 1)}"
-        return Contender(name, (self._program("floor"),), (str(threads),), bare=True)
-
-    def cfitsio(self, keep_open: bool = False, files: int | None = None) -> Contender:
-        """fits_copy_image_section, opening the file for each cut or once."""
-        name = "cfitsio, file kept open" if keep_open else "cfitsio, opened per cut"
-        options = ("--keep-open",) if keep_open else ()
-        before = (self._program("cfitsio"), *options)
-        return Contender(name, before, files=self._few(files))
-
-    def peer(
-        self,
-        name: str,
-        files: int | None = None,
-        per_file: int | None = None,
-        slow: bool = False,
-    ) -> Contender:
-        """One of peers.py; the slow ones take seconds a cut."""
-        before = (sys.executable, str(HERE / "peers.py"), name)
-        after = ("--index-dir", str(self.runner.work / "peer-index"))
-        bare = name in ("indexed_gzip", "rapidgzip")
-        writes = not name.startswith(("gzip-", "zlib-"))
-        few = self._few(files)
-        return Contender(name, before, after, few, per_file, slow=slow, writes=writes, bare=bare)
+        writes = mode == "batch" and not output
+        return Contender(output or "swathe", before, after, index=folder, cold=cold, writes=writes)
 
     def missing(self, contender: Contender) -> str:
         """Why a rival cannot run, or nothing."""
-        program = contender.before[0]
+        name = contender.name.split(",")[0]
         if self.smoke and contender.slow:
             return "left out of the smoke test"
-        if not program:
-            return f"{contender.name.split(',')[0]}.c was not built"
-        if program != sys.executable:
-            return ""
-        module = MODULES.get(contender.name, contender.name.split("-")[0])
+        if name in PROGRAMS:
+            return "" if (self.runner.work / name).exists() else f"{name} was not built"
+        module = MODULES.get(name, name.split("-")[0])
         return "" if importlib.util.find_spec(module) else f"{module} is not installed"
-
-    def _program(self, name: str) -> str:
-        return str(self.programs.get(name, ""))
-
-    def _few(self, files: int | None) -> int | None:
-        return 1 if self.smoke and files else files
 
 
 def race(
@@ -135,7 +139,9 @@ def race(
     """
     checked = replace(subject, after=(*subject.after, "--check"), writes=True)
     bench.runner.verify(checked, targets)
-    reasons = {rival.contender.name: unable(bench, rival.contender, targets) for rival in rivals}
+    reasons = {
+        rival.contender.name: reason_left_out(bench, rival.contender, targets) for rival in rivals
+    }
     able = [rival.contender for rival in rivals if not reasons[rival.contender.name]]
     if not subject.cold:
         bench.runner.output(subject, targets)
@@ -151,7 +157,7 @@ def race(
     return figures
 
 
-def unable(bench: Bench, contender: Contender, targets: Sequence[Target]) -> str:
+def reason_left_out(bench: Bench, contender: Contender, targets: Sequence[Target]) -> str:
     """Why a rival is left out: missing, failing, or other pixels than astropy's."""
     if reason := bench.missing(contender):
         return reason
@@ -172,143 +178,71 @@ def judge(name: str, ours: list[float], theirs: list[float], rival: Rival, as_ti
     return Figure(name, against, value, unit, rival.goal, ours, theirs)
 
 
-def plain(bench: Bench) -> list[Figure]:
-    """`cut_many`, 400 plain frames x 10 cuts, cold: floor [>= 0.6], cfitsio [>= 2.5], others."""
-    rivals = [
-        Rival(bench.floor(), Goal(">=", 0.6)),
-        Rival(bench.cfitsio(), Goal(">=", 2.5)),
-        Rival(bench.cfitsio(keep_open=True)),
-        Rival(bench.peer("fitsio", files=100)),
-        Rival(bench.peer("rustfits", files=100)),
-        Rival(bench.peer("astropy-keep-open", files=5)),
-        Rival(bench.peer("astropy-section", files=5)),
-    ]
-    targets = bench.inputs.targets("plain", bench.size(400), 10)
-    return race(bench, "plain", bench.swathe("batch", "plain", cold=True), rivals, targets)
+@dataclass(frozen=True)
+class Race:
+    """A race of Swathe against rivals over the same targets, cuts of some files.
 
+    Attributes
+    ----------
+    mode
+        `batch` is `cut_many` over the list, `single` one `cut` after the other.
+    smoke_files
+        Of the smoke test.
+    as_time
+        Whether times of a file are compared, not rates.
 
-def gz_index(bench: Bench) -> list[Figure]:
-    """`cut_many`, 400 gzip files x 1 cut, warm index: cfitsio [>= 15], seekable gzip readers."""
-    rivals = [
-        Rival(bench.cfitsio(files=20), Goal(">=", 15)),
-        Rival(bench.peer("indexed_gzip", files=100)),
-        Rival(bench.peer("rapidgzip", files=100)),
-    ]
-    targets = bench.inputs.targets("gz", bench.size(400), 1)
-    return race(bench, "gz, warm index", bench.swathe("batch", "gz", cold=False), rivals, targets)
-
-
-def gz_first_touch(bench: Bench) -> list[Figure]:
-    """`cut`, 40 gzip files x 1 cut, cold, time per file: `gzip -dc` [<= 1.3], other inflaters.
-
-    The program is started for every file, as a user would; the same in one call is shown too.
     """
-    rivals = [
-        Rival(bench.peer("gzip-program"), Goal("<=", 1.3)),
-        Rival(bench.peer("gzip-program-at-once")),
-        Rival(bench.peer("gzip-python")),
-        Rival(bench.peer("zlib-ng")),
-    ]
-    targets = bench.inputs.targets("gz", bench.size(40), 1)
-    subject = bench.swathe("single", "gz-first", cold=True)
-    return race(bench, "gz, first touch", subject, rivals, targets, as_time=True)
 
+    name: str
+    kind: str
+    files: int
+    cuts: int
+    rivals: Sequence[Rival]
+    cold: bool = True
+    mode: str = "batch"
+    smoke_files: int = 2
+    as_time: bool = False
 
-def gz_batch(bench: Bench) -> list[Figure]:
-    """`cut_many`, 40 gzip files x 10 cuts, cold: cfitsio opening for each cut [>= 20]."""
-    rivals = [
-        Rival(bench.cfitsio(files=2), Goal(">=", 20)),
-        Rival(bench.cfitsio(keep_open=True, files=20)),
-    ]
-    targets = bench.inputs.targets("gz", bench.size(40), 10)
-    subject = bench.swathe("batch", "gz-batch", cold=True)
-    return race(bench, "gz, 10 a file, cold", subject, rivals, targets)
-
-
-def fz_rice(bench: Bench) -> list[Figure]:
-    """`cut_many`, 100 RICE_1 files x 10 cuts, tiles of a row, cold: cfitsio [>= 4], others."""
-    rivals = [
-        Rival(bench.cfitsio(), Goal(">=", 4)),
-        Rival(bench.cfitsio(keep_open=True)),
-        Rival(bench.peer("fitsio", files=20)),
-        Rival(bench.peer("rustfits", files=20)),
-        Rival(bench.peer("astropy-section", files=2)),
-    ]
-    targets = bench.inputs.targets("RICE_1", bench.size(100), 10)
-    return race(bench, "fz RICE_1", bench.swathe("batch", "RICE_1", cold=True), rivals, targets)
-
-
-def fz_hcompress(bench: Bench) -> list[Figure]:
-    """`cut_many`, 40 HCOMPRESS_1 files x 10 cuts, lossless tiles of 20 rows: cfitsio [>= 1]."""
-    return fz_other(bench, "HCOMPRESS_1")
-
-
-def fz_gzip1(bench: Bench) -> list[Figure]:
-    """`cut_many`, 40 GZIP_1 files x 10 cuts, tiles of a row, cold: cfitsio [>= 1]."""
-    return fz_other(bench, "GZIP_1")
-
-
-def fz_gzip2(bench: Bench) -> list[Figure]:
-    """`cut_many`, 40 GZIP_2 files x 10 cuts, tiles of a row, cold: cfitsio [>= 1]."""
-    return fz_other(bench, "GZIP_2")
-
-
-def fz_plio(bench: Bench) -> list[Figure]:
-    """`cut_many`, 40 PLIO_1 masks x 10 cuts, tiles of a row, cold: cfitsio [>= 1]."""
-    return fz_other(bench, "PLIO_1")
-
-
-def fz_other(bench: Bench, codec: str) -> list[Figure]:
-    """`cut_many`, 40 files of a codec x 10 cuts, cold: cfitsio [>= 1]."""
-    rivals = [
-        Rival(bench.cfitsio(), Goal(">=", 1)),
-        Rival(bench.cfitsio(keep_open=True)),
-    ]
-    targets = bench.inputs.targets(codec, bench.size(40), 10)
-    return race(bench, f"fz {codec}", bench.swathe("batch", codec, cold=True), rivals, targets)
-
-
-def bz2_single(bench: Bench) -> list[Figure]:
-    """`cut_many`, 40 bzip2 files x 1 cut, warm index: astropy [>= 10], cfitsio."""
-    rivals = [
-        Rival(bench.peer("astropy-reopen", files=2, slow=True), Goal(">=", 10)),
-        Rival(bench.cfitsio(files=4)),
-    ]
-    targets = bench.inputs.targets("bz2", bench.size(40, 1), 1)
-    subject = bench.swathe("batch", "bz2", cold=False)
-    return race(bench, "bz2, warm index", subject, rivals, targets)
-
-
-def bz2_ten(bench: Bench) -> list[Figure]:
-    """`cut_many`, 20 bzip2 files x 10 cuts, warm index: astropy opening for each cut [>= 10].
-
-    astropy that inflates a file once for its ten cuts is shown too.
-    """
-    rivals = [
-        Rival(bench.peer("astropy-reopen", files=1, per_file=2, slow=True), Goal(">=", 10)),
-        Rival(bench.peer("astropy-keep-open", files=1, slow=True)),
-    ]
-    targets = bench.inputs.targets("bz2", bench.size(20, 1), 10)
-    subject = bench.swathe("batch", "bz2-ten", cold=False)
-    return race(bench, "bz2, 10 a file, warm", subject, rivals, targets)
+    def __call__(self, bench: Bench) -> list[Figure]:
+        """Run it."""
+        files = bench.size(self.files, self.smoke_files)
+        targets = bench.inputs.targets(self.kind, files, self.cuts)
+        subject = bench.swathe(self.mode, self.name, self.cold)
+        return race(bench, self.name, subject, self.rivals, targets, self.as_time)
 
 
 def many(bench: Bench) -> list[Figure]:
-    """100,000 cuts from 400 plain frames, two threads: twice the one-thread floor [>= 0.5].
+    """100,000 cuts from 400 plain frames, two threads: twice the one-thread floor.
 
     Fewer cuts a frame where the output folder has too little room; the name says how many.
     """
-    files = bench.size(400)
+    targets = many_targets(bench, bench.size(400))
+    rivals = [floor(Goal(">=", 0.5), times=2), floor(threads=2)]
+    subject = bench.swathe("batch", "many", cold=True, threads=2)
+    return race(bench, f"{len(targets):,} cuts, 2 threads", subject, rivals, targets)
+
+
+def many_targets(bench: Bench, files: int) -> list[Target]:
+    """100,000 cuts from so many plain frames, or as many as there is room for."""
     bench.inputs.files("plain", files)  # before the room is measured
     room = shutil.disk_usage(bench.runner.work).free // 2 // BYTES_PER_CUT
-    cuts = min(bench.size(250, 10), max(1, room // files))
-    name = f"{files * cuts:,} cuts, 2 threads"
-    rivals = [
-        Rival(bench.floor(), Goal(">=", 0.5), times=2),
-        Rival(bench.floor(threads=2)),
-    ]
-    subject = bench.swathe("batch", "many", cold=True, threads=2)
-    return race(bench, name, subject, rivals, bench.inputs.targets("plain", files, cuts))
+    cuts = min(bench.size(-(-100_000 // files), 10), max(1, room // files))
+    return bench.inputs.targets("plain", files, cuts)
+
+
+def archives(bench: Bench) -> list[Figure]:
+    """100,000 cuts from 50 plain frames, two threads, into each kind of archive and a folder."""
+    targets = many_targets(bench, bench.size(50))
+    kinds = [bench.swathe("batch", "archives", True, 2, f"out{end}") for end in ARCHIVES]
+    folder = replace(bench.swathe("batch", "archives", cold=True, threads=2), name="folder")
+    figures = []
+    bench.runner.verify(folder, targets)
+    seconds = bench.runner.rounds([folder, *kinds], targets)
+    for kind, end in zip(kinds, ARCHIVES, strict=True):
+        ours = seconds[kind.name]
+        name = f"{len(targets):,} cuts into {end}"
+        figures.append(judge(name, ours, seconds["folder"], Rival(folder), False))
+    return figures
 
 
 def one_call(bench: Bench) -> list[Figure]:
@@ -372,19 +306,57 @@ def starter(command: list[str]) -> Callable[[], float]:
     return run
 
 
+TILE_RIVALS = (cfitsio(Goal(">=", 1)), cfitsio(keep_open=True))
 COMPARISONS: dict[str, Callable[[Bench], list[Figure]]] = {
-    "plain": plain,
+    "plain": Race("plain", "plain", 400, 10, (
+        floor(Goal(">=", 0.6)),
+        cfitsio(Goal(">=", 2.5)),
+        cfitsio(keep_open=True),
+        peer("fitsio", files=100),
+        peer("rustfits", files=100),
+        peer("astropy-keep-open", files=5),
+        peer("astropy-section", files=5),
+    )),
     "many": many,
-    "gz_index": gz_index,
-    "gz_first_touch": gz_first_touch,
-    "gz_batch": gz_batch,
-    "fz_rice": fz_rice,
-    "fz_hcompress": fz_hcompress,
-    "fz_gzip1": fz_gzip1,
-    "fz_gzip2": fz_gzip2,
-    "fz_plio": fz_plio,
-    "bz2_single": bz2_single,
-    "bz2_ten": bz2_ten,
+    "archives": archives,
+    # Seekable gzip readers, whose indices are kept too.
+    "gz_index": Race("gz, warm index", "gz", 400, 1, (
+        cfitsio(Goal(">=", 15), files=20),
+        peer("indexed_gzip", files=100),
+        peer("rapidgzip", files=100),
+    ), cold=False),
+    # The program is started for every file, as a user would; the same in one call is shown too.
+    "gz_first_touch": Race("gz, first touch", "gz", 40, 1, (
+        peer("gzip-program", Goal("<=", 1.3)),
+        peer("gzip-program-at-once"),
+        peer("gzip-python"),
+        peer("zlib-ng"),
+    ), mode="single", as_time=True),
+    "gz_batch": Race("gz, 10 a file, cold", "gz", 40, 10, (
+        cfitsio(Goal(">=", 20), files=2),
+        cfitsio(keep_open=True, files=20),
+    )),
+    # Tiles of a row; of 20 rows with HCOMPRESS.
+    "fz_rice": Race("fz RICE_1", "RICE_1", 100, 10, (
+        cfitsio(Goal(">=", 4)),
+        cfitsio(keep_open=True),
+        peer("fitsio", files=20),
+        peer("rustfits", files=20),
+        peer("astropy-section", files=2),
+    )),
+    "fz_hcompress": Race("fz HCOMPRESS_1", "HCOMPRESS_1", 40, 10, TILE_RIVALS),
+    "fz_gzip1": Race("fz GZIP_1", "GZIP_1", 40, 10, TILE_RIVALS),
+    "fz_gzip2": Race("fz GZIP_2", "GZIP_2", 40, 10, TILE_RIVALS),
+    "fz_plio": Race("fz PLIO_1", "PLIO_1", 40, 10, TILE_RIVALS),
+    "bz2_single": Race("bz2, warm index", "bz2", 40, 1, (
+        peer("astropy-reopen", Goal(">=", 10), files=2, slow=True),
+        cfitsio(files=4),
+    ), cold=False, smoke_files=1),
+    # astropy inflates a file for each cut, or once for its ten cuts.
+    "bz2_ten": Race("bz2, 10 a file, warm", "bz2", 20, 10, (
+        peer("astropy-reopen", Goal(">=", 10), files=1, per_file=2, slow=True),
+        peer("astropy-keep-open", files=1, slow=True),
+    ), cold=False, smoke_files=1),
     "one_call": one_call,
     "startup": startup,
-}
+}  # fmt: skip

@@ -1,6 +1,6 @@
 """How long a search takes among many images.
 
-    python benches/find.py [--granules 100000] [--searches 200] [--database URL]
+    python benches/find.py [--smoke] [--granules 100000] [--searches 200] [--database URL]
 
 Images of 0.25 degree lie in strips over a part of the sky, in five bands and three epochs, as
 those of a survey do; one in a thousand is a hundred times larger, and ten show the whole sky.
@@ -9,19 +9,17 @@ Places are drawn from a seed. What is timed is `swathe.find`: from the call to t
 
 from __future__ import annotations
 
-import argparse
 import math
 import platform
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import swathe
+from harness import options, work_folder
 from swathe.catalog import Catalog, Footprint, Granule, Replica
 from swathe.datasets import healpix
 from swathe.datasets.spherical import degrees, directions, distances, middle
@@ -56,7 +54,7 @@ SQUARE = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 
 
 def granules(count: int) -> Iterator[Granule]:
-    """Give images side by side, from right ascension 300 over 0 to 60, from declination -1 up."""
+    """Return images side by side, from right ascension 300 over 0 to 60, from declination -1 up."""
     columns = round(120 / SIDE_DEG)
     place = square(0, 0, SIDE_DEG)
     for number in range(count):
@@ -93,7 +91,7 @@ ALL_SKY_WCS = "".join(
 
 
 def granule(number: int, layer: int, place: Footprint, shape: tuple[int, int]) -> Granule:
-    """Give an image of this place."""
+    """Return an image of this place."""
     epoch, band = divmod(layer, len(BANDS))
     start = 53_000.0 + 300 * epoch + number * 1e-4
     return Granule(
@@ -155,21 +153,22 @@ def time_searches(catalog: Catalog, count: int, searches: int) -> None:
 
 def main() -> None:
     """Fill a catalogue and search in it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--granules", type=int, default=100_000)
     parser.add_argument("--searches", type=int, default=200)
     parser.add_argument("--database", help="an empty one; else SQLite in a new folder")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = asked.database or f"sqlite:///{Path(folder) / 'catalog.sqlite'}"
+    count, searches = (1000, 5) if asked.smoke else (asked.granules, asked.searches)
+    with work_folder() as folder:
+        url = asked.database or f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open(url) as catalog:
             started = time.perf_counter()
-            fill(catalog, asked.granules)
+            fill(catalog, count)
             print(
-                f"{asked.granules:,} images in {time.perf_counter() - started:.1f} s, "
+                f"{count:,} images in {time.perf_counter() - started:.1f} s, "
                 f"{url.partition(':')[0]}, {platform.processor() or platform.machine()}"
             )
-            time_searches(catalog, asked.granules, asked.searches)
+            time_searches(catalog, count, searches)
 
 
 if __name__ == "__main__":

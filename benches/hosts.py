@@ -1,7 +1,6 @@
 """Pools whose workers are hosts of their own, and what `swathe simulate` says of the same.
 
     python benches/hosts.py [--smoke] [--only linear|rounds|hot] [--workers 2,4,8] [--draws N]
-        [--output FILE]
 
 Each worker has a network namespace, and in it a link of its own (56 ms, 4 MB/s) to the same server;
 between workers, links are as fast as this machine is. So more workers are more bandwidth, as in a
@@ -24,8 +23,6 @@ Results are removed as they come, or new memory for them would be what is measur
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import queue
 import random
@@ -33,7 +30,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -44,11 +40,10 @@ from typing import Any
 
 import psutil
 
-from report import machine
+from harness import FRAMES, options, save, survey, work_folder
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.host import cores
-from swathe.core.sample_survey import make_sample
 from swathe.costs.cost_model import Costs
 from swathe.jobs import Folder
 from swathe.workers.batch import Batch
@@ -59,20 +54,17 @@ from swathe.workers.pool import TrafficCounts
 from swathe.workers.simulate.network import SimulatedStore
 from swathe.workers.simulate.simulator import SimulatedPool, Simulation
 from swathe.workers.simulate.workload import SimulatedBatch as Simulated
+from tests.support.namespaces import Host, bridge, host
+from tests.support.servers import nginx, proxy_program
 from workers import (
-    MEMORY_DISK,
     PARTS,
     PATIENCE_S,
     RTT_MS,
     frames_of,
     predicted_row_s,
     process,
-    through,
+    time_batches,
 )
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.support.namespaces import Host, bridge, host
-from tests.support.servers import nginx, proxy_program
 
 BYTES_PER_S = 4_000_000
 BRIDGE, NETWORK = "swathe-bench", "198.18.0"
@@ -90,7 +82,7 @@ TURN_MS = 4
 VARIES = 0.1
 RUNS = 9
 """Of the simulation, in which the seconds of batches vary so much."""
-FRAMES = 24
+USED_FRAMES = 24
 DRAWS = 5
 TURNS, EACH = 5, 10
 """How often batches are measured, and how many of each frame at a time."""
@@ -106,8 +98,8 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Came:
-    """What came of it: seconds of each round, and bytes of all."""
+class PoolRun:
+    """Seconds of each round, and bytes of all."""
 
     seconds: Sequence[float]
     store_bytes: int
@@ -116,7 +108,7 @@ class Came:
 
 
 @dataclass(frozen=True)
-class Measured:
+class BatchCost:
     """What a batch takes a worker that has all it needs.
 
     Attributes:
@@ -131,7 +123,7 @@ class Measured:
 
 
 def link_costs() -> Costs:
-    """Give what a probe of a link would find: the simulation is told the same."""
+    """Return what a probe of a link would find: the simulation is told the same."""
     rtt_s = RTT_MS / 1e3
     request = ((0, rtt_s), (1_000_000, rtt_s + 1_000_000 / BYTES_PER_S))
     return Costs(rtt_s, rtt_s, request, BYTES_PER_S, 100 / rtt_s, 4)
@@ -174,14 +166,14 @@ def worker(on: Host, scheduler: str, certificates: Path, cache: Path, most: int)
 
 @contextmanager
 def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any]:
-    """Have a pool of so many hosts; gives it, and where what was done comes."""
+    """Run a pool of so many hosts; yield it, and the queue of its results."""
     with ExitStack() as stack:
         stack.enter_context(bridge(BRIDGE, NETWORK))
         certificates = folder / "certificates"
         make_certificates(certificates)
         given = ["scheduler", "--host", f"{NETWORK}.1", "--port", "0"]
         given += ["--certificates", str(certificates)]
-        scheduler = stack.enter_context(process(*given))
+        scheduler, _ = stack.enter_context(process(*given))
         for number in range(workers):
             on = stack.enter_context(host(BRIDGE, NETWORK, number))
             stack.enter_context(link(on, server))
@@ -207,19 +199,19 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
             pool.stop(PATIENCE_S)
 
 
-def really(case: Case, workers: int, server: str, folder: Path, row_s: float) -> Came:
+def run_case(case: Case, workers: int, server: str, folder: Path, row_s: float) -> PoolRun:
     """Run it."""
     with pool_of(workers, case, server, folder) as (pool, came):
         seconds = [
-            through(pool, came, numbered(names, turn, row_s))
+            time_batches(pool, came, frame_batches(names, turn, row_s))
             for turn, names in enumerate(case.rounds)
         ]
         moved: TrafficCounts = pool.status().moved
-    return Came(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
+    return PoolRun(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
 
 
-def numbered(names: Sequence[str], turn: int, row_s: float) -> list[Batch]:
-    """Give a batch that cuts all of each frame, with results of its own."""
+def frame_batches(names: Sequence[str], turn: int, row_s: float) -> list[Batch]:
+    """Return a batch that cuts all of each frame, with results of its own."""
     return [
         replace(batch, job=f"{batch.job}-{at}")
         for at, batch in enumerate(frames_of(list(names), turn, row_s))
@@ -243,12 +235,12 @@ class Turns:
         return self.turns[0][0].seconds
 
     def batches(self, turn: int) -> Iterator[Simulated]:
-        """Give those of a round."""
+        """Return those of a round."""
         return iter(self.turns[turn])
 
 
-def simulated(case: Case, workers: int, frame_bytes: int, of: Measured) -> list[Came]:
-    """Say how it would run, several times; the median run is in the middle."""
+def simulate_case(case: Case, workers: int, frame_bytes: int, of: BatchCost) -> list[PoolRun]:
+    """Simulate it several times; the median run is in the middle."""
     blocks = -(-frame_bytes // BLOCK_BYTES)
     store = SimulatedStore(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
     pool = SimulatedPool(
@@ -274,12 +266,12 @@ def simulated(case: Case, workers: int, frame_bytes: int, of: Measured) -> list[
             )
         found = Simulation(pool, store, Turns(turns), 0, len(turns), seed).run()
         seconds = [each.seconds for each in found.rounds]
-        came.append(Came(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
+        came.append(PoolRun(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
     return sorted(came, key=lambda each: sum(each.seconds))
 
 
 def cases(names: Sequence[str], size: int, draws: int) -> list[Case]:
-    """Give what is compared; those of the same name together."""
+    """Return what is compared; those of the same name together."""
     weights = [1 / (1 + at) for at in range(len(names))]
     small = int(1.05 * size / CACHE_TIMES)
     hot = [
@@ -291,39 +283,29 @@ def cases(names: Sequence[str], size: int, draws: int) -> list[Case]:
 
 def main() -> None:
     """Measure and compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="two workers, few frames")
-    parser.add_argument("--only", choices=("linear", "rounds", "hot"))
+    parser = options(__doc__, ("linear", "rounds", "hot"))
     parser.add_argument("--workers", default="2,4,8")
-    parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--draws", type=int, default=DRAWS, help="of hot objects")
-    parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
-    parser.add_argument("--output", type=Path, default=Path("build/bench-hosts.json"))
     asked = parser.parse_args()
-    frames, counts = asked.frames, [int(each) for each in asked.workers.split(",")]
+    frames, counts = USED_FRAMES, [int(each) for each in asked.workers.split(",")]
     if asked.smoke:
-        frames, counts = 4, [2]
-    sample = asked.sample.absolute()
-    make_sample(sample, 60, 1, 2000)
-    files = sorted(sample.rglob("*.fit"))[:frames]
+        frames, counts = 3, [2]
+    files = sorted(survey(3 if asked.smoke else FRAMES).rglob("*.fit"))[:frames]
     size = files[0].stat().st_size
     with ExitStack() as stack:
-        place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
-        named = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
-        folder = Path(named)
+        folder = stack.enter_context(work_folder())
         (folder / "nginx").mkdir()
         server = stack.enter_context(nginx(folder / "nginx", "0.0.0.0"))
         for path in files:
             (server.folder / path.name).symlink_to(path)
         upstream = f"{NETWORK}.1:{server.url.rpartition(':')[2]}"
-        os.environ["SWATHE_DATABASE"] = f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open() as catalog:
             root = f"http://127.0.0.1:{PORT}"
             catalog.add_store("far", root)
             catalog.put_profile(root, this_host(), link_costs().as_dict(), {}, datetime.now(UTC))
         wanted: dict[str, list[Case]] = {}
         for case in cases([path.name for path in files], size * len(files), asked.draws):
-            if asked.only in (None, case.name):
+            if case.name in (asked.only or (case.name,)):
                 wanted.setdefault(case.name, []).append(case)
         row_s = predicted_row_s(files[0])
         of = one_batch([path.name for path in files[:4]], upstream, folder / "first", row_s)
@@ -337,20 +319,17 @@ def main() -> None:
             for workers in counts:
                 at = folder / f"{name}-{workers}"
                 real = [
-                    really(case, workers, upstream, at / str(draw), row_s)
+                    run_case(case, workers, upstream, at / str(draw), row_s)
                     for draw, case in enumerate(of_name)
                 ]
-                said = [simulated(case, workers, size, of) for case in of_name]
+                said = [simulate_case(case, workers, size, of) for case in of_name]
                 found.append({"case": name, "workers": workers, "real": real, "said": said})
                 show(name, workers, real, said, size * len(files))
-    asked.output.parent.mkdir(parents=True, exist_ok=True)
-    told = {"machine": machine(), "batch": of, "found": found}
-    asked.output.write_text(json.dumps(told, indent=1, default=vars))
-    print(f"\n{asked.output}")
+    save("hosts", {"batch": of, "found": found})
 
 
 def show(
-    case: str, workers: int, real: Sequence[Came], said: Sequence[Sequence[Came]], size: int
+    case: str, workers: int, real: Sequence[PoolRun], said: Sequence[Sequence[PoolRun]], size: int
 ) -> None:
     """Print a line: sums over what was drawn, and what each took."""
     middle = [runs[RUNS // 2] for runs in said]
@@ -373,20 +352,20 @@ def show(
     )
 
 
-def one_batch(names: Sequence[str], server: str, folder: Path, row_s: float) -> Measured:
+def one_batch(names: Sequence[str], server: str, folder: Path, row_s: float) -> BatchCost:
     """Measure what a worker takes for a batch that needs nothing from the server."""
     with pool_of(1, Case("first", [names], LARGE), server, folder) as (pool, came):
-        through(pool, came, numbered(names, 0, row_s))
+        time_batches(pool, came, frame_batches(names, 0, row_s))
         seconds, begun_s = [], cpu_s()
         for turn in range(1, TURNS + 1):
-            given = numbered(list(names) * EACH, turn, row_s)
-            seconds.append(through(pool, came, given) / len(given))
+            given = frame_batches(list(names) * EACH, turn, row_s)
+            seconds.append(time_batches(pool, came, given) / len(given))
         core_s = (cpu_s() - begun_s) / (TURNS * EACH * len(names))
-    return Measured(statistics.median(seconds), core_s, PARTS * row_s)
+    return BatchCost(statistics.median(seconds), core_s, PARTS * row_s)
 
 
 def cpu_s() -> float:
-    """Give the processor seconds of this process and those that it runs."""
+    """Return the processor seconds of this process and those that it runs."""
     this = psutil.Process()
     times = [each.cpu_times() for each in (this, *this.children(recursive=True))]
     return float(sum(each.user + each.system for each in times))

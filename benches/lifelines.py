@@ -1,6 +1,6 @@
 """How long a large trace takes to be seen, and whether it moves smoothly.
 
-    python benches/lifelines.py [--events 1000000] [--seconds 5]
+    python benches/lifelines.py [--smoke] [--events 1000000] [--seconds 5]
 
 A job of many cuts is made up from a seed and written as ULM, the last of it while it is followed:
 that gives what a look costs. Then each step from the file to the
@@ -11,7 +11,6 @@ panned and zoomed, as fast as the browser draws them (headless: without a graphi
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from report import machine
+from harness import machine, options
 from swathe.trace import read
 from swathe.trace.analysis.align_clocks import on_one_clock
 from swathe.trace.viewer import live
@@ -30,9 +29,6 @@ from swathe.trace.viewer.encode import encode_view
 from swathe.trace.viewer.lifelines import TracedEvents
 from swathe.trace.viewer.live import LiveView
 from swathe.trace.viewer.page import page
-
-sys.path.append(str(Path(__file__).parents[1]))
-
 from tests.support import traces
 
 if TYPE_CHECKING:
@@ -74,7 +70,7 @@ ZOOM = FRAMES % {
 }
 
 
-def timed(what: str, work: Callable[[], Result]) -> Result:
+def time_step(what: str, work: Callable[[], Result]) -> Result:
     """Do something and print what it took."""
     began = time.perf_counter()
     found = work()
@@ -82,7 +78,7 @@ def timed(what: str, work: Callable[[], Result]) -> Result:
     return found
 
 
-def opened(browser: Browser, url: str) -> Page:
+def open_page(browser: Browser, url: str) -> Page:
     """Open a page and wait for its first picture."""
     shown = browser.new_page(viewport={"width": 1400, "height": 950})
     shown.goto(url, wait_until="commit")
@@ -90,9 +86,9 @@ def opened(browser: Browser, url: str) -> Page:
     return shown
 
 
-def drawn(browser: Browser, url: str, seconds: float) -> None:
+def time_browser(browser: Browser, url: str, seconds: float) -> None:
     """Time the browser: to the first picture, and how often it draws."""
-    shown = timed("Chromium: load, unpack, first picture", lambda: opened(browser, url))
+    shown = time_step("Chromium: load, unpack, first picture", lambda: open_page(browser, url))
     first = float(shown.locator("#viewer").get_attribute("data-first") or "nan")
     print(f"{'  by its own clock':44} {first / 1e3:8.3f} s")
     for what, script in (("panned, whole run", PAN), ("zoomed in and out", ZOOM)):
@@ -106,43 +102,46 @@ def drawn(browser: Browser, url: str, seconds: float) -> None:
     shown.close()
 
 
-def followed(run: Path, later: list[str]) -> None:
+def time_following(run: Path, later: list[str]) -> None:
     """Time the looks of a page that follows a file to which these lines come."""
     live.REST = 0
     shown = LiveView([run])
-    seen, _ = timed("followed: the first look", lambda: shown.data(""))
+    seen, _ = time_step("followed: the first look", lambda: shown.data(""))
     for half in (later[: NEW // 2], later[NEW // 2 :]):
         with run.open("a") as file:
             file.write("\n".join(half) + "\n")
-        seen, _ = timed(f"followed: a look at {len(half)} events more", partial(shown.data, seen))
+        seen, _ = time_step(
+            f"followed: a look at {len(half)} events more", partial(shown.data, seen)
+        )
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=5.0)
     asked = parser.parse_args()
+    count, seconds = (10_000, 0.5) if asked.smoke else (asked.events, asked.seconds)
     print(machine())
     chromium = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder:
         run, html = Path(folder) / "run.ulm", Path(folder) / "run.html"
-        text = traces.job(max(1, asked.events // PER_OBJECT), TARGETS, hosts=2)
+        text = traces.job(max(1, count // PER_OBJECT), TARGETS, hosts=2)
         later = text[-NEW:]
         run.write_text("\n".join(text[:-NEW]) + "\n")
         print(f"{len(text):,} events")
         del text
-        followed(run, later)
+        time_following(run, later)
         print(f"{run.stat().st_size / 1e6:.0f} MB of ULM")
-        events = timed("read", lambda: read(run))
-        traced = timed("pairs and lanes", lambda: TracedEvents(on_one_clock(events)))
-        lines = timed("lifelines of targets", lambda: traced.lines("target"))
+        events = time_step("read", lambda: read(run))
+        traced = time_step("pairs and lanes", lambda: TracedEvents(on_one_clock(events)))
+        lines = time_step("lifelines of targets", lambda: traced.lines("target"))
         print(f"{'':44} {len(lines):8,} lines through {len(lines.points):,} points")
-        parts = timed("pack (with lifelines of all kinds)", lambda: encode_view(traced).whole())
-        made = timed("page", lambda: page("run.ulm", parts))
+        parts = time_step("pack (with lifelines of all kinds)", lambda: encode_view(traced).whole())
+        made = time_step("page", lambda: page("run.ulm", parts))
         print(f"{'':44} {len(made) / 1e6:8.1f} MB")
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]
-        timed(
+        time_step(
             "the whole command, to the written page",
             lambda: subprocess.run(
                 [*command, "--output", str(html)], check=True, stdout=subprocess.DEVNULL
@@ -155,13 +154,13 @@ def main() -> None:
 
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            drawn(browser, html.as_uri(), asked.seconds)
+            time_browser(browser, html.as_uri(), seconds)
             began = time.perf_counter()
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             try:
                 assert process.stdout is not None
                 url = process.stdout.readline().split(maxsplit=1)[1].strip()
-                opened(browser, url).close()
+                open_page(browser, url).close()
                 taken = time.perf_counter() - began
                 print(f"{'served: from the command to the picture':44} {taken:8.3f} s")
             finally:

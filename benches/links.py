@@ -11,19 +11,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-MEMORY_DISK = Path("/dev/shm")
-# That a disk makes files slowly after others were removed is not what is measured.
-FOLDER = Path(
-    tempfile.mkdtemp(prefix="swathe-bench-", dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None)
-)
+from harness import BUILD, HEIGHT, MEMORY_DISK, WIDTH
+
+# Processes that make the sample import this, too: the folder is made by `work`.
+FOLDER = (MEMORY_DISK if MEMORY_DISK.is_dir() else BUILD) / f"swathe-bench-{os.getpid()}"
 os.environ["SWATHE_DATABASE"] = f"sqlite:///{FOLDER}/catalog.sqlite"
 os.environ["SWATHE_INDEX_DIR"] = str(FOLDER / "index")
 os.environ["SWATHE_CACHE_BYTES"] = "0"
@@ -35,8 +32,8 @@ from swathe.catalog import Catalog  # noqa: E402
 from swathe.stores.registry import known_stores  # noqa: E402
 from tests.support import servers  # noqa: E402
 
-WIDTH, HEIGHT, PIXEL_BYTES = 2048, 1489, 2
 FRAMES = 20
+"""Of the survey that is served."""
 SHARED, STREAM = 12_500_000, 5_000_000
 MOST_STREAMS = 64
 REPEATED_S, MOST_REPEATS = 1.0, 60
@@ -71,17 +68,41 @@ class Link:
         return self.label or f"{self.store}-{self.rtt_ms}-{self.shared}-{self.stream}"
 
 
+def installed_links(links: Sequence[Link]) -> list[Link]:
+    """Return the links whose server is installed; print which are left out."""
+    programs = {
+        "nginx": shutil.which("nginx"),
+        "xrootd": shutil.which("xrootd"),
+        "s3s-fs": servers.s3s_fs_program(),
+    }
+    for link in links:
+        if not programs[link.store]:
+            print(f"{link.name}: left out: {link.store} is not installed", file=sys.stderr)
+    return [link for link in links if programs[link.store]]
+
+
+@contextlib.contextmanager
+def work() -> Iterator[None]:
+    """Make the folder of this run, and remove it at the end."""
+    FOLDER.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(FOLDER)
+
+
 @contextlib.contextmanager
 def reach(link: Link, files: Path) -> Iterator[servers.Proxy]:
     """Serve the files over the link and name the store in the catalogue."""
-    folder = FOLDER / link.id
-    folder.mkdir()
     settings: dict[str, Any] = {"rtt_ms": link.rtt_ms}
     if link.shared:
         settings["shared_bytes_per_s"] = link.shared
     if link.stream:
         settings["connection_bytes_per_s"] = link.stream
     with contextlib.ExitStack() as stack:
+        # Of its own each time: parts may use the same link one after the other.
+        new = tempfile.TemporaryDirectory(prefix=f"{link.id}-", dir=FOLDER)
+        folder = Path(stack.enter_context(new))
         options = {}
         if link.store == "nginx":
             server = stack.enter_context(servers.nginx(folder))
@@ -136,7 +157,7 @@ def probe(link: Link, name: str = "frame-000001.fit") -> None:
         raise RuntimeError(f"probe of {link.name}: {done.stderr}")
 
 
-def planned(rows: dict[str, list[Any]]) -> tuple[Way, int]:
+def plan_of(rows: dict[str, list[Any]]) -> tuple[Way, int]:
     """Our plan for boxes, and how many objects it reads at a time.
 
     It finds the connections open that it may want, as others then do: who goes first would open
@@ -155,12 +176,12 @@ def _round(plan: dict[str, Any]) -> Round:
     return [(at["start"], at["end"] - at["start"]) for at in plan["requests"]], plan["streams"]
 
 
-def asked(way: Way) -> Segments:
+def requests_of(way: Way) -> Segments:
     """All requests of a way to read."""
     return [one for _, rounds in way for requests, _ in rounds for one in requests]
 
 
-def reading(way: Way, at_once: int) -> Callable[[], float]:
+def reader_of(way: Way, at_once: int) -> Callable[[], float]:
     """What reads so many objects, or parts, at a time, and gives the seconds that took."""
     stores = known_stores() or _swathe.Stores("[]")
     sources = {url: stores.open(url) for url, _ in way}
@@ -205,7 +226,7 @@ def race(
     return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def merged(segments: Segments, gap: int) -> Segments:
+def merge(segments: Segments, gap: int) -> Segments:
     """Requests (offset, bytes) where gaps up to `gap` bytes are read through."""
     found: Segments = []
     for start, length in segments:

@@ -1,6 +1,6 @@
-"""The Python peers: each cuts a list of targets and prints the seconds it took.
+"""The peers: each cuts a list of targets and prints the seconds it took.
 
-    python benches/peers.py PEER LIST OUTDIR [--index-dir FOLDER]
+    python benches/peers.py PEER LIST OUTDIR [--work FOLDER]
 
 Imports and the building of an index that a peer keeps are not timed. Peers that only inflate
 ("first touch") read every file of the list whole and write nothing.
@@ -9,7 +9,6 @@ Imports and the building of an index that a peer keeps are not timed. Peers that
 from __future__ import annotations
 
 import argparse
-import gzip
 import importlib
 import itertools
 import subprocess
@@ -18,41 +17,65 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from targets import Target, read_list
+from contenders import Target, read_list
+from swathe.experiments.clients.single_client import Astropy, Cutter, Fitsio, cut_with_cfitsio
 
-Run = Callable[[], None]
+Run = Callable[[], float | None]
+"""Cuts; returns the seconds if the peer counts them itself."""
 
 BLOCK_BYTES = 2880
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to cut, where to put it, and where an index is kept."""
+    """What to cut, where to put it, where an index is kept, and where the C program is."""
 
     targets: Sequence[Target]
     out: Path
     index: Path
+    cfitsio: Path
 
 
-def fitsio_sections(job: Job) -> Run:
-    """Read a section with fitsio, shift CRPIX, write it; a file stays open over its targets."""
-    import fitsio
+def cfitsio_program(job: Job, anew: bool) -> Run:
+    """fits_copy_image_section, opening the file for each cut or once over its targets."""
+    lines = "".join(f"{t.x0} {t.y0} {t.width} {t.height} {t.file}\n" for t in job.targets)
+
+    def run() -> float:
+        return cut_with_cfitsio(str(job.cfitsio), lines, job.out, anew, 1e9)[-1][0]
+
+    return run
+
+
+class AstropyData(Astropy):
+    """Astropy with the default: a memory map, except that it reads where it must scale (BZERO)."""
+
+    def read(self, path: str) -> Any:
+        """Open the file."""
+        from astropy.io import fits
+
+        file = fits.open(path)
+        return file, file[-1].data, file[-1].header
+
+
+def cut_by(cutter: Cutter, job: Job, reopen: bool = False) -> Run:
+    """Cut as the client of `swathe bench single` does; the file open over its targets, or not."""
+    for module in ("fitsio",) if isinstance(cutter, Fitsio) else ("astropy.nddata", "astropy.wcs"):
+        importlib.import_module(module)
 
     def run() -> None:
-        for path, group in by_file(job.targets):
-            with fitsio.FITS(str(path)) as file:
-                hdu = file[-1]
-                for target in group:
-                    header = hdu.read_header()
-                    shift_crpix(header, target)
-                    fitsio.write(
-                        str(out_path(job.out, target)), hdu[section(target)], header=header
-                    )
+        groups = ((t.file, [t]) for t in job.targets) if reopen else by_file(job.targets)
+        for path, group in groups:
+            image = cutter.read(str(path))
+            for t in group:
+                crop = cutter.crop(image, (t.x0, t.y0, t.width, t.height))
+                cutter.write(crop, out_path(job.out, t))
+            cutter.close(image)
 
     return run
 
@@ -71,47 +94,6 @@ def rustfits_sections(job: Job) -> Run:
                         shift_crpix(made.header, target)
 
     return run
-
-
-def astropy_cutouts(job: Job, reopen: bool, use_section: bool = False) -> Run:
-    """Cutout2D with its WCS put into the header, then writeto."""
-    from astropy.io import fits
-    from astropy.nddata import Cutout2D
-    from astropy.wcs import WCS
-
-    def cut(hdu: Any, target: Target) -> None:
-        pixels = hdu.section if use_section else hdu.data
-        centre = (target.x0 + (target.width - 1) / 2, target.y0 + (target.height - 1) / 2)
-        size = (target.height, target.width)
-        cutout = Cutout2D(pixels, centre, size, wcs=WCS(hdu.header))
-        header = hdu.header.copy()
-        header.update(cutout.wcs.to_header())
-        fits.PrimaryHDU(np.asarray(cutout.data), header).writeto(out_path(job.out, target))
-
-    def run() -> None:
-        groups = ((t.file, [t]) for t in job.targets) if reopen else by_file(job.targets)
-        for path, group in groups:
-            # The default: a memory map, except that astropy reads where it must scale (BZERO).
-            with fits.open(path) as hdus:
-                for target in group:
-                    cut(hdus[-1], target)
-
-    return run
-
-
-def astropy_reopen(job: Job) -> Run:
-    """astropy, the file opened again for every target."""
-    return astropy_cutouts(job, reopen=True)
-
-
-def astropy_keep_open(job: Job) -> Run:
-    """astropy, a file open over its targets."""
-    return astropy_cutouts(job, reopen=False)
-
-
-def astropy_section(job: Job) -> Run:
-    """Astropy as an expert uses it: Cutout2D of `hdu.section`, a file open over its targets."""
-    return astropy_cutouts(job, reopen=False, use_section=True)
 
 
 def indexed_gzip_rows(job: Job) -> Run:
@@ -181,61 +163,44 @@ def seek_and_slice(
     return run
 
 
-def gunzip_program(job: Job) -> Run:
-    """`gzip -dc file > /dev/null`, the program started for every file."""
+def gunzip_by_program(job: Job, at_once: bool) -> Run:
+    """`gzip -dc file > /dev/null`, the program started for every file, or once for all of them."""
+    files = [str(path) for path, _ in by_file(job.targets)]
 
     def run() -> None:
-        for path, _ in by_file(job.targets):
-            subprocess.run(["gzip", "-dc", path], stdout=subprocess.DEVNULL, check=True)
+        for some in [files] if at_once else [[file] for file in files]:
+            subprocess.run(["gzip", "-dc", *some], stdout=subprocess.DEVNULL, check=True)
 
     return run
 
 
-def gunzip_program_at_once(job: Job) -> Run:
-    """`gzip -dc` of all files in one call: without the cost of starting the program."""
-
-    def run() -> None:
-        files = [path for path, _ in by_file(job.targets)]
-        subprocess.run(["gzip", "-dc", *files], stdout=subprocess.DEVNULL, check=True)
-
-    return run
-
-
-def gunzip_python(job: Job) -> Run:
-    """Python's gzip module."""
+def gunzip_by_module(job: Job, module: str) -> Run:
+    """Inflate whole files with Python's gzip module, or another like it."""
+    package = importlib.import_module(module)
 
     def run() -> None:
         for path, _ in by_file(job.targets):
-            with gzip.open(path) as stream:
+            with package.open(path) as stream:
                 stream.read()
 
     return run
 
 
-def gunzip_zlib_ng(job: Job) -> Run:
-    """zlib-ng through its Python binding."""
-    zlib_ng = importlib.import_module("zlib_ng.gzip_ng")
-
-    def run() -> None:
-        for path, _ in by_file(job.targets):
-            with zlib_ng.open(path) as stream:
-                stream.read()
-
-    return run
-
-
-PEERS = {
-    "fitsio": fitsio_sections,
+PEERS: dict[str, Callable[[Job], Run]] = {
+    "cfitsio-anew": partial(cfitsio_program, anew=True),
+    "cfitsio-once": partial(cfitsio_program, anew=False),
+    "fitsio": partial(cut_by, Fitsio()),
     "rustfits": rustfits_sections,
-    "astropy-reopen": astropy_reopen,
-    "astropy-keep-open": astropy_keep_open,
-    "astropy-section": astropy_section,
+    "astropy-reopen": partial(cut_by, AstropyData(), reopen=True),
+    "astropy-keep-open": partial(cut_by, AstropyData()),
+    "astropy-section": partial(cut_by, Astropy()),
     "indexed_gzip": indexed_gzip_rows,
     "rapidgzip": rapidgzip_rows,
-    "gzip-program": gunzip_program,
-    "gzip-program-at-once": gunzip_program_at_once,
-    "gzip-python": gunzip_python,
-    "zlib-ng": gunzip_zlib_ng,
+    "gzip-program": partial(gunzip_by_program, at_once=False),
+    "gzip-program-at-once": partial(gunzip_by_program, at_once=True),
+    "gzip-python": partial(gunzip_by_module, module="gzip"),
+    # zlib-ng by its Python binding.
+    "zlib-ng": partial(gunzip_by_module, module="zlib_ng.gzip_ng"),
 }
 
 
@@ -282,13 +247,15 @@ def main() -> None:
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("list", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--index-dir", type=Path, default=Path("/tmp/peer-index"))
+    parser.add_argument("--work", type=Path, help="folder of the C program, and for indices")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # astropy's remarks on the header's dates
-    run = PEERS[args.peer](Job(read_list(args.list), args.out, args.index_dir / args.peer))
+    index, cfitsio = args.work / f"index-{args.peer}", args.work / "cfitsio"
+    job = Job(read_list(args.list), args.out, index, cfitsio)
+    run = PEERS[args.peer](job)
     start = time.perf_counter()
-    run()
-    print(f"{time.perf_counter() - start:.6f}")
+    own_s = run()
+    print(f"{own_s or time.perf_counter() - start:.6f}")
 
 
 if __name__ == "__main__":

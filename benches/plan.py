@@ -3,22 +3,20 @@
     python benches/plan.py [--smoke] [--only PART] [--repeats N]
 
 Every store is probed once, at the start; the cases come after. The link is the proxy of
-`tests/proxy`, whose settings stand in the first column. Prints tables and writes
-build/bench/plan.json. What is not installed is left out with a note.
+`tests/proxy`, whose settings stand in the first column. Prints what the figures come to and writes
+build/bench/plan.json. Servers that are not installed are left out with a note.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
 import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,35 +25,32 @@ from astropy.io import fits
 import choices
 import remote_peers
 import swathe
+from harness import HEIGHT, PIXEL_BYTES, WIDTH, options, save, survey
 from links import (
     FOLDER,
     FRAMES,
-    HEIGHT,
-    HERE,
-    PIXEL_BYTES,
     REPEATED_S,
     SHARED,
     STREAM,
-    WIDTH,
     Link,
     Segments,
     Way,
-    asked,
     boxes,
-    merged,
-    planned,
+    installed_links,
+    merge,
+    plan_of,
     probe,
     race,
     reach,
-    reading,
+    reader_of,
+    requests_of,
+    work,
 )
 from swathe import _swathe
-from swathe.core.sample_survey import make_sample
 from swathe.stores.registry import known_stores
 
 PARTS = ("predictions", "plans", "latency", "link", "peers", "choices")
 KINDS = ("fit", "fit.fz", "fit.gz")
-RESULTS = HERE.parent / "build" / "bench" / "plan.json"
 LINKS = (
     Link("nginx", 1),
     Link("nginx", 20, shared=SHARED),
@@ -124,15 +119,15 @@ def plans(link: Link, survey: Path, repeats: int) -> list[dict[str, Any]]:
         cases.append((rows, {"targets": count, "size": size, "kind": kind, "frames": frames}))
     lasting_s = REPEATED_S if link.rtt_ms > 1 else UNBOUND_S
     for rows, case in cases:
-        ours, at_once = planned(rows)
-        requests = asked(ours)
+        ours, at_once = plan_of(rows)
+        requests = requests_of(ours)
         row = {"link": link.name, **case, "at_once": at_once, "requests": len(requests)}
         row["bytes"] = sum(length for _, length in requests)
         if case["kind"] == "fit.gz":
-            row |= race(unpacking(rows, at_once), repeats, lasting_s)
+            row |= race(gzip_ways(rows, at_once), repeats, lasting_s)
         else:
             ways = {"swathe": ours, **others(rows, survey)}
-            readings = {name: reading(way, at_once) for name, way in ways.items()}
+            readings = {name: reader_of(way, at_once) for name, way in ways.items()}
             row |= race(readings, repeats, lasting_s)
         found.append(row)
         print("  {link}: {targets} x {size} px {kind}, {frames} frames: ".format(**row) + ", ".join(
@@ -151,12 +146,12 @@ def others(rows: dict[str, list[Any]], survey: Path) -> dict[str, Way]:
         file = survey / url.partition(":")[2]
         rounds = tiles(file, found) if file.suffix == ".fz" else [pixels(file, found)]
         for name, gap in GAPS.items():
-            ways[name].append((url, [(merged(segments, gap), 10) for segments in rounds]))
+            ways[name].append((url, [(merge(segments, gap), 10) for segments in rounds]))
         ways["whole"].append((url, [([(0, file.stat().st_size)], 1)]))
     return ways
 
 
-def unpacking(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[], float]]:
+def gzip_ways(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[], float]]:
     """What cuts from gzip frames of which only the headers are known, and gives the seconds.
 
     Ours, whose plans are made so that inflating goes on beside reading; and copying the objects
@@ -331,44 +326,46 @@ def summary(results: dict[str, Any]) -> None:
             print(name, {key: round(v, 3) if isinstance(v, float) else v for key, v in row.items()})
 
 
+@contextmanager
+def keep(results: dict[str, Any]) -> Iterator[None]:
+    """Write the results at the end, also those of a run that was stopped."""
+    try:
+        yield
+    finally:
+        save("plan", results)
+
+
 def main() -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--smoke", action="store_true", help="two links, few frames, once")
+    parser = options(__doc__, PARTS)
     parser.add_argument("--repeats", type=int, default=3, help="of each case; by default 3")
     given = parser.parse_args()
     repeats, links, frames = (1, LINKS[1:3], 20) if given.smoke else (given.repeats, LINKS, 200)
-    survey = FOLDER / "survey"
-    make_sample(survey, FRAMES, 1, 10)
+    sample = survey(FRAMES)
     results: dict[str, Any] = {"predictions": [], "plans": []}
-    wanted: Callable[[str], bool] = lambda name: given.only in (None, name)  # noqa: E731
-    try:
+    wanted: Callable[[str], bool] = lambda name: name in (given.only or PARTS)  # noqa: E731
+    with work(), keep(results):
         if wanted("predictions") or wanted("plans"):
-            for link in links:
-                with reach(link, survey):
+            for link in installed_links(links):
+                with reach(link, sample):
                     probe(link)
                     if wanted("plans"):
-                        results["plans"] += plans(link, survey, repeats)
+                        results["plans"] += plans(link, sample, repeats)
                     if wanted("predictions"):
                         results["predictions"] += predictions(link, repeats)
         if wanted("latency"):
-            results["latency"] = latency(survey)
+            results["latency"] = latency(sample)
         if wanted("choices"):
             results["choices"] = choices.choices(1)
         if wanted("peers"):
-            results["peers"] = remote_peers.peers(survey, repeats)
+            results["peers"] = remote_peers.peers(sample, repeats)
         if wanted("link"):
             many = FOLDER / "many"
             many.mkdir()
             for number in range(frames):
-                source = survey / f"frame-{number % FRAMES + 1:06}.fit"
-                os.link(source, many / f"frame-{number + 1:06}.fit")
+                source = sample / f"frame-{number % FRAMES + 1:06}.fit"
+                (many / f"frame-{number + 1:06}.fit").symlink_to(source)
             results["link"] = busy_link(many, frames)
-    finally:
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1))
-        shutil.rmtree(FOLDER, ignore_errors=True)
     summary(results)
 
 

@@ -1,6 +1,6 @@
 """How fast a portal answers, how fast it works, and whether its memory stays as it is.
 
-    python benches/portal.py [--smoke] [--only PART] [--requests N] [--rows N] [--output FILE]
+    python benches/portal.py [--smoke] [--only PART] [--requests N] [--rows N]
 
 Parts: `closed` (1, 10, 100 clients that ask again when answered), `open` (a fixed rate), `job` (a
 job of 100,000 rows against `swathe.cut_many`), `cancel` (from asking until nobody works on such a
@@ -14,21 +14,17 @@ process (`portal_load.py`).
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
-import os
 import random
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,25 +32,33 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 from astropy.io import fits
-from astropy.table import Table
 
 import swathe
-from report import machine
+from harness import (
+    FRAMES,
+    HEIGHT,
+    HERE,
+    WIDTH,
+    in_folder,
+    options,
+    running,
+    save,
+    survey,
+    survey_targets,
+    work_folder,
+)
 from swathe.catalog import Catalog, GranuleQuery
-from swathe.core.sample_survey import make_sample
 from swathe.datasets.scan import scan
 from swathe.portal.vo.identifiers import did_of
 from swathe.stores.listing import list_objects
 
-HERE = Path(__file__).parent
 PARTS = ("closed", "open", "job", "cancel", "memory")
-SIDE, WIDTH, HEIGHT = 100, 2048, 1489
+PORTAL = ("-m", "swathe.cli", "portal", "serve", "--port", "0", "--json", "--config")
+SIDE = 100
 AUTHORITY = "bench.swathe"
 PATHS = 2000
 """Different requests."""
 JOB_ROUNDS = 3
-MEMORY_DISK = Path("/dev/shm")
-"""Where results go, if it is there: else it is the disk that is measured."""
 SHARE = 0.5
 """Of its own closed rate, each server is asked for in the open load."""
 
@@ -68,7 +72,7 @@ class Server:
     paths: list[str] = field(default_factory=list)
 
     def load(self, clients: int, requests: int, rate: float | None = None) -> dict[str, Any]:
-        """Ask it from another process."""
+        """Load it from another process; return what was measured."""
         parts = urlsplit(self.url)
         given: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "paths": self.paths}
         given |= {"clients": clients, "requests": requests, "rate": rate}
@@ -92,27 +96,12 @@ class Server:
             return content
 
 
-@contextmanager
-def running(command: list[str]) -> Iterator[Server]:
-    """Run a server that says its URL first."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        url = json.loads(said)["portal"] if said.startswith("{") else said.strip()
-        yield Server(url.rstrip("/"), process)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def register(folder: Path, sample: Path) -> Path:
-    """Make the sample known to a portal; gives its settings."""
+def register(folder: Path, sample: Path, name: str = "survey") -> Path:
+    """Make a store with the sample known to a portal; return its settings."""
     database = f"sqlite:///{folder}/catalog.sqlite"
-    os.environ["SWATHE_DATABASE"] = database
     with Catalog.open(database) as catalog:
-        store = catalog.add_store("survey", str(sample))
-        catalog.add_dataset("survey", "survey", "", "*.fit")
+        store = catalog.add_store(name, str(sample))
+        catalog.add_dataset("survey", name, "", "*.fit")
         scan(catalog, "survey", list_objects(store, "", "*.fit"))
     settings = folder / "swathe.toml"
     settings.write_text(
@@ -123,7 +112,7 @@ def register(folder: Path, sample: Path) -> Path:
 
 
 def paths(folder: Path) -> tuple[list[str], list[str]]:
-    """Give the same requests for ours and for the plain server."""
+    """Return the same requests for ours and for the plain server."""
     with Catalog.open(f"sqlite:///{folder}/catalog.sqlite") as catalog:
         matches = catalog.find_granules(GranuleQuery(dataset="survey"))
     chosen = random.Random(1)
@@ -149,8 +138,8 @@ def compare(ours: Server, plain: Server) -> None:
         np.testing.assert_array_equal(*pixels)
 
 
-def told(name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Show a measurement, and give it with its name."""
+def show_load(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Print a measurement; return it with its name."""
     load = f"{found['asked_rate']:.0f}/s" if found["asked_rate"] else f"{found['clients']} clients"
     errors = found["errors"] or "none"
     print(
@@ -175,11 +164,13 @@ def loads(servers: dict[str, Server], parts: set[str], smoke: bool) -> Iterator[
             found = server.load(clients, requests)
             best[name] = max(best.get(name, 0), found["rate"])
             if "closed" in parts:
-                yield told(name, found)
+                yield show_load(name, found)
     if "open" in parts:
         for name, server in servers.items():
             rate = SHARE * best[name]
-            yield told(name, server.load(200, max(20, round(rate * (1 if smoke else 20))), rate))
+            yield show_load(
+                name, server.load(200, max(20, round(rate * (1 if smoke else 20))), rate)
+            )
 
 
 def memory(server: Server, requests: int) -> dict[str, Any]:
@@ -194,24 +185,14 @@ def memory(server: Server, requests: int) -> dict[str, Any]:
     return {"name": "memory", "requests": requests, "mb": seen, "errors": errors}
 
 
-def targets(sample: Path, rows: int) -> dict[str, list[Any]]:
-    """Give targets on plain frames."""
-    listed = Table.read(sample / "targets.csv", format="ascii.csv")
-    listed = listed[[name.endswith(".fit") for name in listed["file"]]]
-    names = ("file", "x", "y", "height", "width")
-    columns = {name: (listed[name].tolist() * (rows // len(listed) + 1))[:rows] for name in names}
-    columns["id"] = [str(number) for number in range(rows)]
-    return columns
-
-
 def in_store(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Give targets as the portal knows their files."""
+    """Return targets as the portal knows their files."""
     return columns | {"file": [f"survey:{name}" for name in columns["file"]]}
 
 
 def cancel(server: Server, sample: Path, rows: int) -> dict[str, Any]:
     """Cancel a job that runs, early and late; look how long it is still worked on."""
-    stored = in_store(targets(sample, rows))
+    stored = in_store(survey_targets(sample, rows))
     seconds = []
     with swathe.connect(server.url) as portal:
         for part in (0.05, 0.3, 0.6):
@@ -232,8 +213,8 @@ def cancel(server: Server, sample: Path, rows: int) -> dict[str, Any]:
 
 def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]:
     """Run a job on the portal, and the same by `cut_many`."""
-    columns = targets(sample, rows)
-    direct = columns | {"file": [str(sample / name) for name in columns["file"]]}
+    columns = survey_targets(sample, rows)
+    direct = in_folder(columns, sample)
     stored = in_store(columns)
     rounds: dict[str, list[float]] = {"job_s": [], "submitted_s": [], "cut_many_s": []}
     with swathe.connect(server.url) as portal:
@@ -261,7 +242,7 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
 
 
 def state_of_a_job(server: Server, sample: Path) -> str:
-    """Give the path of the state of a job that has ended."""
+    """Return the path of the state of a job that has ended."""
     file = next(sample.glob("*.fit")).name
     with swathe.connect(server.url) as portal:
         box = {"x0": [0], "y0": [0], "width": [SIDE], "height": [SIDE]}
@@ -272,48 +253,31 @@ def state_of_a_job(server: Server, sample: Path) -> str:
 
 def main() -> None:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="a little of everything")
-    parser.add_argument("--only", choices=PARTS, action="append", help="this part; may be repeated")
+    parser = options(__doc__, PARTS)
     parser.add_argument("--requests", type=int, default=200_000, help="of the memory part")
     parser.add_argument("--rows", type=int, default=100_000, help="of the job")
-    parser.add_argument("--frames", type=int, default=60, help="of the sample")
-    parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
-    parser.add_argument("--output", type=Path, default=Path("build/bench-portal.json"))
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        arguments.requests, arguments.rows, arguments.frames = 500, 500, 1
-    parts = set(arguments.only or PARTS)
-    sample = arguments.sample.absolute()
-    make_sample(sample, arguments.frames, 1, 2000)
+    asked = parser.parse_args()
+    requests, rows = (500, 500) if asked.smoke else (asked.requests, asked.rows)
+    parts = set(asked.only or PARTS)
+    sample = survey(1 if asked.smoke else FRAMES)
     results: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
-        place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
-        )
-        settings = register(folder, sample)
-        command = ["-m", "swathe.cli", "portal", "serve", "--config", str(settings)]
-        serve = [*command, "--port", "0", "--json"]
-        ours = stack.enter_context(running([sys.executable, *serve]))
-        plain = stack.enter_context(
-            running([sys.executable, str(HERE / "portal_plain.py"), str(sample)])
-        )
+        folder = stack.enter_context(work_folder())
+        ours = Server(*stack.enter_context(running(*PORTAL, str(register(folder, sample)))))
+        plain = Server(*stack.enter_context(running(str(HERE / "portal_plain.py"), str(sample))))
         ours.paths, plain.paths = paths(folder)
         compare(ours, plain)
         if parts & {"closed", "open"}:
             api = Server(ours.url, ours.process, [state_of_a_job(ours, sample)])
             servers = {"plain": plain, "/vo/sync": ours, "/api": api}
-            results += loads(servers, parts, arguments.smoke)
+            results += loads(servers, parts, asked.smoke)
         if "job" in parts:
-            results.append(job(ours, sample, folder, arguments.rows))
+            results.append(job(ours, sample, folder, rows))
         if "cancel" in parts:
-            results.append(cancel(ours, sample, arguments.rows))
+            results.append(cancel(ours, sample, rows))
         if "memory" in parts:
-            results.append(memory(ours, arguments.requests))
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
-    print(f"\n{arguments.output}")
+            results.append(memory(ours, requests))
+    save("portal", results)
 
 
 if __name__ == "__main__":

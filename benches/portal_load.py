@@ -61,7 +61,7 @@ class Load:
 
 
 async def answer(reader: asyncio.StreamReader) -> tuple[int, int]:
-    """Read an answer; gives its status and length."""
+    """Read an answer; return its status and length."""
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     lengths = [line for line in lines if line.startswith(b"content-length:")]
@@ -71,7 +71,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, int]:
 
 
 async def run(given: dict[str, Any]) -> dict[str, Any]:
-    """Make the load; gives what was measured."""
+    """Make the load; return what was measured."""
     host, port = given["host"], given["port"]
     asked = [HEAD.format(path=path, host=host, port=port).encode() for path in given["paths"]]
     load = Load(host, port, asked)

@@ -6,21 +6,17 @@ the time of reads that the probe did not make is predicted and compared with the
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from harness import options
 from swathe.costs.cost_model import Costs
 from swathe.costs.probing.store_probe import Probe, measure_store
 from tests.support.simulated_stores import SimulatedStore, busy_store, place, random_store
 
 
-def probed(store: SimulatedStore, quick: bool) -> Probe:
+def probe_simulated(store: SimulatedStore, quick: bool) -> Probe:
     """Probe a simulated store on its own clock."""
     return measure_store(place(), reader=store, clock=lambda: store.clock_s, seed=1, quick=quick)
 
@@ -61,7 +57,7 @@ def errors(store: SimulatedStore, found: Probe, reads: int = 40) -> list[float]:
 
 def main() -> None:
     """Print the accuracy over many stores."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--stores", type=int, default=100)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--busy", action="store_true", help="servers that take time for bytes")
@@ -69,10 +65,10 @@ def main() -> None:
     arguments = parser.parse_args()
     rows, host_s = [], 0.0
     named: dict[str, list[float]] = {}
-    for seed in range(arguments.stores):
+    for seed in range(3 if arguments.smoke else arguments.stores):
         store = busy_store(seed) if arguments.busy else random_store(seed)
         began = time.perf_counter()
-        found = probed(store, arguments.quick)
+        found = probe_simulated(store, arguments.quick)
         host_s += time.perf_counter() - began
         off = np.abs(errors(store, found))
         rows.append((float(np.median(off)), float(np.quantile(off, 0.9)), seed, store, found))

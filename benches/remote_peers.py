@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +18,8 @@ from astropy.io import fits
 from numpy.typing import NDArray
 
 import swathe
-from links import FOLDER, HEIGHT, SHARED, WIDTH, Link, boxes, probe, reach
+from harness import HEIGHT, WIDTH
+from links import FOLDER, SHARED, Link, boxes, probe, reach
 from tests.support import servers
 
 Box: TypeAlias = tuple[int, int, int, int]
@@ -66,17 +70,52 @@ def obstore_ranges(url: str, boxes: list[Box]) -> Pixels:
     return pixels
 
 
-PEERS: dict[str, Callable[[str, list[Box]], Pixels]] = {
-    "Swathe": swathe_cuts,
-    "astropy and fsspec": astropy_sections,
-    "rustfits": rustfits_sections,
-    "obstore": obstore_ranges,
+MODULES = {
+    "Swathe": "swathe",
+    "astropy and fsspec": "fsspec",
+    "rustfits": "rustfits",
+    "obstore": "obstore",
 }
+CUTS = (swathe_cuts, astropy_sections, rustfits_sections, obstore_ranges)
+PEERS: dict[str, Callable[[str, list[Box]], Pixels]] = {
+    peer: cut
+    for (peer, module), cut in zip(MODULES.items(), CUTS, strict=True)
+    if importlib.util.find_spec(module)
+}
+"""Those that are installed."""
+
+
+class Readings:
+    """What peers took over the link, each with nothing kept from before."""
+
+    def __init__(self, proxy: servers.Proxy, images: dict[str, Any]) -> None:
+        """Take the link, and all pixels by name."""
+        self.proxy, self.images = proxy, images
+        self.rows: list[dict[str, Any]] = []
+
+    def add(self, peer: str, targets: int, size: int, repeat: int, cut: Callable[[], Any]) -> None:
+        """Measure one."""
+        shutil.rmtree(FOLDER / "index", ignore_errors=True)
+        self.proxy.clear()
+        began = time.perf_counter()
+        cut()
+        seconds = time.perf_counter() - began
+        stats = self.proxy.stats()
+        row = {"peer": peer, "targets": targets, "size": size, "repeat": repeat}
+        row |= {"seconds": seconds, **{key: stats[key] for key in ("requests", "bytes_down")}}
+        self.rows.append(row)
+
+    def check(self, name: str, boxes: list[Box], pixels: Pixels) -> None:
+        """Stop if these are not the pixels of a frame."""
+        for (x, y, width, height), cut in zip(boxes, pixels, strict=True):
+            wanted = self.images[name][y : y + height, x : x + width]
+            assert np.array_equal(cut, wanted), name
 
 
 def peers(files: Path, repeats: int) -> list[dict[str, Any]]:
     """Seconds of others and of ours for boxes of frames nobody has read before, over a link."""
-    found = []
+    for peer in MODULES.keys() - PEERS.keys():
+        print(f"{peer}: left out: {MODULES[peer]} is not installed", file=sys.stderr)
     link = Link("nginx", 56, shared=SHARED)
     images = {file.name: fits.getdata(file) for file in sorted(files.glob("*.fit"))}
     with reach(link, files) as proxy:
@@ -84,7 +123,7 @@ def peers(files: Path, repeats: int) -> list[dict[str, Any]]:
         # What only the first of all cuts takes: imports, connections.
         for cut in PEERS.values():
             cut(f"{proxy.url}/frame-000001.fit", [(0, 0, 10, 10)])
-        unread = iter(sorted(images)[1:])
+        readings, unread = Readings(proxy, images), iter(sorted(images)[1:])
         for count, size in ((1, 100), (10, 100), (1, 1000)):
             draw = random.Random(count + size)
             for repeat in range(repeats):
@@ -94,78 +133,36 @@ def peers(files: Path, repeats: int) -> list[dict[str, Any]]:
                     for _ in range(count)
                 ]
                 for peer, cut in PEERS.items():
-                    shutil.rmtree(FOLDER / "index", ignore_errors=True)
-                    proxy.clear()
-                    began = time.perf_counter()
-                    pixels = cut(f"{proxy.url}/{name}", boxes)
-                    seconds = time.perf_counter() - began
-                    for (x, y, width, height), found_pixels in zip(boxes, pixels, strict=True):
-                        wanted = images[name][y : y + height, x : x + width]
-                        assert np.array_equal(found_pixels, wanted), (peer, name)
-                    stats = proxy.stats()
-                    found.append(
-                        {
-                            "peer": peer,
-                            "targets": count,
-                            "size": size,
-                            "repeat": repeat,
-                            "seconds": seconds,
-                            "requests": stats["requests"],
-                            "bytes_down": stats["bytes_down"],
-                        }
-                    )
-        found += peer_lists(link, proxy, images)
-    return found
+                    pixels: Pixels = []
+                    url = f"{proxy.url}/{name}"
+                    readings.add(peer, count, size, repeat, lambda: pixels.extend(cut(url, boxes)))  # noqa: B023 - called at once
+                    readings.check(name, boxes, pixels)
+        peer_lists(link, readings)
+    return readings.rows
 
 
-def peer_lists(link: Link, proxy: servers.Proxy, images: dict[str, Any]) -> list[dict[str, Any]]:
+def peer_lists(link: Link, readings: Readings) -> None:
     """The same for 200 targets over all frames; others with 8 frames at a time, too."""
     rows = boxes(200, 100, "fit", link.id, seed=11)
-    by_frame: dict[str, list[Any]] = {}
+    by_frame: dict[str, list[Box]] = {}
     for file, x, y in zip(rows["file"], rows["x0"], rows["y0"], strict=True):
         by_frame.setdefault(file.split(":")[1], []).append((x, y, 100, 100))
+    urls = [f"{readings.proxy.url}/{name}" for name in by_frame]
 
-    def listed() -> None:
+    def ours() -> None:
         meta = swathe.cut_many(rows, FOLDER / "listed", progress=False).meta
         assert meta["ok"] == 200, meta
 
-    ways: dict[str, Callable[[], Any]] = {"Swathe": listed}
+    def theirs(cut: Any, threads: int) -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            pixels = pool.map(cut, urls, by_frame.values())
+            for (name, of_frame), cuts in zip(by_frame.items(), pixels, strict=True):
+                readings.check(name, of_frame, cuts)
+
+    readings.add("Swathe", 200, 100, 0, ours)
     for peer, cut in PEERS.items():
-        if peer == "Swathe":
-            continue
-        for threads in (1, 8):
-
-            def run(cut: Any = cut, threads: int = threads) -> None:
-                with ThreadPoolExecutor(threads) as pool:
-                    urls = [f"{proxy.url}/{name}" for name in by_frame]
-                    for name, pixels in zip(
-                        by_frame, pool.map(cut, urls, by_frame.values()), strict=True
-                    ):
-                        for (x, y, width, height), found in zip(
-                            by_frame[name], pixels, strict=True
-                        ):
-                            wanted = images[name][y : y + height, x : x + width]
-                            assert np.array_equal(found, wanted)
-
-            ways[f"{peer}, {threads} at a time"] = run
-    found = []
-    for peer, run_all in ways.items():
-        shutil.rmtree(FOLDER / "index", ignore_errors=True)
-        proxy.clear()
-        began = time.perf_counter()
-        run_all()
-        seconds = time.perf_counter() - began
-        stats = proxy.stats()
-        found.append(
-            {
-                "peer": peer,
-                "targets": 200,
-                "size": 100,
-                "repeat": 0,
-                "seconds": seconds,
-                "requests": stats["requests"],
-                "bytes_down": stats["bytes_down"],
-            }
-        )
-        print(f"  200 targets over {len(by_frame)} frames: {peer} {seconds:.2f} s", flush=True)
-    return found
+        for threads in (1, 8) if peer != "Swathe" else ():
+            name = f"{peer}, {threads} at a time"
+            readings.add(name, 200, 100, 0, partial(theirs, cut, threads))
+    for row in readings.rows[-(2 * len(PEERS) - 1) :]:
+        print(f"  200 targets over {len(by_frame)} frames: {row['peer']} {row['seconds']:.2f} s")

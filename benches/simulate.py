@@ -14,7 +14,6 @@ of 10,000 frames, given out by Dask.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import heapq
 import platform
@@ -23,6 +22,7 @@ import resource
 import time
 from dataclasses import replace
 
+from harness import options
 from swathe.workers.placement.decide import BatchWork, Placement
 from swathe.workers.simulate.network import TIERS
 from swathe.workers.simulate.simulator import SimulatedPool, Simulation
@@ -42,11 +42,11 @@ class Prices:
     """A store 50 ms away, and peers."""
 
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all cost the same
-        """Give seconds from the store."""
+        """Return seconds from the store."""
         return 0.05 + size / 1e8
 
     def peer_s(self, size: int) -> float:
-        """Give seconds from a peer."""
+        """Return seconds from a peer."""
         return 0.002 + size / 1e8
 
 
@@ -141,14 +141,12 @@ def simulate_clients(pools: list[int], frames: int, batches: int) -> None:
 
 def main() -> None:
     """Measure and simulate."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("place", "clients"))
-    parser.add_argument("--smoke", action="store_true", help="little of all, in some seconds")
-    asked = parser.parse_args()
-    if asked.only != "clients":
+    asked = options(__doc__, ("place", "clients")).parse_args()
+    parts = asked.only or ("place", "clients")
+    if "place" in parts:
         many = (100, 10_000, 500) if asked.smoke else (10_000, 1_000_000, 20_000)
         time_placing(*many)
-    if asked.only != "place":
+    if "clients" in parts:
         print()
         if asked.smoke:
             simulate_clients([10], 10, 200)

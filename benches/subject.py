@@ -1,6 +1,6 @@
 """Swathe's side of the benchmarks, each in a fresh process.
 
-    python benches/subject.py batch LIST OUTDIR [--threads N] [--warmup FILE]
+    python benches/subject.py batch LIST OUTDIR [--threads N] [--output ARCHIVE] [--warmup FILE]
     python benches/subject.py single LIST OUTDIR [--warmup FILE]
     python benches/subject.py calls LIST OUTDIR
 
@@ -16,6 +16,7 @@ import json
 import os
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from astropy.io import fits
 from astropy.table import Table
 
 import swathe
-from targets import Target, read_list
+from contenders import Target, read_list
 
 COLUMNS = ("file", "x0", "y0", "width", "height", "id")
 
@@ -112,7 +113,7 @@ def corners(target: Target) -> tuple[list[int], list[int]]:
 
 def warm_up(file: Path, out: Path) -> None:
     """Cut once through both ways from a file outside the list."""
-    target = Target(file, 0, 0, 0, 0, 0, 10, 10, "warm-up")
+    target = Target(0, 0, 10, 10, 0, 0, 0, "warm-up", file)
     swathe.cut(str(file), box=box(target)).data.sum()
     stop_unless_ok(cut_many(as_table([target]), out / "warm-up", 1), 1)
 
@@ -125,15 +126,17 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--warmup", type=Path)
+    parser.add_argument("--output", default="", help="name of an archive in OUTDIR (batch)")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     targets = read_list(args.list)
     if args.warmup:
-        warm_up(args.warmup, args.out.with_name("warm-up"))
+        with tempfile.TemporaryDirectory(dir=args.out.parent) as folder:
+            warm_up(args.warmup, Path(folder))
     if args.check:
         check(targets[0], args.out)
     if args.mode == "batch":
-        print(f"{batch(targets, args.out, args.threads):.6f}")
+        print(f"{batch(targets, args.out / args.output, args.threads):.6f}")
     elif args.mode == "single":
         print(f"{single(targets):.6f}")
     else:

@@ -1,7 +1,6 @@
 """What recording events costs.
 
     python benches/tracing.py [--smoke] [--rounds N] [--rows N] [--events DIR] [--sampled]
-                              [--output FILE]
 
 Events a second from Python, with all of them written to the memory disk. And cuts of 100 x 100
 pixels at random from the plain frames of a sample survey in the page cache, results on the memory
@@ -20,7 +19,6 @@ How many events Rust records a second: `cargo test --release -p swathe-trace --t
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -34,12 +32,9 @@ from pathlib import Path
 from typing import Any
 
 import swathe
-from report import machine
+from harness import FRAMES, in_folder, options, save, survey, survey_targets, work_folder
 from swathe import trace
-from swathe.core.sample_survey import make_sample
-from workers import targets
 
-MEMORY_DISK = Path("/dev/shm")
 POINTS = 200_000
 RECORDING = ("swathe_trace", "swathe_engine::stages::tell")
 """In what functions events are recorded."""
@@ -98,10 +93,10 @@ def once(
     return found
 
 
-def compared(
+def compare_recording(
     columns: dict[str, list[Any]], work: Path, run: Path, threads: int, rounds: int
 ) -> dict[str, Any]:
-    """Give what recording adds, in percent, and what is recorded."""
+    """Return what recording adds, in percent, and what is recorded."""
     ratios: dict[str, list[float]] = {"cut_s": [], "cpu_s": []}
     rates: dict[bool, list[float]] = {True: [], False: []}
     on: dict[str, float] = {}
@@ -131,10 +126,10 @@ def compared(
     }
 
 
-def sampled(
+def sample_recording(
     columns: dict[str, list[Any]], work: Path, run: Path, threads: int, rounds: int
 ) -> dict[str, Any]:
-    """Give what is recording of what cutting computes, in percent, by sampling."""
+    """Return what is recording of what cutting computes, in percent, by sampling."""
     samples = work / "perf.data"
     command = ["perf", "record", "-q", "-F", "4000", "-p", str(os.getpid()), "-o", str(samples)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as perf:
@@ -164,46 +159,32 @@ def sampled(
 
 def main() -> None:
     """Measure, and print a line for each."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--smoke", action="store_true", help="few rows and rounds, as a test")
+    parser = options(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--sample", type=Path, help="a sample survey that is there")
     parser.add_argument("--events", type=Path, help="where events are written")
     parser.add_argument(
         "--sampled", action="store_true", help="by sampling, not by rounds in turns"
     )
-    parser.add_argument("--output", type=Path, help="JSON file for the figures")
     given = parser.parse_args()
     rounds, rows = (2, 200) if given.smoke else (given.rounds, given.rows)
-    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
-    work = Path(tempfile.mkdtemp(prefix="swathe-trace-", dir=place))
-    events = Path(tempfile.mkdtemp(prefix="swathe-trace-", dir=given.events))
-    os.environ.setdefault("SWATHE_DATABASE", f"sqlite:///{work}/catalog.sqlite")
-    try:
-        drawn = given.sample or work / "sample"
-        if given.sample is None:
-            make_sample(drawn, frames=4 if given.smoke else 60)
-        columns = targets(drawn, rows)
-        columns["file"] = [str(drawn / name) for name in columns["file"]]
-        columns |= {name: [100] * rows for name in ("height", "width")}
-        columns["id"] = [f"star-{number}" for number in range(rows)]
-        measure = sampled if given.sampled else compared
-        found = {
-            "machine": machine(),
+    sample = survey(3 if given.smoke else FRAMES)
+    columns = in_folder(survey_targets(sample, rows, together=True), sample)
+    columns["id"] = [f"star-{number}" for number in range(rows)]
+    measure = sample_recording if given.sampled else compare_recording
+    with (
+        work_folder() as work,
+        tempfile.TemporaryDirectory(prefix="swathe-trace-", dir=given.events) as events,
+    ):
+        run = Path(events) / "run.ulm"
+        results = {
             "points": points(work, 2_000 if given.smoke else POINTS),
-            "cut_many": [
-                measure(columns, work, events / "run.ulm", threads, rounds) for threads in (1, 2)
-            ],
+            "cut_many": [measure(columns, work, run, threads, rounds) for threads in (1, 2)],
         }
-    finally:
-        for folder in (work, events):
-            shutil.rmtree(folder, ignore_errors=True)
-    for key, value in found.items():
+    for key, value in results.items():
         for line in value if isinstance(value, list) else [value]:
             print(key, json.dumps(line))
-    if given.output:
-        given.output.write_text(json.dumps(found, indent=1))
+    save("tracing", results)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a target costs through a pool, beyond cutting it.
 
-    python benches/workers.py [--smoke] [--only PART] [--rows N] [--rounds N] [--output FILE]
+    python benches/workers.py [--smoke] [--only PART] [--rows N] [--rounds N]
 
 The same targets, cuts of 100 x 100 pixels at random from the plain frames of a sample survey in the
 page cache, in turns: by `swathe.cut_many` with two threads; as batches through `LocalPool`; as
@@ -14,67 +14,55 @@ And how data diffuse to workers: ten rounds over whole frames of a server behind
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import queue
 import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from astropy.table import Table
-
 import swathe
-from report import machine
+from harness import (
+    FRAMES,
+    HEIGHT,
+    WIDTH,
+    in_folder,
+    options,
+    running,
+    save,
+    survey,
+    survey_targets,
+    work_folder,
+)
 from swathe.catalog import Catalog
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.row_record import RowRecord
 from swathe.core.row_table import RowTable
-from swathe.core.sample_survey import make_sample
 from swathe.jobs import Folder, Options
 from swathe.workers import LocalPool, Pool
 from swathe.workers.batch import Batch
 from swathe.workers.dask.pool import DaskPool
 from swathe.workers.dask.tls import read_address
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.servers import nginx, proxy
 
 THREADS = 2
 SIDE = 100
-MEMORY_DISK = Path("/dev/shm")
-"""Where results go, if it is there: else it is the disk that is measured."""
 PATIENCE_S = 300.0
 WORKERS = 4
 ROUNDS = 10
 RTT_MS, BYTES_PER_S = 56, 20_000_000
 PARTS = 4
 """Cuts that make up a frame."""
-WIDTH, HEIGHT = 2048, 1489
-
-
-def targets(sample: Path, rows: int) -> dict[str, list[Any]]:
-    """Give targets on plain frames, those of one frame together as a job has them."""
-    listed = Table.read(sample / "targets.csv", format="ascii.csv")
-    listed = listed[[name.endswith(".fit") for name in listed["file"]]]
-    names = ("file", "x", "y")
-    columns = {name: (listed[name].tolist() * (rows // len(listed) + 1))[:rows] for name in names}
-    order = sorted(range(rows), key=columns["file"].__getitem__)
-    return {name: [values[row] for row in order] for name, values in columns.items()}
 
 
 def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
-    """Give them as batches of about so many rows, each frame in as few as can be."""
+    """Return them as batches of about so many rows, each frame in as few as can be."""
     made: list[list[RowRecord]] = [[]]
-    for number, (file, x, y) in enumerate(zip(*columns.values(), strict=True)):
+    for number, (file, x, y) in enumerate(
+        zip(columns["file"], columns["x"], columns["y"], strict=True)
+    ):
         if len(made[-1]) >= of:
             made.append([])
         corner = (round(x) - SIDE // 2, round(y) - SIDE // 2)
@@ -85,22 +73,13 @@ def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
     return [Batch(f"job{at}", at, Options(), RowTable.of(rows)) for at, rows in enumerate(made)]
 
 
-@contextmanager
-def process(*given: str) -> Iterator[str]:
-    """Run a process of a pool; gives its address."""
-    command = [sys.executable, "-m", "swathe.cli", "pool", *given, "--json"]
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert started.stdout is not None
-        told: dict[str, str] = json.loads(started.stdout.readline())
-        yield next(iter(told.values()))
-    finally:
-        started.terminate()
-        started.wait()
+def process(*words: str) -> AbstractContextManager[tuple[str, Any]]:
+    """Run a process of a pool; yield its address, and itself."""
+    return running("-m", "swathe.cli", "pool", *words, "--json")
 
 
-def through(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]) -> float:
-    """Do batches; gives the seconds."""
+def time_batches(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]) -> float:
+    """Run batches; return the seconds."""
     begun = time.perf_counter()
     for number, batch in enumerate(given):
         assert pool.wait_for_room(PATIENCE_S)
@@ -112,27 +91,25 @@ def through(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]
     return seconds
 
 
-def directly(columns: dict[str, list[Any]], sample: Path, folder: Path) -> float:
-    """Do the same by `cut_many`."""
-    size = [SIDE] * len(columns["file"])
-    table = columns | {"height": size, "width": size}
-    table["file"] = [str(sample / name) for name in columns["file"]]
+def time_cut_many(columns: dict[str, list[Any]], sample: Path, folder: Path) -> float:
+    """Run the same by `cut_many`; return the seconds."""
+    table = in_folder(columns, sample)
     begun = time.perf_counter()
     manifest = swathe.cut_many(table, folder, threads=THREADS, progress=False)
     seconds = time.perf_counter() - begun
-    assert manifest.meta["ok"] == len(size)
+    assert manifest.meta["ok"] == len(table["file"])
     return seconds
 
 
-def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dict[str, Any]:
+def time_pools(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dict[str, Any]:
     """Measure all three in turns."""
-    columns = targets(sample, rows)
+    columns = survey_targets(sample, rows, together=True)
     given = batches(columns, of)
     place = Folder(folder / "results")
     seconds: dict[str, list[float]] = {"cut_many": [], "local": [], "dask": []}
     came: dict[str, queue.SimpleQueue[ChunkResult]] = {}
     with (
-        process("scheduler", "--port", "0") as scheduler,
+        process("scheduler", "--port", "0") as (scheduler, _),
         process("worker", scheduler, "--threads", str(THREADS)),
     ):
         pools: dict[str, Pool] = {
@@ -144,10 +121,10 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
             pool.start(lambda _number, done, into=came[name]: into.put(done))  # type: ignore[misc]  # a default binds it
         try:
             for number in range(rounds + 1):
-                found = {"cut_many": directly(columns, sample, folder / "direct")}
+                found = {"cut_many": time_cut_many(columns, sample, folder / "direct")}
                 shutil.rmtree(folder / "direct")
                 for name, pool in pools.items():
-                    found[name] = through(pool, came[name], given)
+                    found[name] = time_batches(pool, came[name], given)
                     shutil.rmtree(folder / "results")
                     (folder / "results").mkdir()
                 for name, each in found.items():
@@ -168,7 +145,7 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
 
 
 def predicted_row_s(frame: Path) -> float:
-    """Give the seconds of computing that a job is predicted to take for each part of a frame."""
+    """Return the seconds of computing that a job is predicted to take for each part of a frame."""
     columns = {
         "file": [str(frame)] * PARTS,
         "x": [WIDTH / 2] * PARTS,
@@ -180,7 +157,7 @@ def predicted_row_s(frame: Path) -> float:
 
 
 def frames_of(names: list[str], number: int, row_s: float) -> list[Batch]:
-    """Give a batch for each frame that cuts all of it, with what is predicted for each part."""
+    """Return a batch for each frame that cuts all of it, with what is predicted for each part."""
     made = []
     high = HEIGHT // PARTS
     row_bytes = 2 * WIDTH * high
@@ -210,7 +187,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
         far = stack.enter_context(proxy(server.url, **link))
         with Catalog.open() as catalog:
             catalog.add_store("far", far.url)
-        scheduler = stack.enter_context(process("scheduler", "--port", "0"))
+        scheduler, _ = stack.enter_context(process("scheduler", "--port", "0"))
         for number in range(workers):
             cache = ("--cache", str(folder / f"cache{number}"), "--cache-size", "2GB")
             worker = ("worker", scheduler, "--threads", "1", "--name", f"w{number}")
@@ -224,7 +201,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
                 time.sleep(0.1)
             seconds, moved = [], []
             for number in range(rounds):
-                seconds.append(through(pool, came, frames_of(names, number, row_s)))
+                seconds.append(time_batches(pool, came, frames_of(names, number, row_s)))
                 moved.append(asdict(pool.status().moved))
                 shutil.rmtree(folder / "results")
                 (folder / "results").mkdir()
@@ -255,36 +232,22 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
 
 def main() -> None:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="a little of everything")
-    parser.add_argument("--only", choices=("cost", "diffusion"), help="a part")
+    parser = options(__doc__, ("cost", "diffusion"))
     parser.add_argument("--rows", type=int, default=50_000, help="targets")
     parser.add_argument("--rounds", type=int, default=5, help="each is measured so often")
-    parser.add_argument("--frames", type=int, default=60, help="of the sample")
-    parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
-    parser.add_argument("--output", type=Path, default=Path("build/bench-workers.json"))
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        arguments.rows, arguments.rounds, arguments.frames = 500, 1, 1
-    sample = arguments.sample.absolute()
-    make_sample(sample, arguments.frames, 1, 2000)
-    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place) as name:
-        folder = Path(name)
-        os.environ["SWATHE_DATABASE"] = f"sqlite:///{folder}/catalog.sqlite"
+    asked = parser.parse_args()
+    parts = asked.only or ("cost", "diffusion")
+    rows, rounds = (500, 1) if asked.smoke else (asked.rows, asked.rounds)
+    sample = survey(3 if asked.smoke else FRAMES)
+    results: dict[str, Any] = {}
+    with work_folder() as folder:
         with Catalog.open() as catalog:
             catalog.add_store("survey", str(sample))
-        results: dict[str, Any] = {}
-        if arguments.only != "diffusion":
-            results["cost"] = [
-                measured(sample, folder, arguments.rows, of, arguments.rounds) for of in (5000, 500)
-            ]
-        if arguments.only != "cost":
-            rounds = 2 if arguments.smoke else ROUNDS
-            results["diffusion"] = diffusion(sample, folder, WORKERS, rounds)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
-    print(f"\n{arguments.output}")
+        if "cost" in parts:
+            results["cost"] = [time_pools(sample, folder, rows, of, rounds) for of in (5000, 500)]
+        if "diffusion" in parts:
+            results["diffusion"] = diffusion(sample, folder, WORKERS, 2 if asked.smoke else ROUNDS)
+    save("workers", results)
 
 
 if __name__ == "__main__":

@@ -49,13 +49,11 @@ from swathe.experiments.clients.region_client import read_bytes
 from swathe.experiments.clients.remote_hosts import (
     PINGS,
     Clients,
-    HostClockOffset,
     LineConnection,
     RemoteHost,
     as_array,
     between,
     correct_records,
-    estimate,
     read_address,
 )
 from swathe.experiments.load_experiment import _study as load_study
@@ -64,7 +62,7 @@ from swathe.experiments.ramp_experiment import Host, _limits, _one, portal_paths
 from swathe.experiments.region_experiment import region
 from swathe.experiments.results.compare import compare, samples_needed
 from swathe.experiments.results.environment_record import circumstances
-from swathe.experiments.results.report import keep, markdown_table
+from swathe.experiments.results.report import keep
 from swathe.experiments.results.result import Study, read_result, samples_table
 from swathe.experiments.settings import (
     BufferSettings,
@@ -74,6 +72,7 @@ from swathe.experiments.settings import (
     SingleSettings,
 )
 from swathe.experiments.single_experiment import single
+from swathe.trace.clocks import ClockEstimate
 from swathe.trace.host_monitor import Point
 from tests.support.browser import visiting
 from tests.support.clocks import wrong_by
@@ -274,15 +273,6 @@ def test_region_counts_what_was_read(survey: Path, tmp_path: Path) -> None:
     assert 0.3 < small["of_image"] < 30
     assert whole["of_image"] == pytest.approx(100, rel=0.1)
     assert whole["least"] == pytest.approx(whole["whole_image"], rel=0.02)
-
-
-def test_region_takes_the_word_of_a_counter(survey: Path, tmp_path: Path) -> None:
-    settings = RegionSettings(
-        stores=(str(survey),), frames=FRAMES, regions=2, repeats=1, sizes=(10,), ways=("one",)
-    )
-    sent = iter(range(0, 10**9, 1_000_000))
-    table = region(settings, tmp_path, counters={str(survey): lambda: next(sent)}).table
-    assert table["of_image"][0] == pytest.approx(50e4 / 6_102_720 * 100, rel=0.02)
 
 
 def test_lists_are_cut_to_what_fits_the_budget(
@@ -732,20 +722,9 @@ def test_clients_that_cannot_work_are_an_error() -> None:
 # Clocks
 
 
-def test_an_offset_is_within_half_the_shortest_exchange() -> None:
-    rng = np.random.default_rng(1)
-    ahead = 12.5
-    exchanges = []
-    for at in np.arange(20.0):
-        there, back = rng.exponential(0.02, 2) + 0.001
-        exchanges.append((at, at + there + ahead, at + there + back))
-    found = estimate(exchanges)
-    assert abs(found.seconds - ahead) <= found.spread_s < 0.02
-
-
 def test_clocks_that_drift_widen_the_spread() -> None:
-    found = between(HostClockOffset(1.0, 0.01), HostClockOffset(1.4, 0.02))
-    assert found.seconds == pytest.approx(1.2)
+    found = between(ClockEstimate(1.0, 0.01), ClockEstimate(1.4, 0.02))
+    assert found.offset_s == pytest.approx(1.2)
     assert found.spread_s == pytest.approx(0.22)
 
 
@@ -1041,46 +1020,6 @@ def test_buffer_is_the_study_in_this_form(survey: Path) -> None:
         buffer(BufferSettings())
 
 
-# The page of benches
-
-
-def test_the_page_says_with_how_many_clients_the_peak_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    from astropy.table import Table
-
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benches"))
-    from experiments_page import Found, conclusions
-
-    rows = [("local", 5000.0, 12), ("nginx-lan", 900.0, 34), ("nginx-wan", 80.0, 100)]
-    table = Table(rows=rows, names=("target", "peak", "peak_clients"))
-    table["model"] = "closed"
-    study = Study("ramp", "", {}, {}, table, [])
-    said = conclusions(Found({"single": [], "ramp": [study]}))
-    assert (
-        "at most 5,000 crops/s local (with 12 clients), 900 crops/s over the LAN (with 34 clients),"
-        " 80 crops/s over the WAN (with 100 clients)"
-    ) in said
-    assert "With 100 clients" not in said
-
-
-def test_the_page_says_which_part_was_measured_when(monkeypatch: pytest.MonkeyPatch) -> None:
-    from astropy.table import Table
-
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benches"))
-    from experiments_page import machines
-
-    told = circumstances(())
-    old = told | {"git": "0123456789ab", "started": "2005-06-07T00:00:00+00:00"}
-    now, then = (Study("ramp", "", {}, each, Table(), []) for each in (told, old))
-    day, git = told["started"][:10], told["git"]
-    version = f"with swathe {told['swathe']}"
-    said = machines({"single": [now], "ramp": [now]})
-    assert said.startswith(f"{day} {version} ({git}) on ")
-    said = machines({"single": [now], "ramp": [then], "load": [now]})
-    assert said.startswith(
-        f"single and load {day} {version} ({git}), ramp 2005-06-07 {version} (0123456789ab) on "
-    )
-
-
 # What is kept
 
 
@@ -1116,14 +1055,6 @@ def test_circumstances_name_code_and_machine() -> None:
     told = circumstances([])
     assert told["host"] and told["cpu"] and told["kernel"] and told["swathe"]
     assert told["memory_bytes"] > 1e8 and told["cores"] >= 1
-
-
-def test_tables_are_told_in_markdown() -> None:
-    from astropy.table import Table
-
-    table = Table({"a": ["x"], "b": [1234.5], "c": [True]}, units={"b": "ms"})
-    assert markdown_table(table).splitlines() == ["| a | b, ms | c |", "| --- | --- | --- |",
-                                                  "| x | 1,234 | yes |"]  # fmt: skip
 
 
 def test_the_widest_table_of_a_report_fits_a_screen(browser: Browser, tmp_path: Path) -> None:

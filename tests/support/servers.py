@@ -335,6 +335,12 @@ class S3:
             client.put_object(Bucket=bucket, Key=key, Body=content)
 
 
+def s3s_fs_program() -> Path | None:
+    """The program s3s-fs, if it is installed."""
+    program = Path(os.environ.get("S3S_FS") or shutil.which("s3s-fs") or ROOT / ".tools/bin/s3s-fs")
+    return program if program.exists() else None
+
+
 @contextmanager
 def s3s_fs(folder: Path, port: int | None = None) -> Iterator[S3]:
     """Run s3s-fs 0.14.1 over a folder, at any port.
@@ -346,11 +352,11 @@ def s3s_fs(folder: Path, port: int | None = None) -> Iterator[S3]:
     a file laid into the folder is computed at each request, from the whole file: 1 s for 300 MB.
     A file changed behind the server's back keeps the ETag of the object that was put.
     """
-    found = os.environ.get("S3S_FS") or shutil.which("s3s-fs") or ROOT / ".tools/bin/s3s-fs"
-    if not Path(found).exists():
+    program = s3s_fs_program()
+    if program is None:
         pytest.skip("s3s-fs is not installed: see .ci/run")
     port = port or free_port()
-    command = [str(found), "--host", "127.0.0.1", "--port", str(port), str(folder)]
+    command = [str(program), "--host", "127.0.0.1", "--port", str(port), str(folder)]
     command += ["--access-key", S3_KEY_ID, "--secret-key", S3_SECRET]
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-test-s3-"))

@@ -219,7 +219,7 @@ def _one(
     for at, each in enumerate(joined):
         records, offset = each.records()
         records["host"] = at
-        ahead = offsets.get(each.host, offset.seconds)
+        ahead = offsets.get(each.host, offset.offset_s)
         hosts[each.host] = Host(
             offset_s=ahead,
             spread_s=offset.spread_s,

@@ -27,7 +27,7 @@ from swathe.experiments.settings import RegionSettings, plain
 from swathe.stores.registry import known_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from astropy.table import Table
 
@@ -56,7 +56,6 @@ def region(
     settings: RegionSettings,
     scratch: Path | None = None,
     tell: Callable[[str], None] | None = None,
-    counters: Mapping[str, Callable[[], int]] | None = None,
 ) -> Study:
     """Run the experiment.
 
@@ -64,14 +63,11 @@ def region(
         settings: settings of the experiment.
         scratch: folder for temporary results.
         tell: called with the progress.
-        counters: by store, function that returns the bytes its server has sent; by default our own
-            count.
 
     Raises:
         SwatheError: If a store cannot be read.
     """
     say = tell or (lambda _text: None)
-    count = counters or {}
     results: dict[RegionCase, list[dict[str, Any]]] = defaultdict(list)
     copies: dict[str, float] = {}
     fitting: dict[RegionCase, int] = {}
@@ -99,14 +95,10 @@ def region(
                         fitting[case] = fits(order, folder)
                     order["regions"] = order["regions"][: fitting[case]]
                 shutil.rmtree(folder / "index", ignore_errors=True)
-                counter = count.get(place.given) or count.get(place.shown)
-                before = counter() if counter else 0
                 limit = settings.budget_s + PATIENCE_S
                 variables = environment(folder / "index")
                 one = child("swathe.experiments.clients.region_client", order, variables, limit)
-                if counter:
-                    one["moved"] = counter() - before
-                elif place.folder:
+                if place.folder:
                     # Our own count covers servers only: 0 must not be shown here.
                     one["moved"] = one["read"] or one["moved"] or math.nan
                 results[case].append({**one, "image_bytes": place.image_bytes,
@@ -194,8 +186,8 @@ def _study(
         ],
         {"regions": figures.region_bytes(table)},
         _sentences(table, places),
-        ["seen: bytes that the server sent, if it has a counter; for other servers the bytes "
-         "requested; for local files the bytes read, if the kernel reports them.",
+        ["seen: for servers the bytes requested; for local files the bytes read, if the kernel "
+         "reports them.",
          "CPU: CPU seconds of the client, divided by elapsed seconds and cores; "
          "the servers' part is not included."],
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from swathe.core.errors import SettingsError, SourceError
+from swathe.core.errors import NotFoundError, SettingsError, SourceError
 from swathe.experiments.clients.frames_in_store import (
     FramesInStore,
     child,
@@ -145,21 +145,29 @@ def check_clients(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, 
     }
     if "cfitsio" not in clients:
         return "", reasons
+    try:
+        return str(build_cfitsio(folder)), reasons
+    except NotFoundError as error:
+        return "", {**reasons, "cfitsio": str(error)}
+
+
+def build_cfitsio(folder: Path) -> Path:
+    """Compile the C program that cuts with cfitsio; return its path.
+
+    Raises:
+        NotFoundError: If there is no compiler, or no cfitsio.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        return "", {**reasons, "cfitsio": "there is no C compiler"}
-    program = str(folder / "cfitsio")
-    command = [compiler, "-O2", "-o", program, str(SOURCE), "-lcfitsio", "-lm"]
+        raise NotFoundError("there is no C compiler")
+    program = folder / "cfitsio"
+    command = [compiler, "-O2", "-o", str(program), str(SOURCE), "-lcfitsio", "-lm"]
     process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode:
-        last_line = (process.stderr.strip().splitlines() or ["the compiler failed"])[-1]
-        why = (
-            "libcfitsio with its header is not installed"
-            if "fitsio" in process.stderr
-            else last_line
-        )
-        return "", {**reasons, "cfitsio": why}
-    return program, reasons
+        if "fitsio" in process.stderr:
+            raise NotFoundError("libcfitsio with its header is not installed")
+        raise NotFoundError((process.stderr.strip().splitlines() or ["the compiler failed"])[-1])
+    return program
 
 
 class _CaseRows:

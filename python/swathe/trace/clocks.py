@@ -6,6 +6,10 @@ import re
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 KEPT = 8
 """The best of this many latest exchanges counts."""
@@ -56,12 +60,25 @@ def read_reply(line: bytes) -> Reply | None:
     return Reply(numbers[b"ECHO"], numbers[b"RECEIVED"], sent_ns)
 
 
+def estimate_offset(exchanges: Iterable[tuple[Reply, int]]) -> ClockEstimate:
+    """Return the offset by the fastest of some exchanges: answers, and when each arrived here."""
+    round_trip_ns, twice_ns = min(
+        (
+            # DATE has whole microseconds.
+            max(now_ns - reply.asked_ns - (reply.sent_ns - reply.received_ns), 0),
+            reply.received_ns - reply.asked_ns + reply.sent_ns - now_ns,
+        )
+        for reply, now_ns in exchanges
+    )
+    return ClockEstimate(twice_ns / 2e9, round_trip_ns / 2e9)
+
+
 class SenderClock:
     """Clock of one sender."""
 
     def __init__(self) -> None:
         self._questions: deque[int] = deque(maxlen=KEPT)
-        self._best: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        self._exchanges: deque[tuple[Reply, int]] = deque(maxlen=KEPT)
 
     def ask(self, now_ns: int) -> None:
         """Note that it was asked."""
@@ -72,9 +89,5 @@ class SenderClock:
         if reply.asked_ns not in self._questions:
             return None
         self._questions.remove(reply.asked_ns)
-        there_ns = reply.received_ns - reply.asked_ns
-        back_ns = reply.sent_ns - now_ns
-        # DATE has whole microseconds.
-        self._best.append((max(there_ns - back_ns, 0), there_ns + back_ns))
-        round_trip_ns, twice_ns = min(self._best)
-        return ClockEstimate(twice_ns / 2e9, round_trip_ns / 2e9)
+        self._exchanges.append((reply, now_ns))
+        return estimate_offset(self._exchanges)

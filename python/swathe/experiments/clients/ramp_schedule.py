@@ -82,6 +82,10 @@ class SteadyClock:
         """Return seconds since 1970."""
         return self._base + time.perf_counter()
 
+    def now_ns(self) -> int:
+        """Return nanoseconds since 1970."""
+        return round(1e9 * self.now())
+
     def wait(self, until: float) -> None:
         """Sleep until a time."""
         while (left := until - self.now()) > 0:

@@ -30,9 +30,10 @@ from swathe.core.host import in_url, is_loopback, this_host
 from swathe.experiments.clients.client_process import FAILURE
 from swathe.experiments.clients.frames_in_store import environment, with_storages
 from swathe.experiments.clients.ramp_schedule import RECORD, SteadyClock
+from swathe.trace.clocks import ClockEstimate, Reply, estimate_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -62,14 +63,6 @@ class HostResult:
     records: bytes
     cpu_percent: float
     failure: str
-
-
-@dataclass(frozen=True)
-class HostClockOffset:
-    """Another clock minus ours, in seconds, and its largest possible error."""
-
-    seconds: float
-    spread_s: float
 
 
 class LineConnection:
@@ -110,21 +103,11 @@ class LineConnection:
         return message
 
 
-def estimate(exchanges: Sequence[tuple[float, float, float]]) -> HostClockOffset:
-    """Return the offset of another clock, from exchanges of (sent, its clock, received).
-
-    In the fastest exchange the other clock was read in the middle between sent and received, or at
-    most half the round trip off.
-    """
-    sent, clock, received = min(exchanges, key=lambda each: each[2] - each[0])
-    return HostClockOffset(clock - (sent + received) / 2, (received - sent) / 2)
-
-
-def between(before: HostClockOffset, after: HostClockOffset) -> HostClockOffset:
+def between(before: ClockEstimate, after: ClockEstimate) -> ClockEstimate:
     """Combine the offsets before and after a run: clocks drift meanwhile."""
-    middle = (before.seconds + after.seconds) / 2
-    apart = abs(before.seconds - after.seconds) / 2
-    return HostClockOffset(middle, max(before.spread_s, after.spread_s) + apart)
+    middle = (before.offset_s + after.offset_s) / 2
+    apart = abs(before.offset_s - after.offset_s) / 2
+    return ClockEstimate(middle, max(before.spread_s, after.spread_s) + apart)
 
 
 class RemoteHost:
@@ -136,15 +119,15 @@ class RemoteHost:
         self.cpu_percent, self.failure = 0.0, ""
         self.offset = self.ping()
 
-    def ping(self) -> HostClockOffset:
+    def ping(self) -> ClockEstimate:
         """Measure its clock offset."""
         exchanges = []
         for _ in range(PINGS):
-            sent = self.clock.now()
+            asked_ns = self.clock.now_ns()
             self.line.say(ask="clock")
-            reply = self.line.hear(FIRST_LINE)
-            exchanges.append((sent, float(reply["clock"]), self.clock.now()))
-        return estimate(exchanges)
+            there_ns = round(1e9 * float(self.line.hear(FIRST_LINE)["clock"]))
+            exchanges.append((Reply(asked_ns, there_ns, there_ns), self.clock.now_ns()))
+        return estimate_offset(exchanges)
 
     def prepare(self, order: dict[str, Any]) -> None:
         """Send the order for its clients, with this host's stores; the clients wait."""
@@ -157,9 +140,9 @@ class RemoteHost:
 
     def go(self, start: float) -> None:
         """Let the first client join at a time of our clock."""
-        self.line.say(ask="go", start=start + self.offset.seconds)
+        self.line.say(ask="go", start=start + self.offset.offset_s)
 
-    def records(self) -> tuple[NDArray[Any], HostClockOffset]:
+    def records(self) -> tuple[NDArray[Any], ClockEstimate]:
         """Wait for its records; return them with their own times, and its clock minus ours."""
         # The host waits for its clients' run and PATIENCE_S, and may then report an error.
         self.line.connection.settimeout(self.length_s + PATIENCE_S + JOIN_S)
@@ -223,7 +206,14 @@ def gather_hosts(
                     name = _free(str(greeting.get("host", "?"))[:255], joined)
                     joined.append(RemoteHost(line, name, clock))
                     connection.settimeout(JOIN_S)
-                except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
+                except (
+                    SourceError,
+                    OSError,
+                    KeyError,
+                    TypeError,
+                    OverflowError,
+                    ValueError,
+                ) as error:
                     tell(f"turned away: {error}")
                     connection.close()
         except TimeoutError:

@@ -266,13 +266,20 @@ def by_program(
     program: str, path: str, boxes: list[Box], out: Path, anew: bool, left_s: float
 ) -> list[list[float]]:
     """Crop an image with the C program; the rest as for `by_package`."""
-    command = [program, "anew" if anew else "once", path, str(out), f"{left_s:.6f}"]
-    lines = "".join(f"{x} {y} {width} {height}\n" for x, y, width, height in boxes)
+    lines = "".join(f"{x} {y} {width} {height} {path}\n" for x, y, width, height in boxes)
+    *times, _ = cut_with_cfitsio(program, lines, out, anew, left_s)
+    return times if anew else share_times(times, len(boxes))
+
+
+def cut_with_cfitsio(
+    program: str, lines: str, out: Path, anew: bool, left_s: float
+) -> list[list[float]]:
+    """Run the C program, as `cfitsio.c` describes it; return the numbers of each line."""
+    command = [program, "anew" if anew else "once", str(out), f"{left_s:.6f}"]
     process = subprocess.run(command, input=lines, capture_output=True, text=True)
     if process.returncode:
         raise OSError(" ".join(process.stderr.split()) or f"{program} failed")
-    times = [[float(word) for word in line.split()] for line in process.stdout.splitlines()]
-    return times if anew else share_times(times, len(boxes))
+    return [[float(word) for word in line.split()] for line in process.stdout.splitlines()]
 
 
 def main() -> None:

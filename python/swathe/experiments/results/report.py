@@ -112,13 +112,6 @@ def html_table(table: Table) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n{rows}</table></div>'
 
 
-def markdown_table(table: Table) -> str:
-    """Return a table as Markdown."""
-    lines = [titles(table), ["---"] * len(table.colnames)]
-    lines += [[number(value) for value in row] for row in table.as_array().tolist()]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def titles(table: Table) -> list[str]:
     """Return the names of columns, with their units."""
     units = (table[name].unit for name in table.colnames)

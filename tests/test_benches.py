@@ -1,0 +1,44 @@
+"""Each benchmark works: a little of it runs, as `make bench-NAME ARGS=--smoke`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).parents[1] / "benches"
+LEAST = {
+    "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
+    "find": (),
+    "lifelines": (),
+    "plan": ("--only", "latency"),
+    "portal": (),
+    "profiles": (),
+    "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
+    "simulate": (),
+    "tracing": (),
+    "workers": (),
+}
+"""What is run of each; hosts.py needs root."""
+PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {
+    "portal_plain", "remote_peers", "subject",
+}  # fmt: skip
+"""What the others use."""
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", LEAST)
+def test_a_little_of_a_benchmark_runs(name: str) -> None:
+    if name in ("experiments", "plan") and not (shutil.which("nginx") and shutil.which("cargo")):
+        pytest.skip("nginx, or cargo, which builds the proxy, is not installed")
+    command = [sys.executable, str(BENCHES / f"{name}.py"), "--smoke", *LEAST[name]]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout
+
+
+def test_each_benchmark_is_run_by_a_test() -> None:
+    assert {path.stem for path in BENCHES.glob("*.py")} == {*LEAST, *PARTS, "hosts"}
