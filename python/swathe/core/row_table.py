@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from swathe.core.row_record import STATUSES, RowRecord, RowStatus
+from swathe.core.row_record import STATUSES, Fault, RowRecord, RowStatus
 
 if TYPE_CHECKING:
     from typing import Self
@@ -220,7 +220,7 @@ class RowTable(Sequence[RowRecord]):
         reason = self.reason.put(rows, [text for _, text in changes.values()])
         return replace(self, status=status, placed=placed, reason=reason)
 
-    def faults(self) -> dict[int, tuple[RowStatus, str]]:
+    def faults(self) -> dict[int, Fault]:
         """Return status and reason of the rows that cannot be cut, by index."""
         rows = np.flatnonzero(~self.sound)
         reasons = self.reason.take(rows).list()

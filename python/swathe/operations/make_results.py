@@ -23,7 +23,7 @@ from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault, RowStatus
     from swathe.core.row_table import RowTable
     from swathe.operations.registry import ResultOptions
 
@@ -124,7 +124,7 @@ def results_of(
 def _refuse(rows: RowTable, results: CombinedResults) -> RowTable:
     """Return the rows with the faults of their results."""
     sound = rows.sound
-    faults: dict[int, tuple[RowStatus, str]] = {
+    faults: dict[int, Fault] = {
         row: ("error", f"{results.ids[number]}: {fault}")
         for number, fault in results.faults.items()
         for row in results.inputs[number]
