@@ -102,23 +102,28 @@ def results_of(
             results.faults[number] = fault
     rows = _refuse(rows, results)
     scale = scale_deg(rows) if pixel_deg is None else pixel_deg
-    sky, sound = rows.sky.tolist(), rows.sound.tolist()
-    for number, inputs in enumerate(results.inputs):
-        first = next((row for row in inputs if sound[row]), None)
-        grid = None
-        if first is not None and scale is not None:
-            try:
-                ra, dec, size = sky[first]
-                grid = Grid.around(ra, dec, size, scale)
-            except RegionError as error:
-                results.faults[number] = str(error)
-        results.grids.append(grid)
-    images = list(zip(rows.id, rows.source.list(), rows.hdu.list(), sky, strict=True))
+    _add_grids(rows, results, scale)
+    images = list(zip(rows.id, rows.source.list(), rows.hdu.list(), rows.sky.tolist(), strict=True))
     results.digests += [
         _digest([images[row] for row in inputs], result_options, planes)
         for inputs in results.inputs
     ]
     return _refuse(rows, results), results, scale
+
+
+def _add_grids(rows: RowTable, results: CombinedResults, scale: float | None) -> None:
+    """Add the grid of each result around its first readable image; one too large is a fault."""
+    sound = rows.sound
+    for number, inputs in enumerate(results.inputs):
+        first = next((row for row in inputs if sound[row]), None)
+        grid = None
+        if first is not None and scale is not None:
+            try:
+                ra, dec, size = rows.sky[first].tolist()
+                grid = Grid.around(ra, dec, size, scale)
+            except RegionError as error:
+                results.faults[number] = str(error)
+        results.grids.append(grid)
 
 
 def _refuse(rows: RowTable, results: CombinedResults) -> RowTable:
