@@ -1,5 +1,6 @@
-"""Rows in columns: 100,000 row objects would take as long as cutting them.
+"""Targets and rows of jobs in columns: 100,000 objects would take as long as cutting them.
 
+Lists are read into a `RowTable`, the catalogue stores it, and the engine takes its columns.
 A `RowTable` is also a sequence of `RowRecord`, for code that reads few rows.
 """
 
@@ -99,7 +100,7 @@ class RowTable(Sequence[RowRecord]):
     Attributes:
         result: index of the combined result; -1 if the row belongs to none.
         box: `(n, 4)`; valid if `placed` is true.
-        sky: `(n, 3)`; NaN if there is none.
+        sky: `(n, 3)`; NaN if there is none, and for a size that is not one angle.
         status: index in STATUSES.
         sha256: `(n, 32)` bytes; zeros if there is none.
         group: name of the combined result of each row, `None` if results are made from one row
