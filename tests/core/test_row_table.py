@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swathe.core.row_record import STATUSES, RowRecord
+from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError
+from swathe.core.row_record import STATUSES, RowRecord, fault_of
 from swathe.core.row_table import DictColumn, RowTable
 from tests.support.row_records import RECORDS, TEXT
 
@@ -106,3 +108,15 @@ def test_groups_and_bands_stay_with_their_rows() -> None:
     assert both.band is None
     nothing = RowTable.joined([rows[:0], rows[:0]])
     assert nothing.group is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (NoOverlapError("away"), "no-overlap"),
+        (NotFoundError("away"), "missing"),
+        (RegionError("away"), "error"),
+    ],
+)
+def test_an_error_is_the_fault_of_its_row(error: SwatheError, status: str) -> None:
+    assert fault_of(error) == (status, "away")

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
+
+from swathe.core.errors import NoOverlapError, NotFoundError, SwatheError
 
 RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
 
+Fault: TypeAlias = tuple[RowStatus, str]
+"""Status of a row that cannot be cut, and the reason."""
 STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "error")
+
+
+def fault_of(error: SwatheError) -> Fault:
+    """Return the status and reason of a row that an error affects."""
+    if isinstance(error, NoOverlapError):
+        return "no-overlap", str(error)
+    return "missing" if isinstance(error, NotFoundError) else "error", str(error)
 
 
 class RowRecord(NamedTuple):

@@ -1,5 +1,6 @@
-"""Rows in columns: 100,000 row objects would take as long as cutting them.
+"""Targets and rows of jobs in columns: 100,000 objects would take as long as cutting them.
 
+Lists are read into a `RowTable`, the catalogue stores it, and the engine takes its columns.
 A `RowTable` is also a sequence of `RowRecord`, for code that reads few rows.
 """
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from swathe.core.row_record import STATUSES, RowRecord, RowStatus
+from swathe.core.row_record import STATUSES, Fault, RowRecord, RowStatus
 
 if TYPE_CHECKING:
     from typing import Self
@@ -99,7 +100,7 @@ class RowTable(Sequence[RowRecord]):
     Attributes:
         result: index of the combined result; -1 if the row belongs to none.
         box: `(n, 4)`; valid if `placed` is true.
-        sky: `(n, 3)`; NaN if there is none.
+        sky: `(n, 3)`; NaN if there is none, and for a size that is not one angle.
         status: index in STATUSES.
         sha256: `(n, 32)` bytes; zeros if there is none.
         group: name of the combined result of each row, `None` if results are made from one row
@@ -220,7 +221,7 @@ class RowTable(Sequence[RowRecord]):
         reason = self.reason.put(rows, [text for _, text in changes.values()])
         return replace(self, status=status, placed=placed, reason=reason)
 
-    def faults(self) -> dict[int, tuple[RowStatus, str]]:
+    def faults(self) -> dict[int, Fault]:
         """Return status and reason of the rows that cannot be cut, by index."""
         rows = np.flatnonzero(~self.sound)
         reasons = self.reason.take(rows).list()

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.catalog import Catalog, Match
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault
     from swathe.core.sky import SkyMapping
     from swathe.datasets.search_many import SearchMatches
     from swathe.jobs.types import Options
@@ -154,7 +154,7 @@ def _refuse_large(rows: RowTable, most: int) -> RowTable:
     import numpy as np
 
     pixels = rows.box[:, 2].astype(float) * rows.box[:, 3]
-    faults: dict[int, tuple[RowStatus, str]] = {}
+    faults: dict[int, Fault] = {}
     for row in np.flatnonzero((pixels > most) & rows.sound).tolist():
         width, height = rows.box[row, 2:].tolist()
         faults[row] = (
@@ -182,7 +182,7 @@ def _of_files(
     from astropy.table import Table
 
     group: list[str] | None = None
-    faults: dict[int, tuple[RowStatus, str]] = {}
+    faults: dict[int, Fault] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
     rows, unread = _read(Table(columns, copy=False), allowed)
@@ -194,7 +194,7 @@ def _of_files(
 
 def _by_result(
     columns: dict[str, Any], count: int, options: Options
-) -> tuple[dict[str, Any], list[str], dict[int, tuple[RowStatus, str]]]:
+) -> tuple[dict[str, Any], list[str], dict[int, Fault]]:
     """Return the images of combined results, those of each result in the order of use.
 
     Returns:
@@ -214,7 +214,7 @@ def _by_result(
         [groups[row] for row in rows],
         [image_bands[row] if image_bands else "" for row in rows],
     )
-    placed: list[tuple[int, int, str, tuple[RowStatus, str] | None]] = []
+    placed: list[tuple[int, int, str, Fault | None]] = []
     for each in results:
         every = [*each.rows, *(row for row in each.faults if row not in each.rows)]
         # The result takes the places of its rows in the list; an image may be used twice.
@@ -250,7 +250,7 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[RowTable, set[int
 
     rows = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
     rows.reason = rows.reason.map(with_store_names)
-    refused: dict[str, tuple[RowStatus, str]] = {}
+    refused: dict[str, Fault] = {}
     for file in rows.source.values:
         try:
             _check(file, allowed)
@@ -297,7 +297,7 @@ def _of_places(
 
     # For every row: its target, and its image if any.
     pairs: list[tuple[int, Match | None]] = []
-    reasons: dict[int, tuple[RowStatus, str]] = {}
+    reasons: dict[int, Fault] = {}
     counts: list[tuple[str, int]] = []
     unmatched = 0
     for target in range(count):
@@ -326,7 +326,7 @@ def _of_places(
     return ExpandedJob(count, _with_planes(rows, picked, options), unread, unmatched, counts)
 
 
-def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[RowStatus, str]]]:
+def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, Fault]]:
     """Yield the rows without a valid sky position, and why."""
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         try:
@@ -462,7 +462,7 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
     if len({*given.values, ""} - reasons.keys()) > MOST_PLANES:
         raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
     sound = rows.sound.tolist()
-    faults: dict[int, tuple[RowStatus, str]] = {
+    faults: dict[int, Fault] = {
         row: ("error", reasons[text])
         for row, text in enumerate(given.list())
         if text in reasons and sound[row]

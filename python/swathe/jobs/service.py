@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Catalog
     from swathe.catalog.records.jobs import Phase
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault, RowStatus
     from swathe.costs.prediction import Prediction
     from swathe.jobs.types import ArchiveKind, Limits
     from swathe.stores.results import ResultStore
@@ -148,7 +148,7 @@ class Jobs:
         name: str = "",
         start: bool = True,
         parameters: Sequence[tuple[str, str]] = (),
-        faults: Mapping[int, tuple[RowStatus, str]] = {},
+        faults: Mapping[int, Fault] = {},
         expires_at: datetime | None = None,
     ) -> Job:
         """Store a job; it runs in its turn.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swathe.core.errors import NoOverlapError, RegionError, SwatheError
+from swathe.core.errors import RegionError, SwatheError
+from swathe.core.row_record import fault_of
 from swathe.operations.formats import read_cutout
 from swathe.operations.grid import AlignedImage, align
 
@@ -40,10 +41,8 @@ def align_cutout(
         if check_size is not None:
             check_size(grid.side**2)
         align(read_cutout(cut), grid.at(sky[0], sky[1]), path)
-    except NoOverlapError as error:
-        return "no-overlap", str(error)
     except SwatheError as error:
-        return "error", str(error)
+        return fault_of(error)
     finally:
         cut.unlink()
     return "ok", ""

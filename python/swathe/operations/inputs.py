@@ -9,7 +9,7 @@ from swathe.core.errors import TargetsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault
     from swathe.operations.registry import ResultOptions
 
 
@@ -25,7 +25,7 @@ class Inputs(NamedTuple):
 
     result: str
     rows: list[int]
-    faults: dict[int, tuple[RowStatus, str]]
+    faults: dict[int, Fault]
     fault: str
 
 

@@ -24,7 +24,7 @@ from swathe.operations.inputs import inputs_of, rows_of_bands
 
 if TYPE_CHECKING:
     from swathe._swathe import Output, OutputKind
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault, RowStatus
     from swathe.core.row_table import RowTable
     from swathe.operations.registry import ResultOptions
 
@@ -97,25 +97,15 @@ def results_of(
     images_of_results = [each.rows for each in inputs_of_results]
     results = CombinedResults(ids, unique_names(ids), images_of_results, [], [])
     sound = rows.sound
-    row_faults: dict[int, tuple[RowStatus, str]] = {}
+    row_faults: dict[int, Fault] = {}
     for number, each in enumerate(inputs_of_results):
         row_faults.update({row: fault for row, fault in each.faults.items() if sound[row]})
         if each.fault:
             results.faults[number] = each.fault
     rows = replace(rows, box=enlarge_boxes(rows.box)).with_status(row_faults)
     scale = scale_deg(rows) if pixel_deg is None else pixel_deg
-    sky, sound = rows.sky.tolist(), rows.sound
-    for number, inputs in enumerate(results.inputs):
-        first = next((row for row in inputs if sound[row]), None)
-        grid = None
-        if first is not None and scale is not None:
-            try:
-                ra, dec, size = sky[first]
-                grid = Grid.around(ra, dec, size, scale)
-            except RegionError as error:
-                results.faults[number] = str(error)
-        results.grids.append(grid)
-    images = list(zip(rows.id, rows.source.list(), rows.hdu.list(), sky, strict=True))
+    _add_grids(rows, results, scale)
+    images = list(zip(rows.id, rows.source.list(), rows.hdu.list(), rows.sky.tolist(), strict=True))
     results.digests += [
         _digest([images[row] for row in inputs], result_options, planes)
         for inputs in results.inputs
@@ -123,10 +113,25 @@ def results_of(
     return _refuse(rows, results), results, scale
 
 
+def _add_grids(rows: RowTable, results: CombinedResults, scale: float | None) -> None:
+    """Add the grid of each result around its first readable image; one too large is a fault."""
+    sound = rows.sound
+    for number, inputs in enumerate(results.inputs):
+        first = next((row for row in inputs if sound[row]), None)
+        grid = None
+        if first is not None and scale is not None:
+            try:
+                ra, dec, size = rows.sky[first].tolist()
+                grid = Grid.around(ra, dec, size, scale)
+            except RegionError as error:
+                results.faults[number] = str(error)
+        results.grids.append(grid)
+
+
 def _refuse(rows: RowTable, results: CombinedResults) -> RowTable:
     """Return the rows with the faults of their results."""
     sound = rows.sound
-    faults: dict[int, tuple[RowStatus, str]] = {
+    faults: dict[int, Fault] = {
         row: ("error", f"{results.ids[number]}: {fault}")
         for number, fault in results.faults.items()
         for row in results.inputs[number]

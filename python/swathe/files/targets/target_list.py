@@ -20,12 +20,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from unicodedata import combining, normalize
 
 from swathe.core.angles import Size
 from swathe.core.box import LIMIT, box_around, validated_box
-from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
+from swathe.core.errors import RegionError, SwatheError, TargetsError
+from swathe.core.row_record import fault_of
 from swathe.core.sky import SkyMapping, coordinates
 from swathe.files.targets.cells import is_missing, text_of, texts
 from swathe.files.targets.columns import (
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.core.box import Box
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
 
 __all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "read_targets"]
@@ -59,9 +60,6 @@ SKY = ("ra", "dec", "size_deg")
 NAME_BYTES = 60
 """Longest name in characters: with a number added it fits into an EXTNAME (68 characters)."""
 LARGEST = (1 << 63) - 1
-
-Fault: TypeAlias = "tuple[RowStatus, str]"
-"""Status and reason of a target that cannot be cut."""
 
 
 def read_targets(
@@ -456,10 +454,8 @@ def _try_each(
     for row in rows:
         try:
             boxes[row] = make(row)
-        except NoOverlapError as error:
-            faults[row] = ("no-overlap", str(error))
         except SwatheError as error:
-            faults[row] = ("error", str(error))
+            faults[row] = fault_of(error)
     return boxes, faults
 
 
@@ -514,8 +510,7 @@ def place_in_sky(
             sky = sky_of(rows.source.values[file], hdu_key(rows.hdu.values[hdu]))
             good, wrong = _place_on(sky, rows, here, sizes)
         except SwatheError as error:
-            status: RowStatus = "missing" if isinstance(error, NotFoundError) else "error"
-            faults.update(dict.fromkeys(here, (status, str(error))))
+            faults.update(dict.fromkeys(here, fault_of(error)))
             continue
         boxes |= good
         faults |= wrong

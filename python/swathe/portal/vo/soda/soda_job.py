@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe.catalog import Match
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault
     from swathe.portal.vo.images import Images, OpenImage
     from swathe.portal.vo.parameters import Part, RequestParameters
 
@@ -42,7 +42,7 @@ class SodaJob:
     """
 
     targets: dict[str, list[Any]] | Table
-    faults: dict[int, tuple[RowStatus, str]]
+    faults: dict[int, Fault]
 
 
 def rows_of(images: Images, query: RequestParameters) -> SodaJob:
@@ -95,7 +95,7 @@ def rows_of(images: Images, query: RequestParameters) -> SodaJob:
     return SodaJob(columns, _fault_rows(faults, count))
 
 
-def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowStatus, str]]:
+def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, Fault]:
     """Return status and reason of invalid rows.
 
     Raises:
