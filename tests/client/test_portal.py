@@ -37,6 +37,11 @@ TARGETS = 12
 ID = "A" * 22
 
 
+def job_on(portal: RemotePortal, job_id: str = ID) -> RemoteJob:
+    """A job of which the portal was not asked."""
+    return RemoteJob(portal._connection, job_id)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("client")
@@ -93,6 +98,16 @@ def test_answers_are_the_values_of_local_jobs(portal: RemotePortal, done: Remote
     assert job_of(as_json(status), "") == status
 
 
+def test_only_what_users_call_shows_on_a_portal(portal: RemotePortal, done: RemoteJob) -> None:
+    assert {name for name in dir(portal) if not name.startswith("_")} == {
+        *("about", "close", "estimate", "job", "jobs", "pool", "submit", "url"),
+    }
+    assert {name for name in dir(done) if not name.startswith("_")} == {
+        *("cancel", "delete", "fetch", "id", "manifest", "resume", "rows", "start", "status"),
+        "wait",
+    }
+
+
 def test_other_json_is_refused(portal: RemotePortal, done: RemoteJob) -> None:
     content = as_json(done.status())
     wrong: dict[str, Any] = {"created_at": "noon", "options": {"colour": 1}, "parameters": [1]}
@@ -122,11 +137,11 @@ def test_planes_and_bands_are_given_as_to_cut_many(portal: RemotePortal, folder:
 def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:
     shown = done._repr_html_()
     assert all(text in shown for text in (done.id, portal.url, "COMPLETED", f"{TARGETS} ok"))
-    lost = RemoteJob(portal, "<b>none</b>")._repr_html_()
+    lost = job_on(portal, "<b>none</b>")._repr_html_()
     assert "&lt;b&gt;none&lt;/b&gt;" in lost
     assert "<b>" not in lost
-    with RemotePortal("http://127.0.0.1:9", None) as nowhere:
-        assert "127.0.0.1:9: " in RemoteJob(nowhere, "x")._repr_html_()
+    with RemotePortal("http://127.0.0.1:9") as nowhere:
+        assert "127.0.0.1:9: " in job_on(nowhere, "x")._repr_html_()
 
 
 def test_options_are_sent_and_checked(portal: RemotePortal, folder: Path) -> None:
@@ -430,7 +445,7 @@ def test_waiting_asks_often_only_for_a_bar(
     monkeypatch.setattr("swathe.client.job.can_show_progress", lambda: is_terminal)
     begun = json.dumps(as_json(replace(COMPLETED, phase="EXECUTING"))).encode()
     with answering(GOOD, (200, {}, begun), ENDED) as (url, asked), swathe.connect(url) as portal:
-        assert RemoteJob(portal, ID).wait() == COMPLETED
+        assert job_on(portal).wait() == COMPLETED
     assert f"wait={wait_s}&" in asked[-1][1]
 
 
@@ -441,7 +456,7 @@ def test_names_that_lead_elsewhere_are_not_written(tmp_path: Path, name: str) ->
         swathe.connect(url) as portal,
         pytest.raises(errors.SourceError, match="expected a name of a result"),
     ):
-        RemoteJob(portal, ID).fetch(tmp_path / "out")
+        job_on(portal).fetch(tmp_path / "out")
     assert list(tmp_path.rglob("*")) == [tmp_path / "out"]
 
 
@@ -452,7 +467,7 @@ def test_bytes_that_differ_from_their_checksum_are_no_result(tmp_path: Path) -> 
         swathe.connect(url) as portal,
         pytest.raises(errors.SourceError, match="bytes do not match the checksum"),
     ):
-        RemoteJob(portal, ID).fetch(tmp_path)
+        job_on(portal).fetch(tmp_path)
     assert len(asked) == 5
     assert list(tmp_path.iterdir()) == []
 
@@ -467,7 +482,7 @@ def test_what_is_no_manifest_is_refused_and_not_opened(tmp_path: Path, text: str
             swathe.connect(url) as portal,
             pytest.raises(errors.SourceError, match="expected a manifest"),
         ):
-            RemoteJob(portal, ID).manifest(tmp_path / "manifest.ecsv")
+            job_on(portal).manifest(tmp_path / "manifest.ecsv")
     assert seen == []
     assert not (tmp_path / "manifest.ecsv").exists()
 
@@ -479,7 +494,7 @@ def test_pages_of_rows_have_rows_and_go_on(page: dict[str, Any]) -> None:
         swathe.connect(url) as portal,
         pytest.raises(errors.SourceError),
     ):
-        list(RemoteJob(portal, ID).rows())
+        list(job_on(portal).rows())
     assert len(asked) == 2
 
 
@@ -497,7 +512,7 @@ def test_of_a_result_that_is_too_long_no_more_is_kept(tmp_path: Path) -> None:
             return kept[-1]
 
         patch.setattr("swathe.client.job._size", size)
-        RemoteJob(portal, ID).fetch(tmp_path)
+        job_on(portal).fetch(tmp_path)
     assert max(kept) <= 4
 
 
@@ -527,7 +542,7 @@ def test_a_portal_names_no_other_files_the_second_time(tmp_path: Path) -> None:
             answering(GOOD, ENDED, row(name, b"good"), content, told) as (url, _),
             swathe.connect(url) as portal,
         ):
-            RemoteJob(portal, ID).fetch(tmp_path)
+            job_on(portal).fetch(tmp_path)
 
     with pytest.raises(errors.SourceError, match=r"it names 'notes\.txt', too"):
         fetch("a.fits", "notes.txt")
@@ -550,7 +565,7 @@ def test_broken_archives_are_no_result(tmp_path: Path) -> None:
             swathe.connect(url) as portal,
             pytest.raises(errors.SourceError, match="the archive is broken"),
         ):
-            RemoteJob(portal, ID).fetch(tmp_path / f"a.{suffix}")
+            job_on(portal).fetch(tmp_path / f"a.{suffix}")
         assert not (tmp_path / f"a.{suffix}").exists()
 
 
@@ -561,7 +576,7 @@ def test_other_archives_are_refused_before_the_job_is_awaited(tmp_path: Path, na
         swathe.connect(url) as portal,
         pytest.raises(errors.OutputError, match=r"expected a folder, \*.zip, \*.tar or \*.fits"),
     ):
-        RemoteJob(portal, ID).fetch(tmp_path / name)
+        job_on(portal).fetch(tmp_path / name)
     assert len(asked) == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -28,8 +28,8 @@ import swathe
 from swathe import cut_many
 from swathe.catalog import Catalog
 from swathe.cli.app import main
+from swathe.client.connection import PortalConnection
 from swathe.client.job import RemoteJob
-from swathe.client.portal import RemotePortal
 from swathe.core.errors import OutputError, OutputExistsError, SwatheError
 from swathe.core.outputs import check_new, make_folder, open_unfinished, sole_writer, write_file
 from swathe.core.sample_survey import make_sample
@@ -481,8 +481,8 @@ class Portal:
 
 def fetch(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
     """Fetch results of these names."""
-    portal = cast(RemotePortal, Portal(names, folder / f"{names[0]}.fits"))
-    RemoteJob(portal, "J" * 22).fetch(output, overwrite=overwrite)
+    connection = cast(PortalConnection, Portal(names, folder / f"{names[0]}.fits"))
+    RemoteJob(connection, "J" * 22).fetch(output, overwrite=overwrite)
 
 
 def clear(folder: Path, output: Path, *_: object) -> None:

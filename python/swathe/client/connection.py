@@ -19,7 +19,6 @@ from swathe.files.targets.columns import InvalidCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Self
 
     import httpx
 
@@ -36,7 +35,7 @@ class PortalConnection:
     """A connection to a portal. May be shared by threads."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        """Set up the connection. Users call `swathe.connect`."""
+        """Set up the connection; nothing is sent yet."""
         import httpx
 
         from swathe._swathe import __version__
@@ -53,12 +52,6 @@ class PortalConnection:
         timeout = httpx.Timeout(ANSWER_S, connect=CONNECT_S)
         # The token must not go to another server, so redirects are not followed.
         self._http = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

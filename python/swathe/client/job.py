@@ -56,22 +56,22 @@ NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
 class RemoteJob:
     """A job on a portal."""
 
-    def __init__(self, portal: PortalConnection, job_id: str) -> None:
-        """Set the portal and the id. Users call `submit` or `job` of a portal."""
-        self.portal, self.id = portal, job_id
+    def __init__(self, connection: PortalConnection, job_id: str) -> None:
+        """Take the connection and the id. Users call `submit` or `job` of a portal."""
+        self._connection, self.id = connection, job_id
         self._path = f"jobs/{quote(job_id, safe='')}"
 
     def __repr__(self) -> str:
-        return f"<RemoteJob {self.id} on {self.portal.url}>"
+        return f"<RemoteJob {self.id} on {self._connection.url}>"
 
     def _repr_html_(self) -> str:
         """Return the status of the job as HTML, or the error if the portal is slow."""
         from swathe.files.notebook import page
 
-        facts: dict[str, Any] = {"job": self.id, "portal": self.portal.url}
+        facts: dict[str, Any] = {"job": self.id, "portal": self._connection.url}
         try:
             status = self._job_of(
-                read_json(self.portal.request_once("GET", self._path, timeout=SHOWN_S))
+                read_json(self._connection.request_once("GET", self._path, timeout=SHOWN_S))
             )
         except SwatheError as error:
             return page("Job", {**facts, "status": error})
@@ -88,11 +88,11 @@ class RemoteJob:
     def _job_of(self, content: Mapping[str, Any]) -> Job:
         from swathe.client.answers import job_of
 
-        return job_of(content, self.portal.url)
+        return job_of(content, self._connection.url)
 
     def status(self) -> Job:
         """Return the status: phase, counts, predicted and actual cost."""
-        return self._job_of(self.portal.get_json(self._path))
+        return self._job_of(self._connection.get_json(self._path))
 
     def wait(self, timeout_s: float | None = None, *, progress: bool = True) -> Job:
         """Return the status when the job has ended, or after a timeout.
@@ -111,7 +111,7 @@ class RemoteJob:
                 if status.phase in ENDED or left_s <= 0:
                     return status
                 wait_s = min(left_s, most_s)
-                content = self.portal.get_json(self._path, wait=wait_s, phase=status.phase)
+                content = self._connection.get_json(self._path, wait=wait_s, phase=status.phase)
                 status = self._job_of(content)
 
     def rows(self, status: RowStatus | None = None) -> Iterator[Row]:
@@ -121,13 +121,15 @@ class RemoteJob:
         start: int | None = 0
         while start is not None:
             query: dict[str, Any] = {"start": start, "limit": 10_000}
-            page = self.portal.get_json(f"{self._path}/rows", **query, **_not_none(status=status))
-            contents = entry(page, "rows", list, self.portal.url)
-            yield from (row_of(content, self.portal.url) for content in contents)
+            page = self._connection.get_json(
+                f"{self._path}/rows", **query, **_not_none(status=status)
+            )
+            contents = entry(page, "rows", list, self._connection.url)
+            yield from (row_of(content, self._connection.url) for content in contents)
             following = page.get("next")
             if following is not None and (type(following) is not int or following <= start):
                 raise SourceError(
-                    f"{self.portal.url}: expected rows after {start}, found those from "
+                    f"{self._connection.url}: expected rows after {start}, found those from "
                     f"{str(following)[:50]} again"
                 )
             start = following
@@ -142,14 +144,14 @@ class RemoteJob:
         self, path: str | os.PathLike[str] | None, overwrite: bool, names: set[str] | None
     ) -> Table:
         """Return the manifest, and write it; with `names` it must name no other results."""
-        with self.portal.open_answer(f"{self._path}/manifest") as answer:
+        with self._connection.open_answer(f"{self._path}/manifest") as answer:
             content = answer.read()
-        table = _table(content, self.portal.url)
+        table = _table(content, self._connection.url)
         # The next time, files that the manifest names are known to be results of this job.
         if names is not None and (others := _names(table) - names):
             raise SourceError(
-                f"{self.portal.url}: expected the manifest of the results, found that it names "
-                f"{min(others)[:100]!r}, too"
+                f"{self._connection.url}: expected the manifest of the results, found that it "
+                f"names {min(others)[:100]!r}, too"
             )
         if path is not None:
             write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
@@ -157,19 +159,19 @@ class RemoteJob:
 
     def start(self) -> Job:
         """Start the job, if it was submitted with `start=False`."""
-        return self._job_of(self.portal.post_json(f"{self._path}/start"))
+        return self._job_of(self._connection.post_json(f"{self._path}/start"))
 
     def cancel(self) -> Job:
         """Stop the job. Finished results are kept."""
-        return self._job_of(self.portal.post_json(f"{self._path}/cancel"))
+        return self._job_of(self._connection.post_json(f"{self._path}/cancel"))
 
     def resume(self) -> Job:
         """Retry failed and unfinished rows."""
-        return self._job_of(self.portal.post_json(f"{self._path}/resume"))
+        return self._job_of(self._connection.post_json(f"{self._path}/resume"))
 
     def delete(self) -> None:
         """Stop the job, and delete it with its results."""
-        self.portal.request_once("DELETE", self._path)
+        self._connection.request_once("DELETE", self._path)
 
     def fetch(
         self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
@@ -249,7 +251,7 @@ class RemoteJob:
         name, size, sha256 = row.name, row.bytes, row.sha256
         if not NAME.fullmatch(name):
             raise SourceError(
-                f"{self.portal.url}: expected a name of a result, found {name[:100]!r}"
+                f"{self._connection.url}: expected a name of a result, found {name[:100]!r}"
             )
         path, part = folder / name, _part(folder / name)
         if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
@@ -258,7 +260,7 @@ class RemoteJob:
             check_output(path, overwrite=replace)
         for first_byte in (_size(part) % max(size, 1), 0):
             with (
-                self.portal.open_answer(
+                self._connection.open_answer(
                     f"{self._path}/files/{quote(name)}", first_byte=first_byte
                 ) as answer,
                 open_unfinished(part, append=answer.status_code == 206) as file,
@@ -276,7 +278,9 @@ class RemoteJob:
                 return
             # The old part may be of another run, so fetch once more from the start.
             part.unlink()
-        raise SourceError(f"{self.portal.url}: {name}: received bytes do not match the checksum")
+        raise SourceError(
+            f"{self._connection.url}: {name}: received bytes do not match the checksum"
+        )
 
     def _fetch_archive(
         self, path: Path, kind: str, results: Sequence[Row], overwrite: bool
@@ -284,7 +288,7 @@ class RemoteJob:
         expected = {row.name: row.sha256 for row in results}
         part = _part(path)
         with (
-            self.portal.open_answer(f"{self._path}/archive.{kind}") as answer,
+            self._connection.open_answer(f"{self._path}/archive.{kind}") as answer,
             open_unfinished(part) as file,
         ):
             for block in answer.iter_bytes(BLOCK):
