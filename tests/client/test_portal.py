@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from astropy.io import fits
@@ -25,6 +27,7 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.cli.app import main
 from swathe.client.answers import as_json, job_of
+from swathe.client.connection import BLOCK, MOST_ERROR_BYTES, MOST_JSON_BYTES, content_blocks
 from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
 from swathe.core import errors
@@ -514,6 +517,58 @@ def test_of_a_result_that_is_too_long_no_more_is_kept(tmp_path: Path) -> None:
         patch.setattr("swathe.client.job._size", size)
         job_on(portal).fetch(tmp_path)
     assert max(kept) <= 4
+
+
+GZIP = {"Content-Encoding": "gzip"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((200, GZIP, gzip.compress(bytes(MOST_JSON_BYTES + 1), 1)), "at most 64 MiB, found more"),
+        ((200, GZIP, gzip.compress(b'{"a": 1}')[:-9]), "found a part of it"),
+        ((200, GZIP, b"no gzip"), "expected gzip, found damaged content"),
+        ((200, {"Content-Encoding": "br"}, b"{}"), "packed with gzip or not, found 'br'"),
+        ((500, GZIP, gzip.compress(bytes(MOST_ERROR_BYTES + 1))), "answered 500"),
+    ],
+)
+def test_answers_that_are_too_large_or_damaged_are_refused(answer: Answer, message: str) -> None:
+    with answering(answer) as (url, _), pytest.raises(errors.SourceError, match=message):
+        swathe.connect(url)
+
+
+def test_packed_answers_are_unpacked_in_blocks() -> None:
+    packed = gzip.compress(bytes(10 * BLOCK))
+    answer = httpx.Response(200, headers=GZIP, stream=httpx.ByteStream(packed))
+    blocks = list(content_blocks(answer))
+    assert sum(map(len, blocks)) == 10 * BLOCK
+    assert max(map(len, blocks)) == BLOCK
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar", "fits"])
+def test_an_archive_has_a_limit(tmp_path: Path, suffix: str) -> None:
+    large: Answer = (200, GZIP, gzip.compress(bytes(8 << 20)))
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), large) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match=r"at most 32 KiB for 1 results, found more"),
+    ):
+        job_on(portal).fetch(tmp_path / f"a.{suffix}")
+    assert [path.stat().st_size for path in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("output", ["out", "a.zip"])
+def test_without_room_on_the_disk_nothing_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=3))
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good")) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.OutputError, match="expected 4 B of free disk space, found 3 B"),
+    ):
+        job_on(portal).fetch(tmp_path / output)
+    assert len(asked) == 3
 
 
 MANIFEST = """# %ECSV 1.0

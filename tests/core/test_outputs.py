@@ -476,7 +476,7 @@ class Portal:
             content = self.archive.getvalue()
         parts = [content[first_byte:]]
         status = 206 if first_byte else 200
-        yield SimpleNamespace(status_code=status, iter_bytes=lambda _: parts, read=lambda: content)
+        yield SimpleNamespace(status_code=status, headers={}, iter_raw=lambda _: parts)
 
 
 def fetch(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tarfile
 import time
 import zipfile
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from swathe.client.connection import read_json
+from swathe.client.connection import BLOCK, content_blocks, read_content
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.outputs import (
@@ -49,7 +50,10 @@ SHOW_S = 0.5
 """Interval between requests for progress, if a progress bar is shown."""
 AT_ONCE = 4
 """Number of files fetched in parallel."""
-BLOCK = 1 << 20
+MOST_MANIFEST_BYTES = 512 << 20
+"""Maximum size of a manifest: more than that of a million rows."""
+ROW_BYTES = 16 << 10
+"""Allowed size of an archive beside the results, for each row of the job: headers, manifest."""
 NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
 
 
@@ -70,9 +74,8 @@ class RemoteJob:
 
         facts: dict[str, Any] = {"job": self.id, "portal": self._connection.url}
         try:
-            status = self._job_of(
-                read_json(self._connection.request_once("GET", self._path, timeout=SHOWN_S))
-            )
+            content = self._connection.request_once("GET", self._path, timeout=SHOWN_S)
+            status = self._job_of(content)
         except SwatheError as error:
             return page("Job", {**facts, "status": error})
         counts = ", ".join(f"{count:,} {name}" for name, count in status.counts.items() if count)
@@ -145,7 +148,7 @@ class RemoteJob:
     ) -> Table:
         """Return the manifest, and write it; with `names` it must name no other results."""
         with self._connection.open_answer(f"{self._path}/manifest") as answer:
-            content = answer.read()
+            content = read_content(answer, MOST_MANIFEST_BYTES)
         table = _table(content, self._connection.url)
         # The next time, files that the manifest names are known to be results of this job.
         if names is not None and (others := _names(table) - names):
@@ -193,13 +196,14 @@ class RemoteJob:
 
         Raises:
             OutputExistsError: If an output file exists, and `overwrite` is false.
-            OutputError: If the results cannot be written, or would replace a local file that
-                the job read.
-            SourceError: If the results cannot be fetched, or do not match their checksums.
+            OutputError: If the results cannot be written, the disk has no room for them, or they
+                would replace a local file that the job read.
+            SourceError: If the results cannot be fetched, or do not match their checksums, or an
+                archive is larger than the results and 16 KiB for each row.
         """
         path = Path(output)
         kind = output_kind(path)
-        self.wait(progress=progress)
+        job = self.wait(progress=progress)
         manifest = manifest_path(path, kind)
         make_folder(manifest.parent)
         with sole_writer(manifest):
@@ -213,13 +217,14 @@ class RemoteJob:
                     check_output(file, overwrite=overwrite or is_own, sources=sources)
             # Rows that went into a stack or a picture have no file of their own.
             results = [row for row in ok_rows if row.name or row.sha256]
+            _check_free(path, kind, results)
             try:
                 if kind == "folder":
                     names = [row.name for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, None if overwrite else own_names, progress)
                 else:
-                    self._fetch_archive(path, kind, results, overwrite)
+                    self._fetch_archive(path, kind, results, job.rows, overwrite)
             except OSError as error:
                 if isinstance(error, SwatheError):
                     raise
@@ -266,7 +271,7 @@ class RemoteJob:
                 open_unfinished(part, append=answer.status_code == 206) as file,
             ):
                 left = size - file.tell()
-                for block in answer.iter_bytes(BLOCK):
+                for block in content_blocks(answer):
                     if (left := left - len(block)) < 0:
                         break  # longer than the result: the checksum will differ
                     file.write(block)
@@ -283,16 +288,23 @@ class RemoteJob:
         )
 
     def _fetch_archive(
-        self, path: Path, kind: str, results: Sequence[Row], overwrite: bool
+        self, path: Path, kind: str, results: Sequence[Row], rows: int, overwrite: bool
     ) -> None:
         expected = {row.name: row.sha256 for row in results}
+        most_bytes = sum(row.bytes for row in results) + (rows + 1) * ROW_BYTES
         part = _part(path)
         with (
             self._connection.open_answer(f"{self._path}/archive.{kind}") as answer,
             open_unfinished(part) as file,
         ):
-            for block in answer.iter_bytes(BLOCK):
+            for block in content_blocks(answer):
                 file.write(block)
+                if file.tell() > most_bytes:
+                    part.unlink()
+                    raise SourceError(
+                        f"{self._connection.url}: expected an archive of at most "
+                        f"{size_text(most_bytes)} for {len(results)} results, found more"
+                    )
             file.flush()
             os.fsync(file.fileno())
         if kind != "fits":
@@ -377,6 +389,28 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _check_free(path: Path, kind: str, results: Sequence[Row]) -> None:
+    """Check that the disk has room for results that are not fetched yet.
+
+    Raises:
+        OutputError: If it has not.
+    """
+    folder = path if kind == "folder" else path.parent
+    needed = sum(row.bytes for row in results)
+    if kind == "folder":
+        named = (row for row in results if NAME.fullmatch(row.name))
+        needed -= sum(min(row.bytes, _fetched_bytes(path / row.name)) for row in named)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise OutputError(
+            f"{path}: expected {size_text(needed)} of free disk space, found {size_text(free)}"
+        )
+
+
+def _fetched_bytes(path: Path) -> int:
+    return max(_size(path), _size(_part(path)))
 
 
 def _not_none(**values: Any) -> dict[str, Any]:
