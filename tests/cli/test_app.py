@@ -112,6 +112,12 @@ def test_output_kinds_and_the_usual_name(folder: Path, tmp_path: Path) -> None:
     )
     assert ran.stdout == "cut.fits: 60 x 50 pixels from [10, 20]\n"
     assert (tmp_path / "cut.fits").read_bytes() == (tmp_path / "c.fits").read_bytes()
+    # The input is checked first, though cut.fits exists.
+    ran = subprocess.run(
+        [SWATHE, "cut", "none.fit", *map(str, where)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.returncode == 3
+    assert "none.fit" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,20 @@ def test_bash_completes(line: str, offered: set[str]) -> None:
     assert (set(ran.stdout.split()), ran.stderr) == (offered, "")
 
 
+def test_script_of_completion_is_the_same_if_python_runs_the_module() -> None:
+    shell_is_named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    shown = swathe_command("--show-completion", "bash", env=shell_is_named)
+    ran = subprocess.run(
+        [sys.executable, "-m", "swathe.cli", "--show-completion", "bash"],
+        env={**os.environ, **shell_is_named},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "_SWATHE_COMPLETE=complete_bash" in ran.stdout
+    assert ran.stdout == shown.stdout
+
+
 def test_bash_takes_the_script_of_completion(tmp_path: Path) -> None:
     """With the script, Tab after `swathe cut --mode ` offers the modes."""
     # Else Typer takes the shell that runs the tests, which may be none that it knows.

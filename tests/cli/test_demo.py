@@ -18,7 +18,7 @@ from PIL import Image
 
 import swathe
 from swathe.cli.demonstration import SHEET_ROWS
-from swathe.client.portal import RemotePortal
+from swathe.client.connection import PortalConnection
 from tests.support.fits_frames import fits_bytes, image_of, noise
 
 TARGETS = 40
@@ -114,7 +114,7 @@ def test_it_serves_until_interrupted(built: tuple[Path, str]) -> None:
             os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
     with pytest.raises(swathe.errors.SourceError):
-        RemotePortal(url, None).post_json("jobs")
+        PortalConnection(url, None).post_json("jobs")
 
 
 def test_stars_of_the_contact_sheet_are_centred(built: tuple[Path, str]) -> None:

@@ -23,25 +23,33 @@ def size_of(text: str, **limits: Any) -> int:
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        *(("90", 90.0), ("90s", 90.0), ("0.5", 0.5), ("250ms", 0.25), ("2 h", 7200.0)),
-        *(("30min", 1800.0), ("30m", 1800.0), ("7d", 604800.0), ("1.5e3", 1500.0)),
+        *(("90s", 90.0), ("0.5s", 0.5), ("250ms", 0.25), ("2 h", 7200.0)),
+        *(
+            ("30min", 1800.0),
+            ("30m", 1800.0),
+            ("7d", 604800.0),
+            ("1.5e3s", 1500.0),
+            ("1e+06s", 1e6),
+        ),
     ],
 )
 def test_times(text: str, seconds: float) -> None:
     assert time_of(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-5", "2 weeks", "nan", "inf", "1h30m", "h", "2H"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "90", "0", "-5", "2 weeks", "nan", "inf", "1h30m", "h", "2H"]
+)
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(typer.BadParameter) as error:
         time_of(text)
-    form = "expected seconds, or a time as 90s, 30min, 2h or 7d"
+    form = "expected a time with its unit, as 90s, 30min, 2h or 7d"
     assert error.value.message == f"{form}, found {text!r}"
 
 
 def test_times_have_limits() -> None:
     assert time_of("1min", least_s=60, most_s=60) == 60
-    for text in ("59", "61", "9e99"):
+    for text in ("59s", "61s", "9e99s"):
         with pytest.raises(typer.BadParameter, match="expected 60 to 60 seconds"):
             time_of(text, least_s=60, most_s=60)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import sys
@@ -27,6 +28,7 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.cli.app import app, main
 from swathe.client.answers import as_json, job_of
+from swathe.client.connection import BLOCK, MOST_ERROR_BYTES, MOST_JSON_BYTES, content_blocks
 from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
 from swathe.core import errors
@@ -37,6 +39,11 @@ from tests.support.scripted_servers import Handler, serving
 
 TARGETS = 12
 ID = "A" * 22
+
+
+def job_on(portal: RemotePortal, job_id: str = ID) -> RemoteJob:
+    """A job of which the portal was not asked."""
+    return RemoteJob(portal._connection, job_id)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +100,16 @@ def test_answers_are_the_values_of_local_jobs(portal: RemotePortal, done: Remote
     assert estimate.matches == [("0", 4)]
     assert portal.estimate({**place, "dec": [80.0]}).prediction is None
     assert job_of(as_json(status), "") == status
+
+
+def test_only_what_users_call_shows_on_a_portal(portal: RemotePortal, done: RemoteJob) -> None:
+    assert {name for name in dir(portal) if not name.startswith("_")} == {
+        *("about", "close", "estimate", "job", "jobs", "pool", "submit", "url"),
+    }
+    assert {name for name in dir(done) if not name.startswith("_")} == {
+        *("cancel", "delete", "fetch", "id", "manifest", "resume", "rows", "start", "status"),
+        "wait",
+    }
 
 
 def test_other_json_is_refused(portal: RemotePortal, done: RemoteJob) -> None:
@@ -158,11 +175,11 @@ def test_listed_files_become_pictures_by_every_door(portal: RemotePortal, tmp_pa
 def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:
     shown = done._repr_html_()
     assert all(text in shown for text in (done.id, portal.url, "COMPLETED", f"{TARGETS} ok"))
-    lost = RemoteJob(portal, "<b>none</b>")._repr_html_()
+    lost = job_on(portal, "<b>none</b>")._repr_html_()
     assert "&lt;b&gt;none&lt;/b&gt;" in lost
     assert "<b>" not in lost
-    with RemotePortal("http://127.0.0.1:9", None) as nowhere:
-        assert "127.0.0.1:9: " in RemoteJob(nowhere, "x")._repr_html_()
+    with RemotePortal("http://127.0.0.1:9") as nowhere:
+        assert "127.0.0.1:9: " in job_on(nowhere, "x")._repr_html_()
 
 
 def test_options_are_sent_and_checked(portal: RemotePortal, folder: Path) -> None:
@@ -466,7 +483,7 @@ def test_waiting_asks_often_only_for_a_bar(
     monkeypatch.setattr("swathe.client.job.can_show_progress", lambda: is_terminal)
     begun = json.dumps(as_json(replace(COMPLETED, phase="EXECUTING"))).encode()
     with answering(GOOD, (200, {}, begun), ENDED) as (url, asked), swathe.connect(url) as portal:
-        assert RemoteJob(portal, ID).wait() == COMPLETED
+        assert job_on(portal).wait() == COMPLETED
     assert f"wait={wait_s}&" in asked[-1][1]
 
 
@@ -477,7 +494,7 @@ def test_names_that_lead_elsewhere_are_not_written(tmp_path: Path, name: str) ->
         swathe.connect(url) as portal,
         pytest.raises(errors.SourceError, match="expected a name of a result"),
     ):
-        RemoteJob(portal, ID).fetch(tmp_path / "out")
+        job_on(portal).fetch(tmp_path / "out")
     assert list(tmp_path.rglob("*")) == [tmp_path / "out"]
 
 
@@ -488,7 +505,7 @@ def test_bytes_that_differ_from_their_checksum_are_no_result(tmp_path: Path) -> 
         swathe.connect(url) as portal,
         pytest.raises(errors.SourceError, match="bytes do not match the checksum"),
     ):
-        RemoteJob(portal, ID).fetch(tmp_path)
+        job_on(portal).fetch(tmp_path)
     assert len(asked) == 5
     assert list(tmp_path.iterdir()) == []
 
@@ -503,7 +520,7 @@ def test_what_is_no_manifest_is_refused_and_not_opened(tmp_path: Path, text: str
             swathe.connect(url) as portal,
             pytest.raises(errors.SourceError, match="expected a manifest"),
         ):
-            RemoteJob(portal, ID).manifest(tmp_path / "manifest.ecsv")
+            job_on(portal).manifest(tmp_path / "manifest.ecsv")
     assert seen == []
     assert not (tmp_path / "manifest.ecsv").exists()
 
@@ -515,7 +532,7 @@ def test_pages_of_rows_have_rows_and_go_on(page: dict[str, Any]) -> None:
         swathe.connect(url) as portal,
         pytest.raises(errors.SourceError),
     ):
-        list(RemoteJob(portal, ID).rows())
+        list(job_on(portal).rows())
     assert len(asked) == 2
 
 
@@ -533,8 +550,60 @@ def test_of_a_result_that_is_too_long_no_more_is_kept(tmp_path: Path) -> None:
             return kept[-1]
 
         patch.setattr("swathe.client.job._size", size)
-        RemoteJob(portal, ID).fetch(tmp_path)
+        job_on(portal).fetch(tmp_path)
     assert max(kept) <= 4
+
+
+GZIP = {"Content-Encoding": "gzip"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((200, GZIP, gzip.compress(bytes(MOST_JSON_BYTES + 1), 1)), "at most 64 MiB, found more"),
+        ((200, GZIP, gzip.compress(b'{"a": 1}')[:-9]), "found a part of it"),
+        ((200, GZIP, b"no gzip"), "expected gzip, found damaged content"),
+        ((200, {"Content-Encoding": "br"}, b"{}"), "packed with gzip or not, found 'br'"),
+        ((500, GZIP, gzip.compress(bytes(MOST_ERROR_BYTES + 1))), "answered 500"),
+    ],
+)
+def test_answers_that_are_too_large_or_damaged_are_refused(answer: Answer, message: str) -> None:
+    with answering(answer) as (url, _), pytest.raises(errors.SourceError, match=message):
+        swathe.connect(url)
+
+
+def test_packed_answers_are_unpacked_in_blocks() -> None:
+    packed = gzip.compress(bytes(10 * BLOCK))
+    answer = httpx.Response(200, headers=GZIP, stream=httpx.ByteStream(packed))
+    blocks = list(content_blocks(answer))
+    assert sum(map(len, blocks)) == 10 * BLOCK
+    assert max(map(len, blocks)) == BLOCK
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar", "fits"])
+def test_an_archive_has_a_limit(tmp_path: Path, suffix: str) -> None:
+    large: Answer = (200, GZIP, gzip.compress(bytes(8 << 20)))
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), large) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match=r"at most 32 KiB for 1 results, found more"),
+    ):
+        job_on(portal).fetch(tmp_path / f"a.{suffix}")
+    assert [path.stat().st_size for path in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("output", ["out", "a.zip"])
+def test_without_room_on_the_disk_nothing_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=3))
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good")) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.OutputError, match="expected 4 B of free disk space, found 3 B"),
+    ):
+        job_on(portal).fetch(tmp_path / output)
+    assert len(asked) == 3
 
 
 MANIFEST = """# %ECSV 1.0
@@ -563,7 +632,7 @@ def test_a_portal_names_no_other_files_the_second_time(tmp_path: Path) -> None:
             answering(GOOD, ENDED, row(name, b"good"), content, told) as (url, _),
             swathe.connect(url) as portal,
         ):
-            RemoteJob(portal, ID).fetch(tmp_path)
+            job_on(portal).fetch(tmp_path)
 
     with pytest.raises(errors.SourceError, match=r"it names 'notes\.txt', too"):
         fetch("a.fits", "notes.txt")
@@ -586,7 +655,7 @@ def test_broken_archives_are_no_result(tmp_path: Path) -> None:
             swathe.connect(url) as portal,
             pytest.raises(errors.SourceError, match="the archive is broken"),
         ):
-            RemoteJob(portal, ID).fetch(tmp_path / f"a.{suffix}")
+            job_on(portal).fetch(tmp_path / f"a.{suffix}")
         assert not (tmp_path / f"a.{suffix}").exists()
 
 
@@ -597,7 +666,7 @@ def test_other_archives_are_refused_before_the_job_is_awaited(tmp_path: Path, na
         swathe.connect(url) as portal,
         pytest.raises(errors.OutputError, match=r"expected a folder, \*.zip, \*.tar or \*.fits"),
     ):
-        RemoteJob(portal, ID).fetch(tmp_path / name)
+        job_on(portal).fetch(tmp_path / name)
     assert len(asked) == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -47,7 +47,7 @@ def test_times_are_those_of_the_whole_object() -> None:
 
 def test_budgets_are_kept() -> None:
     store = SimulatedStore(0.05, 1e7, 1e7, object_bytes=1 << 30)
-    found = simulated(store, budget_s=20.0, budget_bytes=100 * MIB)
+    found = simulated(store, max_time_s=20.0, max_bytes=100 * MIB)
     assert found.took_s <= 20
     assert found.bytes_moved == store.bytes_moved <= 100 * MIB
 

@@ -50,14 +50,14 @@ def test_budgets_are_kept(latency_s: float, quick: bool) -> None:
     store = SimulatedStore(latency_s, noise=0.05)
     found = simulated(store, quick=quick)
     allowed = found.parameters
-    assert found.seconds <= 1.1 * allowed.budget_s
-    assert found.bytes_moved == store.bytes_moved <= allowed.budget_bytes
+    assert found.seconds <= 1.1 * allowed.max_time_s
+    assert found.bytes_moved == store.bytes_moved <= allowed.max_bytes
 
 
 @pytest.mark.parametrize("budget_mb", [1, 2, 5, 20])
 def test_small_budgets_of_bytes_are_kept(budget_mb: int) -> None:
     store, told = SimulatedStore(), list[str]()
-    found = simulated(store, budget_bytes=budget_mb * 10**6, tell=told.append)
+    found = simulated(store, max_bytes=budget_mb * 10**6, tell=told.append)
     assert store.bytes_moved == found.bytes_moved <= budget_mb * 10**6
     assert found.stopped == "bytes"
     assert found.profile.costs.request[0][1] == pytest.approx(0.02, rel=0.01)
@@ -78,7 +78,7 @@ def test_what_it_will_use_is_told_first() -> None:
 @pytest.mark.parametrize("quick", [False, True])
 def test_no_more_requests_than_told_are_made_of_a_store_that_varies(quick: bool) -> None:
     store, told = SimulatedStore(noise=0.8), list[str]()
-    found = simulated(store, quick=quick, budget_s=1e9, budget_bytes=1 << 50, tell=told.append)
+    found = simulated(store, quick=quick, max_time_s=1e9, max_bytes=1 << 50, tell=told.append)
     assert found.stopped == "rounds"
     assert found.requests <= int(told[0].split()[2])
 
@@ -105,9 +105,9 @@ def test_ranges_of_one_size_cover_the_object_before_they_repeat() -> None:
 
 
 def test_it_stops_when_it_knows_enough() -> None:
-    found = simulated(SimulatedStore(1e-3, 1e9, 1e10, noise=0.001), budget_bytes=1 << 40)
+    found = simulated(SimulatedStore(1e-3, 1e9, 1e10, noise=0.001), max_bytes=1 << 40)
     assert found.stopped == "precise"
-    assert found.seconds < found.parameters.budget_s / 2
+    assert found.seconds < found.parameters.max_time_s / 2
 
 
 def test_small_objects_bound_the_sizes() -> None:
@@ -156,7 +156,7 @@ def test_the_table_has_measured_and_modelled_rates() -> None:
 
 
 def test_local_files_are_probed(folder: Path) -> None:
-    found = measure_store(find_place(str(folder)), quick=True, budget_s=1, write=True)
+    found = measure_store(find_place(str(folder)), quick=True, max_time_s=1, write=True)
     assert found.root == "file:///"
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
@@ -174,7 +174,7 @@ def test_writing_to_a_bucket_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
         with Catalog.open() as catalog:
             catalog.add_store("lake", "s3://frames/run1", options={"probe_object": "a.fits"})
             told = list[str]()
-            found = measure_store(find_place("lake"), budget_s=10, write=True, tell=told.append)
+            found = measure_store(find_place("lake"), max_time_s=10, write=True, tell=told.append)
             keep_probe(catalog, found)
             kept = catalog.samples(found.root, this_host(), ["write"])
     assert "a fifth of it for writing" in told[0]
@@ -210,7 +210,7 @@ def test_writing_by_webdav_is_measured(
             else:
                 root, options["door"] = "root://archive.example", f"dav://{between.host}"
             catalog.add_store("web", root, options=options)
-            found = measure_store(find_place("web"), budget_s=10, write=True)
+            found = measure_store(find_place("web"), max_time_s=10, write=True)
     assert found.writing is not None
     # Four round trips: it is put, named, looked at and read back.
     assert found.writing.request[0][1] > 0.06
@@ -247,7 +247,7 @@ def test_a_probe_is_kept_and_goes_into_every_plan(
 ) -> None:
     database = tmp_path_factory.mktemp("catalog") / "c.sqlite"
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{database}")
-    found = measure_store(find_place(str(folder)), quick=True, budget_s=1)
+    found = measure_store(find_place(str(folder)), quick=True, max_time_s=1)
     assert stores_for([str(folder)]) is None
     with Catalog.open() as catalog:
         keep_probe(catalog, found)
@@ -264,7 +264,7 @@ def test_a_probe_is_kept_and_goes_into_every_plan(
 
 def test_local_files_have_the_form_that_is_read_fast(folder: Path) -> None:
     """A line from 0 bytes on, one stream, no other limit: `Costs::single_gap` in Rust."""
-    costs = measure_store(find_place(str(folder)), quick=True, budget_s=1).profile.costs
+    costs = measure_store(find_place(str(folder)), quick=True, max_time_s=1).profile.costs
     (none, latency_s), (size, seconds) = costs.request
     assert none == 0 and costs.streams == 1
     assert costs.requests_per_s * latency_s >= 1
@@ -281,7 +281,7 @@ def test_only_folders_and_buckets_are_written_to() -> None:
 def test_a_server_is_probed(tmp_path: Path) -> None:
     with nginx(tmp_path) as server:
         (server.folder / "a.fits").write_bytes(bytes(MIB))
-        found = measure_store(find_place(f"{server.url}/a.fits"), quick=True, budget_s=1)
+        found = measure_store(find_place(f"{server.url}/a.fits"), quick=True, max_time_s=1)
         asked = server.requests()
     assert found.root == server.url
     assert {"connect", "open", "read"} == {sample.kind for sample in found.samples}
@@ -319,7 +319,7 @@ def test_command_probe(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plot = folder / "probe.html"
-    options = ("--quick", "--max-time", "1")
+    options = ("--quick", "--max-time", "1s")
     run(monkeypatch, "probe", str(folder), *options, "--json", "--plot", str(plot))
     output = capsys.readouterr()
     told = json.loads(output.out)
@@ -338,7 +338,7 @@ def test_command_buffer(
 ) -> None:
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{folder}/catalog.sqlite")
     plot = folder / "buffer.png"
-    options = ("--max-time", "1", "--repeats", "2")
+    options = ("--max-time", "1s", "--repeats", "2")
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options, "--json", "--plot", str(plot))
     told = json.loads(capsys.readouterr().out)
     assert told["low"] <= told["chosen"] <= told["high"]
@@ -355,7 +355,7 @@ def test_python_finds_the_buffer_too(folder: Path, monkeypatch: pytest.MonkeyPat
     told: list[str] = []
     plot = folder / "buffer.svg"
     study = swathe.probe_buffer(
-        str(folder), object="a.fits", budget_s=1.0, repeats=2, plot=plot, tell=told.append
+        str(folder), object="a.fits", max_time_s=1.0, repeats=2, plot=plot, tell=told.append
     )
     assert study.object.endswith("a.fits")
     assert study.low <= study.chosen <= study.high
@@ -372,7 +372,7 @@ def test_a_plot_does_not_replace_what_is_measured(
     monkeypatch.chdir(folder)
     before = b"an image " * 1000
     (folder / "a.png").write_bytes(before)
-    options = ["--plot", "a.png", "--overwrite", "--max-time", "0.2"]
+    options = ["--plot", "a.png", "--overwrite", "--max-time", "0.2s"]
     monkeypatch.setattr(sys, "argv", ["swathe", command, *words, *options])
     with pytest.raises(SystemExit) as ended:
         app.main()
@@ -408,20 +408,22 @@ def test_files_are_read_by_the_buffer_that_was_chosen(
     row = {"file": "here:image.fits", "x0": 0, "y0": 0, "width": 1000, "height": 700}
     whole = {name: [value] for name, value in row.items()}
     run(monkeypatch, "store", "add", "here", str(folder))
-    run(monkeypatch, "probe", "here", "--quick", "--max-time", "1")
+    run(monkeypatch, "probe", "here", "--quick", "--max-time", "1s")
     load = predict(whole).explained[0]["plans"][0]["load"]
     assert 200_000 < load["largest"] <= 256 << 10
     capsys.readouterr()
     with monkeypatch.context() as patched:
         patched.setattr(BufferStudy, "chosen", property(lambda _: 100_000, lambda *_: None), False)
-        run(monkeypatch, "buffer", "here:image.fits", "--max-time", "1", "--repeats", "1", "--json")
+        run(
+            monkeypatch, "buffer", "here:image.fits", "--max-time", "1s", "--repeats", "1", "--json"
+        )
     assert json.loads(capsys.readouterr().out)["stored_bytes"] == 100_000
     for _ in range(2):
         load = predict(whole).explained[0]["plans"][0]["load"]
         assert load["requests"] >= 28
         assert load["largest"] <= 100_000
         # A later probe leaves it.
-        run(monkeypatch, "probe", "here", "--quick", "--max-time", "1")
+        run(monkeypatch, "probe", "here", "--quick", "--max-time", "1s")
     run(monkeypatch, "store", "show", "here")
     assert "buffer_bytes 100000" in capsys.readouterr().out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -174,16 +175,26 @@ def test_command_adds_lists_and_removes(
     settings = tmp_path / "swathe.toml"
     settings.write_text(f'[catalog]\ndatabase = "sqlite:///{tmp_path}/c.sqlite"\n')
 
-    def run(*words: str, code: int = 0) -> str:
+    def run(*words: str, code: int = 0, said: list[str] | None = None) -> str:
         argv = ["swathe", "portal", "token", *words, "--config", str(settings)]
         monkeypatch.setattr(sys, "argv", argv)
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capsys.readouterr()
         assert ended.value.code == code, err
+        if said is not None:
+            said.append(err)
         return out if code == 0 else err
 
-    token = run("add", "ann", "--scope", "read", "--scope", "admin", "--for", "3d").strip()
+    assert "expected a time with its unit, as 90s, 30min" in run(
+        "add", "ann", "--for", "90", code=2
+    )
+    said: list[str] = []
+    scopes = ("--scope", "read", "--scope", "admin")
+    token = run("add", "ann", *scopes, "--for", "3d", said=said).strip()
+    assert re.fullmatch(r"token 1 of ann expires: 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", said[0])
+    run("add", "eve", said=said)
+    assert said[1] == "token 2 of eve expires: never\n"
     listed = run("list")
     assert "ann" in listed
     assert "read admin" in listed

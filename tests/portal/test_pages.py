@@ -74,7 +74,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     swathe(folder, "dataset", "add", "odd", "odd:", code=1)  # of damaged.fits
     (odd / "gone.fits").unlink()
     swathe(folder, "dataset", "sync", "odd", code=1)
-    swathe(folder, "probe", "survey", "--quick", "--max-time", "0.5")
+    swathe(folder, "probe", "survey", "--quick", "--max-time", "0.5s")
     return folder
 
 

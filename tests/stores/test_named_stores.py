@@ -66,7 +66,7 @@ def test_a_probe_is_recorded(run: Runner, folder: Path, tmp_path: Path) -> None:
         swathe.probe("disk", plot=tmp_path / "costs.txt")
     budget: list[str] = []
     picture = tmp_path / "costs.svg"
-    probe = swathe.probe("disk", quick=True, budget_s=0.3, plot=picture, tell=budget.append)
+    probe = swathe.probe("disk", quick=True, max_time_s=0.3, plot=picture, tell=budget.append)
     assert len(budget) == 1 and "then this machine" in budget[0]
     assert probe.compute is not None and probe.compute["cut_s"] > 0
     shown = swathe.stores.show("disk")

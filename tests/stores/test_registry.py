@@ -238,7 +238,7 @@ def test_what_was_measured_of_a_bucket_is_not_of_its_namesake(
 ) -> None:
     near, far = map(keyed, twins)
     assert [catalog.store(name).key for name in ("near", "far")] == [near, far]
-    found = measure_store(find_place("near", ["a.fit"]), quick=True, budget_s=0.5)
+    found = measure_store(find_place("near", ["a.fit"]), quick=True, max_time_s=0.5)
     assert found.root == near
     keep_probe(catalog, found)
     assert [kept.root for kept in catalog.profiles()] == [near]

@@ -336,7 +336,7 @@ def test_readings_that_were_missed_are_left_out() -> None:
 def watched(*words: str | Path, enough: Callable[[str], bool]) -> subprocess.CompletedProcess[str]:
     """Run the command for a second, or longer on a busy machine."""
     for long_s in (1, 5, 25):
-        told = swathe_command("trace", "host", "--interval", "0.1", "--for", str(long_s), *words)
+        told = swathe_command("trace", "host", "--interval", "0.1s", "--for", f"{long_s}s", *words)
         assert (told.returncode, told.stderr) == (0, "")
         if enough(told.stdout):
             return told
@@ -457,7 +457,7 @@ def test_any_text_is_read_as_it_was_meant(
 
 def test_the_command_ends_when_told() -> None:
     process = subprocess.Popen(
-        [SWATHE, "trace", "host", "--interval", "0.1"], stdout=subprocess.PIPE, text=True
+        [SWATHE, "trace", "host", "--interval", "0.1s"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     process.stdout.readline()
@@ -467,7 +467,7 @@ def test_the_command_ends_when_told() -> None:
 
 
 def test_the_command_ends_when_nobody_reads_it() -> None:
-    command = [str(SWATHE), "trace", "host", "--interval", "0.1"]
+    command = [str(SWATHE), "trace", "host", "--interval", "0.1s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
@@ -495,4 +495,4 @@ def test_a_store_that_is_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Runner(monkeypatch, capsys)
-    run("trace", "host", "--store", "/no/such/folder/", "--for", "0.1", code=3)
+    run("trace", "host", "--store", "/no/such/folder/", "--for", "0.1s", code=3)

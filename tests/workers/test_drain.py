@@ -100,7 +100,7 @@ def test_one_that_is_told_to_end_hands_over(rig: Rig) -> None:
 def test_one_whose_time_is_over_hands_over(rig: Rig) -> None:
     # Nothing is started while it lives, which may take long.
     rig.worker("w1")
-    rig.worker_given = ("--lifetime", "30")
+    rig.worker_given = ("--lifetime", "30s")
     rig.worker("w0")
     with at_work(rig, 2) as work:
         rig.do(work)

@@ -73,7 +73,7 @@ def main() -> None:
     json_requested.set(False)
     try:
         try:
-            app()
+            app(prog_name="swathe")
         finally:
             # An error in writing is reported here, not when Python ends. Standard output is None if
             # it was closed before.

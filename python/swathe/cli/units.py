@@ -1,4 +1,4 @@
-"""Values of options with a unit: times (`90`, `90s`, `2h`) and sizes (`500MB`, `1GiB`)."""
+"""Values of options with a unit: times (`90s`, `2h`) and sizes (`500MB`, `1GiB`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import typer
 
 UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-TIME_FORMS = "seconds, or a time as 90s, 30min, 2h or 7d"
+TIME_FORMS = "a time with its unit, as 90s, 30min, 2h or 7d"
 UNITS_BYTES = {
+    "": 1.0,
     "B": 1.0,
     **{f"{prefix}B": 1e3**power for power, prefix in enumerate("kMGT", 1)},
     **{f"{prefix}iB": 1024.0**power for power, prefix in enumerate("KMGT", 1)},
@@ -26,7 +27,7 @@ def time_option(*names: str, least_s: float = 0.0, most_s: float = MOST_S, **set
     """Return an option that takes a time, and gives it in seconds."""
 
     def parse_time(text: str | float) -> float:
-        """Parse a time with or without a unit."""
+        """Parse a time with its unit."""
         seconds = _number(text, UNITS_S, TIME_FORMS)
         if not least_s <= seconds <= most_s:
             raise typer.BadParameter(
@@ -56,12 +57,12 @@ def _number(text: str | float, units: Mapping[str, float], forms: str) -> float:
     """Return a quantity in the unit whose factor is 1. Defaults of options are numbers already.
 
     Raises:
-        typer.BadParameter: If the text is no number, with a unit or without.
+        typer.BadParameter: If the text is no number with one of these units.
     """
     if not isinstance(text, str):
         return text
     parts = _QUANTITY.fullmatch(text.strip()[:60])
-    factor = units.get(parts[2], None if parts[2] else 1.0) if parts else None
+    factor = units.get(parts[2]) if parts else None
     if parts is None or factor is None:
         raise typer.BadParameter(f"expected {forms}, found {text[:40]!r}")
     number = float(parts[1]) * factor

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
+import zlib
 from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +16,12 @@ from urllib.parse import urlsplit
 from swathe.core import errors
 from swathe.core.angles import Size
 from swathe.core.errors import SettingsError, SourceError, SwatheError, TargetsError
+from swathe.core.format import size_text
 from swathe.files.targets.cells import plain_cells
 from swathe.files.targets.columns import InvalidCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Self
 
     import httpx
 
@@ -28,21 +30,28 @@ TRIES = 6
 """Number of tries per request. A portal that restarts is up again before the last one."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """Pause between tries. It doubles each time; a longer `Retry-After` is cut to the maximum."""
+NO_CONTENT = 204
 PASSING = (429, 502, 503, 504)
 """HTTP statuses that are retried."""
+BLOCK = 1 << 20
+"""Bytes of an answer unpacked at once."""
+MOST_JSON_BYTES = 64 << 20
+"""Maximum size of an unpacked JSON answer: ten times a page of 10,000 rows with long names."""
+MOST_ERROR_BYTES = 1 << 20
+"""Maximum size of the unpacked JSON of an error."""
 
 
 class PortalConnection:
     """A connection to a portal. May be shared by threads."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        """Set up the connection. Users call `swathe.connect`."""
+        """Set up the connection; nothing is sent yet."""
         import httpx
 
         from swathe._swathe import __version__
 
         self.url = _validated(url)
-        headers = {"User-Agent": f"swathe/{__version__}"}
+        headers = {"User-Agent": f"swathe/{__version__}", "Accept-Encoding": "gzip"}
         if token:
             if not re.fullmatch(r"[\x21-\x7e]+", token):
                 raise SettingsError(
@@ -54,12 +63,6 @@ class PortalConnection:
         # The token must not go to another server, so redirects are not followed.
         self._http = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -67,22 +70,22 @@ class PortalConnection:
     def get_json(self, path: str, **parameters: Any) -> dict[str, Any]:
         """Return the JSON of a GET request, with retries."""
         with self.open_answer(path, parameters) as answer:
-            return read_json(answer)
+            return _read_json(answer)
 
     def post_json(self, path: str, **content: Any) -> dict[str, Any]:
         """Return the JSON of a POST request, which is sent once."""
-        return read_json(self.request_once("POST", path, **content))
+        return self.request_once("POST", path, **content)
 
-    def request_once(self, method: str, path: str, **content: Any) -> httpx.Response:
-        """Send a request once, without a retry, which could repeat its effect."""
+    def request_once(self, method: str, path: str, **content: Any) -> dict[str, Any]:
+        """Return the JSON of a request sent once, as a retry could repeat its effect."""
         import httpx
 
         try:
-            answer = self._http.request(method, f"{self.url}/api/{path}", **content)
+            with self._http.stream(method, f"{self.url}/api/{path}", **content) as answer:
+                _raise_for(answer)
+                return _read_json(answer) if answer.status_code != NO_CONTENT else {}
         except httpx.HTTPError as error:
             raise self._failed(error) from error
-        _raise_for(answer)
-        return answer
 
     def send_targets(
         self, path: str, targets: Any, options: Mapping[str, Any], fields_given: Mapping[str, Any]
@@ -92,8 +95,6 @@ class PortalConnection:
             return self.post_json(
                 path, json={"targets": _json_targets(targets), "options": options, **fields_given}
             )
-        import json
-
         table = Path(targets)
         form = {"options": json.dumps(options)}
         form |= {
@@ -182,15 +183,58 @@ def _validated(url: str) -> str:
     return url.rstrip("/")
 
 
-def read_json(answer: httpx.Response) -> dict[str, Any]:
+def content_blocks(answer: httpx.Response) -> Iterator[bytes]:
+    """Yield the unpacked content of an answer, each block of at most BLOCK bytes.
+
+    Raises:
+        SourceError: If it is packed in another way than gzip, or damaged.
+    """
+    encoding = answer.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        yield from answer.iter_raw(BLOCK)
+        return
+    if encoding not in ("gzip", "x-gzip"):
+        raise SourceError(
+            f"{answer.url}: expected content packed with gzip or not, found {encoding[:50]!r}"
+        )
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        for packed in answer.iter_raw(BLOCK):
+            while packed:
+                yield unpacker.decompress(packed, BLOCK)
+                packed = unpacker.unconsumed_tail
+        yield unpacker.flush()
+    except zlib.error as error:
+        raise SourceError(f"{answer.url}: expected gzip, found damaged content: {error}") from error
+    if not unpacker.eof:
+        raise SourceError(f"{answer.url}: expected gzip to its end, found a part of it")
+
+
+def read_content(answer: httpx.Response, most_bytes: int) -> bytes:
+    """Return the unpacked content of an answer.
+
+    Raises:
+        SourceError: If it is larger than `most_bytes`, or damaged.
+    """
+    content = bytearray()
+    for block in content_blocks(answer):
+        content += block
+        if len(content) > most_bytes:
+            raise SourceError(
+                f"{answer.url}: expected an answer of at most {size_text(most_bytes)}, found more"
+            )
+    return bytes(content)
+
+
+def _read_json(answer: httpx.Response) -> dict[str, Any]:
     """Return the JSON object of an answer.
 
     Raises:
-        SourceError: If it is no JSON object.
+        SourceError: If it is no JSON object, or too large.
     """
+    data = read_content(answer, MOST_JSON_BYTES)
     try:
-        answer.read()
-        content: dict[str, Any] = answer.json()
+        content: dict[str, Any] = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise SourceError(
             f"{answer.url}: expected the answer of a portal, found no JSON: {error}"
@@ -208,12 +252,11 @@ def _raise_for(answer: httpx.Response) -> None:
     """
     if answer.is_success:
         return
-    answer.read()
     status = answer.status_code
     try:
-        content = answer.json()
+        content = json.loads(read_content(answer, MOST_ERROR_BYTES))
         message, name = str(content["error"]), str(content["kind"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError, SourceError):
         message, name = f"{answer.url}: answered {status}", ""
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, SwatheError)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tarfile
 import time
 import zipfile
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from swathe.client.connection import read_json
+from swathe.client.connection import BLOCK, content_blocks, read_content
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.outputs import (
@@ -49,30 +50,32 @@ SHOW_S = 0.5
 """Interval between requests for progress, if a progress bar is shown."""
 AT_ONCE = 4
 """Number of files fetched in parallel."""
-BLOCK = 1 << 20
+MOST_MANIFEST_BYTES = 512 << 20
+"""Maximum size of a manifest: more than that of a million rows."""
+ROW_BYTES = 16 << 10
+"""Allowed size of an archive beside the results, for each row of the job: headers, manifest."""
 NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
 
 
 class RemoteJob:
     """A job on a portal."""
 
-    def __init__(self, portal: PortalConnection, job_id: str) -> None:
-        """Set the portal and the id. Users call `submit` or `job` of a portal."""
-        self.portal, self.id = portal, job_id
+    def __init__(self, connection: PortalConnection, job_id: str) -> None:
+        """Take the connection and the id. Users call `submit` or `job` of a portal."""
+        self._connection, self.id = connection, job_id
         self._path = f"jobs/{quote(job_id, safe='')}"
 
     def __repr__(self) -> str:
-        return f"<RemoteJob {self.id} on {self.portal.url}>"
+        return f"<RemoteJob {self.id} on {self._connection.url}>"
 
     def _repr_html_(self) -> str:
         """Return the status of the job as HTML, or the error if the portal is slow."""
         from swathe.files.notebook import page
 
-        facts: dict[str, Any] = {"job": self.id, "portal": self.portal.url}
+        facts: dict[str, Any] = {"job": self.id, "portal": self._connection.url}
         try:
-            status = self._job_of(
-                read_json(self.portal.request_once("GET", self._path, timeout=SHOWN_S))
-            )
+            content = self._connection.request_once("GET", self._path, timeout=SHOWN_S)
+            status = self._job_of(content)
         except SwatheError as error:
             return page("Job", {**facts, "status": error})
         counts = ", ".join(f"{count:,} {name}" for name, count in status.counts.items() if count)
@@ -88,11 +91,11 @@ class RemoteJob:
     def _job_of(self, content: Mapping[str, Any]) -> Job:
         from swathe.client.answers import job_of
 
-        return job_of(content, self.portal.url)
+        return job_of(content, self._connection.url)
 
     def status(self) -> Job:
         """Return the status: phase, counts, predicted and actual cost."""
-        return self._job_of(self.portal.get_json(self._path))
+        return self._job_of(self._connection.get_json(self._path))
 
     def wait(self, timeout_s: float | None = None, *, progress: bool = True) -> Job:
         """Return the status when the job has ended, or after a timeout.
@@ -111,7 +114,7 @@ class RemoteJob:
                 if status.phase in ENDED or left_s <= 0:
                     return status
                 wait_s = min(left_s, most_s)
-                content = self.portal.get_json(self._path, wait=wait_s, phase=status.phase)
+                content = self._connection.get_json(self._path, wait=wait_s, phase=status.phase)
                 status = self._job_of(content)
 
     def rows(self, status: RowStatus | None = None) -> Iterator[Row]:
@@ -121,13 +124,15 @@ class RemoteJob:
         start: int | None = 0
         while start is not None:
             query: dict[str, Any] = {"start": start, "limit": 10_000}
-            page = self.portal.get_json(f"{self._path}/rows", **query, **_not_none(status=status))
-            contents = entry(page, "rows", list, self.portal.url)
-            yield from (row_of(content, self.portal.url) for content in contents)
+            page = self._connection.get_json(
+                f"{self._path}/rows", **query, **_not_none(status=status)
+            )
+            contents = entry(page, "rows", list, self._connection.url)
+            yield from (row_of(content, self._connection.url) for content in contents)
             following = page.get("next")
             if following is not None and (type(following) is not int or following <= start):
                 raise SourceError(
-                    f"{self.portal.url}: expected rows after {start}, found those from "
+                    f"{self._connection.url}: expected rows after {start}, found those from "
                     f"{str(following)[:50]} again"
                 )
             start = following
@@ -142,14 +147,14 @@ class RemoteJob:
         self, path: str | os.PathLike[str] | None, overwrite: bool, names: set[str] | None
     ) -> Table:
         """Return the manifest, and write it; with `names` it must name no other results."""
-        with self.portal.open_answer(f"{self._path}/manifest") as answer:
-            content = answer.read()
-        table = _table(content, self.portal.url)
+        with self._connection.open_answer(f"{self._path}/manifest") as answer:
+            content = read_content(answer, MOST_MANIFEST_BYTES)
+        table = _table(content, self._connection.url)
         # The next time, files that the manifest names are known to be results of this job.
         if names is not None and (others := _names(table) - names):
             raise SourceError(
-                f"{self.portal.url}: expected the manifest of the results, found that it names "
-                f"{min(others)[:100]!r}, too"
+                f"{self._connection.url}: expected the manifest of the results, found that it "
+                f"names {min(others)[:100]!r}, too"
             )
         if path is not None:
             write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
@@ -157,19 +162,19 @@ class RemoteJob:
 
     def start(self) -> Job:
         """Start the job, if it was submitted with `start=False`."""
-        return self._job_of(self.portal.post_json(f"{self._path}/start"))
+        return self._job_of(self._connection.post_json(f"{self._path}/start"))
 
     def cancel(self) -> Job:
         """Stop the job. Finished results are kept."""
-        return self._job_of(self.portal.post_json(f"{self._path}/cancel"))
+        return self._job_of(self._connection.post_json(f"{self._path}/cancel"))
 
     def resume(self) -> Job:
         """Retry failed and unfinished rows."""
-        return self._job_of(self.portal.post_json(f"{self._path}/resume"))
+        return self._job_of(self._connection.post_json(f"{self._path}/resume"))
 
     def delete(self) -> None:
         """Stop the job, and delete it with its results."""
-        self.portal.request_once("DELETE", self._path)
+        self._connection.request_once("DELETE", self._path)
 
     def fetch(
         self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
@@ -191,13 +196,14 @@ class RemoteJob:
 
         Raises:
             OutputExistsError: If an output file exists, and `overwrite` is false.
-            OutputError: If the results cannot be written, or would replace a local file that
-                the job read.
-            SourceError: If the results cannot be fetched, or do not match their checksums.
+            OutputError: If the results cannot be written, the disk has no room for them, or they
+                would replace a local file that the job read.
+            SourceError: If the results cannot be fetched, or do not match their checksums, or an
+                archive is larger than the results and 16 KiB for each row.
         """
         path = Path(output)
         kind = output_kind(path)
-        self.wait(progress=progress)
+        job = self.wait(progress=progress)
         manifest = manifest_path(path, kind)
         make_folder(manifest.parent)
         with sole_writer(manifest):
@@ -211,13 +217,14 @@ class RemoteJob:
                     check_output(file, overwrite=overwrite or is_own, sources=sources)
             # Rows that went into a stack or a picture have no file of their own.
             results = [row for row in ok_rows if row.name or row.sha256]
+            _check_free(path, kind, results)
             try:
                 if kind == "folder":
                     names = [row.name for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, None if overwrite else own_names, progress)
                 else:
-                    self._fetch_archive(path, kind, results, overwrite)
+                    self._fetch_archive(path, kind, results, job.rows, overwrite)
             except OSError as error:
                 if isinstance(error, SwatheError):
                     raise
@@ -249,7 +256,7 @@ class RemoteJob:
         name, size, sha256 = row.name, row.bytes, row.sha256
         if not NAME.fullmatch(name):
             raise SourceError(
-                f"{self.portal.url}: expected a name of a result, found {name[:100]!r}"
+                f"{self._connection.url}: expected a name of a result, found {name[:100]!r}"
             )
         path, part = folder / name, _part(folder / name)
         if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
@@ -258,13 +265,13 @@ class RemoteJob:
             check_output(path, overwrite=replace)
         for first_byte in (_size(part) % max(size, 1), 0):
             with (
-                self.portal.open_answer(
+                self._connection.open_answer(
                     f"{self._path}/files/{quote(name)}", first_byte=first_byte
                 ) as answer,
                 open_unfinished(part, append=answer.status_code == 206) as file,
             ):
                 left = size - file.tell()
-                for block in answer.iter_bytes(BLOCK):
+                for block in content_blocks(answer):
                     if (left := left - len(block)) < 0:
                         break  # longer than the result: the checksum will differ
                     file.write(block)
@@ -276,19 +283,28 @@ class RemoteJob:
                 return
             # The old part may be of another run, so fetch once more from the start.
             part.unlink()
-        raise SourceError(f"{self.portal.url}: {name}: received bytes do not match the checksum")
+        raise SourceError(
+            f"{self._connection.url}: {name}: received bytes do not match the checksum"
+        )
 
     def _fetch_archive(
-        self, path: Path, kind: str, results: Sequence[Row], overwrite: bool
+        self, path: Path, kind: str, results: Sequence[Row], rows: int, overwrite: bool
     ) -> None:
         expected = {row.name: row.sha256 for row in results}
+        most_bytes = sum(row.bytes for row in results) + (rows + 1) * ROW_BYTES
         part = _part(path)
         with (
-            self.portal.open_answer(f"{self._path}/archive.{kind}") as answer,
+            self._connection.open_answer(f"{self._path}/archive.{kind}") as answer,
             open_unfinished(part) as file,
         ):
-            for block in answer.iter_bytes(BLOCK):
+            for block in content_blocks(answer):
                 file.write(block)
+                if file.tell() > most_bytes:
+                    part.unlink()
+                    raise SourceError(
+                        f"{self._connection.url}: expected an archive of at most "
+                        f"{size_text(most_bytes)} for {len(results)} results, found more"
+                    )
             file.flush()
             os.fsync(file.fileno())
         if kind != "fits":
@@ -373,6 +389,28 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _check_free(path: Path, kind: str, results: Sequence[Row]) -> None:
+    """Check that the disk has room for results that are not fetched yet.
+
+    Raises:
+        OutputError: If it has not.
+    """
+    folder = path if kind == "folder" else path.parent
+    needed = sum(row.bytes for row in results)
+    if kind == "folder":
+        named = (row for row in results if NAME.fullmatch(row.name))
+        needed -= sum(min(row.bytes, _fetched_bytes(path / row.name)) for row in named)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise OutputError(
+            f"{path}: expected {size_text(needed)} of free disk space, found {size_text(free)}"
+        )
+
+
+def _fetched_bytes(path: Path) -> int:
+    return max(_size(path), _size(_part(path)))
 
 
 def _not_none(**values: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from swathe.client.job import RemoteJob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Self
 
     from swathe._swathe import Mode
     from swathe.files.planes import Planes
@@ -36,15 +37,34 @@ def connect(url: str, token: str | None = None) -> RemotePortal:
     return portal
 
 
-class RemotePortal(PortalConnection):
-    """A connection to a portal, as `connect` returns it. May be shared by threads."""
+class RemotePortal:
+    """A portal elsewhere, as `connect` returns it. May be shared by threads."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        """Take the URL and the token. Users call `swathe.connect`."""
+        self._connection = PortalConnection(url, token)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<RemotePortal {self.url}>"
 
+    @property
+    def url(self) -> str:
+        """URL of the portal."""
+        return self._connection.url
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
+
     def about(self) -> dict[str, Any]:
         """Return the version and limits of the portal, and the user that the token names."""
-        return self.get_json("about")
+        return self._connection.get_json("about")
 
     def estimate(
         self,
@@ -68,7 +88,9 @@ class RemotePortal(PortalConnection):
         from swathe.client.answers import estimate_of
 
         options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
-        return estimate_of(self.send_targets("estimate", targets, options, {}), self.url)
+        return estimate_of(
+            self._connection.send_targets("estimate", targets, options, {}), self.url
+        )
 
     def submit(
         self,
@@ -121,8 +143,8 @@ class RemotePortal(PortalConnection):
 
         fields = {"name": name, "start": start}
         options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
-        answer = self.send_targets("jobs", targets, options, fields)
-        return RemoteJob(self, entry(answer, "id", str, self.url))
+        answer = self._connection.send_targets("jobs", targets, options, fields)
+        return RemoteJob(self._connection, entry(answer, "id", str, self.url))
 
     def job(self, job_id: str) -> RemoteJob:
         """Return a job by its id.
@@ -130,7 +152,7 @@ class RemotePortal(PortalConnection):
         Raises:
             NoSuchJobError: If there is no such job of this user.
         """
-        job = RemoteJob(self, job_id)
+        job = RemoteJob(self._connection, job_id)
         job.status()
         return job
 
@@ -138,12 +160,12 @@ class RemotePortal(PortalConnection):
         """Return the user's last jobs, newest first."""
         from swathe.client.answers import entry, job_of
 
-        contents = entry(self.get_json("jobs", last=last), "jobs", list, self.url)
+        contents = entry(self._connection.get_json("jobs", last=last), "jobs", list, self.url)
         return [job_of(content, self.url) for content in contents]
 
     def pool(self) -> dict[str, Any]:
         """Return the state of the worker pool, with the cached objects of its workers."""
-        return self.get_json("pool")
+        return self._connection.get_json("pool")
 
 
 def _options(

@@ -26,7 +26,7 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers of file systems without hard links."""
 HEAD_BYTES = 1 << 16
 """Bytes read of a trace to recognise it; a line is shorter."""
-EXISTS = "exists already; give --overwrite to replace it"
+EXISTS = "exists already; give --overwrite (overwrite=True in Python) to replace it"
 
 
 def check_output(

@@ -22,8 +22,8 @@ def probe(
     quick: bool = False,
     write: bool = False,
     host: bool = False,
-    budget_s: float | None = None,
-    budget_bytes: int | None = None,
+    max_time_s: float | None = None,
+    max_bytes: int | None = None,
     seed: int | None = None,
     plot: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -45,8 +45,8 @@ def probe(
         quick: whether to take some 5 seconds instead of 30, with fewer sizes.
         write: whether to measure writing too: objects are written and removed again.
         host: whether to measure this machine again: decoding, writing.
-        budget_s: time limit, seconds; by default 30, or 5 if `quick`.
-        budget_bytes: limit of bytes moved; by default 512 MiB, or 64 MiB if `quick`; eight times
+        max_time_s: time limit, seconds; by default 30, or 5 if `quick`.
+        max_bytes: limit of bytes moved; by default 512 MiB, or 64 MiB if `quick`; eight times
             that for local stores.
         seed: seed of the order of reads; by default another one each time.
         plot: picture to draw: a `.png`, `.svg` or `.html` file.
@@ -86,8 +86,8 @@ def probe(
     result = measure_store(
         place,
         quick=quick,
-        budget_s=budget_s,
-        budget_bytes=budget_bytes,
+        max_time_s=max_time_s,
+        max_bytes=max_bytes,
         seed=seed,
         write=write,
         tell=lambda text: (tell or log.info)(text + also * (compute is None)),
@@ -112,8 +112,8 @@ def probe_buffer(
     *,
     object: str | None = None,  # noqa: A002 - as the option of the command
     repeats: int = 7,
-    budget_s: float = 30.0,
-    budget_bytes: int = 1_000_000_000,
+    max_time_s: float = 30.0,
+    max_bytes: int = 1_000_000_000,
     seed: int | None = None,
     plot: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -132,8 +132,8 @@ def probe_buffer(
         store: name of a store, `NAME:path`, a URL, a folder or a file.
         object: object to read; by default `probe_object` of the store, or a large one.
         repeats: number of reads per size.
-        budget_s: time limit, seconds.
-        budget_bytes: limit of bytes moved.
+        max_time_s: time limit, seconds.
+        max_bytes: limit of bytes moved.
         seed: seed of the order of reads; by default another one each time.
         plot: picture to draw: a `.png`, `.svg` or `.html` file.
         overwrite: whether an existing picture may be replaced.
@@ -169,8 +169,8 @@ def probe_buffer(
     study = study_buffer(
         place,
         repeats=repeats,
-        budget_s=budget_s,
-        budget_bytes=budget_bytes,
+        max_time_s=max_time_s,
+        max_bytes=max_bytes,
         seed=seed,
         tell=tell or log.info,
     )

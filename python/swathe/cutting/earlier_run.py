@@ -45,7 +45,8 @@ def check_outputs(
     if is_broken_off and not (resumes or overwrite):
         raise OutputExistsError(
             f"{output_paths.path}: an interrupted run left {output_paths.part.name}; "
-            "give --resume to continue it, or --overwrite to begin anew"
+            "give --resume (resume=True in Python) to continue it, or --overwrite "
+            "(overwrite=True) to begin anew"
         )
     try:
         check_new(
@@ -65,7 +66,7 @@ def check_outputs(
         others = [result for result in results if result not in own]
         check_new(output_paths.path, others, overwrite=overwrite, sources=sources)
     except OutputExistsError as error:
-        raise OutputExistsError(f"{error}, or --resume to do only the rest") from None
+        raise OutputExistsError(f"{error}, or --resume (resume=True) to do only the rest") from None
 
 
 def check_same_kind(earlier: Table, output_paths: OutputPaths) -> None:

@@ -42,8 +42,8 @@ def buffer(
         study = study_buffer(
             find_place(store),
             repeats=settings.repeats,
-            budget_s=settings.budget_s,
-            budget_bytes=round(settings.budget_mb * 1e6),
+            max_time_s=settings.budget_s,
+            max_bytes=round(settings.budget_mb * 1e6),
             seed=settings.seed,
             tell=tell,
         )

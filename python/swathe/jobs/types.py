@@ -13,7 +13,7 @@ from swathe.catalog.records.jobs import Phase
 from swathe.core.errors import DatasetError, JobError, OutputError
 from swathe.core.row_record import RowStatus
 from swathe.core.value_errors import short_text
-from swathe.operations.registry import DEFAULT, ResultOptions, formats, operations, own_options
+from swathe.operations.registry import DEFAULT, ResultOptions, own_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -81,8 +81,10 @@ class Options:
         for name, value in given.items():
             # A null value counts as absent.
             if value is not None:
-                read_value = _READ[name](name, value) if name in _READ else _own(name, value)
-                (read if name in _READ else own)[name] = read_value
+                if name in _READ:
+                    read[name] = _READ[name](name, value)
+                else:
+                    own[name] = value  # checked with the operation
         options = cls(**read, own=own)
         options.check()
         return options
@@ -140,11 +142,6 @@ def _choice(*allowed: str) -> Any:
         return str(value)
 
     return read
-
-
-def _own(name: str, value: Any) -> Any:
-    """Return the value of an option that one operation has."""
-    return _choice(*own_options()[name][1].values)(name, value)
 
 
 def _number(name: str, value: Any) -> float:
@@ -206,11 +203,11 @@ def _time(name: str, value: Any) -> tuple[float, float]:
 
 
 _READ: dict[str, Any] = {
-    "operation": lambda name, value: _choice(*operations())(name, value),
+    "operation": _text,
     "mode": _choice(*MODES),
     "fill": _number,
     "planes": read_planes,
-    "format": lambda name, value: _choice(*formats())(name, value),
+    "format": _text,
     "bands": _bands,
     "dataset": _text,
     "time": _time,

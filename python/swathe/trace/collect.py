@@ -128,7 +128,8 @@ class Collector:
     ) -> None:
         if token is None and not is_loopback(host):
             raise SettingsError(
-                f"{host}: expected a token beyond loopback, found none; see --token-file"
+                f"{host}: expected a token beyond loopback, found none; give --token-file "
+                "(token= in Python)"
             )
         self.token, self.now_ns = token, now_ns
         self.count: Counter[str] = Counter()

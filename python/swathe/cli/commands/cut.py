@@ -178,11 +178,12 @@ def cut(
         raise typer.BadParameter("--frame goes with --sky or --targets")
     from swathe.core.outputs import check_output
     from swathe.cutting.one import cut as cut_one
+    from swathe.files.file import open_cached
 
     path = output or Path("cut.fits")
     _check_local(path)
+    open_cached(image)  # an image that is not there is reported first
     check_output(path, overwrite=overwrite, sources=[image])
-
     cutout = cut_one(
         image,
         box=_section_of(section) if section is not None else _box_of(box),

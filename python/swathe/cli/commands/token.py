@@ -12,6 +12,7 @@ import typer
 from swathe.cli.options import Json, PortalConfig
 from swathe.cli.output import print_json, print_table
 from swathe.cli.units import time_option
+from swathe.core.format import moment_text
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Token
@@ -51,6 +52,8 @@ def add(
         print_json({**_as_dict(token), "token": secret})
     else:
         typer.echo(secret)
+        expiry = "never" if token.expires_at is None else moment_text(token.expires_at)
+        typer.echo(f"token {token.number} of {token.user} expires: {expiry}", err=True)
 
 
 @app.command("list")

@@ -53,8 +53,8 @@ class ProbeParameters:
     sizes: tuple[int, ...]
     streams: tuple[int, ...]
     rounds: int
-    budget_s: float
-    budget_bytes: int
+    max_time_s: float
+    max_bytes: int
     parts: int
     seed: int
     objects: tuple[str, ...] = ()
@@ -78,16 +78,16 @@ class ProbeParameters:
         """
         numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams)
         cells = (Cell(size, streams, number) for number in numbers)
-        return [cell for cell in cells if cell.bytes * self.parts <= self.budget_bytes]
+        return [cell for cell in cells if cell.bytes * self.parts <= self.max_bytes]
 
     def __str__(self) -> str:
         cells = self.cells()
         streams = max((cell.streams for cell in cells), default=1)
         # Every measurement of a cell, once more one round, and opening the object for each.
         requests = self.rounds * sum(cell.requests + cell.streams + 2 for cell in cells)
-        size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
+        size = min(self.max_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (
-            f"at most {requests} requests, {size_text(size)} and {self.budget_s:g} s: "
+            f"at most {requests} requests, {size_text(size)} and {self.max_time_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
             f"1 to {streams} streams{', up to a fifth of it for writing' * self.write}"
         )

@@ -118,8 +118,8 @@ def study_buffer(
     place: ProbeTarget,
     *,
     repeats: int = REPEATS,
-    budget_s: float = 30.0,
-    budget_bytes: int = 1024 * MIB,
+    max_time_s: float = 30.0,
+    max_bytes: int = 1024 * MIB,
     seed: int | None = None,
     tell: Callable[[str], None] | None = None,
     reader: Reader = _swathe,
@@ -130,8 +130,8 @@ def study_buffer(
     Args:
         place: store and objects; the first object is read.
         repeats: number of measurements of each size, if the budget allows.
-        budget_s: time limit in seconds.
-        budget_bytes: limit of bytes moved.
+        max_time_s: time limit in seconds.
+        max_bytes: limit of bytes moved.
         seed: seed of the order; by default another one each time.
         tell: function called with the plan of the study before it begins.
         reader: reader to measure with.
@@ -149,9 +149,9 @@ def study_buffer(
         raise NotFoundError(f"{_swathe.shown(name)}: is empty; nothing to measure")
     sizes = np.array([size for size in SIZES if size <= length] or [length])
     if tell:
-        most = min(budget_bytes, repeats * len(sizes) * length)
+        most = min(max_bytes, repeats * len(sizes) * length)
         tell(
-            f"at most {size_text(most)} and {budget_s:g} s: buffers of {sizes[0]} to "
+            f"at most {size_text(most)} and {max_time_s:g} s: buffers of {sizes[0]} to "
             f"{sizes[-1]} bytes, {repeats} times each"
         )
     # The engine opens the object first, each time.
@@ -162,18 +162,18 @@ def study_buffer(
     seconds = np.full((repeats, len(sizes)), np.nan)
     parts = np.zeros(len(sizes))
     # Time limit of one read with any buffer.
-    share_s, share_bytes = budget_s / repeats / len(sizes), budget_bytes // repeats // len(sizes)
+    share_s, share_bytes = max_time_s / repeats / len(sizes), max_bytes // repeats // len(sizes)
     request_s = np.full(len(sizes), np.nan)
     path = place.file(name)
     for turn, column in _turns(repeats, len(sizes), rng):
-        size, remaining_s = int(sizes[column]), budget_s - (clock() - started)
+        size, remaining_s = int(sizes[column]), max_time_s - (clock() - started)
         each_s = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
         affordable = 4 if math.isnan(each_s) else int(min(share_s, remaining_s) / each_s)
         whole = -(-length // size)
         requests = max(min(affordable, share_bytes // size, whole), 1)
         # The time of a first read is unknown.
         late = remaining_s <= 0 or requests * each_s > remaining_s
-        if samples and (late or moved + requests * size + opening > budget_bytes):
+        if samples and (late or moved + requests * size + opening > max_bytes):
             continue
         first = int(rng.integers(whole))
         ranges = [_range((first + step) % whole, size, length) for step in range(requests)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LISTED, OBJECTS = 1000, 4
 """Number of objects read of a store, the largest ones, since each must be opened."""
-NAME_ONE = "name an object to read: --object PATH, or the store's option probe_object"
+NAME_ONE = "name an object to read, as STORE:path, or set the store's option probe_object"
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,8 @@ def measure_store(
     place: ProbeTarget,
     *,
     quick: bool = False,
-    budget_s: float | None = None,
-    budget_bytes: int | None = None,
+    max_time_s: float | None = None,
+    max_bytes: int | None = None,
     seed: int | None = None,
     write: bool = False,
     tell: Callable[[str], None] | None = None,
@@ -125,8 +125,8 @@ def measure_store(
     Args:
         place: store and objects to read; see `find_place`.
         quick: whether to take only some seconds, with fewer sizes.
-        budget_s: time limit in seconds; by default 30, or 5 if `quick`.
-        budget_bytes: limit of bytes moved; by default 512 MiB, or 64 MiB if `quick`; for local
+        max_time_s: time limit in seconds; by default 30, or 5 if `quick`.
+        max_bytes: limit of bytes moved; by default 512 MiB, or 64 MiB if `quick`; for local
             files eight times that.
         seed: seed of the order; by default another one each time.
         write: whether to write objects, too, and remove them.
@@ -144,8 +144,8 @@ def measure_store(
         sizes=QUICK_SIZES if quick else SIZES,
         streams=QUICK_STREAMS if quick else STREAMS,
         rounds=ROUNDS,
-        budget_s=budget_s if budget_s is not None else (5.0 if quick else 30.0),
-        budget_bytes=usual_bytes if budget_bytes is None else budget_bytes,
+        max_time_s=max_time_s if max_time_s is not None else (5.0 if quick else 30.0),
+        max_bytes=usual_bytes if max_bytes is None else max_bytes,
         parts=QUICK_PARTS if quick else PARTS,
         seed=seed if seed is not None else int.from_bytes(os.urandom(4), "big"),
         objects=place.objects,
@@ -221,7 +221,7 @@ class _ProbeRun:
         part = [(0, min(self.parameters.sizes[0], size))]
         begun = self._opening_bytes(name)
         for turn in range(OPENINGS):
-            if turn > 1 and self.clock() - self.started > self.parameters.budget_s / 8:
+            if turn > 1 and self.clock() - self.started > self.parameters.max_time_s / 8:
                 break
             seconds = self.reader.measure_open(name, self.stores)[0]
             self._count(begun, 0 if self.place.is_local else 1)
@@ -281,7 +281,7 @@ class _ProbeRun:
                 most = min(most, seconds[-1] + 3 * more * growth)
             likely = seconds[-1] + more * growth
             if (
-                likely > self.parameters.budget_s / self.parameters.parts
+                likely > self.parameters.max_time_s / self.parameters.parts
                 or most > self._left_s() / 3
             ):
                 break
@@ -394,7 +394,7 @@ class _ProbeRun:
         return any(sample.kind == "read" for sample in self.samples)
 
     def _left_bytes(self) -> int:
-        return self.parameters.budget_bytes - self.bytes_moved
+        return self.parameters.max_bytes - self.bytes_moved
 
     def _most_bytes(self, cell: Cell) -> int:
         """Return the bytes moved to measure a cell, with opening the object and new connections."""
@@ -403,7 +403,7 @@ class _ProbeRun:
         return cell.bytes + opening + connecting
 
     def _left_s(self) -> float:
-        return self.parameters.budget_s - (self.clock() - self.started)
+        return self.parameters.max_time_s - (self.clock() - self.started)
 
     def _likely_s(self, cell: Cell) -> float:
         """Return the time of a cell if only the limits found so far bind."""
@@ -468,8 +468,8 @@ class _ProbeRun:
 
     def _write(self, writing: WriteProbe) -> None:
         """Write what a fifth of the budgets allows; the rest is for reading."""
-        until = self.clock() + self.parameters.budget_s / 5
-        bytes_left = self.parameters.budget_bytes // 5
+        until = self.clock() + self.parameters.max_time_s / 5
+        bytes_left = self.parameters.max_bytes // 5
         cells = [(size, streams) for size in self.parameters.sizes for streams in WRITTEN_AT_ONCE]
         cells.sort(key=math.prod)
         least_byte_s = 0.0

@@ -109,9 +109,9 @@ def worker_command(
     grace_s = FINISH_S + hand_over_s
     if walltime_s:
         grace_s = min(grace_s, LAST * margin_s(walltime_s))
-        command += ["--lifetime", f"{walltime_s - margin_s(walltime_s):g}"]
+        command += ["--lifetime", f"{walltime_s - margin_s(walltime_s):g}s"]
 
-    command += ["--grace", f"{grace_s:g}"]
+    command += ["--grace", f"{grace_s:g}s"]
 
     def named(name: str) -> list[str]:
         own = [] if cache is None else ["--cache", str(cache / str(slot_of(name)))]
