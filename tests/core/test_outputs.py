@@ -595,6 +595,39 @@ def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:
     assert ran.stderr == ("swathe: none/c.fits: cannot write: the folder none does not exist\n")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{fd}",
+        "{dev}",
+        "{cwd}/a.fits",
+        "loop/loop/a.fits",
+        "a.fits/",
+        "a.fits/.",
+        "{cwd}/../{0}/a.fits",
+    ],
+)
+def test_no_other_spelling_of_a_source_is_written(
+    name: str, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to(".")
+    before, inode = image.read_bytes(), image.stat().st_ino
+    with image.open("r+b") as file:
+        number = file.fileno()
+        places = {"fd": f"/proc/self/fd/{number}", "dev": f"/dev/fd/{number}"}
+        output = name.format(tmp_path.name, cwd="/proc/self/cwd", **places)
+        for words in (("--box", 1, 1, 3, 3), ("--box", 1, 1, 3, 3, "--overwrite")):
+            command("cut", image, *words, "-o", output)
+        assert (image.read_bytes(), image.stat().st_ino) == (before, inode)
+        table = boxes(("a", image))
+        for overwrite in (False, True):
+            with pytest.raises(OutputError):
+                cut_many(table, output, overwrite=overwrite, progress=False)
+        assert (image.read_bytes(), image.stat().st_ino) == (before, inode)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.fits", "loop"}
+
+
 @pytest.mark.parametrize("place", ["{0}", "memory:{0}", "{0}?rotate_mb=1&keep=1"])
 def test_events_are_not_written_to_an_image(place: str, image: Path) -> None:
     before = image.read_bytes()

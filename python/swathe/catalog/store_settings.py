@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from swathe._swathe import StoreKind, store_key
 from swathe.core.errors import StoreSettingsError
+from swathe.core.value_errors import short_text
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 TIERS = ("local", "lan", "wan", "tape")
@@ -90,11 +91,12 @@ def validate_store(
     root = root_url(url)
     if tier is None:
         tier = "local" if StoreKind(root).is_local else "lan"
-    if tier not in TIERS:
-        raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
-    if "roots" in (options or {}) and not StoreKind(root).is_local:
+    if not isinstance(tier, str) or tier not in TIERS:
+        raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {short_text(tier)}")
+    options = validate_options({} if options is None else options)
+    if "roots" in options and not StoreKind(root).is_local:
         raise StoreSettingsError("the option roots is only for stores that are local folders")
-    return Store(validate_name(name), root, tier, validate_options(options or {}))
+    return Store(validate_name(name), root, tier, options)
 
 
 def validate_name(name: str) -> str:
@@ -221,6 +223,8 @@ def validate_options(options: Mapping[str, str]) -> dict[str, str]:
     Raises:
         StoreSettingsError: If an option is unknown, invalid or looks like a credential.
     """
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise StoreSettingsError(f"options: expected names and values, found {short_text(options)}")
     return {name: _option(name, options[name]) for name in sorted(options)}
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from swathe.core import errors
 from swathe.core.angles import Size
+from swathe.core.argument_checks import check_text
 from swathe.core.errors import SettingsError, SourceError, SwatheError, TargetsError
 from swathe.core.format import size_text
 from swathe.files.targets.cells import plain_cells
@@ -165,6 +166,7 @@ def _validated(url: str) -> str:
     Raises:
         SettingsError: If the URL is invalid, or has a user or password.
     """
+    check_text("url", url)
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - it raises

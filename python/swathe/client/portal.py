@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.client.connection import PortalConnection
 from swathe.client.job import RemoteJob
+from swathe.core.argument_checks import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,8 @@ def connect(url: str, token: str | None = None) -> RemotePortal:
         TokenError: If the portal does not accept the token.
         SourceError: If the portal does not answer.
     """
+    if token is not None:
+        check_text("token", token)
     portal = RemotePortal(url, token or os.environ.get(TOKEN_VARIABLE) or None)
     portal.about()
     return portal

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swathe.core.argument_checks import check_count
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.host import cores
 from swathe.core.outputs import EXISTS, check_output, write_file
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 RECIPE = 2
 """Version of the recipe; raise it when the same seed gives different bytes."""
 
+MOST_FRAMES = 999_999
+MOST_TARGETS = 10_000_000
+MOST_SEED = (1 << 63) - 1
 HEAD_BYTES = 16 * 2880
 """Bytes of a frame that contain its cards, also of a compressed image."""
 
@@ -125,7 +129,9 @@ def sample(
         Path of `targets.csv`: id, file, x, y, height, width; positions in zero-based pixels.
 
     Raises:
-        ValueError: if `frames` is below 1, or `seed` or `targets` below 0.
+        TypeError: if `frames`, `seed` or `targets` is not a whole number.
+        ValueError: if `frames` is below 1 or needs more than six digits, or `seed` or `targets` is
+            below 0 or too large.
         OutputError: if the folder cannot be written, or holds other files.
     """
     with progress_bar("drawing", progress, frames) as show_done:
@@ -174,14 +180,16 @@ def make_sample(
         by frame and then by kind.
 
     Raises:
-        ValueError: if `frames` is below 1, or `seed` or `targets` below 0.
+        TypeError: if `frames`, `seed` or `targets` is not a whole number.
+        ValueError: if `frames` is below 1 or needs more than six digits, or `seed` or `targets` is
+            below 0 or too large.
         FileExistsError: if the folder holds frames but no `sample.json`, so they are not a sample,
             or if another file has the name of a frame.
         OSError: if the folder cannot be made or written.
     """
-    for name, value, least in (("frames", frames, 1), ("seed", seed, 0), ("targets", targets, 0)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+    check_count("frames", frames, MOST_FRAMES)
+    check_count("seed", seed, MOST_SEED, least=0)
+    check_count("targets", targets, MOST_TARGETS, least=0)
     path = Path(folder)
     _start(path, seed, overwrite)
     rows = "".join(_target_rows(frames, seed, targets))

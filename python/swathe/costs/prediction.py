@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.core.argument_checks import check_count, check_texts, check_threads
 from swathe.core.errors import SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
@@ -158,8 +159,9 @@ def predict(
     """
     from swathe.files.targets.target_list import choices_of, read_targets
 
-    threads = threads or cores()
-    stores = [stores] if isinstance(stores, str) else stores
+    threads = check_threads(threads) or cores()
+    machines = check_count("machines", machines, 100_000)
+    stores = check_texts("stores", stores)
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:

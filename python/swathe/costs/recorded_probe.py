@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from swathe.core.argument_checks import check_count, check_positive, check_text, check_texts
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
@@ -73,6 +75,14 @@ def probe(
     from swathe.costs.probing.save import keep_host, keep_probe
     from swathe.costs.probing.store_probe import measure_store
 
+    check_text("store", store)
+    objects = check_texts("objects", objects)
+    if budget_s is not None:
+        budget_s = check_positive("budget_s", budget_s)
+    if budget_bytes is not None:
+        budget_bytes = check_count("budget_bytes", budget_bytes, 1 << 62)
+    if seed is not None:
+        seed = check_count("seed", seed, (1 << 63) - 1, least=0)
     place = find_place(store, objects)
     picture = None if plot is None else Path(plot)
     if picture is not None:

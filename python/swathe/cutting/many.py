@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe, trace
+from swathe.core.argument_checks import check_texts, check_threads
 from swathe.core.errors import OutputError
 from swathe.core.format import forecast_text, seconds_text
 from swathe.core.host import cores
@@ -139,6 +140,7 @@ def cut_many(
     from swathe.operations.registry import ResultOptions
 
     started = time.perf_counter()
+    threads = check_threads(threads)
     result_options = ResultOptions.read(operation, format, _band_names(bands), own_options)
     result_options.kind.check_bands(result_options.bands, are_needed=False)
     if result_options.is_combined and (mode != "trim" or fill is not None):
@@ -150,7 +152,7 @@ def cut_many(
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     span = None if planes is None else plane_span(planes)
     mixed = None
-    stores = [stores] if isinstance(stores, str) else stores
+    stores = check_texts("stores", stores)
     if stores:
         mixed = mix_targets(
             targets,
@@ -324,7 +326,7 @@ def without_faults(manifest: Manifest, rows: RowTable, todo: list[int]) -> list[
 
 def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
     """Return names of bands, also from text such as `i,r,g`."""
-    names = bands.split(",") if isinstance(bands, str) else bands
+    names = bands.split(",") if isinstance(bands, str) else check_texts("bands", bands)
     return tuple(name.strip() for name in names if name.strip())
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swathe.core.argument_checks import check_text, check_threads
+
 if TYPE_CHECKING:
     import builtins
     import os
@@ -66,6 +68,8 @@ def add(
     from swathe.datasets.store_prefix import split_place
     from swathe.stores.listing import validate_pattern
 
+    check_text("name", name)
+    threads = check_threads(threads)
     store, prefix = split_place(place)
     pattern = validate_pattern(pattern)
     with Catalog.open() as catalog:
@@ -75,7 +79,7 @@ def add(
         except BaseException:
             # Remove the dataset if no object was read; else keep it to continue later.
             if not catalog.replicas(name, store):
-                catalog.remove_dataset(name)
+                catalog.remove_dataset(check_text("name", name))
             raise
 
 
@@ -110,6 +114,8 @@ def sync(
     """
     from swathe.catalog import Catalog
 
+    check_text("name", name)
+    threads = check_threads(threads)
     with Catalog.open() as catalog:
         if calib_level is not None:
             catalog.set_calib_level(name, calib_level)
@@ -177,7 +183,7 @@ def show(name: str) -> DatasetCondition:
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
-        dataset = catalog.dataset(name)
+        dataset = catalog.dataset(check_text("name", name))
         faults = [
             (store, replica)
             for store in sorted(dataset.states)
@@ -200,7 +206,7 @@ def remove(name: str) -> None:
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
-        catalog.remove_dataset(name)
+        catalog.remove_dataset(check_text("name", name))
 
 
 def plan_mirror(
@@ -271,6 +277,7 @@ def mirror(
     from swathe.core.progress import progress_bar
     from swathe.datasets import mirroring
 
+    threads = check_threads(threads)
     with Catalog.open() as catalog:
         plan = _plan(catalog, name, place, threads, overwrite)
         with progress_bar("copying", progress, len(plan.copies)) as show_done:
@@ -289,7 +296,9 @@ def _plan(
     from swathe.datasets import mirroring
     from swathe.datasets.store_prefix import split_place
 
-    store, prefix = split_place(place) if ":" in place else (place, None)
+    check_text("name", name)
+    threads = check_threads(threads)
+    store, prefix = split_place(place) if ":" in check_text("place", place) else (place, None)
     return mirroring.plan(
         catalog, name, store, prefix, threads=threads or mirroring.THREADS, overwrite=overwrite
     )

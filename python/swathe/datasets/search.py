@@ -12,7 +12,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import assumed_costs
+from swathe.core.argument_checks import check_text
 from swathe.core.errors import DatasetError, RegionError
+from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +95,10 @@ def find(
     """
     from swathe.catalog import Catalog, GranuleQuery
 
+    if dataset is not None:
+        check_text("dataset", dataset)
+    if isinstance(band, str):
+        check_text("band", band)
     reach_deg = _radius_deg(radius, radius_deg)
     place = None if sky is None else _place(sky, reach_deg, frame)
     if place is None and reach_deg:
@@ -142,9 +148,14 @@ class _SearchArea:
 def _radius_deg(radius: Any, radius_deg: float) -> float:
     from swathe.files.targets.positions import degrees_of
 
+    try:
+        number = float(radius_deg)
+    except (TypeError, ValueError, OverflowError):
+        found = short_text(radius_deg)
+        raise DatasetError(f"radius_deg: expected a number, found {found}") from None
     if radius is None:
-        return radius_deg
-    if radius_deg:
+        return number
+    if number:
         raise DatasetError("give one of radius and radius_deg")
     try:
         return degrees_of(radius, "radius")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
+from swathe.core.argument_checks import check_text
 from swathe.core.errors import DatasetError
 
 
@@ -13,7 +14,7 @@ def split_place(place: str) -> tuple[str, str]:
     Raises:
         DatasetError: if it is not written like this, or leads out of the store.
     """
-    store, colon, prefix = place.partition(":")
+    store, colon, prefix = check_text("place", place).partition(":")
     prefix = prefix.strip("/")
     if not colon or not store or "/" in store or "://" in place:
         raise DatasetError(

@@ -6,10 +6,14 @@ import operator
 from typing import SupportsIndex, TypeAlias
 
 from swathe.core.errors import RegionError
+from swathe.core.value_errors import short_text
 
 Planes: TypeAlias = SupportsIndex | slice | tuple[int, int] | list[int]
 """Planes along NAXIS3, zero-based: one, a slice, `(first, last)` without the last, or a list of
 consecutive planes."""
+
+MOST_PLANES = 1 << 53
+"""Limit of the length of NAXIS3."""
 
 
 def plane_span(planes: Planes, length: int | None = None) -> tuple[int, int]:
@@ -41,8 +45,10 @@ def plane_span(planes: Planes, length: int | None = None) -> tuple[int, int]:
         first = operator.index(planes)
         first += length if length is not None and first < 0 else 0
         last = first + 1
-    if length is None and not 0 <= first < last:
-        raise RegionError(f"planes: expected 0 <= first < last, found {first}:{last}")
+    if length is None and not 0 <= first < last <= MOST_PLANES:
+        raise RegionError(
+            f"planes: expected 0 <= first < last <= {MOST_PLANES:,}, found {short_text(planes)}"
+        )
     return first, last
 
 

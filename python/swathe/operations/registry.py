@@ -91,6 +91,9 @@ class ResultOptions:
         Raises:
             OutputError: naming the option that does not fit.
         """
+        for name, value in (("operation", operation), ("format", file_format)):
+            if not isinstance(value, str | None):
+                raise OutputError(f"{name}: expected a name, found {short_text(value)}")
         kind = operation_of(operation or DEFAULT)
         names = [each.name for each in kind.formats]
         if operation in (None, DEFAULT) and file_format and file_format not in names:

@@ -42,7 +42,7 @@ MOST_FILES = 65_536
 """Maximum number of open files, if the system allows it."""
 SWITCH_S = 0.001
 """Time after which a computing thread lets others run. A response needs several turns, and waits
-so long for each."""
+so long for each. What it costs jobs: `docs/benchmarks.md`."""
 PATIENCE_S = 5
 """Time for running responses to finish after the portal was told to stop."""
 

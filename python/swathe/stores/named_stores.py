@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swathe.core.argument_checks import check_text
+
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Mapping
@@ -60,6 +62,8 @@ def add(
     """
     from swathe.catalog import Catalog
 
+    check_text("name", name)
+    check_text("url", url)
     root = url if "://" in url else str(Path(url).expanduser().absolute())
     with Catalog.open() as catalog:
         return catalog.add_store(name, root, tier, options)
@@ -79,7 +83,7 @@ def remove(name: str) -> None:
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
-        catalog.remove_store(name)
+        catalog.remove_store(check_text("name", name))
 
 
 def list() -> builtins.list[Store]:
@@ -113,7 +117,7 @@ def show(name: str) -> MeasuredStore:
 
     host = this_host()
     with Catalog.open() as catalog:
-        store = catalog.store(name)
+        store = catalog.store(check_text("name", name))
         probes = catalog.probes(store.key, host)
         profile = catalog.profile(store.key, host)
     return MeasuredStore(store, host, probes[0].at if probes else None, profile)

@@ -16,6 +16,7 @@ from swathe.catalog.records.datasets import CALIB_LEVELS, CALIBRATED, Dataset, R
 from swathe.catalog.store_settings import LONGEST_NAME, NAME
 from swathe.catalog.tables import DatasetRow, GranuleRow, ReplicaRow, StoreRow
 from swathe.core.errors import DatasetError, NoSuchDatasetError, NoSuchStoreError
+from swathe.core.value_errors import short_text
 
 
 class Datasets(Database):
@@ -202,8 +203,8 @@ def store_number(session: Session, name: str) -> int:
 
 
 def _check_level(calib_level: int) -> None:
-    if calib_level not in CALIB_LEVELS:
-        raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {calib_level}")
+    if not isinstance(calib_level, int) or calib_level not in CALIB_LEVELS:
+        raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {short_text(calib_level)}")
 
 
 def _name_taken_error(name: str) -> DatasetError:

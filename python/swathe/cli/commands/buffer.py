@@ -20,7 +20,7 @@ def buffer(
             "--object", help="Object to read; else probe_object of the store, or a large one."
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Number of reads per size.")] = 7,
+    repeats: Annotated[int, typer.Option(min=1, max=10_000, help="Number of reads per size.")] = 7,
     max_time: Annotated[
         float, time_option(least_s=0.1, help="Maximum duration; by default 30s.")
     ] = 30.0,

@@ -125,7 +125,8 @@ def cut(
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Number of threads, with --targets; else all cores.")
+        int | None,
+        typer.Option(min=1, max=1024, help="Number of threads, with --targets; else all cores."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Skip targets that are already done, with --targets.")

@@ -64,7 +64,8 @@ def predict(
         ),
     ] = 1,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Number of threads; else the number of cores.")
+        int | None,
+        typer.Option(min=1, max=1024, help="Number of threads; else the number of cores."),
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the read plan of each object.")

@@ -14,12 +14,18 @@ from swathe.cli.output import print_json
 def sample(
     folder: Annotated[Path, typer.Argument(help="Folder for the survey.")],
     frames: Annotated[
-        int, typer.Option(min=1, help="Number of frames, 12 MB each in all four kinds.")
+        int,
+        typer.Option(min=1, max=999_999, help="Number of frames, 12 MB each in all four kinds."),
     ] = 60,
     seed: Annotated[
-        int, typer.Option(min=0, help="Random seed; the same seed gives the same files.")
+        int,
+        typer.Option(
+            min=0, max=(1 << 63) - 1, help="Random seed; the same seed gives the same files."
+        ),
     ] = 1,
-    targets: Annotated[int, typer.Option(min=1, help="Number of rows of targets.csv.")] = 2000,
+    targets: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="Number of rows of targets.csv.")
+    ] = 2000,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,

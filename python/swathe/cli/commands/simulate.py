@@ -117,7 +117,7 @@ def simulate(
         typer.Option(min=1, help="Number of cores that all workers share; else one per thread."),
     ] = None,
     cache_gb: Annotated[
-        float, typer.Option(min=0, help="Disk cache per worker, 10^9 bytes.")
+        float, typer.Option(min=0, max=1e9, help="Disk cache per worker, 10^9 bytes.")
     ] = 10.0,
     link_mb_s: Annotated[
         float, typer.Option(min=0.001, help="Network bandwidth per worker, in and out, MB/s.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import RegionError
+from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
     from astropy.coordinates import BaseCoordinateFrame, SkyCoord
@@ -33,6 +34,8 @@ def frame_named(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
     from astropy.coordinates import frame_transform_graph
     from astropy.time import Time
 
+    if not isinstance(name, str):
+        raise RegionError(f"frame: expected one of {USUAL}, found {short_text(name)}")
     key = name.strip().lower()
     key = OTHER_NAMES.get(key, key)
     kind = frame_transform_graph.lookup_name(key)

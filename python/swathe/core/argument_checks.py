@@ -1,0 +1,80 @@
+"""Check arguments of the Python interface: `NAME: expected X, found Y`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from swathe.core.value_errors import short_text
+
+MOST_THREADS = 1024
+
+
+def check_count(name: str, value: Any, most: int, least: int = 1) -> int:
+    """Return a whole number.
+
+    Raises:
+        TypeError: if it is not a whole number.
+        ValueError: if it is below `least` or above `most`.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number, found {short_text(value)}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name}: expected {least:,} to {most:,}, found {short_text(number)}")
+    return number
+
+
+def check_threads(value: Any) -> int | None:
+    """Return a number of threads, or `None` for the default."""
+    return None if value is None else check_count("threads", value, MOST_THREADS)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return a finite number above 0.
+
+    Raises:
+        TypeError: if it is not a number.
+        ValueError: if it is not finite, or not above 0.
+    """
+    try:
+        number = float(value)
+    except (TypeError, OverflowError):
+        raise TypeError(f"{name}: expected a number, found {short_text(value)}") from None
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name}: expected a finite number above 0, found {short_text(value)}")
+    return number
+
+
+def check_text(name: str, value: Any) -> str:
+    """Return a text.
+
+    Raises:
+        TypeError: if it is not a text.
+        ValueError: if it holds a character that cannot be written, or that ends texts.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a text, found {short_text(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: expected valid Unicode, found {short_text(value)}") from None
+    if "\0" in value:
+        raise ValueError(f"{name}: expected no character NUL, found {short_text(value)}")
+    return value
+
+
+def check_texts(name: str, values: Any) -> list[str]:
+    """Return texts; a single one is a list of one.
+
+    Raises:
+        TypeError: if they are not texts.
+        ValueError: as in `check_text`.
+    """
+    try:
+        each = iter([values] if isinstance(values, str) else values)
+    except TypeError:
+        raise TypeError(f"{name}: expected texts, found {short_text(values)}") from None
+    return [check_text(name, value) for value in each]

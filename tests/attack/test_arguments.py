@@ -1,0 +1,148 @@
+"""Wrong arguments end as errors that say what was expected, never as internal errors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from astropy.io import fits
+from typer.testing import CliRunner
+
+import swathe
+from swathe.catalog import Catalog
+from swathe.cli.app import app
+from swathe.core.errors import SwatheError
+
+Door = tuple[Any, dict[str, Any]]
+WRONG: dict[str, Any] = {
+    "nan": math.nan,
+    "infinite": math.inf,
+    "negative": -1,
+    "large": 1e300,
+    "huge": 10**30,
+    "none": None,
+    "empty list": [],
+    "empty text": "",
+    "nul": "a\0b",
+    "surrogate": "a\ud800",
+    "bytes": b"x",
+    "array": np.zeros(3),
+    "scalar": np.float32(1.5),
+    "mapping": {1: 2},
+    "mixed list": ["a", 1],
+    "list of large": [10**30] * 4,
+    "object": object(),
+}
+
+
+@pytest.fixture
+def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Door]:
+    """The public functions, with valid arguments."""
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    image = tmp_path / "survey" / "a.fits"
+    image.parent.mkdir()
+    fits.PrimaryHDU(np.arange(400, dtype=np.int16).reshape(20, 20)).writeto(image)
+    with Catalog.open() as catalog:
+        catalog.add_store("survey", str(image.parent))
+        catalog.add_store("copies", str(tmp_path / "copies"))
+        catalog.add_dataset("sky", "survey", "", None)
+    rows = {"file": [str(image)], "x0": [1], "y0": [1], "width": [3], "height": [3]}
+    at = {"name": "sky", "place": "copies"}
+    return {
+        "cut": (swathe.cut, {"path": image, "box": (1, 1, 3, 3)}),
+        "cut_many": (
+            swathe.cut_many,
+            {"targets": rows, "output": tmp_path / "o", "progress": False, "overwrite": True},
+        ),
+        "predict": (swathe.predict, {"targets": rows}),
+        "probe": (swathe.probe, {"store": "survey", "quick": True, "budget_s": 0.1}),
+        "mirror": (swathe.mirror, {**at, "progress": False}),
+        "plan_mirror": (swathe.datasets.plan_mirror, at),
+        "add": (swathe.datasets.add, {"name": "new", "place": "survey:", "progress": False}),
+        "sync": (swathe.datasets.sync, {"name": "sky", "progress": False}),
+        "show": (swathe.datasets.show, {}),
+        "remove": (swathe.datasets.remove, {}),
+        "add_store": (swathe.stores.add, {"name": "new", "url": str(tmp_path)}),
+        "show_store": (swathe.stores.show, {}),
+        "remove_store": (swathe.stores.remove, {}),
+        "find": (swathe.find, {}),
+        "connect": (swathe.connect, {"url": "http://"}),
+        "sample": (swathe.sample, {"folder": tmp_path / "s", "frames": 0, "progress": False}),
+    }
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(
+    ("door", "names"),
+    [
+        ("cut", "path box center shape hdu mode fill planes"),
+        ("cut_many", "targets bands threads frame planes operation format mode size fill stores"),
+        ("predict", "targets machines threads frame planes mode stores"),
+        ("probe", "store objects budget_s budget_bytes seed"),
+        ("mirror", "name place threads"),
+        ("plan_mirror", "name place threads"),
+        ("add", "name place threads pattern calib_level"),
+        ("sync", "name threads"),
+        ("show", "name"),
+        ("remove", "name"),
+        ("add_store", "name url tier options"),
+        ("show_store", "name"),
+        ("remove_store", "name"),
+        ("find", "sky radius_deg radius frame dataset band time limit"),
+        ("connect", "url token"),
+        ("sample", "seed targets"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::astropy.utils.exceptions.AstropyWarning")
+def test_wrong_arguments_are_errors_of_the_user(
+    door: str, names: str, wrong: str, doors: dict[str, Door]
+) -> None:
+    function, arguments = doors[door]
+    for name in names.split():
+        try:
+            function(**{**arguments, name: WRONG[wrong]})
+        except (SwatheError, TypeError, ValueError) as error:
+            assert str(error), name
+            assert type(error) is not SwatheError, f"{name}: an internal error: {error}"
+            assert "truth value" not in str(error), name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("threads", -1, "threads: expected 1 to 1,024, found -1"),
+        ("threads", 2.5, "threads: expected a whole number, found 2.5"),
+        ("bands", [1, 2, 3], "bands: expected a text, found 1"),
+        ("frame", 3, "frame: expected one of icrs, fk5"),
+        ("planes", 10**30, "planes: expected 0 <= first < last <= "),
+        ("operation", np.zeros(3), "operation: expected a name, found array"),
+        ("format", 7, "format: expected a name, found 7"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    name: str, value: Any, message: str, doors: dict[str, Door]
+) -> None:
+    function, arguments = doors["cut_many"]
+    with pytest.raises((SwatheError, TypeError, ValueError)) as caught:
+        function(**{**arguments, name: value})
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate --workers 1 --frames 1 --cache-gb 1e300",
+        f"simulate --workers 1 --frames 1 --cache-gb {10**30}",
+        f"cut --targets t.csv -o o --threads {10**30}",
+        f"sample s --frames {10**30}",
+        f"sample s --targets {10**30}",
+        f"buffer f.fits --repeats {10**30}",
+    ],
+)
+def test_numbers_beyond_all_sense_are_refused_in_the_shell(words: str) -> None:
+    ran = CliRunner().invoke(app, words.split())
+    assert ran.exit_code == 2, ran.output
+    assert "is not in the range" in ran.output or "at most" in ran.output, ran.output
