@@ -49,8 +49,9 @@ fn a_json_index_takes_a_few_times_its_size() {
     }
     index.push(']');
     let bytes = index.len();
-    let server =
-        Server::start(move |_, _| reply("200 OK\nContent-Type: application/json", index.as_bytes()));
+    let server = Server::start(move |_, _| {
+        reply("200 OK\nContent-Type: application/json", index.as_bytes())
+    });
     let settings = StoreSettings::new("here".into(), server.url("data"), BTreeMap::new());
     let stores = swathe_store::stores(vec![settings]);
     let mut listing = stores.list("here:", ListOptions::default()).unwrap();
