@@ -248,7 +248,7 @@ def _cut_into(
     meta["swathe"] = _swathe.__version__
     if shares is not None:
         meta["stores"] = shares
-    shown = [_swathe.shown(file) for file in target_list.files]
+    shown = [_swathe.redact_url(file) for file in target_list.files]
     sources = [shown[file] for file in target_list.file.tolist()]
     # A result from several images has no source of its own.
     sources += [""] * (len(work.ids) - len(sources))

@@ -49,7 +49,7 @@ def to_row_table(work: ExpandedJob) -> RowTable:
         id=read.ids,
         # An input row gets a name that no file can have.
         name=read.names if work.group is None else [f"{row}/" for row in range(count)],
-        source=DictColumn([_swathe.shown(file) for file in read.files], read.file),
+        source=DictColumn([_swathe.redact_url(file) for file in read.files], read.file),
         hdu=DictColumn([hdu_text(hdu) for hdu in read.hdus], read.hdu),
         box=read.boxes,
         placed=placed,
