@@ -164,7 +164,7 @@ def gzip_ways(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[]
     here = {**rows, "file": [str(copies / url.partition(":")[2]) for url in rows["file"]]}
 
     def cut(columns: dict[str, list[Any]]) -> float:
-        _swathe.clear_kept("index")
+        _swathe.clear_cache("index")
         swathe.predict(columns)
         with tempfile.TemporaryDirectory(dir=FOLDER) as output:
             meta = swathe.cut_many(columns, output, progress=False).meta

@@ -38,7 +38,7 @@ class Stores:
     def bearer(self, path: str) -> str | None:
         """Return the bearer token that is sent to the server of an object."""
 
-    def asked_by_http(self, path: str) -> str | None:
+    def http_url(self, path: str) -> str | None:
         """Return the URL by which the server of an object is asked for it; None for buckets."""
 
     def open(self, path: str) -> Source:
@@ -91,7 +91,11 @@ class Source:
     @property
     def version(self) -> str: ...
     def read(self, start: int, stop: int) -> bytes:
-        """Return the bytes `[start, stop)`, at most 64 MiB."""
+        """Return the bytes `[start, stop)`.
+
+        Raises:
+            RegionError: if `stop` is before `start`, or the range is larger than 64 MiB.
+        """
 
     def measure(
         self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
@@ -117,7 +121,7 @@ class Copies:
     ) -> None:
         """Set the orders: object, expected version, and destination."""
 
-    def poll(self, timeout_s: float) -> list[Copied] | None:
+    def poll(self, timeout_s: float) -> list[CopyOutcome] | None:
         """Return the copies ended since the last call, perhaps none; `None` at the end."""
 
     @property
@@ -126,7 +130,7 @@ class Copies:
 
     def cancel(self) -> None: ...
 
-class Copied:
+class CopyOutcome:
     """Outcome of one copy."""
 
     @property
@@ -230,7 +234,7 @@ def take_timings() -> list[tuple[str, int, int, float, float]]:
     Each has the root of the store, bytes, requests in flight, seconds to the first byte, seconds.
     """
 
-class Kept:
+class CacheUsage:
     """Contents of a cache folder: blocks of files on servers, or the index."""
 
     @property
@@ -249,13 +253,13 @@ class Kept:
     def limit(self) -> int:
         """Bytes allowed."""
 
-def kept(name: Literal["blocks", "index"]) -> Kept:
+def cache_usage(name: Literal["blocks", "index"]) -> CacheUsage:
     """Return the contents of a cache folder."""
 
-def clear_kept(name: Literal["blocks", "index"]) -> None:
+def clear_cache(name: Literal["blocks", "index"]) -> None:
     """Remove all contents of a cache folder."""
 
-class SimulatedShelf:
+class SimulatedCache:
     """Simulated block cache: it stores and evicts as the cache on disk does, without the bytes.
 
     Objects are divided into blocks of equal size, and evicted by blocks. Times are in seconds of
@@ -302,21 +306,25 @@ def share_blocks(
     Return the port; `None` if no blocks are cached.
     """
 
-def blocks_are_at(peers: dict[str, list[tuple[str, str]]]) -> None:
+def set_block_peers(peers: dict[str, list[tuple[str, str]]]) -> None:
     """Set the workers that have blocks of objects: URL and token of each, in order of use."""
 
-def blocks_of(objects: list[str]) -> list[int]:
+def cached_bytes(objects: list[str]) -> list[int]:
     """Return the cached bytes of objects that this process has opened, by these names."""
 
-Described = tuple[str, str, int, float, float, list[int]]
+BlockDescription = tuple[str, str, int, float, float, list[int]]
 """Description of an object: URL, place and version, size, seconds per request to its store and per
 byte, and numbers of the cached cells."""
 
-def blocks_described(objects: list[str]) -> list[Described | None]:
+def describe_blocks(objects: list[str]) -> list[BlockDescription | None]:
     """Return descriptions of objects that this process has opened, for others to pull them."""
 
 def pull_blocks(
-    name: str, description: Described, peers: list[tuple[str, str]], limit_s: float, only: bool
+    name: str,
+    description: BlockDescription,
+    peers: list[tuple[str, str]],
+    limit_s: float,
+    only: bool,
 ) -> tuple[int, int]:
     """Fetch blocks of an object from workers; return bytes and number of the blocks fetched.
 
@@ -341,7 +349,7 @@ def remove_folder(path: str) -> None:
         OSError: if something cannot be removed.
     """
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a path or URL that is safe to show: no password, and "..." for secrets."""
 
 class Object:
@@ -555,6 +563,55 @@ def read_ulm(
     int,
 ]:
     """Read events: times, names, other columns by key, damaged lines, number of damaged lines."""
+
+def ulm_line(
+    time_ns: int,
+    host: str,
+    name: str,
+    fields: Mapping[str, str | int | float | None],
+    *,
+    prog: str = "swathe",
+) -> str:
+    """Return an event as a line without its end; LVL is `Error` if RESULT is `error`."""
+
+def clock_reply(line: bytes) -> tuple[int, int, int] | None:
+    """Parse a line CLOCK_REPLY, without its end; `None` if it is another event.
+
+    Return times in ns since 1970: of the question by the collector's clock, of its arrival and of
+    the reply by the sender's clock.
+
+    Raises:
+        FormatError: if the line is not an event, or a reply without its times.
+    """
+
+class RotatingFile:
+    """A trace to append to; several processes may write it.
+
+    Args:
+        path: path of a file, FIFO or device.
+        rotate_bytes: file size above which the file is renamed `NAME.1`, and that `NAME.2`.
+        keep: number of rotated files to keep.
+
+    Raises:
+        OSError: if it cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, rotate_bytes: int | None, keep: int) -> None: ...
+    def begin(self, length: int) -> OSError | None:
+        """Make room for whole lines; rename a large file, and end an unfinished line.
+
+        Return why the file cannot be renamed, once. It grows; renaming is retried every minute.
+
+        Raises:
+            OSError: if it cannot be written to.
+        """
+
+    def append(self, content: bytes) -> int:
+        """Append some of the bytes; return how many.
+
+        Raises:
+            OSError: if it cannot be written to.
+        """
 
 def trace_start(place: str, prog: str, host: str, token: str | None) -> None:
     """Start recording events."""

@@ -387,6 +387,13 @@ def test_reading_is_tried_again(impatient: list[float]) -> None:
     assert impatient == [7.0, 1.0, 2.0]
 
 
+def test_a_portal_cannot_shorten_a_pause(impatient: list[float]) -> None:
+    hurry: list[Answer] = [(503, {"Retry-After": seconds}, b"") for seconds in ("0", "1")]
+    with answering(*hurry, GOOD) as (url, _):
+        swathe.connect(url).close()
+    assert impatient == [0.5, 1.0]
+
+
 def test_tries_are_bounded(impatient: list[float]) -> None:
     with answering(BUSY) as (url, asked), pytest.raises(errors.CatalogError, match="locked"):
         swathe.connect(url)

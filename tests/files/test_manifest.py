@@ -192,4 +192,4 @@ def test_no_manifest_is_none_and_another_file_is_refused(tmp_path: Path) -> None
     ],
 )
 def test_sources_are_shown_without_secrets(source: str, shown: str) -> None:
-    assert _swathe.shown(source) == shown
+    assert _swathe.redact_url(source) == shown

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from swathe._swathe import ulm_line
 from swathe.trace import CodedColumn, Events
-from swathe.trace.ulm_lines import line
 from tests.support.traces import BEGAN_NS
 
 NUMBERS = {"BYTES", "EVENTS", "DROPPED", "LONG", "HALF", "DAMAGED", "CONNECTIONS", "GAIN"}
@@ -80,7 +80,7 @@ class Happened:
             for at_s, _, name, fields in self.rows():
                 others = {key: value for key, value in fields.items() if key != "HOST"}
                 at_ns = BEGAN_NS + round(at_s * 1e9)
-                file.write(line(at_ns, fields["HOST"], name, others) + "\n")
+                file.write(ulm_line(at_ns, fields["HOST"], name, others) + "\n")
         return path
 
 

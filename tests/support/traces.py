@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from swathe import trace
-from swathe.trace import CodedColumn, Events, ulm_lines
+from swathe._swathe import ulm_line
+from swathe.trace import CodedColumn, Events
 
 BEGAN_NS = 1_795_224_638_000_000_000
 """Of runs that are made up: 2026-11-21 01:30:38 UTC."""
@@ -17,7 +18,7 @@ BEGAN_NS = 1_795_224_638_000_000_000
 
 def line(at_us: int, event: str, host: str = "node7", **fields: Any) -> str:
     """One line, so many microseconds after BEGAN_NS."""
-    return ulm_lines.line(BEGAN_NS + 1000 * at_us, host, event, fields)
+    return ulm_line(BEGAN_NS + 1000 * at_us, host, event, fields)
 
 
 def job(

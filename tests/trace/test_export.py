@@ -424,10 +424,13 @@ def test_a_receiver_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch)
         send(a_job().events(), there.url)
         assert slept == [0.5, 7.0]
         assert len(there.requests) == 1
+        there.answers += [(503, b"", {"Retry-After": "0"}), (200, b"", {})]
+        send(a_job().events(), there.url)
+        assert slept == [0.5, 7.0, 0.5]
         there.answers += [(503, b"later", {})] * 9
         with pytest.raises(OutputError, match="answered 503 'later'"):
             send(a_job().events(), there.url)
-        assert len(there.paths) == 3 + 1 + len(otlp.PAUSES_S)
+        assert len(there.paths) == 5 + 1 + len(otlp.PAUSES_S)
 
 
 def test_a_receiver_that_refuses_or_fails_is_an_error() -> None:

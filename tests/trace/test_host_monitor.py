@@ -26,7 +26,6 @@ from swathe.core.host import this_host
 from swathe.trace import VARIABLE, CodedColumn, host_monitor, read, recording, tcp_stats
 from swathe.trace.collect import Collector
 from swathe.trace.host_monitor import Monitor, PingTarget, Point, Reading
-from swathe.trace.ulm_lines import line
 from tests.support.fits_frames import SWATHE, Runner, swathe_command
 from tests.support.portals import wait_until
 
@@ -444,7 +443,7 @@ def test_any_text_is_read_as_it_was_meant(
     new_path: Callable[[str], Path], fields: dict[str, str]
 ) -> None:
     path = new_path(".ulm")
-    path.write_text(f"{line(0, 'a b', 'X', {**fields, 'JOB': '7'})}\n", newline="")
+    path.write_text(f"{_swathe.ulm_line(0, 'a b', 'X', {**fields, 'JOB': '7'})}\n", newline="")
     found = read(path)
     assert found.damaged == ()
     for key, text in fields.items():

@@ -262,7 +262,7 @@ def test_line_that_stops_says_so(tmp_path: Path) -> None:
         (3, "CUT_START", "TARGET=outside"),
         (4, "CUT_END", "TARGET=outside RESULT=no-overlap"),
         (5, "CUT_START", "TARGET=broken"),
-        (6, "CUT_END", "TARGET=broken RESULT=error LVL=Error"),
+        (6, "CUT_END", "TARGET=broken RESULT=error"),
         (7, "CUT_START", "TARGET=good"),
         (8, "CUT_END", "TARGET=good RESULT=ok"),
     )

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import swathe
-from swathe._swathe import SimulatedShelf
+from swathe._swathe import SimulatedCache
 from swathe.catalog import Catalog, this_host
 from swathe.core.errors import OutputExistsError, SettingsError, TargetsError
 from swathe.costs.cost_model import Costs
@@ -321,7 +321,7 @@ BLOCK_ON_DISK = BLOCK + 1024
 
 def kept(room: int, uses: Sequence[tuple[str, int, float]]) -> dict[str, int]:
     """Blocks that are left, in a cache with room for so many, of objects of so many blocks each."""
-    shelf = SimulatedShelf(room * BLOCK_ON_DISK)
+    shelf = SimulatedCache(room * BLOCK_ON_DISK)
     left: dict[str, int] = {}
     for at, (name, blocks, seconds) in enumerate(uses):
         left[name] = blocks
@@ -363,7 +363,7 @@ def test_what_is_larger_than_all_room_takes_no_more() -> None:
 
 
 def test_what_is_dropped_takes_no_room() -> None:
-    shelf = SimulatedShelf(1000 * BLOCK)
+    shelf = SimulatedCache(1000 * BLOCK)
     for number in range(5000):
         shelf.note(f"o{number * number % 97}", number * 37 % 300, BLOCK, number % 7 / 10, number)
         assert shelf.bytes <= 1000 * BLOCK

@@ -79,7 +79,7 @@ impl BlockCache {
         if limit_of("blocks", VARIABLES, LIMIT_BYTES)? == 0 {
             return Ok(None);
         }
-        let open = || Some(Arc::new(BlockCache::on(BlockCache::users_shelf().ok()?)));
+        let open = || Some(Arc::new(BlockCache::on(BlockCache::of_user().ok()?)));
         Ok(BLOCKS.get_or_init(open).clone())
     }
 
@@ -88,7 +88,7 @@ impl BlockCache {
     ///
     /// # Errors
     /// As [`DiskCache::user`].
-    pub fn users_shelf() -> Result<DiskCache, StoreError> {
+    pub fn of_user() -> Result<DiskCache, StoreError> {
         DiskCache::user("blocks", VARIABLES, LIMIT_BYTES)
     }
 

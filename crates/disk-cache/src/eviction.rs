@@ -35,7 +35,7 @@ pub(super) struct Rank {
 /// values, each time that [`RISES`] times the limit was evicted. So a reader that cycles through
 /// more than the limit finds a part of it, used again before its priority is below that of new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Level {
+pub(super) struct EvictionLevel {
     pub(super) at: SystemTime,
     /// Bytes evicted since it rose,
     pub(super) evicted_bytes: u64,
@@ -43,9 +43,9 @@ pub(super) struct Level {
     pub(super) evicted_priority: SystemTime,
 }
 
-impl Level {
-    pub(super) fn new(at: SystemTime) -> Level {
-        Level { at, evicted_bytes: 0, evicted_priority: at }
+impl EvictionLevel {
+    pub(super) fn new(at: SystemTime) -> EvictionLevel {
+        EvictionLevel { at, evicted_bytes: 0, evicted_priority: at }
     }
 
     /// The priority of a value that is stored, or stored again.

@@ -20,7 +20,7 @@ mod simulated;
 mod usage_file;
 
 use bytes::Bytes;
-use eviction::{Level, MARK_EVERY, Rank, eviction_order, gain};
+use eviction::{EvictionLevel, MARK_EVERY, Rank, eviction_order, gain};
 use rustix::fs::OFlags;
 pub use simulated::SimulatedCache;
 use std::collections::VecDeque;
@@ -308,7 +308,7 @@ impl DiskCache {
     }
 
     /// The priority of a new value.
-    fn level(&self) -> Option<Level> {
+    fn level(&self) -> Option<EvictionLevel> {
         let file = File::open(self.folder.join(USAGE_FILE)).ok()?;
         UsageFile::of(file).ok().map(|ledger| ledger.level)
     }

@@ -1,6 +1,6 @@
 //! A cache of numbers, for simulated pools.
 
-use super::eviction::{Level, MARK_EVERY, Rank, eviction_order, gain};
+use super::eviction::{EvictionLevel, MARK_EVERY, Rank, eviction_order, gain};
 use super::{YOUNG, on_disk};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct SimulatedCache {
     limit: u64,
     bytes: u64,
-    level: Level,
+    level: EvictionLevel,
     objects: HashMap<String, SimulatedValues>,
     doomed: VecDeque<(String, Rank)>,
 }
@@ -42,7 +42,7 @@ const FILE_BYTES: u64 = 1 << 18;
 impl SimulatedCache {
     /// A cache of `limit` bytes.
     pub fn new(limit: u64) -> SimulatedCache {
-        let level = Level::new(UNIX_EPOCH);
+        let level = EvictionLevel::new(UNIX_EPOCH);
         let (objects, doomed) = (HashMap::new(), VecDeque::new());
         SimulatedCache { limit, bytes: 0, level, objects, doomed }
     }

@@ -1,6 +1,6 @@
 //! The locked file with the number of bytes in use, and the last evictions.
 
-use super::eviction::Level;
+use super::eviction::EvictionLevel;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ pub(super) struct UsageFile {
     file: File,
     /// In use.
     pub(super) bytes: u64,
-    pub(super) level: Level,
+    pub(super) level: EvictionLevel,
 }
 
 impl UsageFile {
@@ -30,7 +30,7 @@ impl UsageFile {
             Some(&[bytes, at, evicted_bytes, evicted_priority]) => Ok(UsageFile {
                 file,
                 bytes,
-                level: Level {
+                level: EvictionLevel {
                     at: time(at),
                     evicted_bytes,
                     evicted_priority: time(evicted_priority),
@@ -48,12 +48,12 @@ impl UsageFile {
 
     /// A new one, without numbers.
     pub(super) fn new(file: File, level: SystemTime) -> UsageFile {
-        UsageFile { file, bytes: 0, level: Level::new(level) }
+        UsageFile { file, bytes: 0, level: EvictionLevel::new(level) }
     }
 
     /// Note how many bytes are in use, and the level.
     pub(super) fn set(&mut self, bytes: u64) -> std::io::Result<()> {
-        let Level { at, evicted_bytes, evicted_priority } = self.level;
+        let EvictionLevel { at, evicted_bytes, evicted_priority } = self.level;
         let mut stored = Vec::with_capacity(BYTES);
         for number in [bytes, nanos(at), evicted_bytes, nanos(evicted_priority)] {
             stored.extend_from_slice(&number.to_le_bytes());

@@ -32,8 +32,10 @@ pub(crate) fn cut(
     done: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
-    let mut jobs: Vec<Job> =
-        placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
+    let mut jobs: Vec<PendingRegion> = placed
+        .into_iter()
+        .map(|(id, placed)| PendingRegion { id, placed, state: State::Waiting })
+        .collect();
     let cut = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
             from_rows(&object.content, *offset, template, &mut jobs, work, done)
@@ -49,7 +51,7 @@ pub(crate) fn cut(
 }
 
 /// One region on its way to a cutout.
-struct Job {
+struct PendingRegion {
     id: usize,
     placed: PlacedRegion,
     state: State,
@@ -67,7 +69,7 @@ struct PartialCutout {
     data: Range<usize>,
 }
 
-impl Job {
+impl PendingRegion {
     /// The buffer, allocated at the first pixel: headers written, pixels outside the image filled.
     fn partial(
         &mut self,
@@ -141,7 +143,7 @@ fn from_rows(
     content: &ByteSource,
     offset: u64,
     template: &Arc<Template>,
-    jobs: &mut [Job],
+    jobs: &mut [PendingRegion],
     work: &mut WorkerContext,
     done: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
@@ -151,7 +153,7 @@ fn from_rows(
     let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
-    for (job, Job { placed, .. }) in jobs.iter().enumerate() {
+    for (job, PendingRegion { placed, .. }) in jobs.iter().enumerate() {
         let mut runs = whole.runs(&placed.output, &placed.inside);
         add_segments(runs.clone(), offset, size, gap_bytes, &mut segments);
         let run = runs.next();
@@ -259,13 +261,13 @@ fn from_tiles(
     content: &ByteSource,
     table: &dyn ChunkTable,
     template: &Arc<Template>,
-    jobs: &mut [Job],
+    jobs: &mut [PendingRegion],
     work: &mut WorkerContext,
     done: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     let mut pairs: Vec<(u64, usize)> = Vec::new();
     let mut left = vec![0usize; jobs.len()];
-    for (job, Job { placed, .. }) in jobs.iter().enumerate() {
+    for (job, PendingRegion { placed, .. }) in jobs.iter().enumerate() {
         let tiles = table.grid().chunks_for(&placed.inside);
         left[job] = tiles.len();
         pairs.extend(tiles.into_iter().map(|tile| (tile, job)));
@@ -335,7 +337,7 @@ fn from_tiles(
 struct Tiles<'a> {
     table: &'a dyn ChunkTable,
     template: &'a Arc<Template>,
-    jobs: &'a mut [Job],
+    jobs: &'a mut [PendingRegion],
     /// How many tiles each region still lacks.
     left: Vec<usize>,
 }

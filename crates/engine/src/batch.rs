@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 pub(crate) use units::{Unit, divide, place, workers};
-use writer::Writer;
+use writer::ResultWriter;
 
 /// Rows are gathered for this part of the time the batch has run, so that it ends no later by
 /// more than that,
@@ -79,7 +79,7 @@ impl Batch {
         let mut batch = Batch { rows, threads: Vec::new(), shared, started: Instant::now() };
         for number in 0..threads {
             let shared = batch.shared.clone();
-            let mut writer = Writer::new(output.clone(), sender.clone());
+            let mut writer = ResultWriter::new(output.clone(), sender.clone());
             let scope = scope.clone();
             let thread =
                 std::thread::Builder::new().name(format!("swathe-cut-{number}")).spawn(move || {

@@ -4,7 +4,7 @@ use crate::decoded_cache::{self, BLOCK_BYTES, DecodedCache, Piece};
 use crate::error::EngineError;
 use crate::inflate::{OUTPUT_BYTES, StreamReader};
 use crate::requests::{local_cap_bytes, local_plan, remote_requests};
-use crate::worker_context::{Cancel, ReadContext, Sink};
+use crate::worker_context::{Cancel, PieceReceiver, ReadContext};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,7 +109,7 @@ impl ByteSource {
         ReadPlan { requests, load, streams, at, .. }: ReadPlan,
         what: &dyn Fn() -> String,
         reading: &mut ReadContext,
-        sink: &mut Sink<'_>,
+        sink: &mut PieceReceiver<'_>,
     ) -> Result<(), EngineError> {
         match self {
             ByteSource::Plain(source) if source.is_local() => {
@@ -167,7 +167,7 @@ fn read_local(
     requests: Vec<Range<u64>>,
     load: Load,
     reading: &mut ReadContext,
-    sink: &mut Sink<'_>,
+    sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
     reading.add(Traffic { bytes: load.bytes, requests: load.requests, ..Traffic::default() });
     let ReadContext { scratch, cancel, .. } = reading;
@@ -188,7 +188,7 @@ fn read_remote(
     requests: Vec<Range<u64>>,
     streams: u32,
     reading: &mut ReadContext,
-    sink: &mut Sink<'_>,
+    sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
     let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
     let read =
@@ -208,7 +208,7 @@ fn read_kept(
     memory: &DecodedCache,
     what: &dyn Fn() -> String,
     reading: &ReadContext,
-    sink: &mut Sink<'_>,
+    sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
     let mut missing: Vec<u64> = windows.iter().flat_map(decoded_cache::blocks_of).collect();
     missing.dedup();
@@ -267,7 +267,7 @@ fn read_stream(
     whole: bool,
     what: &dyn Fn() -> String,
     cancel: &Cancel,
-    sink: &mut Sink<'_>,
+    sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
     let mut gathered = Vec::new();
     for window in windows {

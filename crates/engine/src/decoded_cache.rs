@@ -33,7 +33,7 @@ pub(crate) enum Piece {
 }
 
 type Key = (Arc<str>, Piece);
-type Pieces = Cache<Key, CacheEntry, Weight>;
+type PieceCache = Cache<Key, CacheEntry, EntryWeight>;
 
 #[derive(Clone)]
 struct CacheEntry {
@@ -42,9 +42,9 @@ struct CacheEntry {
 }
 
 #[derive(Clone)]
-struct Weight;
+struct EntryWeight;
 
-impl Weighter<Key, CacheEntry> for Weight {
+impl Weighter<Key, CacheEntry> for EntryWeight {
     fn weight(&self, _: &Key, entry: &CacheEntry) -> u64 {
         entry.bytes.len() as u64 + ENTRY_BYTES
     }
@@ -53,7 +53,7 @@ impl Weighter<Key, CacheEntry> for Weight {
 /// The cache for one version of one object.
 #[derive(Clone)]
 pub(crate) struct DecodedCache {
-    pieces: &'static Pieces,
+    pieces: &'static PieceCache,
     object: Arc<str>,
     /// An object on a server may have changed without our knowing.
     is_local: bool,
@@ -66,12 +66,12 @@ impl DecodedCache {
     /// # Errors
     /// If `$SWATHE_MEMORY_BYTES` is not a number.
     pub(crate) fn of(source: &dyn Source) -> Result<Option<DecodedCache>, EngineError> {
-        static PIECES: OnceLock<Pieces> = OnceLock::new();
+        static PIECES: OnceLock<PieceCache> = OnceLock::new();
         let limit = limit_of("memory", "SWATHE_MEMORY", LIMIT_BYTES)?;
         if limit == 0 || !source.is_settled() {
             return Ok(None);
         }
-        let pieces = PIECES.get_or_init(|| Cache::with_weighter(FEW, limit, Weight));
+        let pieces = PIECES.get_or_init(|| Cache::with_weighter(FEW, limit, EntryWeight));
         // A server may refuse to others what it serves to some.
         let (key, version, identity) = (source.key(), source.version(), source.identity());
         let object = format!("{key}\n{version}\n{identity:?}").into();
@@ -119,14 +119,14 @@ pub(crate) fn takes_blocks_of(windows: &[Range<u64>]) -> bool {
 mod tests {
     use super::*;
 
-    fn memory(pieces: &'static Pieces, object: &str) -> DecodedCache {
+    fn memory(pieces: &'static PieceCache, object: &str) -> DecodedCache {
         DecodedCache { pieces, object: object.into(), is_local: true }
     }
 
     #[test]
     fn the_limit_holds_and_objects_are_kept_apart() {
         const LIMIT: u64 = 1 << 20;
-        let pieces = Box::leak(Box::new(Cache::with_weighter(FEW, LIMIT, Weight)));
+        let pieces = Box::leak(Box::new(Cache::with_weighter(FEW, LIMIT, EntryWeight)));
         let (one, other) = (memory(pieces, "one"), memory(pieces, "other"));
         for number in 0..500 {
             one.put(Piece::Block(number), &[1; 10_000]);

@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::prefetch::Prefetch;
 use crate::requests::INPUT_BYTES;
 use crate::timing::{about, record_end, record_events};
-use crate::worker_context::{Cancel, Sink};
+use crate::worker_context::{Cancel, PieceReceiver};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -154,7 +154,7 @@ impl StreamReader {
         &mut self,
         range: Range<u64>,
         cancel: &Cancel,
-        sink: &mut Sink<'_>,
+        sink: &mut PieceReceiver<'_>,
     ) -> Result<Option<u64>, EngineError> {
         let mut at = range.start;
         while at < range.end {

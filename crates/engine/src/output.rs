@@ -26,12 +26,12 @@ use zip::{Zip, ZipEntry};
 /// An open output, written by many threads.
 pub struct Output {
     path: PathBuf,
-    sink: Sink,
+    container: Container,
     overwrite: bool,
     sources: Sources,
 }
 
-enum Sink {
+enum Container {
     Folder,
     Zip(Mutex<Zip>),
     Tar(Mutex<GrowingFile>),
@@ -46,8 +46,8 @@ impl Output {
     /// [`EngineError::Output`] if it cannot be written.
     pub fn open(job: &Job) -> Result<Output, EngineError> {
         let sources = Sources::new(&job.files, &job.stores);
-        let sink = open_sink(job).map_err(|source| output_error(&job.output, source))?;
-        Ok(Output { path: job.output.clone(), sink, overwrite: job.overwrite, sources })
+        let container = open_container(job).map_err(|source| output_error(&job.output, source))?;
+        Ok(Output { path: job.output.clone(), container, overwrite: job.overwrite, sources })
     }
 
     /// The bytes of a cutout as this output holds them.
@@ -55,7 +55,7 @@ impl Output {
     /// # Errors
     /// [`EngineError::OutputKind`] if this kind of output cannot store it.
     pub(crate) fn form(&self, cutout: Cutout, name: &str) -> Result<Vec<u8>, EngineError> {
-        let Sink::Fits(_) = self.sink else { return Ok(cutout.file) };
+        let Container::Fits(_) = self.container else { return Ok(cutout.file) };
         if cutout.template.has_companions() {
             return Err(EngineError::OutputKind {
                 path: self.path.display().to_string(),
@@ -87,17 +87,17 @@ impl Output {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a plain file name");
             return Err(output_error(&path, source));
         }
-        match &self.sink {
-            Sink::Folder => return self.put_file(&path, bytes),
-            Sink::Zip(zip) => {
+        match &self.container {
+            Container::Folder => return self.put_file(&path, bytes),
+            Container::Zip(zip) => {
                 let ready = ZipEntry::new(name, bytes);
                 lock(zip).add(ready)
             }
-            Sink::Tar(file) => {
+            Container::Tar(file) => {
                 let header = tar_header(name, bytes.len()).map_err(|e| output_error(&path, e))?;
                 lock(file).add(&[header.as_bytes(), bytes, tar_padding(bytes.len())])
             }
-            Sink::Fits(file) => lock(file).add(&[bytes]),
+            Container::Fits(file) => lock(file).add(&[bytes]),
         }
         .map_err(|source| output_error(&path, source))
     }
@@ -125,19 +125,19 @@ impl Output {
     /// As [`Output::put`]; the archive stays unfinished.
     pub fn close(self, manifest: &[u8]) -> Result<(), EngineError> {
         let fail = |source| output_error(&self.path, source);
-        match &self.sink {
-            Sink::Folder => return sync_folder(&self.path).map_err(fail),
-            Sink::Zip(zip) => {
+        match &self.container {
+            Container::Folder => return sync_folder(&self.path).map_err(fail),
+            Container::Zip(zip) => {
                 let mut zip = lock(zip);
                 let added = zip.add(ZipEntry::new(MANIFEST, manifest));
                 added.and_then(|()| zip.finish()).map_err(fail)?;
             }
-            Sink::Tar(_) => {
+            Container::Tar(_) => {
                 self.put(MANIFEST, manifest)?;
             }
-            Sink::Fits(file) => lock(file).add(&[manifest]).map_err(fail)?,
+            Container::Fits(file) => lock(file).add(&[manifest]).map_err(fail)?,
         }
-        if let Sink::Tar(file) | Sink::Fits(file) = &self.sink {
+        if let Container::Tar(file) | Container::Fits(file) = &self.container {
             lock(file).sync().map_err(fail)?;
         }
         publish(&unfinished(&self.path), &self.path, self.overwrite, &self.sources)?;
@@ -172,24 +172,24 @@ fn output_error(path: &Path, source: io::Error) -> EngineError {
     EngineError::Output { path: path.display().to_string(), source }
 }
 
-fn open_sink(job: &Job) -> io::Result<Sink> {
+fn open_container(job: &Job) -> io::Result<Container> {
     if job.kind == OutputKind::Folder {
         open_folder(&job.output)?;
-        return Ok(Sink::Folder);
+        return Ok(Container::Folder);
     }
     std::fs::create_dir_all(folder_of(&job.output))?;
     let file = open_archive(&job.output, job.append.is_some())?;
     let end = job.append.unwrap_or(0).min(file.metadata()?.len());
     match job.kind {
-        OutputKind::Folder => Ok(Sink::Folder),
-        OutputKind::Zip => Ok(Sink::Zip(Mutex::new(Zip::new(file, end)?))),
-        OutputKind::Tar => Ok(Sink::Tar(Mutex::new(GrowingFile::new(file, end, &TAR_END)?))),
+        OutputKind::Folder => Ok(Container::Folder),
+        OutputKind::Zip => Ok(Container::Zip(Mutex::new(Zip::new(file, end)?))),
+        OutputKind::Tar => Ok(Container::Tar(Mutex::new(GrowingFile::new(file, end, &TAR_END)?))),
         OutputKind::Fits => {
             let mut grown = GrowingFile::new(file, end, &[])?;
             if end == 0 {
                 grown.add(&[&swathe_fits::minimal_primary().to_bytes()])?;
             }
-            Ok(Sink::Fits(Mutex::new(grown)))
+            Ok(Container::Fits(Mutex::new(grown)))
         }
     }
 }

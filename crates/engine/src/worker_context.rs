@@ -32,7 +32,7 @@ impl Cancel {
 }
 
 /// The receiver of pieces: their offset, and the bytes.
-pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
+pub(crate) type PieceReceiver<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
 /// What a thread needs to read.
 pub(crate) struct ReadContext {

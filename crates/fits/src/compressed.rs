@@ -4,7 +4,7 @@ use crate::card::{Card, Value};
 use crate::error::FitsError;
 use crate::header::Header;
 use crate::image::{Image, axes, dtype, required};
-use crate::tile_table::{Descriptor, Source, TileTable};
+use crate::tile_table::{Descriptor, ParameterSource, TileTable};
 use std::sync::Arc;
 use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec};
 use swathe_layout::{ChunkGrid, Layout, Storage};
@@ -46,18 +46,18 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
     }
     let columns = columns(header, row_bytes)?;
     let find = |name: &str| columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
-    let number = |name: &str, keyword: &str| -> Result<Source, FitsError> {
+    let number = |name: &str, keyword: &str| -> Result<ParameterSource, FitsError> {
         Ok(match (find(name), header.get_float(keyword)?) {
-            (Some(column), _) => Source::Column { at: column.at, form: column.form },
-            (None, Some(value)) => Source::Constant(value),
-            (None, None) => Source::Absent,
+            (Some(column), _) => ParameterSource::Column { at: column.at, form: column.form },
+            (None, Some(value)) => ParameterSource::Constant(value),
+            (None, None) => ParameterSource::Absent,
         })
     };
     let (scale, zero) = (number("ZSCALE", "ZSCALE")?, number("ZZERO", "ZZERO")?);
     let mut blank = number("ZBLANK", "ZBLANK")?;
-    let quantised = dtype.is_float() && !matches!(scale, Source::Absent);
+    let quantised = dtype.is_float() && !matches!(scale, ParameterSource::Absent);
     if !quantised {
-        blank = Source::Absent;
+        blank = ParameterSource::Absent;
     }
     let data = [
         ("COMPRESSED_DATA", Encoding::Codec),

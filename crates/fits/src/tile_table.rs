@@ -22,9 +22,9 @@ pub(crate) struct TileTable {
     /// Bytes of the heap.
     pub(crate) heap_len: u64,
     pub(crate) columns: Vec<(Encoding, Descriptor)>,
-    pub(crate) scale: Source,
-    pub(crate) zero: Source,
-    pub(crate) blank: Source,
+    pub(crate) scale: ParameterSource,
+    pub(crate) zero: ParameterSource,
+    pub(crate) blank: ParameterSource,
 }
 
 /// A column of variable-length arrays.
@@ -38,7 +38,7 @@ pub(crate) struct Descriptor {
 
 /// The source of a number per tile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source {
+pub(crate) enum ParameterSource {
     Absent,
     Constant(f64),
     Column { at: usize, form: u8 },
@@ -106,12 +106,12 @@ impl Descriptor {
     }
 }
 
-impl Source {
+impl ParameterSource {
     fn read(&self, row: &[u8]) -> Option<f64> {
         match *self {
-            Source::Absent => None,
-            Source::Constant(value) => Some(value),
-            Source::Column { at, form } => match form {
+            ParameterSource::Absent => None,
+            ParameterSource::Constant(value) => Some(value),
+            ParameterSource::Column { at, form } => match form {
                 b'D' => Some(f64::from_bits(word64(row, at)? as u64)),
                 b'E' => Some(f64::from(f32::from_bits(word32(row, at)? as u32))),
                 b'K' => Some(word64(row, at)? as f64),

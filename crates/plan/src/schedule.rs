@@ -129,7 +129,7 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
         (0..workers).map(|worker| Reverse((0, Event::Free, worker))).collect();
     let mut at_work: Vec<(&Task, usize)> = vec![(&NONE, 0); workers];
     let mut idle: BinaryHeap<Reverse<u64>> = (0..cores.max(1)).map(|_| Reverse(0)).collect();
-    let mut line = Line::new(bytes_per_s);
+    let mut line = SharedLine::new(bytes_per_s);
     let mut rest = tasks.iter();
     let mut last = 0;
     loop {
@@ -185,7 +185,7 @@ enum Event {
 }
 
 /// A line that all who read share evenly.
-struct Line {
+struct SharedLine {
     bytes_per_s: f64,
     at: u64,
     /// Bytes that each reader would have had, if it had been there from the beginning.
@@ -195,9 +195,9 @@ struct Line {
     readers: BinaryHeap<Reverse<(u64, usize, u64)>>,
 }
 
-impl Line {
-    fn new(bytes_per_s: f64) -> Line {
-        Line { bytes_per_s, at: 0, carried: 0.0, readers: BinaryHeap::new() }
+impl SharedLine {
+    fn new(bytes_per_s: f64) -> SharedLine {
+        SharedLine { bytes_per_s, at: 0, carried: 0.0, readers: BinaryHeap::new() }
     }
 
     fn go_to(&mut self, at: u64) {

@@ -11,9 +11,9 @@ use pyo3::types::{PyBytes, PyDict};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
-use swathe_engine::{Cancel, OutputKind, Row, STAGES, Target};
+use swathe_engine::{Cancel, EngineError, OutputKind, Row, STAGES, Target};
 use swathe_plan::Compute;
 
 /// The order for a batch. See `_swathe.pyi`.
@@ -156,13 +156,13 @@ impl Output {
     /// Write a result.
     fn put(&self, py: Python<'_>, name: &str, content: &[u8]) -> PyResult<()> {
         let written = py.detach(|| {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.as_ref().map(|output| output.put(name, content))
+            let inner = self.inner.lock().map_err(|_| poisoned())?;
+            inner.as_ref().map(|output| output.put(name, content)).transpose()
         });
-        let Some(written) = written else {
-            return Err(PyValueError::new_err("the output is closed"));
-        };
-        written.map_err(|error| to_python(py, &error))
+        match written.map_err(|error| to_python(py, &error))? {
+            Some(()) => Ok(()),
+            None => Err(PyValueError::new_err("the output is closed")),
+        }
     }
 
     /// Close it, with its manifest.
@@ -177,10 +177,23 @@ fn close(
     output: &Mutex<Option<swathe_engine::Output>>,
     manifest: &[u8],
 ) -> PyResult<()> {
-    let Some(output) = output.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some(output) = lock(py, output)?.take() else {
         return Err(PyValueError::new_err("the output is closed, or its batch is not finished"));
     };
     py.detach(|| output.close(manifest)).map_err(|error| to_python(py, &error))
+}
+
+/// What a lock guards. A thread that panicked may have left it half done: that is an error, not the
+/// end of the rows.
+fn lock<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> PyResult<MutexGuard<'a, T>> {
+    mutex.lock().map_err(|_| to_python(py, &poisoned()))
+}
+
+fn poisoned() -> EngineError {
+    EngineError::Internal {
+        place: "a batch".into(),
+        message: "a thread panicked; the message is on standard error".into(),
+    }
 }
 
 /// A running batch. Its receiver allows one thread at a time, hence the lock.
@@ -218,16 +231,13 @@ impl Batch {
 
     /// Wait for the threads; what it cost.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let batch = self.inner.lock().ok().and_then(|mut inner| inner.take());
-        let Some(batch) = batch else {
+        let Some(batch) = lock(py, &self.inner)?.take() else {
             return Err(PyValueError::new_err("the batch is finished"));
         };
         // Not through `enter`: the output must be closed even when Ctrl-C comes again.
         let finished = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
         let (summary, output) = finished;
-        if let Ok(mut slot) = self.output.lock() {
-            *slot = Some(output);
-        }
+        *lock(py, &self.output)? = Some(output);
         let cost = PyDict::new(py);
         for (stage, name) in STAGES {
             cost.set_item(name, summary.stages.seconds(stage))?;
@@ -266,12 +276,12 @@ impl Batch {
     ) -> PyResult<Option<Vec<Row>>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
-        let rows = py.detach(|| match self.inner.lock() {
-            Ok(inner) => inner.as_ref().and_then(|batch| ask(batch, timeout)),
-            Err(_) => None,
+        let rows = py.detach(|| {
+            let inner = self.inner.lock().map_err(|_| poisoned())?;
+            Ok(inner.as_ref().and_then(|batch| ask(batch, timeout)))
         });
         py.check_signals()?;
-        Ok(rows)
+        rows.map_err(|error| to_python(py, &error))
     }
 }
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::time::Duration;
 use swathe_engine::EngineError;
-use swathe_store::{CopyOrder, CopyOutcome};
+use swathe_store::CopyOrder;
 
 /// Rename files, up to the first that cannot be. See `_swathe.pyi`.
 #[pyfunction]
@@ -28,7 +28,7 @@ pub(crate) struct Copies {
 }
 
 #[pyclass(frozen, get_all, module = "swathe._swathe")]
-pub(crate) struct Copied {
+pub(crate) struct CopyOutcome {
     number: usize,
     version: String,
     read_back: bool,
@@ -55,12 +55,12 @@ impl Copies {
     }
 
     /// Outcomes since the last call, after at most `timeout_s`; `None` when all are returned.
-    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Vec<Copied>>> {
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Vec<CopyOutcome>>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
         let outcomes = py.detach(|| self.inner.poll(timeout));
         py.check_signals()?;
-        Ok(outcomes.map(|outcomes| outcomes.into_iter().map(Copied::new).collect()))
+        Ok(outcomes.map(|outcomes| outcomes.into_iter().map(CopyOutcome::new).collect()))
     }
 
     /// Bytes written so far.
@@ -74,18 +74,18 @@ impl Copies {
     }
 }
 
-impl Copied {
-    fn new(outcome: CopyOutcome) -> Copied {
+impl CopyOutcome {
+    fn new(outcome: swathe_store::CopyOutcome) -> CopyOutcome {
         let number = outcome.number;
         match outcome.outcome {
             Ok(swathe_store::CopyResult { version, read_back }) => {
                 let version = version.to_string();
-                Copied { number, version, read_back, kind: None, reason: String::new() }
+                CopyOutcome { number, version, read_back, kind: None, reason: String::new() }
             }
             Err(error) => {
                 let error = EngineError::from(error);
                 let (kind, reason) = (Some(class_name(&error)), error.to_string());
-                Copied { number, version: String::new(), read_back: false, kind, reason }
+                CopyOutcome { number, version: String::new(), read_back: false, kind, reason }
             }
         }
     }

@@ -10,7 +10,7 @@ use swathe_engine::Cancel;
 use swathe_store_api::StoreError;
 
 #[pyclass(frozen, get_all, module = "swathe._swathe")]
-pub(crate) struct Kept {
+pub(crate) struct CacheUsage {
     name: String,
     folder: PathBuf,
     values: u64,
@@ -20,14 +20,14 @@ pub(crate) struct Kept {
 
 /// What a folder holds: "blocks" or "index". See `_swathe.pyi`.
 #[pyfunction]
-pub(crate) fn kept(py: Python<'_>, name: String) -> PyResult<Kept> {
+pub(crate) fn cache_usage(py: Python<'_>, name: String) -> PyResult<CacheUsage> {
     let open = opener(&name)?;
     enter(py, &Cancel::default(), move || {
-        let shelf = open()?;
-        let usage = shelf.usage()?;
-        Ok(Kept {
+        let cache = open()?;
+        let usage = cache.usage()?;
+        Ok(CacheUsage {
             name,
-            folder: shelf.folder().to_path_buf(),
+            folder: cache.folder().to_path_buf(),
             values: usage.values,
             bytes: usage.bytes,
             limit: usage.limit,
@@ -37,25 +37,25 @@ pub(crate) fn kept(py: Python<'_>, name: String) -> PyResult<Kept> {
 
 /// Empty a folder: "blocks" or "index".
 #[pyfunction]
-pub(crate) fn clear_kept(py: Python<'_>, name: String) -> PyResult<()> {
+pub(crate) fn clear_cache(py: Python<'_>, name: String) -> PyResult<()> {
     let open = opener(&name)?;
     enter(py, &Cancel::default(), move || Ok(open()?.clear()?))
 }
 
 fn opener(name: &str) -> PyResult<fn() -> Result<DiskCache, StoreError>> {
     match name {
-        "blocks" => Ok(BlockCache::users_shelf),
+        "blocks" => Ok(BlockCache::of_user),
         "index" => Ok(DiskCache::index),
-        _ => Err(PyValueError::new_err(format!("nothing kept is called {name:?}"))),
+        _ => Err(PyValueError::new_err(format!("expected blocks or index, found {name:?}"))),
     }
 }
 
 /// A block cache of numbers. See `_swathe.pyi`.
 #[pyclass(module = "swathe._swathe")]
-pub(crate) struct SimulatedShelf(swathe_disk_cache::SimulatedCache);
+pub(crate) struct SimulatedCache(swathe_disk_cache::SimulatedCache);
 
 #[pymethods]
-impl SimulatedShelf {
+impl SimulatedCache {
     #[new]
     fn new(limit_bytes: u64) -> Self {
         Self(swathe_disk_cache::SimulatedCache::new(limit_bytes))

@@ -21,25 +21,25 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Output, Rows, zip_members};
     #[pymodule_export]
-    use crate::copies::{Copied, Copies, remove_folder, rename_each};
+    use crate::copies::{Copies, CopyOutcome, remove_folder, rename_each};
     #[pymodule_export]
     use crate::costs::{line_s, queue_s, request_s, requests_s};
     #[pymodule_export]
-    use crate::disk_cache::{Kept, SimulatedShelf, clear_kept, kept};
+    use crate::disk_cache::{CacheUsage, SimulatedCache, cache_usage, clear_cache};
     #[pymodule_export]
     use crate::listing::Listing;
     #[pymodule_export]
-    use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
+    use crate::object::{Cutout, HduInfo, Object, Pixels, open, redact_url};
     #[pymodule_export]
     use crate::stores::{
-        Source, StoreKind, Stores, Timing, assumed_costs, blocks_are_at, blocks_described,
-        blocks_of, confine, measure, measure_open, measure_restarts, peer_costs, pull_blocks,
+        Source, StoreKind, Stores, Timing, assumed_costs, cached_bytes, confine, describe_blocks,
+        measure, measure_open, measure_restarts, peer_costs, pull_blocks, set_block_peers,
         share_blocks, store_key, take_timings,
     };
     #[pymodule_export]
     use crate::trace::{
-        Column, Scope, read_ulm, trace_event, trace_forget, trace_is_on, trace_scope, trace_start,
-        trace_stop,
+        Column, RotatingFile, Scope, clock_reply, read_ulm, trace_event, trace_forget, trace_is_on,
+        trace_scope, trace_start, trace_stop, ulm_line,
     };
 
     use pyo3::prelude::*;

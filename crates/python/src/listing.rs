@@ -7,7 +7,7 @@ use swathe_engine::Cancel;
 use swathe_store_api::{Entry, Listed};
 
 /// Path, bytes, time, ETag, and why it could not be listed.
-type Row = (String, Option<u64>, Option<String>, Option<String>, Option<String>);
+type ListedRow = (String, Option<u64>, Option<String>, Option<String>, Option<String>);
 
 /// The objects of a store below a prefix, page by page. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -24,7 +24,7 @@ impl Listing {
 #[pymethods]
 impl Listing {
     /// The next page; `None` when all were returned.
-    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Row>>> {
+    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<ListedRow>>> {
         let inner = self.inner.clone();
         let page = enter(py, &Cancel::default(), move || {
             Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)

@@ -17,7 +17,7 @@ use swathe_layout::Storage;
 
 /// A path or URL as users may see it.
 #[pyfunction]
-pub(crate) fn shown(url: &str) -> String {
+pub(crate) fn redact_url(url: &str) -> String {
     swathe_store::shown(url)
 }
 

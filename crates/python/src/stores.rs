@@ -1,6 +1,6 @@
 //! `Stores` and their measurements.
 
-use crate::errors::to_python;
+use crate::errors::{raise, to_python};
 use crate::gil::enter;
 use crate::listing::Listing;
 use pyo3::exceptions::PyValueError;
@@ -77,7 +77,7 @@ impl Stores {
     }
 
     /// The URL to request an object from its server; `None` for buckets.
-    fn asked_by_http(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+    fn http_url(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         self.inner.http_url(path).map_err(|error| to_python(py, &error.into()))
     }
 
@@ -131,9 +131,19 @@ impl Source {
     }
 
     fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
-        if stop.saturating_sub(start) > MOST_BYTES {
+        let wrong = if start > stop {
+            Some(format!(
+                "expected a range that does not end before its start, found {start} to {stop}"
+            ))
+        } else if stop - start > MOST_BYTES {
             let most = MOST_BYTES >> 20;
-            return Err(PyValueError::new_err(format!("at most {most} MiB are read at once")));
+            Some(format!("expected at most {most} MiB at once, found {} bytes", stop - start))
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            let url = self.inner.url();
+            return Err(raise(py, "RegionError", format!("{url}: {wrong}")));
         }
         let source = self.inner.clone();
         let bytes = enter(py, &Cancel::default(), move || {
@@ -319,7 +329,7 @@ pub(crate) fn share_blocks(
 
 /// Set which workers have blocks of objects. See `_swathe.pyi`.
 #[pyfunction]
-pub(crate) fn blocks_are_at(
+pub(crate) fn set_block_peers(
     py: Python<'_>,
     peers: HashMap<String, Vec<(String, String)>>,
 ) -> PyResult<()> {
@@ -331,7 +341,7 @@ pub(crate) fn blocks_are_at(
 
 /// Cached bytes of objects. See `_swathe.pyi`.
 #[pyfunction]
-pub(crate) fn blocks_of(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u64>> {
+pub(crate) fn cached_bytes(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u64>> {
     let Some(blocks) = blocks(py)? else { return Ok(vec![0; objects.len()]) };
     enter(py, &Cancel::default(), move || {
         Ok(objects.iter().map(|object| blocks.cached_bytes(object)).collect())
@@ -343,7 +353,7 @@ type DescriptionTuple = (String, String, u64, f64, f64, Vec<u64>);
 
 /// Describe objects so that others can pull them. See `_swathe.pyi`.
 #[pyfunction]
-pub(crate) fn blocks_described(
+pub(crate) fn describe_blocks(
     py: Python<'_>,
     objects: Vec<String>,
 ) -> PyResult<Vec<Option<DescriptionTuple>>> {

@@ -2,15 +2,19 @@
 
 use crate::buffers::fill_view;
 use crate::errors::raise;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBaseException, PyOSError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use std::ffi::c_int;
+use std::io;
 use std::path::PathBuf;
-use swathe_trace::{DictColumn, Field, Ids, Level, ReadError, StartError, Table, is_key};
+use std::sync::{Mutex, PoisonError};
+use swathe_trace::{
+    ClockReply, DictColumn, EventTable, Field, Ids, Level, Line, ReadError, StartError, is_key,
+};
 
 /// Numbers of one kind, through the buffer protocol.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -66,7 +70,7 @@ pub(crate) fn read_ulm(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Events<'
             signal.is_none()
         })
     });
-    let Table { time_ns, event, fields, damaged, damaged_count } = match (table, signal) {
+    let EventTable { time_ns, event, fields, damaged, damaged_count } = match (table, signal) {
         (Err(ReadError::Interrupted), Some(signal)) => return Err(signal),
         (table, _) => table.map_err(|error| raise(py, read_class(&error), error.to_string()))?,
     };
@@ -98,8 +102,103 @@ fn read_class(error: &ReadError) -> &'static str {
     }
 }
 
+/// An event as a line. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (time_ns, host, name, fields, *, prog="swathe"))]
+pub(crate) fn ulm_line(
+    time_ns: i64,
+    host: String,
+    name: String,
+    fields: &Bound<'_, PyDict>,
+    prog: &str,
+) -> PyResult<String> {
+    let mut line = Line {
+        time_ns,
+        host,
+        prog: prog.into(),
+        level: "Usage".into(),
+        event: name,
+        fields: Vec::with_capacity(fields.len()),
+    };
+    for (key, value) in fields.iter() {
+        let key = field_key(&key)?;
+        if OWN[..FIRST].contains(&&key[..]) {
+            return Err(own_key(&key));
+        }
+        let Some(value) = field_text(&value)? else { continue };
+        if is_error(&key, &value) {
+            line.level = "Error".into();
+        }
+        line.fields.push((key, value));
+    }
+    let mut text = Vec::new();
+    line.push(&mut text);
+    Ok(String::from_utf8(text)?)
+}
+
+/// The times of a line `CLOCK_REPLY`. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn clock_reply(py: Python<'_>, line: &[u8]) -> PyResult<Option<(i64, i64, i64)>> {
+    let reply = ClockReply::parse(line);
+    let reply = reply.map_err(|error| raise(py, "FormatError", error.to_string()))?;
+    Ok(reply.map(|reply| (reply.asked_ns, reply.received_ns, reply.sent_ns)))
+}
+
+/// A file that lines are appended to. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct RotatingFile {
+    inner: Mutex<swathe_trace::RotatingFile>,
+}
+
+#[pymethods]
+impl RotatingFile {
+    #[new]
+    #[pyo3(signature = (path, *, rotate_bytes, keep))]
+    fn new(py: Python<'_>, path: PathBuf, rotate_bytes: Option<u64>, keep: u32) -> PyResult<Self> {
+        let opened = py.detach(|| swathe_trace::RotatingFile::open(&path, rotate_bytes, keep));
+        let inner = opened.map_err(|error| os_error(py, &error))?;
+        Ok(RotatingFile { inner: Mutex::new(inner) })
+    }
+
+    /// Make room for whole lines; why the file cannot be renamed.
+    fn begin(&self, py: Python<'_>, length: u64) -> PyResult<Option<Py<PyBaseException>>> {
+        let stays = self.with_file(py, |file| file.begin(length))?;
+        Ok(stays.map(|error| os_error(py, &error).into_value(py)))
+    }
+
+    /// Append some of the bytes; how many.
+    fn append(&self, py: Python<'_>, content: &[u8]) -> PyResult<usize> {
+        self.with_file(py, |file| file.append(content))
+    }
+}
+
+impl RotatingFile {
+    fn with_file<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut swathe_trace::RotatingFile) -> io::Result<T> + Send,
+    ) -> PyResult<T> {
+        // What it guards is whole between statements.
+        py.detach(|| work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner)))
+            .map_err(|error| os_error(py, &error))
+    }
+}
+
+/// The error of a call of the system, as Python raises it.
+fn os_error(py: Python<'_>, error: &io::Error) -> PyErr {
+    let Some(number) = error.raw_os_error() else {
+        return PyOSError::new_err(error.to_string());
+    };
+    match py.import("os").and_then(|os| os.call_method1("strerror", (number,))) {
+        Ok(text) => PyOSError::new_err((number, text.unbind())),
+        Err(error) => error,
+    }
+}
+
 /// Keys that every event has of itself.
 const OWN: [&str; 7] = ["DATE", "HOST", "PROG", "LVL", "NL.EVNT", "PID", "THREAD"];
+/// Of these, those that are in every line.
+const FIRST: usize = 5;
 /// Keys that events of the engine have of themselves.
 const ENGINE: [&str; 8] =
     ["TARGET", "OBJECT", "REQUEST", "STORE", "PEER", "BYTES", "RESULT", "REASON"];
@@ -155,7 +254,7 @@ pub(crate) fn trace_event(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<()
         if keys.contains(&key) {
             return Err(PyValueError::new_err(format!("the event {name} has {key} twice")));
         }
-        if key == "RESULT" && value == "error" {
+        if is_error(&key, &value) {
             level = Level::Error;
         }
         ids.push(&key, &value);
@@ -237,14 +336,21 @@ pub(crate) fn trace_scope<'py>(
 
 /// A field as it is written; none for `None`.
 fn field(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Option<(String, String)>> {
+    let key = field_key(key)?;
+    if OWN.contains(&&key[..]) {
+        return Err(own_key(&key));
+    }
+    Ok(field_text(value)?.map(|text| (key, text)))
+}
+
+fn field_key(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut key: String = key.extract()?;
     key.make_ascii_uppercase();
-    if !is_key(&key) {
-        return Err(no_key("the key of a field", &key));
-    }
-    if OWN.contains(&&key[..]) {
-        return Err(PyValueError::new_err(format!("{key} is what every event has of itself")));
-    }
+    if is_key(&key) { Ok(key) } else { Err(no_key("the key of a field", &key)) }
+}
+
+/// A value as it is written; none for `None`.
+fn field_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if value.is_none() {
         return Ok(None);
     }
@@ -256,7 +362,16 @@ fn field(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Option<(S
     } else {
         value.str()?.to_string_lossy().into_owned()
     };
-    Ok(Some((key, text)))
+    Ok(Some(text))
+}
+
+/// Whether a field makes an event an error.
+fn is_error(key: &str, value: &str) -> bool {
+    key == "RESULT" && value == "error"
+}
+
+fn own_key(key: &str) -> PyErr {
+    PyValueError::new_err(format!("{key} is what every event has of itself"))
 }
 
 fn no_key(what: &str, text: &str) -> PyErr {

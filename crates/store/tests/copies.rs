@@ -99,6 +99,24 @@ fn a_listing_in_circles_ends() {
 }
 
 #[test]
+fn a_listing_in_a_long_circle_ends() {
+    let server = Server::start(|request, _| {
+        let next = [("token=a", "b"), ("token=b", "c"), ("token=c", "a")];
+        let next = next.iter().find(|(token, _)| request.target.contains(token));
+        page(&["dr1/run/a.fits"], next.map_or("a", |(_, token)| token))
+    });
+    let mut listing = swathe_store::stores(vec![bucket("s3", &server)])
+        .list("lake:run", ListOptions::default())
+        .unwrap();
+    for _ in 0..3 {
+        listing.next_page().unwrap();
+    }
+    let error = listing.next_page().unwrap_err();
+    assert!(error.to_string().contains("same page of its listing again"), "{error}");
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
 fn refused_listings_say_why() {
     let said = "<Error><Message>Not for you</Message><Key>SECRET</Key></Error>";
     let server = Server::start(move |_, _| reply("403 Forbidden", said.as_bytes()));

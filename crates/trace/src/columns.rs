@@ -72,7 +72,7 @@ pub enum Field {
 
 /// The events of some files, in the order of time; those of one time in the order of the files.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct EventTable {
     /// Nanoseconds since 1970.
     pub time_ns: Vec<i64>,
     /// Names of the events.
@@ -92,7 +92,7 @@ pub struct Table {
 pub fn read<P: AsRef<Path>>(
     paths: &[P],
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Table, ReadError> {
+) -> Result<EventTable, ReadError> {
     let mut words = BTreeSet::new();
     loop {
         let mut reader = Reader::new(&words);

@@ -1,7 +1,7 @@
 //! A file that lines are appended to, renamed when it is large. Several processes may write the
 //! same one: each appends whole lines, and one of them renames it for all.
 
-use crate::sink::{Sink, count, write_all};
+use crate::sink::{LineSink, count, write_all};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
@@ -13,7 +13,8 @@ const AMID: Duration = Duration::from_millis(20);
 /// A file that cannot be renamed grows; so often it is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-pub(crate) struct Rotated {
+/// A file that lines are appended to; renamed `.1` when it is large, and that `.2`.
+pub struct RotatingFile {
     path: PathBuf,
     rotate_bytes: Option<u64>,
     keep: u32,
@@ -24,11 +25,40 @@ pub(crate) struct Rotated {
     failed: Option<Instant>,
 }
 
-impl Rotated {
-    pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<Rotated> {
+impl RotatingFile {
+    /// Open a file; `rotate_bytes`: the size above which it is renamed, `keep`: how many renamed
+    /// ones stay.
+    ///
+    /// # Errors
+    /// If it cannot be opened to append to.
+    pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<RotatingFile> {
         let file = append_to(path)?;
         let torn = is_torn(&file)?;
-        Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn, failed: None })
+        Ok(RotatingFile { path: path.to_path_buf(), rotate_bytes, keep, file, torn, failed: None })
+    }
+
+    /// Before whole lines of so many bytes: rename the file if it is large, and end a line that its
+    /// last writer left unfinished. Returns why it cannot be renamed, once: it grows until it can.
+    ///
+    /// # Errors
+    /// If the file cannot be written to.
+    pub fn begin(&mut self, bytes: u64) -> io::Result<Option<io::Error>> {
+        let known = self.failed.is_some();
+        let stays = self.make_room(bytes).err().filter(|_| !known);
+        if self.torn {
+            // The rest of that line is damaged; the next is not.
+            io::Write::write_all(&mut self.file, b"\n")?;
+            self.torn = false;
+        }
+        Ok(stays)
+    }
+
+    /// Append some of the bytes; returns how many.
+    ///
+    /// # Errors
+    /// If the file cannot be written to.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut self.file, bytes)
     }
 
     /// Make room for more bytes: rename the file and begin another, unless somebody has.
@@ -63,7 +93,13 @@ impl Rotated {
         if !self.is_current()? {
             return Ok(());
         }
-        // Only if none exists: repeated attempts would lose the oldest file.
+        self.shift()?;
+        fs::rename(&self.path, self.numbered(1))
+    }
+
+    /// Rename the files renamed before, down to a number that none has: repeated attempts would
+    /// lose the oldest otherwise.
+    fn shift(&self) -> io::Result<()> {
         let free = (1..self.keep).find(|&number| !self.numbered(number).exists());
         for number in (1..free.unwrap_or(self.keep)).rev() {
             match fs::rename(self.numbered(number), self.numbered(number + 1)) {
@@ -71,7 +107,7 @@ impl Rotated {
                 _ => {}
             }
         }
-        fs::rename(&self.path, self.numbered(1))
+        Ok(())
     }
 
     /// Open the file that has the name now; closing the other releases its lock.
@@ -141,20 +177,18 @@ fn is_torn(file: &File) -> io::Result<bool> {
     }
 }
 
-impl Sink for Rotated {
+impl LineSink for RotatingFile {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
-        // If it cannot be renamed it grows.
-        let rotated = self.make_room(lines.len() as u64);
-        if self.torn {
-            // The rest of that line is damaged; the next is not.
-            if let Err(error) = io::Write::write_all(&mut self.file, b"\n") {
+        let stays = match self.begin(lines.len() as u64) {
+            Ok(stays) => stays,
+            Err(error) => {
                 *lost += count(lines);
                 return Err(error);
             }
-        }
+        };
         let (whole, written) = write_all(&mut self.file, lines, lost);
         self.torn = !whole;
-        written.and(rotated)
+        written.and(stays.map_or(Ok(()), Err))
     }
 }
 
@@ -175,7 +209,7 @@ mod tests {
     fn it_is_renamed_before_it_grows_beyond_and_so_many_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.ulm");
-        let mut file = Rotated::open(&path, Some(10), 2).expect("open");
+        let mut file = RotatingFile::open(&path, Some(10), 2).expect("open");
         for number in 0..5 {
             file.write(format!("line {number}\n").as_bytes(), &mut 0).expect("written");
         }
@@ -192,12 +226,36 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.ulm");
         fs::write(folder.path().join("run.ulm.2"), "old\n").expect("written");
-        let mut file = Rotated::open(&path, Some(10), 3).expect("open");
+        let mut file = RotatingFile::open(&path, Some(10), 3).expect("open");
         for number in 0..2 {
             file.write(format!("line {number}\n").as_bytes(), &mut 0).expect("written");
         }
         assert_eq!(names(folder.path()), ["run.ulm", "run.ulm.1", "run.ulm.2"]);
         assert_eq!(fs::read_to_string(folder.path().join("run.ulm.2")).expect("read"), "old\n");
+        // Nor further each time, if the file itself cannot be renamed.
+        for _ in 0..3 {
+            file.shift().expect("renamed");
+        }
+        assert_eq!(names(folder.path()), ["run.ulm", "run.ulm.2", "run.ulm.3"]);
+        assert_eq!(fs::read_to_string(folder.path().join("run.ulm.3")).expect("read"), "old\n");
+    }
+
+    #[test]
+    fn a_line_written_in_parts_stays_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.ulm");
+        fs::write(&path, "a\nhal").expect("written");
+        let mut file = RotatingFile::open(&path, Some(20), 1).expect("open");
+        assert!(file.begin(14).expect("begun").is_none());
+        for part in ["line", " 1\nli", "ne 2\n"] {
+            assert_eq!(file.append(part.as_bytes()).expect("appended"), part.len());
+        }
+        assert!(file.begin(7).expect("begun").is_none());
+        assert_eq!(file.append(b"line 3\n").expect("appended"), 7);
+        assert_eq!(names(folder.path()), ["run.ulm", "run.ulm.1"]);
+        let first = fs::read_to_string(folder.path().join("run.ulm.1")).expect("read");
+        assert_eq!(first, "a\nhal\nline 1\nline 2\n");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "line 3\n");
     }
 
     #[test]
@@ -206,19 +264,21 @@ mod tests {
         let path = folder.path().join("run.ulm");
         let in_the_way = folder.path().join("run.ulm.1");
         fs::create_dir(&in_the_way).expect("made");
-        let mut file = Rotated::open(&path, Some(10), 1).expect("open");
+        let mut file = RotatingFile::open(&path, Some(10), 1).expect("open");
         file.write(b"line 0\n", &mut 0).expect("written");
         file.write(b"line 1\n", &mut 0).expect_err("it cannot be renamed");
+        file.failed = Instant::now().checked_sub(AGAIN);
+        file.write(b"line 2\n", &mut 0).expect("an error is told once");
         // Others who see it full do not wait.
         let other = append_to(&path).expect("open");
         other.try_lock().expect("nobody holds it");
         other.unlock().expect("unlocked");
         fs::remove_dir(&in_the_way).expect("removed");
-        file.write(b"line 2\n", &mut 0).expect("written");
-        assert_eq!(fs::read_to_string(&path).expect("read"), "line 0\nline 1\nline 2\n");
-        file.failed = Instant::now().checked_sub(AGAIN);
         file.write(b"line 3\n", &mut 0).expect("written");
-        assert_eq!(fs::read_to_string(&path).expect("read"), "line 3\n");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "line 0\nline 1\nline 2\nline 3\n");
+        file.failed = Instant::now().checked_sub(AGAIN);
+        file.write(b"line 4\n", &mut 0).expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "line 4\n");
     }
 
     #[test]
@@ -229,7 +289,7 @@ mod tests {
             for writer in 0..4 {
                 let path = &path;
                 scope.spawn(move || {
-                    let mut file = Rotated::open(path, Some(1000), 1000).expect("open");
+                    let mut file = RotatingFile::open(path, Some(1000), 1000).expect("open");
                     for number in 0..200 {
                         let line = format!("{writer} {number}\n");
                         file.write(line.as_bytes(), &mut 0).expect("written");
@@ -251,12 +311,12 @@ mod tests {
         let path = folder.path().join("run.ulm");
         for (before, after) in [("", "new\n"), ("a\n", "a\nnew\n"), ("a\nhal", "a\nhal\nnew\n")] {
             fs::write(&path, before).expect("written");
-            let mut file = Rotated::open(&path, None, 1).expect("open");
+            let mut file = RotatingFile::open(&path, None, 1).expect("open");
             file.write(b"new\n", &mut 0).expect("written");
             assert_eq!(fs::read_to_string(&path).expect("read"), after);
         }
         // Nor does who finds that another has renamed it.
-        let mut file = Rotated::open(&path, Some(100), 1).expect("open");
+        let mut file = RotatingFile::open(&path, Some(100), 1).expect("open");
         fs::remove_file(&path).expect("removed");
         fs::write(&path, "b\nhal").expect("written");
         file.write(b"new\n", &mut 0).expect("written");
@@ -265,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error_and_counted() {
-        let mut file = Rotated::open(Path::new("/dev/full"), None, 1).expect("open");
+        let mut file = RotatingFile::open(Path::new("/dev/full"), None, 1).expect("open");
         let mut lost = 0;
         file.write(b"a\nb\n", &mut lost).expect_err("full");
         assert_eq!(lost, 2);

@@ -3,6 +3,7 @@
 //! Knows nothing of the other crates; they may all depend on it.
 #![warn(missing_docs)]
 
+mod clock_reply;
 mod columns;
 mod date;
 mod destination;
@@ -22,9 +23,11 @@ pub mod testing;
 mod ulm;
 mod writer;
 
-pub use columns::{DamagedLine, DictColumn, Field, Numbers, ReadError, Table, read};
+pub use clock_reply::ClockReply;
+pub use columns::{DamagedLine, DictColumn, EventTable, Field, Numbers, ReadError, read};
 pub use destination::{Destination, DestinationError};
 pub use fields::{Ids, Record};
+pub use file::RotatingFile;
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;
 pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse};

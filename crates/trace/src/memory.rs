@@ -1,14 +1,14 @@
 //! The newest lines, in memory until they are appended to a file at the end.
 
-use crate::file::Rotated;
-use crate::sink::{Sink, count};
+use crate::file::RotatingFile;
+use crate::sink::{LineSink, count};
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
 /// The newest lines, appended to a file at the end.
 pub(crate) struct Memory {
-    file: Rotated,
+    file: RotatingFile,
     queue: VecDeque<Vec<u8>>,
     bytes: u64,
     limit: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub fn open(path: &Path, limit: u64) -> io::Result<Memory> {
-        let file = Rotated::open(path, None, 1)?;
+        let file = RotatingFile::open(path, None, 1)?;
         Ok(Memory { file, queue: VecDeque::new(), bytes: 0, limit })
     }
 
@@ -30,7 +30,7 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
+impl LineSink for Memory {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
         self.make_room(lines.len());
         self.bytes += lines.len() as u64;

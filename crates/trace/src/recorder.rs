@@ -11,8 +11,8 @@ use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SCOPE, SHARED, SMALL};
 use crate::scope::{self, Scope};
 pub use crate::session::{Counts, Level};
 use crate::session::{Session, anchor, lock};
-use crate::sink::{From, Sink};
-use crate::writer::Writer;
+use crate::sink::{LineSink, Origin};
+use crate::writer::EventWriter;
 use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -73,7 +73,7 @@ pub fn is_on() -> bool {
 /// If it is already recording, or the destination cannot be written to. A collector that does not
 /// answer is no error: it is tried again.
 pub fn start(place: &str, prog: &str, host: &str, token: Option<String>) -> Result<(), StartError> {
-    let from = From { host: host.to_string(), prog: prog.to_string(), token };
+    let from = Origin { host: host.to_string(), prog: prog.to_string(), token };
     start_with(place, &from, || {
         open_sink(&place.parse::<Destination>()?, &from)
             .map_err(|source| StartError::Io { place: place.to_string(), source })
@@ -82,8 +82,8 @@ pub fn start(place: &str, prog: &str, host: &str, token: Option<String>) -> Resu
 
 fn start_with(
     place: &str,
-    from: &From,
-    open: impl FnOnce() -> Result<Box<dyn Sink>, StartError>,
+    from: &Origin,
+    open: impl FnOnce() -> Result<Box<dyn LineSink>, StartError>,
 ) -> Result<(), StartError> {
     let _changing = lock_soon(&CHANGING).ok_or(StartError::Busy)?;
     let current = || lock_soon(&CURRENT).ok_or(StartError::Busy);
@@ -107,7 +107,7 @@ fn start_with(
         homeless: AtomicU64::new(0),
         left: AtomicU64::new(0),
     });
-    let mut writer = Writer::new(recorder.clone(), sink, from);
+    let mut writer = EventWriter::new(recorder.clone(), sink, from);
     let thread = std::thread::Builder::new()
         .name("swathe-trace".into())
         .spawn(move || {

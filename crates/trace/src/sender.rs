@@ -3,9 +3,8 @@
 //! The sender says `SWATHE-TRACE 1 HOST PID TOKEN`, hears `OK` or `NO reason`, and sends lines. The
 //! collector may ask `CLOCK ns` at any time; a thread answers with a line `CLOCK_REPLY`.
 
-use crate::date::push_date;
-use crate::sink::{From, Sink, count, write_all};
-use crate::ulm::push_field;
+use crate::clock_reply::ClockReply;
+use crate::sink::{LineSink, Origin, count, write_all};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +23,7 @@ const ANSWER_BYTES: usize = 1000;
 pub(crate) struct Sender {
     address: String,
     greeting: String,
-    from: From,
+    from: Origin,
     connection: Option<Connection>,
     try_at: Instant,
     pause: Duration,
@@ -37,7 +36,7 @@ struct Connection {
 }
 
 impl Sender {
-    pub fn new(address: &str, from: &From) -> io::Result<Sender> {
+    pub fn new(address: &str, from: &Origin) -> io::Result<Sender> {
         let graphic = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         let token = from.token.as_deref().filter(|token| !token.is_empty()).unwrap_or("-");
         if !graphic(token) || token.len() > 1000 {
@@ -89,22 +88,16 @@ impl Sender {
 }
 
 /// Answer questions until the connection ends.
-fn reply(answers: &mut Answers, stream: &Mutex<TcpStream>, from: &From) {
+fn reply(answers: &mut Answers, stream: &Mutex<TcpStream>, from: &Origin) {
     while let Ok(Some(question)) = answers.next() {
         let received_ns = unix_ns();
-        let Some(echo_ns) = question.strip_prefix("CLOCK ").and_then(|ns| ns.parse::<u64>().ok())
-        else {
+        let Some(asked_ns) = question.strip_prefix("CLOCK ").and_then(|ns| ns.parse().ok()) else {
             continue;
         };
         let mut stream = lock(stream);
-        let mut line = b"DATE=".to_vec();
-        push_date(&mut line, unix_ns());
-        push_field(&mut line, "HOST", &from.host);
-        push_field(&mut line, "PROG", &from.prog);
-        line.extend_from_slice(b" LVL=Usage NL.EVNT=CLOCK_REPLY");
-        push_field(&mut line, "PID", &std::process::id().to_string());
-        push_field(&mut line, "ECHO", &echo_ns.to_string());
-        push_field(&mut line, "RECEIVED", &received_ns.to_string());
+        let mut line = Vec::new();
+        let reply = ClockReply { asked_ns, received_ns, sent_ns: unix_ns() };
+        reply.line(&from.host, &from.prog).push(&mut line);
         line.push(b'\n');
         if stream.write_all(&line).is_err() {
             // Half a line may have gone: nothing may follow it.
@@ -124,7 +117,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Sink for Sender {
+impl LineSink for Sender {
     fn ready(&mut self) -> io::Result<bool> {
         if self.connection.as_ref().is_some_and(|connection| connection.reader.is_finished()) {
             self.connection = None;

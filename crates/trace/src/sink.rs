@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Takes lines. Those that it has not written it adds to `lost`: lines, not bytes.
-pub(crate) trait Sink: Send {
+pub(crate) trait LineSink: Send {
     /// Whether lines can be taken now.
     fn ready(&mut self) -> io::Result<bool> {
         Ok(true)
@@ -29,7 +29,7 @@ pub(crate) trait Sink: Send {
 
 /// Who the lines are from.
 #[derive(Clone, Debug)]
-pub(crate) struct From {
+pub(crate) struct Origin {
     /// Name of the machine.
     pub host: String,
     /// Name of the program.
@@ -68,7 +68,7 @@ pub(crate) fn write_all(
 
 pub(crate) struct Stderr;
 
-impl Sink for Stderr {
+impl LineSink for Stderr {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
         write_all(&mut io::stderr(), lines, lost).1
     }
@@ -114,7 +114,7 @@ impl Syslog {
     }
 }
 
-impl Sink for Syslog {
+impl LineSink for Syslog {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
         let mut failed = Ok(());
         let mut is_stuck = false;

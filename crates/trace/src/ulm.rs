@@ -86,6 +86,14 @@ pub enum UlmError {
         /// What it is.
         found: String,
     },
+    /// A value that must be a number of nanoseconds.
+    #[error("{key}: expected a whole number of nanoseconds, found {found:?}")]
+    Nanoseconds {
+        /// The key.
+        key: &'static str,
+        /// What it is.
+        found: String,
+    },
     /// More keys in a file than columns are allowed.
     #[error("{key}: more than {limit} different keys")]
     TooManyKeys {
@@ -220,7 +228,7 @@ pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
 
 /// The range of a value in its line, with quotes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Value {
+pub(crate) struct ValueRange {
     pub start: usize,
     pub end: usize,
     pub quoted: bool,
@@ -241,7 +249,7 @@ pub(crate) fn key_at(line: &[u8], at: usize) -> Result<&[u8], UlmError> {
 }
 
 /// The value at a place of the line; a space or the end of the line follows it.
-pub(crate) fn value_at(line: &[u8], start: usize) -> Result<Value, UlmError> {
+pub(crate) fn value_at(line: &[u8], start: usize) -> Result<ValueRange, UlmError> {
     let quoted = line.get(start) == Some(&b'"');
     let end = if quoted {
         closing_quote(line, start)? + 1
@@ -250,7 +258,7 @@ pub(crate) fn value_at(line: &[u8], start: usize) -> Result<Value, UlmError> {
         start + rest.iter().position(|&byte| !BARE[byte as usize]).unwrap_or(rest.len())
     };
     match line.get(end) {
-        None | Some(b' ') if end > start => Ok(Value { start, end, quoted }),
+        None | Some(b' ') if end > start => Ok(ValueRange { start, end, quoted }),
         None | Some(b' ') => Err(UlmError::NoValue { at: start }),
         Some(&byte) => Err(UlmError::Byte { at: end, byte }),
     }
@@ -270,7 +278,7 @@ fn closing_quote(line: &[u8], start: usize) -> Result<usize, UlmError> {
 }
 
 /// The text a value stands for.
-pub(crate) fn decode(line: &[u8], value: Value) -> Result<Cow<'_, str>, UlmError> {
+pub(crate) fn decode(line: &[u8], value: ValueRange) -> Result<Cow<'_, str>, UlmError> {
     let not_text = |_| UlmError::NotText { at: value.start };
     if !value.quoted {
         return std::str::from_utf8(&line[value.start..value.end]).map(Cow::from).map_err(not_text);

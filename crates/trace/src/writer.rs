@@ -5,7 +5,7 @@ use crate::date::push_second;
 use crate::fields::Record;
 use crate::ring::{Head, RECORD_BYTES, SHARED};
 use crate::session::{Level, Session, anchor, lock};
-use crate::sink::{From, Sink};
+use crate::sink::{LineSink, Origin};
 use crate::ulm::push_field;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -30,9 +30,9 @@ const LEVELS: [(Level, &str); 4] = [
     (Level::Info, "Info"),
 ];
 
-pub(crate) struct Writer {
+pub(crate) struct EventWriter {
     session: Arc<Session>,
-    sink: Box<dyn Sink>,
+    sink: Box<dyn LineSink>,
     /// Of each ring.
     threads: Vec<RingState>,
     /// Room for the longest record.
@@ -90,7 +90,7 @@ const SECOND: std::ops::Range<usize> = 5..19;
 const FRACTION: std::ops::Range<usize> = 20..26;
 
 impl Start {
-    fn new(from: &From, level: &str) -> Start {
+    fn new(from: &Origin, level: &str) -> Start {
         let mut text = b"DATE=YYYYMMDDhhmmss.ffffff".to_vec();
         for (key, value) in [("HOST", &from.host[..]), ("PROG", &from.prog), ("LVL", level)] {
             push_field(&mut text, key, value);
@@ -148,8 +148,8 @@ impl Lines {
     }
 }
 
-impl Writer {
-    pub fn new(session: Arc<Session>, sink: Box<dyn Sink>, from: &From) -> Writer {
+impl EventWriter {
+    pub fn new(session: Arc<Session>, sink: Box<dyn LineSink>, from: &Origin) -> EventWriter {
         let lines = Lines {
             text: Vec::with_capacity(BATCH_BYTES + RECORD_BYTES),
             count: 0,
@@ -158,7 +158,7 @@ impl Writer {
         };
         let (threads, record) = (Vec::new(), vec![0; RECORD_BYTES].into());
         let (compared, warned) = (Instant::now(), false);
-        Writer { session, sink, threads, record, lines, compared, warned }
+        EventWriter { session, sink, threads, record, lines, compared, warned }
     }
 
     pub fn run(&mut self) {

@@ -30,7 +30,7 @@ CONNECT_S, ANSWER_S = 10.0, 120.0
 TRIES = 6
 """Number of tries per request. A portal that restarts is up again before the last one."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-"""Pause between tries. It doubles each time; a longer `Retry-After` is cut to the maximum."""
+"""Pause between tries. It doubles each time; `Retry-After` makes it longer, up to the maximum."""
 NO_CONTENT = 204
 PASSING = (429, 502, 503, 504)
 """HTTP statuses that are retried."""
@@ -147,7 +147,8 @@ class PortalConnection:
                     return answer
                 answer.close()
                 retry_after = answer.headers.get("retry-after", "")
-                pause_s = float(retry_after[:6]) if retry_after.isdecimal() else pause_s
+                if retry_after.isdecimal():
+                    pause_s = max(pause_s, float(retry_after[:6]))
             time.sleep(min(pause_s, LONGEST_PAUSE_S))
         raise AssertionError("the last try returns or raises")
 

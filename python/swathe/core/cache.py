@@ -69,11 +69,11 @@ def clear() -> dict[CacheName, int]:
     """
     freed = {}
     for before in show():
-        _swathe.clear_kept(before.name)
+        _swathe.clear_cache(before.name)
         freed[before.name] = before.bytes - _folder(before.name).bytes
     return freed
 
 
 def _folder(name: CacheName) -> CacheFolder:
-    kept = _swathe.kept(name)
-    return CacheFolder(name, kept.folder, kept.values, kept.bytes, kept.limit)
+    usage = _swathe.cache_usage(name)
+    return CacheFolder(name, usage.folder, usage.values, usage.bytes, usage.limit)

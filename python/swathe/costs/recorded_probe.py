@@ -77,10 +77,10 @@ def probe(
 
     check_text("store", store)
     objects = check_texts("objects", objects)
-    if budget_s is not None:
-        budget_s = check_positive("budget_s", budget_s)
-    if budget_bytes is not None:
-        budget_bytes = check_count("budget_bytes", budget_bytes, 1 << 62)
+    if max_time_s is not None:
+        max_time_s = check_positive("max_time_s", max_time_s)
+    if max_bytes is not None:
+        max_bytes = check_count("max_bytes", max_bytes, 1 << 62)
     if seed is not None:
         seed = check_count("seed", seed, (1 << 63) - 1, least=0)
     place = find_place(store, objects)

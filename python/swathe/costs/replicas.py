@@ -95,7 +95,9 @@ def choose_stores(
     chosen = []
     for at in range(len(files[names[0]])):
         holders = [name for name in names if at not in lacking[name]]
-        earlier = [name for name in holders if before and _swathe.shown(files[name][at]) in before]
+        earlier = [
+            name for name in holders if before and _swathe.redact_url(files[name][at]) in before
+        ]
         candidates = (
             earlier or [name for name in holders if shares[name] > 0] or holders or names[:1]
         )

@@ -231,7 +231,7 @@ def _cut_into(
     meta["swathe"] = _swathe.__version__
     if shares is not None:
         meta["stores"] = shares
-    sources = work.rows.source.map(_swathe.shown).list()
+    sources = work.rows.source.map(_swathe.redact_url).list()
     # A result from several images has no source of its own.
     sources += [""] * (len(work.ids) - len(sources))
     manifest = Manifest(work.ids, sources, meta)

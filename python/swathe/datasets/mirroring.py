@@ -281,7 +281,7 @@ def _url(store: Store, prefix: str) -> str:
     """Return one URL for a folder, whichever scheme the store has."""
     if (folder := store.kind.local_path) is not None:
         return os.path.realpath(folder / prefix)
-    if (http_url := to_native([store]).asked_by_http(f"{store.name}:")) is None:
+    if (http_url := to_native([store]).http_url(f"{store.name}:")) is None:
         return f"{store.key}/{prefix}".rstrip("/")
     # The port is included if it is not the default; http:// and https:// share their folders.
     root = urlsplit(http_url)
@@ -444,7 +444,7 @@ def _begin(catalog: Catalog, work: MirrorPlan) -> dict[str, Replica]:
 
 def _replica_of(
     work: MirrorPlan,
-    copied: _swathe.Copied,
+    copied: _swathe.CopyOutcome,
     report: MirrorReport,
     recorded: Mapping[str, Replica],
 ) -> Replica:

@@ -47,7 +47,7 @@ def buffer(
             seed=settings.seed,
             tell=tell,
         )
-        name = _swathe.shown(store)
+        name = _swathe.redact_url(store)
         table = study.table()
         table.meta.clear()
         table.add_column([name] * len(table), index=0, name="store")

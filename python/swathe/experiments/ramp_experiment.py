@@ -109,7 +109,7 @@ def _works(settings: RampSettings, scratch: Path | None) -> Iterator[dict[str, d
     """Yield the requests for each store, or for the portal."""
     if settings.portal:
         work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
-        yield {_swathe.shown(settings.portal): {**work, "what": portal_paths(settings)}}
+        yield {_swathe.redact_url(settings.portal): {**work, "what": portal_paths(settings)}}
         return
     with shelves(settings, scratch) as stores:
         yield {place.shown: _cuts(settings, place) for place in stores}
@@ -137,7 +137,7 @@ def portal_paths(settings: RampSettings) -> list[str]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     query = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
     url = f"{settings.portal.rstrip('/')}/vo/query"
-    portal, shown_url = _swathe.shown(settings.portal), _swathe.shown(url)
+    portal, shown_url = _swathe.redact_url(settings.portal), _swathe.redact_url(url)
     try:
         answer = httpx.get(
             url, params={k: v for k, v in query.items() if v}, headers=headers, timeout=60

@@ -218,7 +218,9 @@ def _check_name(name: str, settings: CommonSettings) -> None:
 
 def _check_ramp(ramp: RampSettings) -> None:
     if ramp.portal and ramp.stores:
-        raise value_error("ramp.portal", "it or ramp.stores, not both", _swathe.shown(ramp.portal))
+        raise value_error(
+            "ramp.portal", "it or ramp.stores, not both", _swathe.redact_url(ramp.portal)
+        )
     if ramp.dataset and not ramp.portal:
         raise value_error("ramp.dataset", "to come with ramp.portal", ramp.dataset)
     if bool(ramp.listen) != bool(ramp.hosts):
@@ -238,5 +240,5 @@ def plain(settings: Any) -> dict[str, Any]:
         key: list(one) if isinstance(one, tuple) else one for key, one in asdict(settings).items()
     }
     if "portal" in values:
-        values["portal"] = _swathe.shown(settings.portal)
-    return values | {"stores": [_swathe.shown(store) for store in settings.stores]}
+        values["portal"] = _swathe.redact_url(settings.portal)
+    return values | {"stores": [_swathe.redact_url(store) for store in settings.stores]}

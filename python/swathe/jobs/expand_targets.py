@@ -273,8 +273,8 @@ def _check(file: str, allowed: Callable[[str], None]) -> None:
     """
     if file:
         allowed(file)
-    if _swathe.shown(file) != file:
-        raise AccessError(f"{_swathe.shown(file)}: a job keeps no URL with credentials")
+    if _swathe.redact_url(file) != file:
+        raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
 
 
 def _of_places(

@@ -34,7 +34,7 @@ def to_row_table(work: ExpandedJob) -> RowTable:
         result=rows.result if group is None else count + group.codes.astype(np.int64),
         # An input row gets a name that no file can have.
         name=rows.name if group is None else [f"{row}/" for row in range(count)],
-        source=rows.source.map(_swathe.shown),
+        source=rows.source.map(_swathe.redact_url),
         sky=np.where(sound[:, None], rows.sky, np.nan),
         group=None,
     ).take(order)

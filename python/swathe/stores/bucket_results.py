@@ -168,7 +168,7 @@ class Bucket:
 
     def _copy(
         self, orders: Sequence[tuple[str, str]], stopped: Callable[[], bool]
-    ) -> Iterator[_swathe.Copied]:
+    ) -> Iterator[_swathe.CopyOutcome]:
         """Copy local files, and yield the outcome of each, until stopped."""
         versions = [self._engine.open(local).version for local, _ in orders]
         largest = max(os.path.getsize(local) for local, _ in orders)

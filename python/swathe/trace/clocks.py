@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from swathe import _swathe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 KEPT = 8
 """The best of this many latest exchanges counts."""
-
-QUOTED = rb'(?:"(?:[^"\\]|\\.)*"|[^ "]*)'
-REPLY = re.compile(
-    rb"DATE=(\d{14})\.(\d{6}) HOST=%b PROG=%b LVL=\w+ NL\.EVNT=CLOCK_REPLY( .*)" % (QUOTED, QUOTED)
-)
-NUMBER = re.compile(rb" (ECHO|RECEIVED)=(\d{1,19})(?= |$)")
 
 
 @dataclass(frozen=True)
@@ -45,19 +39,13 @@ class ClockEstimate:
 
 
 def read_reply(line: bytes) -> Reply | None:
-    """Parse a line CLOCK_REPLY, without its end; `None` if it is another line, or damaged."""
-    match = REPLY.fullmatch(line)
-    if match is None:
-        return None
-    numbers = {key: int(digits) for key, digits in NUMBER.findall(match[3])}
-    if len(numbers) != 2:
-        return None
-    try:
-        seconds = datetime.strptime(match[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    sent_ns = round(seconds.timestamp()) * 1_000_000_000 + int(match[2]) * 1000
-    return Reply(numbers[b"ECHO"], numbers[b"RECEIVED"], sent_ns)
+    """Parse a line CLOCK_REPLY, without its end; `None` if it is another event.
+
+    Raises:
+        FormatError: If the line is not an event, or a reply without its times.
+    """
+    times_ns = _swathe.clock_reply(line)
+    return Reply(*times_ns) if times_ns else None
 
 
 def estimate_offset(exchanges: Iterable[tuple[Reply, int]]) -> ClockEstimate:

@@ -21,17 +21,17 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from swathe.core.errors import SettingsError
+from swathe import _swathe
+from swathe.core.errors import FormatError, SettingsError
 from swathe.core.host import in_url, is_loopback, this_host
 from swathe.trace.clocks import SenderClock, read_reply
 from swathe.trace.rotating_writer import RotatingWriter
-from swathe.trace.ulm_lines import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swathe.trace.ulm_lines import Value
+    from swathe.trace.record import Value
 
 LONGEST_LINE = 64 << 10
 """Bytes, with the line end; also the buffer size per sender."""
@@ -194,7 +194,7 @@ class Collector:
 
     def point(self, name: str, **fields: Value) -> None:
         """Write an event of the collector itself."""
-        self.put(line(self.now_ns(), this_host(), name, fields).encode() + b"\n")
+        self.put(_swathe.ulm_line(self.now_ns(), this_host(), name, fields).encode() + b"\n")
 
     def has_room(self) -> bool:
         """Check whether another sender may connect; the longest silent one is closed for it."""
@@ -411,12 +411,13 @@ class Sender(asyncio.BufferedProtocol):
             return False
         if b"CLOCK_REPLY" not in each:
             return True
-        reply = read_reply(each[:-1])
-        if reply is None:
-            if b" NL.EVNT=CLOCK_REPLY" not in each:
-                return True
+        try:
+            reply = read_reply(each[:-1])
+        except FormatError:
             self._fault("damaged")
             return False
+        if reply is None:
+            return True
         estimate = self.clock.add_reply(reply, now_ns)
         if estimate is not None:
             self.collector.point(

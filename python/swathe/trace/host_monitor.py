@@ -22,19 +22,17 @@ from swathe.core.host import this_host
 from swathe.trace import tcp_stats
 from swathe.trace.record import point as record
 from swathe.trace.record import scope
-from swathe.trace.ulm_lines import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from swathe.trace.ulm_lines import Value
 
 SECTOR_BYTES = 512
 MOST_POINTS = 1_000_000
 """Points that a monitor keeps, the newest."""
 PATIENCE_S = 2.0
 
-Fields = dict[str, "Value"]
+Fields = dict[str, str | int | float]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Point:
 
     def as_line(self) -> str:
         """Return it as a line of ULM, without the line end."""
-        return line(self.time_ns, this_host(), self.name, self.fields)
+        return _swathe.ulm_line(self.time_ns, this_host(), self.name, self.fields)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
-import time
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from swathe import _swathe
 from swathe.core.errors import OutputError
 from swathe.core.outputs import check_trace
 
@@ -21,8 +19,6 @@ HIGH_BYTES, LOW_BYTES = 8 << 20, 4 << 20
 """Bytes waiting above which reading pauses, and below which it resumes."""
 AT_ONCE_BYTES = 256 << 10
 RETRY_S = 1.0
-ROTATE_AGAIN_S = 60.0
-"""Seconds between attempts to rename a file; it grows meanwhile."""
 STDOUT = 1
 
 
@@ -53,21 +49,17 @@ class RotatingWriter:
         room: Callable[[], None],
         warn: Callable[[str], None],
     ) -> None:
-        self.path, self.rotate_bytes, self.keep = path, rotate_bytes, keep
+        self.path, self.rotate_bytes = path, rotate_bytes
         self._room, self._warn = room, warn
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._changed = threading.Condition()
         self._closing = self._over = self._full = False
-        self._file = STDOUT if path is None else None
-        self._size = 0
-        self._rotate_at_s = 0.0
-        self._stays = False
-        # Opening a FIFO blocks until it has a reader.
-        if path is not None and not path.is_fifo():
+        self._file: _swathe.RotatingFile | None = None
+        if path is not None:
             check_trace(path, rotates=rotate_bytes is not None)
             try:
-                self._file = self._open(path)
+                self._file = _swathe.RotatingFile(path, rotate_bytes=rotate_bytes, keep=keep)
             except OSError as error:
                 raise OutputError(f"{path}: {error.strerror}") from error
         self._thread = threading.Thread(target=self._run, name="outlet", daemon=True)
@@ -108,8 +100,7 @@ class RotatingWriter:
                 self._full = self._full and not has_room
             if has_room:
                 self._room()
-        if self._file is not None and self._file != STDOUT:
-            os.close(self._file)
+        self._file = None
 
     def _next(self) -> bytes | None:
         """Return the next bytes to write; they stay in the queue until written."""
@@ -129,13 +120,11 @@ class RotatingWriter:
 
     def _write(self, lines: bytes) -> bool:
         """Write lines with as many calls as needed; return whether all were written."""
-        rest, warned = memoryview(lines), False
+        rest, warned = lines, False
         while rest and not self._over:
             last = self._closing
             try:
-                if self._file is None or len(rest) == len(lines):
-                    self._file = self._ready(len(rest))
-                count = os.write(self._file, rest)
+                rest = rest[self._append(rest, begins=len(rest) == len(lines)) :]
             except OSError as error:
                 if not warned:
                     self._warn(f"{self.path or 'standard output'}: {error.strerror}; retrying")
@@ -144,60 +133,14 @@ class RotatingWriter:
                     return False
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, RETRY_S)
-                continue
-            self._size += count
-            rest = rest[count:]
         return not rest
 
-    def _ready(self, more: int) -> int:
-        """Return the file for the next bytes."""
-        if self.path is None:
-            return STDOUT
+    def _append(self, rest: bytes, *, begins: bool) -> int:
+        """Write some bytes of lines, and at their begin make room; return how many."""
         if self._file is None:
-            return self._open(self.path)
-        is_full = self.rotate_bytes is not None and self._size + more > self.rotate_bytes
-        if is_full and self._size and self._rotate(self.path):
-            os.close(self._file)
-            self._file = None
-            return self._open(self.path)
-        return self._file
-
-    def _open(self, path: Path) -> int:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        try:
-            status = os.fstat(file)
-            self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-            if self._size and not _ends_a_line(path):
-                # The writer was killed: its last line is lost, but not our first.
-                self._size += os.write(file, b"\n")
-        except BaseException:
-            os.close(file)
-            raise
-        return file
-
-    def _rotate(self, path: Path) -> bool:
-        """Rename the file and the earlier ones; return whether the name is free."""
-        now_s = time.monotonic()
-        if now_s < self._rotate_at_s:
-            return False
-        try:
-            names = [path, *(path.with_name(f"{path.name}.{n + 1}") for n in range(self.keep))]
-            # Only down to a free name: repeated attempts would lose the oldest otherwise.
-            free = next((n for n, name in enumerate(names) if n and not name.exists()), self.keep)
-            for number in range(free, 0, -1):
-                with suppress(FileNotFoundError):
-                    names[number - 1].replace(names[number])
-        except OSError as error:
-            self._rotate_at_s = now_s + ROTATE_AGAIN_S
-            if not self._stays:
-                self._warn(f"{path}: cannot be renamed: {error.strerror}; it grows beyond its size")
-            self._stays = True
-            return False
-        self._stays = False
-        return True
-
-
-def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+            return os.write(STDOUT, rest)
+        if begins and (error := self._file.begin(len(rest))):
+            self._warn(
+                f"{self.path}: cannot be renamed: {error.strerror}; it grows beyond its size"
+            )
+        return self._file.append(rest)

@@ -14,7 +14,7 @@ fn what_memory_cannot_hold_is_told_in_bytes() {
     let whole = Region::whole(&[1, 1]);
     let mut placed = PlacedRegion::new(&template, &whole, Mode::Trim, None, None).expect("placed");
     placed.bytes = 1 << 60;
-    let mut job = Job { id: 0, placed, state: State::Waiting };
+    let mut job = PendingRegion { id: 0, placed, state: State::Waiting };
     let error = job
         .partial(&template, &mut SpareBuffers::default())
         .map(|_| ())

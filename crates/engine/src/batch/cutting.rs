@@ -3,7 +3,7 @@
 use super::lock;
 use super::objects::Objects;
 use super::units::{Unit, divide, place, take_part, workers};
-use super::writer::Writer;
+use super::writer::ResultWriter;
 use crate::assemble;
 use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
@@ -60,7 +60,7 @@ impl Shared {
     }
 
     /// Cut units until none is left.
-    pub fn run(&self, writer: &mut Writer) -> WorkerContext {
+    pub fn run(&self, writer: &mut ResultWriter) -> WorkerContext {
         let mut work = WorkerContext::start(self.cancel.clone());
         work.spare = SpareBuffers::reclaim();
         while !self.cancel.is_cancelled() {
@@ -109,7 +109,7 @@ impl Shared {
         self.objects.open(file, &files[file], stores, &self.cancel)
     }
 
-    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut WorkerContext) {
+    fn run_unit(&self, unit: &Unit, writer: &mut ResultWriter, work: &mut WorkerContext) {
         writer.begin(unit.targets.len());
         writer.file = Some(unit.file);
         work.cut_events.clear();
@@ -142,7 +142,7 @@ impl Shared {
         &self,
         unit: &Unit,
         object: &Object,
-        writer: &mut Writer,
+        writer: &mut ResultWriter,
         work: &mut WorkerContext,
     ) -> bool {
         writer.version = object.version();
@@ -192,7 +192,7 @@ impl Shared {
         &self,
         opened: OpenUnit<'_>,
         part: Vec<(usize, PlacedRegion)>,
-        writer: &mut Writer,
+        writer: &mut ResultWriter,
         work: &mut WorkerContext,
     ) -> bool {
         let result = self.cut(opened, part.clone(), writer, work);
@@ -227,7 +227,7 @@ impl Shared {
         &self,
         OpenUnit { unit, object, template }: OpenUnit<'_>,
         part: Vec<(usize, PlacedRegion)>,
-        writer: &mut Writer,
+        writer: &mut ResultWriter,
         work: &mut WorkerContext,
     ) -> Result<(), EngineError> {
         let mut unverified = Vec::new();
@@ -256,7 +256,7 @@ impl Shared {
     fn fail_rest(
         &self,
         unit: &Unit,
-        writer: &mut Writer,
+        writer: &mut ResultWriter,
         work: &mut WorkerContext,
         mut error: impl FnMut() -> EngineError,
     ) {

@@ -19,7 +19,7 @@ const HASHED_TOGETHER: usize = 16;
 const WAITING_BYTES: usize = 4 << 20;
 
 /// Hashes and writes the results of one thread, and reports each target once.
-pub(super) struct Writer {
+pub(super) struct ResultWriter {
     output: Arc<Output>,
     rows: Sender<Vec<Row>>,
     pub version: String,
@@ -40,9 +40,9 @@ struct PendingResult {
     file: usize,
 }
 
-impl Writer {
-    pub fn new(output: Arc<Output>, rows: Sender<Vec<Row>>) -> Writer {
-        Writer {
+impl ResultWriter {
+    pub fn new(output: Arc<Output>, rows: Sender<Vec<Row>>) -> ResultWriter {
+        ResultWriter {
             output,
             rows,
             version: String::new(),

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use swathe_store_api::Stores;
 
-type Identity = (u64, u64);
+type FileId = (u64, u64);
 
 /// The local files that a batch reads, by device and inode. They are looked at when the first
 /// output has the name of a file that exists.
 pub(crate) struct Sources {
     files: Vec<PathBuf>,
-    identities: OnceLock<HashMap<Identity, PathBuf>>,
+    identities: OnceLock<HashMap<FileId, PathBuf>>,
 }
 
 impl Sources {
@@ -46,7 +46,7 @@ impl Sources {
     }
 }
 
-fn identity(metadata: &Metadata) -> Identity {
+fn identity(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 

@@ -67,17 +67,17 @@ pub(crate) struct Bucket {
 }
 
 /// An object of a bucket, to read.
-pub(super) struct Object {
-    place: Place,
+pub(super) struct BucketObject {
+    place: Location,
     pub(super) authorization: Authorization,
     /// Secrets, which are never printed.
     pub(super) secrets: Vec<String>,
 }
 
-enum Place {
-    S3(s3::Place),
-    Google(gs::Place),
-    Azure(az::Place),
+enum Location {
+    S3(s3::Location),
+    Google(gs::Location),
+    Azure(az::Location),
 }
 
 /// By what right an object is read, as those should know who are refused.
@@ -177,9 +177,13 @@ impl Bucket {
     }
 }
 
-impl Object {
+impl BucketObject {
     /// The object `name`, "bucket/key". Without credentials it is read anonymously.
-    pub(super) fn new(cloud: Cloud, name: &str, settings: &Settings) -> Result<Object, String> {
+    pub(super) fn new(
+        cloud: Cloud,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<BucketObject, String> {
         let (bucket, path) = cloud.split(name)?;
         if path.is_root() {
             return Err(cloud.no_object());
@@ -193,12 +197,12 @@ impl Object {
 }
 
 #[async_trait]
-impl Endpoint for Object {
+impl Endpoint for BucketObject {
     async fn request(&self, client: &Client, headers: HeaderMap) -> Result<Request, String> {
         let (url, headers) = match &self.place {
-            Place::S3(place) => (place.url().await?, headers),
-            Place::Google(place) => place.request(headers).await?,
-            Place::Azure(place) => place.request(headers).await?,
+            Location::S3(place) => (place.url().await?, headers),
+            Location::Google(place) => place.request(headers).await?,
+            Location::Azure(place) => place.request(headers).await?,
         };
         let mut secrets = query_secrets(&url);
         // "Bearer TOKEN" or "SharedKey ACCOUNT:SIGNATURE".

@@ -3,7 +3,8 @@
 use crate::folder_walk::{EntryKind, FolderEntry};
 use crate::redact::percent_decode;
 use reqwest::Url;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use swathe_store_api::StoreError;
 
@@ -14,11 +15,29 @@ const LONGEST_ENTITY: usize = 10;
 
 /// An entry of nginx's `autoindex_format json`.
 #[derive(Deserialize)]
-struct JsonEntry {
-    name: String,
-    r#type: String,
+struct JsonEntry<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
     size: Option<u64>,
     mtime: Option<String>,
+}
+
+/// Of one entry after the other: an index may have millions.
+impl<'de> Deserialize<'de> for FolderEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FolderEntry, D::Error> {
+        let JsonEntry { name, r#type, size, mtime } = JsonEntry::deserialize(deserializer)?;
+        let name = name.trim_end_matches('/');
+        let kind = if name.is_empty() || name.contains('/') {
+            EntryKind::Unlisted(format!("expected the name of one entry, found {name:?}"))
+        } else if r#type == "directory" {
+            EntryKind::Folder
+        } else {
+            EntryKind::Object { size, modified: mtime, etag: None }
+        };
+        Ok(FolderEntry { name: name.replace('/', "?"), kind })
+    }
 }
 
 /// The entries of an index.
@@ -54,23 +73,10 @@ pub(super) fn beginning(content: &[u8]) -> String {
 }
 
 fn json_entries(shown: &str, content: &[u8]) -> Result<Vec<FolderEntry>, StoreError> {
-    let parsed: Result<Vec<JsonEntry>, _> = serde_json::from_slice(content);
-    let parsed = parsed.map_err(|error| {
+    serde_json::from_slice(content).map_err(|error| {
         let expected = "a list of name, type, size and mtime, as nginx writes";
         no_index(shown, expected, format!("{}: {error}", beginning(content)))
-    })?;
-    let entry = |JsonEntry { name, r#type, size, mtime }: JsonEntry| {
-        let name = name.trim_end_matches('/');
-        let kind = if name.is_empty() || name.contains('/') {
-            EntryKind::Unlisted(format!("expected the name of one entry, found {name:?}"))
-        } else if r#type == "directory" {
-            EntryKind::Folder
-        } else {
-            EntryKind::Object { size, modified: mtime, etag: None }
-        };
-        FolderEntry { name: name.replace('/', "?"), kind }
-    };
-    Ok(parsed.into_iter().map(entry).collect())
+    })
 }
 
 /// Links of nginx, Apache and others, each followed by time and size.

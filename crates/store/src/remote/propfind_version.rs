@@ -43,7 +43,7 @@ impl PropfindVersion {
 }
 
 /// An object as it was opened.
-pub(super) struct OpenedObject {
+pub(super) struct OpenedRemote {
     pub(super) size: u64,
     pub(super) seen: Validators,
     pub(super) first: Bytes,
@@ -59,7 +59,7 @@ impl RequestTarget {
 
     /// Size, validators and first bytes: with one request if all goes well, and one for the date
     /// if the server is known to send it only so.
-    pub(super) async fn begin(&self, client: &Client) -> Result<OpenedObject, StoreError> {
+    pub(super) async fn begin(&self, client: &Client) -> Result<OpenedRemote, StoreError> {
         let scope = Scope::current();
         let mut is_date_requested = self.is_dating();
         let mut dated =
@@ -80,7 +80,7 @@ impl RequestTarget {
             if is_dated {
                 seen.modified = dated.map(|dated| dated.date);
             }
-            return Ok(OpenedObject { size, seen, first, is_dated });
+            return Ok(OpenedRemote { size, seen, first, is_dated });
         }
     }
 

@@ -1,7 +1,7 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
 use super::attempt::{Attempt, Try};
-use super::propfind_version::{OpenedObject, round};
+use super::propfind_version::{OpenedRemote, round};
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
@@ -44,7 +44,7 @@ impl RemoteObject {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
     pub(super) fn open(target: RequestTarget) -> Result<RemoteObject, StoreError> {
         let begun = target.block_on(async |client| target.begin(client).await)?;
-        let OpenedObject { size, seen, first, is_dated } = begun;
+        let OpenedRemote { size, seen, first, is_dated } = begun;
         let tag = match seen.strong() {
             Some(tag) => tag.to_string(),
             None => target.marked(seen.tag().unwrap_or("unversioned")),

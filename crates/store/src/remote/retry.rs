@@ -98,4 +98,19 @@ mod tests {
         assert!((90..=100).contains(&delay.as_secs()), "{delay:?}");
         assert_eq!(retry_after("soon"), None);
     }
+
+    #[test]
+    fn a_server_cannot_shorten_a_pause() {
+        let mut state = RetryState::new();
+        let error = || StoreError::Network { url: "u".into(), why: "busy".into() };
+        let mut pause = |after| {
+            let retry = Retry::Overloaded { after: Some(Duration::from_secs(after)) };
+            state.pause(Failure { error: error(), retry }, false).expect("another try")
+        };
+        for longest_ms in [100, 200, 400] {
+            let pause = pause(0);
+            assert!(pause >= Duration::from_millis(longest_ms / 2), "{pause:?}");
+        }
+        assert_eq!(pause(7), Duration::from_secs(7));
+    }
 }

@@ -4,7 +4,7 @@
 
 use super::{DictColumn, Field};
 use crate::hash::Quick;
-use crate::ulm::{Value, decode};
+use crate::ulm::{ValueRange, decode};
 use std::collections::HashMap;
 
 /// Keys with names as values, whatever the values look like.
@@ -92,7 +92,7 @@ impl Column {
 
     /// Make a new value the last one.
     #[inline]
-    pub fn learn(&mut self, line: &[u8], value: Value) {
+    pub fn learn(&mut self, line: &[u8], value: ValueRange) {
         let raw = &line[value.start..value.end];
         self.written.truncate(self.start);
         self.written.extend_from_slice(raw);

@@ -1,9 +1,9 @@
 //! From the bytes of files to columns, line by line.
 
 use super::column::{Column, in_order};
-use super::{DamagedLine, DictColumn, Field, ReadError, Table};
+use super::{DamagedLine, DictColumn, EventTable, Field, ReadError};
 use crate::date::{Second, parse_date_after};
-use crate::ulm::{FIRST, LINE_BYTES, UlmError, Value, decode, key_at, text, value_at};
+use crate::ulm::{FIRST, LINE_BYTES, UlmError, ValueRange, decode, key_at, text, value_at};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ const EVENT: usize = 4;
 struct Pending {
     column: usize,
     /// `None`: as last time.
-    value: Option<Value>,
+    value: Option<ValueRange>,
 }
 
 /// What was read so far, as columns.
@@ -246,7 +246,7 @@ impl Reader {
     }
 
     /// All columns, in the order of time.
-    pub fn finish(self) -> Table {
+    pub fn finish(self) -> EventTable {
         let Reader { time_ns, columns, damaged, damaged_count, .. } = self;
         let order = order_of(&time_ns);
         let mut event = DictColumn::default();
@@ -259,7 +259,7 @@ impl Reader {
             }
         }
         let time_ns = in_order(time_ns, order.as_deref());
-        Table { time_ns, event, fields, damaged, damaged_count }
+        EventTable { time_ns, event, fields, damaged, damaged_count }
     }
 }
 

@@ -11,11 +11,11 @@ fn file_of(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-fn read(paths: &[&Path]) -> Result<Table, ReadError> {
+fn read(paths: &[&Path]) -> Result<EventTable, ReadError> {
     super::read(paths, &mut || true)
 }
 
-fn table_of(bytes: &[u8]) -> Table {
+fn table_of(bytes: &[u8]) -> EventTable {
     read(&[file_of(bytes).path()]).expect("a table")
 }
 
@@ -23,17 +23,17 @@ fn line(time: &str, event: &str, more: &str) -> String {
     format!("DATE=20261121013038.{time} HOST=h PROG=p LVL=Usage NL.EVNT={event}{more}\n")
 }
 
-fn field<'a>(table: &'a Table, key: &str) -> &'a Field {
+fn field<'a>(table: &'a EventTable, key: &str) -> &'a Field {
     &table.fields.iter().find(|(other, _)| other == key).expect(key).1
 }
 
-fn words(table: &Table, key: &str) -> Vec<Option<String>> {
+fn words(table: &EventTable, key: &str) -> Vec<Option<String>> {
     let Field::Words(coded) = field(table, key) else { panic!("{key} is of numbers") };
     let word = |&code: &i32| coded.words.get(usize::try_from(code).ok()?).cloned();
     coded.codes.iter().map(word).collect()
 }
 
-fn numbers(table: &Table, key: &str) -> Vec<Option<f64>> {
+fn numbers(table: &EventTable, key: &str) -> Vec<Option<f64>> {
     let Field::Numbers(numbers) = field(table, key) else { panic!("{key} is of words") };
     numbers.iter().map(|value| Some(*value).filter(|value| !value.is_nan())).collect()
 }

@@ -8,8 +8,8 @@ fn alone() -> MutexGuard<'static, ()> {
     lock(&ALONE)
 }
 
-fn begin(sink: impl Sink + 'static) -> Arc<Session> {
-    let from = From { host: "h".into(), prog: "p".into(), token: None };
+fn begin(sink: impl LineSink + 'static) -> Arc<Session> {
+    let from = Origin { host: "h".into(), prog: "p".into(), token: None };
     start_with("a test", &from, || Ok(Box::new(sink))).expect("started");
     lock(&CURRENT).clone().expect("recording")
 }
@@ -50,7 +50,7 @@ struct Gate {
 
 type SyncSender = std::sync::mpsc::SyncSender<()>;
 
-impl Sink for Gate {
+impl LineSink for Gate {
     fn ready(&mut self) -> io::Result<bool> {
         Ok(self.open.load(Ordering::Relaxed))
     }

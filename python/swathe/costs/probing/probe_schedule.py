@@ -62,7 +62,7 @@ class ProbeParameters:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values for JSON, without secrets; objects are named as users see them."""
-        own = asdict(replace(self, objects=tuple(map(_swathe.shown, self.objects)))).items()
+        own = asdict(replace(self, objects=tuple(map(_swathe.redact_url, self.objects)))).items()
         return {name: list(of) if isinstance(of, tuple) else of for name, of in own}
 
     def cells(self) -> list[Cell]:

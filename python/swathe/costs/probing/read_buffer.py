@@ -146,7 +146,7 @@ def study_buffer(
     rng = np.random.default_rng(seed)
     length = reader.measure_open(name, place.stores)[1]
     if length < 1:
-        raise NotFoundError(f"{_swathe.shown(name)}: is empty; nothing to measure")
+        raise NotFoundError(f"{_swathe.redact_url(name)}: is empty; nothing to measure")
     sizes = np.array([size for size in SIZES if size <= length] or [length])
     if tell:
         most = min(max_bytes, repeats * len(sizes) * length)
@@ -190,7 +190,7 @@ def study_buffer(
             Sample("read", requested, took, requests, 1, asked_bytes=requested, at=time.time())
         )
     return BufferStudy(
-        _swathe.shown(name),
+        _swathe.redact_url(name),
         length,
         sizes,
         seconds,
@@ -226,7 +226,7 @@ def _read(
     received = sum(timing.bytes for timing in timings)
     if received != requested:
         raise ChangedError(
-            f"{_swathe.shown(name)}: {received} bytes came of {requested} requested within its "
-            f"{length} bytes; was it changed while it was read?"
+            f"{_swathe.redact_url(name)}: {received} bytes came of {requested} requested within "
+            f"its {length} bytes; was it changed while it was read?"
         )
     return requested, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)

@@ -87,13 +87,15 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
         chosen = [] if usual is None else [f"{name}:{usual}"]
     for text in chosen:
         if _root(stores.locate(text)[0]) != root_named:
-            raise RegionError(f"{_swathe.shown(text)}: is not an object of {_swathe.shown(name)}")
+            raise RegionError(
+                f"{_swathe.redact_url(text)}: is not an object of {_swathe.redact_url(name)}"
+            )
     if not chosen and folder is not None:
         chosen = largest_files(folder)
     if not chosen:
         if not is_store and url.endswith("/"):
             raise NotFoundError(
-                f"{_swathe.shown(name)}: is neither an object nor a store; {NAME_ONE}"
+                f"{_swathe.redact_url(name)}: is neither an object nor a store; {NAME_ONE}"
             )
         if is_store and path is not None and not path.exists():
             raise NotFoundError(f"{path}: the folder of the store {name!r} is not there")
@@ -103,7 +105,9 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
     writable = f"{folder}/" if folder is not None else None
     if is_store and path is None and stores.is_writable(f"{name}:"):
         writable = f"{name}:"
-    return ProbeTarget(root_named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
+    return ProbeTarget(
+        root_named, _swathe.redact_url(name), tuple(chosen), stores, folder, writable
+    )
 
 
 def _largest_listed(name: str) -> list[str]:

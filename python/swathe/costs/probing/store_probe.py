@@ -189,7 +189,7 @@ class _ProbeRun:
             self._count(self._opening_bytes(name), 0 if self.place.is_local else 1)
         largest = max(self.sizes.values())
         if largest < 1:
-            name = _swathe.shown(self.parameters.objects[0])
+            name = _swathe.redact_url(self.parameters.objects[0])
             raise NotFoundError(f"{name}: is empty; nothing to measure")
         fitting = [size for size in self.parameters.sizes if size <= largest] or [largest]
         self.parameters = replace(self.parameters, sizes=tuple(fitting))

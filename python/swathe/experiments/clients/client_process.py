@@ -109,7 +109,7 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
             answer = http.get(next_of(count))
             if answer.status_code != 200:
                 reason = f"answered {answer.status_code} {answer.text[:200]!r}"
-                raise SourceError(f"{_swathe.shown(work['url'])}: {reason}")
+                raise SourceError(f"{_swathe.redact_url(work['url'])}: {reason}")
             return len(answer.content)
 
         yield ask

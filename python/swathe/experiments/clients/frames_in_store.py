@@ -99,11 +99,13 @@ def shelf(name_or_url: str, settings: CommonSettings) -> FramesInStore:
     file = open_file(name)
     shape = file.image().shape
     if len(shape) < 2:
-        raise RegionError(f"{_swathe.shown(name)}: its first image has {len(shape)} axes, not 2")
+        raise RegionError(
+            f"{_swathe.redact_url(name)}: its first image has {len(shape)} axes, not 2"
+        )
     bitpix = next(hdu.bitpix for hdu in file.hdus if list(hdu.shape) == list(shape))
     return FramesInStore(
         name_or_url,
-        _swathe.shown(name_or_url).rstrip(":"),
+        _swathe.redact_url(name_or_url).rstrip(":"),
         path,
         settings.name,
         settings.suffix,

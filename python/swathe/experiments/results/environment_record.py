@@ -99,5 +99,5 @@ def profiles(stores: Iterable[str]) -> dict[str, Any]:
             profile = catalog.profile(root, this_host())
             if profile is not None:
                 fitted = profile.fitted_at.isoformat(timespec="seconds")
-                by_name[_swathe.shown(store)] = {"costs": profile.costs, "fitted": fitted}
+                by_name[_swathe.redact_url(store)] = {"costs": profile.costs, "fitted": fitted}
     return by_name

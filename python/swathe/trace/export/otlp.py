@@ -24,7 +24,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from swathe._swathe import __version__, shown
+from swathe._swathe import __version__, redact_url
 from swathe.core.errors import OutputError
 from swathe.trace.analysis.align_clocks import align_times
 from swathe.trace.analysis.attributes import attributes
@@ -98,7 +98,7 @@ def send(events: Events, url: str) -> ExportCounts:
             message = message or answer.partial_success.error_message
     if rejected:
         raise OutputError(
-            f"{shown(url)}: rejected {rejected} of {len(otlp.spans)} spans: {message[:500]}"
+            f"{redact_url(url)}: rejected {rejected} of {len(otlp.spans)} spans: {message[:500]}"
         )
     return ExportCounts(
         spans=len(otlp.spans),
@@ -113,7 +113,7 @@ def send(events: Events, url: str) -> ExportCounts:
 def _address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise OutputError(f"{shown(url)}: expected http://HOST:4318 or https://...")
+        raise OutputError(f"{redact_url(url)}: expected http://HOST:4318 or https://...")
     return url if parts.path.strip("/") else parts._replace(path=PATH).geturl()
 
 
@@ -132,17 +132,19 @@ def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResp
         try:
             answer = client.post(url, content=body)
         except httpx.HTTPError as error:
-            raise OutputError(f"{shown(url)}: {error or type(error).__name__}") from error
+            raise OutputError(f"{redact_url(url)}: {error or type(error).__name__}") from error
         if answer.status_code not in AGAIN or pause_s is None:
             break
         retry_after = answer.headers.get("Retry-After", "")
-        time.sleep(min(float(retry_after), LONGEST_PAUSE_S) if retry_after.isdecimal() else pause_s)
+        if retry_after.isdecimal():
+            pause_s = max(pause_s, min(float(retry_after), LONGEST_PAUSE_S))
+        time.sleep(pause_s)
     if answer.status_code != 200:
-        raise OutputError(f"{shown(url)}: answered {answer.status_code} {answer.text[:300]!r}")
+        raise OutputError(f"{redact_url(url)}: answered {answer.status_code} {answer.text[:300]!r}")
     try:
         response: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
     except Exception as error:
-        raise OutputError(f"{shown(url)}: the answer is not OTLP: {error}") from error
+        raise OutputError(f"{redact_url(url)}: the answer is not OTLP: {error}") from error
     return response
 
 

@@ -21,10 +21,10 @@ from swathe.workers.placement.decide import COPIES
 from swathe.workers.pool import FINISH_S, HandOver
 
 if TYPE_CHECKING:
-    from swathe._swathe import Described
+    from swathe._swathe import BlockDescription
     from swathe.workers.dask.state import PoolState, WorkerEntry
 
-    Share = list[tuple[str, Described]]
+    Share = list[tuple[str, BlockDescription]]
     """Objects for one heir, and the blocks of each."""
 
 log = logging.getLogger(__name__)

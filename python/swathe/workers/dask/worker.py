@@ -29,7 +29,7 @@ from swathe.stores.registry import StoreSnapshot, use_snapshot
 from swathe.workers.execute import run_batch
 
 if TYPE_CHECKING:
-    from swathe._swathe import Described
+    from swathe._swathe import BlockDescription
     from swathe.catalog import Store
     from swathe.jobs import ResultStore
     from swathe.workers.batch import Batch
@@ -204,7 +204,7 @@ class WorkerState:
     def join(self, invitation: bytes) -> JoinReply:
         """Take a portal's configuration; record events if the environment asks for it."""
         _record()
-        host, cache_bytes = this_host(), _swathe.kept("blocks").limit
+        host, cache_bytes = this_host(), _swathe.cache_usage("blocks").limit
         if self._ending:
             return JoinReply(host, cache_bytes, f"{host}: is ending")
         theirs, _, rest = invitation.partition(b"\n")
@@ -300,7 +300,7 @@ class WorkerState:
         try:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
-            _swathe.blocks_are_at(peers)
+            _swathe.set_block_peers(peers)
             result = run_batch(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody reads the timings here
             return BatchReply(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
@@ -317,7 +317,7 @@ class WorkerState:
             old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
         names = list(dict.fromkeys([*rows.source.few().values, *old]))
         new = {}
-        sizes = dict(zip(names, _swathe.blocks_of(names), strict=True))
+        sizes = dict(zip(names, _swathe.cached_bytes(names), strict=True))
         with self._lock:
             for name, size in sizes.items():
                 before = self._held.pop(name, 0)
@@ -328,7 +328,11 @@ class WorkerState:
         return new
 
     def pull(
-        self, requests: list[tuple[str, Described, list[Peer]]], limit_s: float, *, only: bool
+        self,
+        requests: list[tuple[str, BlockDescription, list[Peer]]],
+        limit_s: float,
+        *,
+        only: bool,
     ) -> PullReply:
         """Pull objects from workers that have cached them, one by one, within a time limit.
 
@@ -343,7 +347,7 @@ class WorkerState:
             size, count = _swathe.pull_blocks(source, described, peers, left_s, only)
             size_sum, blocks = size_sum + size, blocks + count
             names.append(source)
-        held_bytes = dict(zip(names, _swathe.blocks_of(names), strict=True))
+        held_bytes = dict(zip(names, _swathe.cached_bytes(names), strict=True))
         with self._lock:
             self._held.update({name: size for name, size in held_bytes.items() if size})
         return PullReply(size_sum, blocks, held_bytes, _swathe.peer_costs())
@@ -421,9 +425,9 @@ def grant(seconds: float) -> None:
     here.grant(seconds)
 
 
-async def describe(objects: list[str]) -> dict[str, Described]:
+async def describe(objects: list[str]) -> dict[str, BlockDescription]:
     """Return what others need to pull objects."""
-    descriptions = await asyncio.to_thread(_swathe.blocks_described, objects)
+    descriptions = await asyncio.to_thread(_swathe.describe_blocks, objects)
     return {
         name: description
         for name, description in zip(objects, descriptions, strict=True)
@@ -432,7 +436,7 @@ async def describe(objects: list[str]) -> dict[str, Described]:
 
 
 async def pull(
-    requests: list[tuple[str, Described, list[Peer]]],
+    requests: list[tuple[str, BlockDescription, list[Peer]]],
     limit_s: float,
     only: bool,
 ) -> PullReply:
@@ -442,5 +446,5 @@ async def pull(
 
 async def room() -> int:
     """Return how many more bytes the cache can take without eviction."""
-    usage = await asyncio.to_thread(_swathe.kept, "blocks")
+    usage = await asyncio.to_thread(_swathe.cache_usage, "blocks")
     return max(0, usage.limit - usage.bytes)

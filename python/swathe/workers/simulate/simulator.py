@@ -15,7 +15,7 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from swathe._swathe import TRUSTED_S, SimulatedShelf
+from swathe._swathe import TRUSTED_S, SimulatedCache
 from swathe.workers.autoscale.policy import (
     Growth,
     GrowthLimits,
@@ -400,7 +400,7 @@ class Simulation:
         worker = SimulatedWorker(
             name,
             self._now,
-            SimulatedShelf(pool.cache_bytes),
+            SimulatedCache(pool.cache_bytes),
             NetworkLink(pool.link_bytes_per_s),
             NetworkLink(pool.link_bytes_per_s),
             self._now + pool.walltime_s,

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from swathe._swathe import SimulatedShelf
+    from swathe._swathe import SimulatedCache
     from swathe.workers.simulate.network import NetworkLink
     from swathe.workers.simulate.workload import SimulatedBatch
 
@@ -80,7 +80,7 @@ class SimulatedWorker:
 
     name: str
     since: float
-    kept: SimulatedShelf
+    kept: SimulatedCache
     down: NetworkLink
     up: NetworkLink
     ends: float

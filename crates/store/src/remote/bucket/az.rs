@@ -1,7 +1,7 @@
 //! Blobs of Azure.
 
 use super::{
-    Authorization, Bucket, CredentialCache, Object, Settings, connector, longer_retry, retry,
+    Authorization, Bucket, BucketObject, CredentialCache, Settings, connector, longer_retry, retry,
     url_in, variable,
 };
 use object_store::azure::{
@@ -47,13 +47,13 @@ static CACHED_CREDENTIALS: CredentialCache<dyn CredentialProvider<Credential = A
 type Credentials = Arc<dyn CredentialProvider<Credential = AzureCredential>>;
 
 /// The position of a blob, and the source of credentials to read it.
-pub(super) struct Place {
+pub(super) struct Location {
     url: Url,
     account: String,
     credentials: Option<Credentials>,
 }
 
-impl Place {
+impl Location {
     pub(super) async fn request(&self, mut headers: HeaderMap) -> Result<(Url, HeaderMap), String> {
         headers.insert(VERSION.0, HeaderValue::from_static(VERSION.1));
         let Some(credentials) = &self.credentials else {
@@ -83,12 +83,16 @@ pub(super) fn server(settings: &Settings) -> Option<String> {
     of_account(settings).ok().map(|(_, server)| server)
 }
 
-pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
+pub(super) fn object(
+    container: &str,
+    path: &Path,
+    settings: &Settings,
+) -> Result<BucketObject, String> {
     let (account, server) = of_account(settings)?;
     let url = url_in(&server, container, path)?;
     let (credentials, authorization, secrets) = right(container, &account, settings)?;
-    let place = super::Place::Azure(Place { url, account, credentials });
-    Ok(Object { place, authorization, secrets })
+    let place = super::Location::Azure(Location { url, account, credentials });
+    Ok(BucketObject { place, authorization, secrets })
 }
 
 pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, String> {

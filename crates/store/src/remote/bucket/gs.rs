@@ -1,7 +1,7 @@
 //! Objects of Google Cloud Storage, read through its XML API.
 
 use super::{
-    Authorization, Bucket, CredentialCache, Object, Settings, connector, longer_retry, retry,
+    Authorization, Bucket, BucketObject, CredentialCache, Settings, connector, longer_retry, retry,
     url_in, variable,
 };
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
@@ -25,7 +25,7 @@ static CACHED_CREDENTIALS: CredentialCache<dyn CredentialProvider<Credential = G
 type Tokens = Arc<dyn CredentialProvider<Credential = GcpCredential>>;
 
 /// The position of an object, and the source of tokens to read it.
-pub(super) struct Place {
+pub(super) struct Location {
     url: Url,
     tokens: Option<Tokens>,
 }
@@ -38,7 +38,7 @@ struct EnvironmentCredentials {
     builder: GoogleCloudStorageBuilder,
 }
 
-impl Place {
+impl Location {
     pub(super) async fn request(&self, mut headers: HeaderMap) -> Result<(Url, HeaderMap), String> {
         // What was stored with Content-Encoding: gzip would be unpacked, and served without ranges.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
@@ -59,11 +59,19 @@ pub(super) fn server(settings: &Settings) -> Option<String> {
     settings.endpoint.clone().or_else(|| variable("GOOGLE_BASE_URL"))
 }
 
-pub(super) fn object(bucket: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
+pub(super) fn object(
+    bucket: &str,
+    path: &Path,
+    settings: &Settings,
+) -> Result<BucketObject, String> {
     let server = server(settings).unwrap_or_else(|| SERVER.into());
     let url = url_in(&server, bucket, path)?;
     let (tokens, authorization, secrets) = right(bucket, settings)?;
-    Ok(Object { place: super::Place::Google(Place { url, tokens }), authorization, secrets })
+    Ok(BucketObject {
+        place: super::Location::Google(Location { url, tokens }),
+        authorization,
+        secrets,
+    })
 }
 
 pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {

@@ -4,6 +4,8 @@ use super::Bucket;
 use object_store::ObjectStoreExt;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use swathe_net::net;
 use swathe_store_api::{Entry, ListOptions, Listed, Listing, StoreError, is_hidden};
 
@@ -23,6 +25,8 @@ pub(super) struct BucketListing {
     /// An empty object that may mark a folder: then those in it follow.
     mark: Option<Entry>,
     next: Next,
+    /// Hashes of the tokens of all pages until now: the server may send them in circles.
+    tokens: HashSet<u64>,
 }
 
 #[derive(PartialEq)]
@@ -54,6 +58,7 @@ impl BucketListing {
             options,
             mark: None,
             next: Next::First,
+            tokens: HashSet::new(),
         }
     }
 
@@ -75,7 +80,7 @@ impl BucketListing {
                 Err(error) => return Err(self.bucket.error(&self.url, error)),
             }
         }
-        if page.page_token.is_some() && page.page_token == token {
+        if page.page_token.as_ref().is_some_and(|token| !self.is_new(token)) {
             let why = "the server gives the same page of its listing again".into();
             return Err(StoreError::Network { url: self.url.clone(), why });
         }
@@ -87,6 +92,14 @@ impl BucketListing {
             Some(Entry { path, size: Some(object.size), modified, etag })
         };
         Ok(objects.into_iter().filter_map(entry).collect())
+    }
+
+    /// Whether no page before had this token.
+    fn is_new(&mut self, token: &str) -> bool {
+        // 64 bits of each: a token may take kilobytes, and a bucket may have millions of pages.
+        let mut hasher = DefaultHasher::new();
+        token.hash(&mut hasher);
+        self.tokens.insert(hasher.finish())
     }
 
     /// The entries of a page that are listed. Some programs mark a folder by an empty object before

@@ -1,6 +1,8 @@
 //! Signed URLs of S3 objects.
 
-use super::{Authorization, Bucket, Object, Settings, connector, longer_retry, retry, variable};
+use super::{
+    Authorization, Bucket, BucketObject, Settings, connector, longer_retry, retry, variable,
+};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
 use object_store::path::Path;
 use object_store::signer::Signer;
@@ -22,13 +24,13 @@ const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_EN
 const SIGNED_FOR: Duration = Duration::from_secs(900);
 
 /// The position of an object, and the signer of requests for it.
-pub(super) struct Place {
+pub(super) struct Location {
     store: AmazonS3,
     path: Path,
     anonymous: bool,
 }
 
-impl Place {
+impl Location {
     /// The URL of one request.
     pub(super) async fn url(&self) -> Result<Url, String> {
         let signed = self.store.signed_url(Method::GET, &self.path, SIGNED_FOR).await;
@@ -44,7 +46,11 @@ pub(super) fn server(settings: &Settings) -> Option<String> {
     settings.endpoint.clone().or_else(|| ENDPOINTS.into_iter().find_map(variable))
 }
 
-pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Object, String> {
+pub(super) fn object(
+    bucket: &str,
+    path: Path,
+    settings: &Settings,
+) -> Result<BucketObject, String> {
     let (mut builder, authorization, secrets) = builder(bucket, settings)?;
     let anonymous = !matches!(authorization, Authorization::Credentials(_));
     if anonymous {
@@ -53,8 +59,8 @@ pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Ob
     }
     let store = builder.with_retry(retry()).with_http_connector(connector()?).build();
     let store = store.map_err(|error| error.to_string())?;
-    let place = super::Place::S3(Place { store, path, anonymous });
-    Ok(Object { place, authorization, secrets })
+    let place = super::Location::S3(Location { store, path, anonymous });
+    Ok(BucketObject { place, authorization, secrets })
 }
 
 pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {

@@ -2,7 +2,7 @@
 
 use super::list::BucketListing;
 use super::upload::Upload;
-use super::{Bucket, Cloud, Object, Settings};
+use super::{Bucket, BucketObject, Cloud, Settings};
 use crate::redact;
 use crate::remote::limiter;
 use crate::remote::remote_object::RemoteObject;
@@ -55,7 +55,7 @@ impl BucketStore {
 
     fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
-        let result = Object::new(self.cloud, name_in(&url), &self.bucket_settings());
+        let result = BucketObject::new(self.cloud, name_in(&url), &self.bucket_settings());
         let unsupported = |why| StoreError::Unsupported { url: redact::shown(&url), why };
         let endpoint = result.map_err(unsupported)?;
         Ok(RequestTarget::new(NewTarget {
