@@ -217,7 +217,7 @@ def test_a_format_of_one_operation_chooses_it() -> None:
     ("operation", "file_format", "own", "text"),
     [
         ("sum", None, {}, "operation: expected one of cut, rgb, stack, found 'sum'"),
-        (["cut"], None, {}, "operation: expected one of"),
+        (["cut"], None, {}, r"operation: expected a name, found \['cut'\]"),
         (None, "jpg", {}, "format: expected one of fits, npy, png, rgb, found 'jpg'"),
         ("stack", "rgb", {}, "format: expected fits for operation stack, found 'rgb'"),
         ("stack", None, {"stack": "sum"}, "stack: expected one of mean, "),
