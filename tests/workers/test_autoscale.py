@@ -56,8 +56,8 @@ def pids(name: str) -> list[int]:
 
 
 def target_of(pool: GrowingPool) -> int | None:
-    grown = pool.status().grown
-    return grown.target if grown else None
+    growth = pool.status().growth
+    return growth.target if growth else None
 
 
 def test_a_pool_grows_with_the_queue_and_shrinks_again(
@@ -79,9 +79,9 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         job = ended(jobs, job)
         # On a busy machine workers may be gone before the pool has made up its mind.
         workers_of(pool, lambda there, _: len(there) == 1 and target_of(pool) == 1)
-        grown = pool.status().grown
-    assert grown is not None
-    assert (grown.by, grown.target, grown.starting, grown.trouble) == ("processes", 1, 0, "")
+        growth = pool.status().growth
+    assert growth is not None
+    assert (growth.by, growth.target, growth.starting, growth.trouble) == ("processes", 1, 0, "")
     assert provider.most == 4
     # None came and went without need.
     assert len(provider.names) == 5
@@ -97,7 +97,7 @@ def test_minimum_maximum_and_reservations_hold(jobs: Jobs, scheduler: Process) -
         workers_of(pool, lambda there, _: len(there) == 1)
         made = jobs.catalog.reserve(10, now - timedelta(hours=1), now + timedelta(hours=1))
         workers_of(pool, lambda there, _: len(there) == 2)
-        wait_until(lambda: pool.status().grown.reserved == [made])  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.reserved == [made])  # type: ignore[union-attr]
         assert jobs.catalog.release(made.number)
         workers_of(pool, lambda there, _: len(there) == 1)
         time.sleep(2 * limits.idle_s)
@@ -114,7 +114,7 @@ def test_workers_that_are_refused_make_room_for_others(
     with growing(jobs, scheduler.address, provider, GrowthLimits(minimum=1, maximum=1)) as pool:
         wait_until(lambda: any("9.9.9" in each.refused for each in pool.status().workers))
         monkeypatch.setattr("swathe.workers.autoscale.pool.JOIN_S", 0.0)
-        wait_until(lambda: "portal of 9.9.9" in pool.status().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "portal of 9.9.9" in pool.status().growth.trouble)  # type: ignore[union-attr]
         wait_until(lambda: len(provider.names) > 1)
     assert provider.most == 1
 
@@ -152,7 +152,7 @@ def test_workers_that_cannot_start_are_told_and_not_tried_all_the_time(
     limits = GrowthLimits(minimum=1, maximum=1, spare=0, idle_s=0.0)
     begun = time.monotonic()
     with growing(jobs, scheduler.address, Processes(command), limits) as pool:
-        wait_until(lambda: re.search(message, pool.status().grown.trouble))  # type: ignore[union-attr]
+        wait_until(lambda: re.search(message, pool.status().growth.trouble))  # type: ignore[union-attr]
         wait_until(lambda: len(tried) > 1)
     # At most after 1, 2, 4, ... seconds, however often it looks.
     assert len(tried) <= 2 + math.log2(1 + time.monotonic() - begun)
@@ -176,7 +176,7 @@ def test_why_one_waits_is_told_beside_why_another_ended(jobs: Jobs, scheduler: P
             pass
 
     with growing(jobs, scheduler.address, Full(), GrowthLimits(minimum=1, maximum=1)) as pool:
-        wait_until(lambda: pool.status().grown.trouble.endswith("its node is down; no room"))  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.trouble.endswith("its node is down; no room"))  # type: ignore[union-attr]
 
 
 def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) -> None:
@@ -191,9 +191,9 @@ def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) ->
     provider = Faulty(Processes(slow_command(scheduler.address, 0.0)))
     limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits) as pool:
-        wait_until(lambda: "RuntimeError: what nobody" in pool.status().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "RuntimeError: what nobody" in pool.status().growth.trouble)  # type: ignore[union-attr]
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: not pool.status().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: not pool.status().growth.trouble)  # type: ignore[union-attr]
 
 
 def test_certificates_are_found_from_any_folder(
@@ -216,10 +216,10 @@ def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) ->
         made = json.loads(run([*asked, "--json"]).stdout)
         assert made["starts_at"] == "2100-01-01T20:00:00Z"
         assert made["ends_at"] == "2100-01-01T22:00:00Z"
-        told = seen(portal.url, lambda told: told["workers"] and told["grown"]["reserved"])
+        told = seen(portal.url, lambda told: told["workers"] and told["growth"]["reserved"])
         assert told["workers"][0]["name"].split("-")[-2] == "0"
-        assert told["grown"]["reserved"] == [made]
-        assert (told["grown"]["by"], told["grown"]["maximum"]) == ("processes", 2)
+        assert told["growth"]["reserved"] == [made]
+        assert (told["growth"]["by"], told["growth"]["maximum"]) == ("processes", 2)
         shown = run(command("status", "--url", portal.url)).stdout
         assert "reservation 1: 2 from 2100-01-01T20:00:00Z" in shown
         page = httpx.get(f"{portal.url}/pool").text
@@ -230,7 +230,7 @@ def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) ->
         gone = json.loads(run([*remove, "--json"]).stdout)
         assert gone == {"removed": made["number"]}
         assert run(remove).returncode == 2
-        [worker] = seen(portal.url, lambda told: not told["grown"]["reserved"])["workers"]
+        [worker] = seen(portal.url, lambda told: not told["growth"]["reserved"])["workers"]
         assert pids(f"{tmp_path}/caches/0") == pids(worker["name"])
         portal.kill()
         wait_until(lambda: not pids(worker["name"]))

@@ -100,9 +100,9 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         job = ended(jobs, job)
         workers_of(pool, lambda there, _: len(there) == 1)
         wait_until(lambda: len(system.numbers()) == 1)
-        grown = pool.status().grown
-    assert grown is not None
-    assert (grown.by, grown.target, grown.starting, grown.trouble) == (system.kind, 1, 0, "")
+        growth = pool.status().growth
+    assert growth is not None
+    assert (growth.by, growth.target, growth.starting, growth.trouble) == (system.kind, 1, 0, "")
     assert provider.most == 2
     assert len(provider.names) == 3
     check(jobs, job, table, tmp_path)
@@ -187,10 +187,10 @@ def test_jobs_that_are_refused_are_told_and_tried_again(
     limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         told = f"{SUBMITS[system.kind]}: would exceed the limit of jobs per user"
-        wait_until(lambda: pool.status().grown.trouble == told)  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.trouble == told)  # type: ignore[union-attr]
         system.unset("refuse")
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: pool.status().grown.trouble == "")  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.trouble == "")  # type: ignore[union-attr]
 
 
 def test_jobs_that_are_held_are_told(system: System, jobs: Jobs, scheduler: Process) -> None:
@@ -202,10 +202,10 @@ def test_jobs_that_are_held_are_told(system: System, jobs: Jobs, scheduler: Proc
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         held = {"pbs": "PBS: H", "htcondor": "HTCondor: held"}[system.kind]
         told = f"of {held} ({why})"
-        wait_until(lambda: told in pool.status().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: told in pool.status().growth.trouble)  # type: ignore[union-attr]
         system.unset("hold")
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: pool.status().grown.trouble == "")  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.trouble == "")  # type: ignore[union-attr]
 
 
 def test_jobs_that_wait_tell_why_and_are_found_again(system: System) -> None:

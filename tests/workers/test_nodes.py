@@ -194,7 +194,7 @@ def test_what_a_lost_node_had_is_done_on_another(
     with portal_of(rig, certificates) as (portal, pool):
         job = portal.jobs.submit(table, Options(), "me")
         workers_of(pool, lambda there, busy: len(there) == len(busy) == 2)
-        wait_until(lambda: pool.status().grown.starting == 0)  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.starting == 0)  # type: ignore[union-attr]
         lost, left = nodes
         for number in run("ip", "netns", "pids", lost.name).split():
             os.kill(int(number), signal.SIGKILL)
@@ -203,7 +203,7 @@ def test_what_a_lost_node_had_is_done_on_another(
         # As the controller does itself, after a while.
         run("scontrol", "update", f"nodename={lost.name}", "state=down", "reason=lost")
         # Another worker is asked for, and there is no place.
-        wait_until(lambda: "PENDING (" in pool.status().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "PENDING (" in pool.status().growth.trouble)  # type: ignore[union-attr]
         hold.open()
         job = ended(portal.jobs, job)
         check(portal.jobs, job, table, rig.folder)
@@ -225,7 +225,7 @@ def test_workers_without_certificates_of_the_pool_are_turned_away(
 
     monkeypatch.setattr("swathe.portal.app.worker_command", strange)
     with portal_of(rig, certificates) as (_, pool):
-        wait_until(lambda: "(NonZeroExitCode)" in pool.status().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: "(NonZeroExitCode)" in pool.status().growth.trouble)  # type: ignore[union-attr]
         assert pool.status().workers == []
         [first, *_] = rig.folder.glob("*.said")
         assert "the certificates are of different authorities" in " ".join(

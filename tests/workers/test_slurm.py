@@ -73,9 +73,9 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         job = ended(jobs, job)
         workers_of(pool, lambda there, _: len(there) == 1)
         wait_until(lambda: len(said(["squeue", "--noheader"]).splitlines()) == 1)
-        grown = pool.status().grown
-    assert grown is not None
-    assert (grown.by, grown.target, grown.starting, grown.trouble) == ("slurm", 1, 0, "")
+        growth = pool.status().growth
+    assert growth is not None
+    assert (growth.by, growth.target, growth.starting, growth.trouble) == ("slurm", 1, 0, "")
     assert provider.most == 4
     assert len(provider.names) == 5
     check(jobs, job, table, tmp_path)
@@ -130,9 +130,9 @@ def test_jobs_that_slurm_does_not_take(jobs: Jobs, scheduler: Process) -> None:
     provider = provider_of(scheduler.address, 0.0, 600.0, partition="none")
     limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, "slurm") as pool:
-        wait_until(lambda: pool.status().grown.trouble)  # type: ignore[union-attr]
-        assert "sbatch: " in pool.status().grown.trouble  # type: ignore[union-attr]
-        assert "nvalid partition" in pool.status().grown.trouble  # type: ignore[union-attr]
+        wait_until(lambda: pool.status().growth.trouble)  # type: ignore[union-attr]
+        assert "sbatch: " in pool.status().growth.trouble  # type: ignore[union-attr]
+        assert "nvalid partition" in pool.status().growth.trouble  # type: ignore[union-attr]
 
 
 def test_jobs_that_wait_tell_why_and_are_found_again(scheduler: Process) -> None:

@@ -22,7 +22,7 @@ def job_of(content: Mapping[str, Any], url: str) -> Job:
     Raises:
         SourceError: If it is not the JSON of a job.
     """
-    return _made(Job, content, url)
+    return _build(Job, content, url)
 
 
 def row_of(content: Mapping[str, Any], url: str) -> Row:
@@ -31,7 +31,7 @@ def row_of(content: Mapping[str, Any], url: str) -> Row:
     Raises:
         SourceError: If it is not the JSON of a row.
     """
-    return _made(Row, content, url)
+    return _build(Row, content, url)
 
 
 def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
@@ -40,7 +40,7 @@ def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
     Raises:
         SourceError: If it is not the JSON of an estimate.
     """
-    return _made(Estimate, content, url)
+    return _build(Estimate, content, url)
 
 
 def entry(content: Mapping[str, Any], key: str, kind: type[T], url: str) -> T:
@@ -63,7 +63,7 @@ def as_json(value: Job | Row | Estimate) -> dict[str, Any]:
     return {name: _json_value(each) for name, each in values.items()}
 
 
-def _made(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
+def _build(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
     name = getattr(kind, "__name__", "").lower()
     if not isinstance(content, Mapping):
         raise SourceError(f"{url}: expected a portal's {name}, found other JSON")

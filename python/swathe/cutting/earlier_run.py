@@ -98,10 +98,10 @@ def check_same_pixels(earlier: Table, output_paths: OutputPaths, options: dict[s
     if output_paths.result_options.is_combined:
         return
     for name in ("mode", "fill", "planes"):
-        was, wanted = earlier.meta.get(name), options.get(name)
-        if str(was) != str(wanted):  # NaN differs from itself
+        was, now = earlier.meta.get(name), options.get(name)
+        if str(was) != str(now):  # NaN differs from itself
             raise OutputError(
-                f"{output_paths.latest_manifest}: expected a run with {name} {wanted} to resume, "
+                f"{output_paths.latest_manifest}: expected a run with {name} {now} to resume, "
                 f"found {was}; give another output"
             )
 

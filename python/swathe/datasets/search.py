@@ -151,8 +151,8 @@ def _radius_deg(radius: Any, radius_deg: float) -> float:
     try:
         number = float(radius_deg)
     except (TypeError, ValueError, OverflowError):
-        found = short_text(radius_deg)
-        raise DatasetError(f"radius_deg: expected a number, found {found}") from None
+        text = short_text(radius_deg)
+        raise DatasetError(f"radius_deg: expected a number, found {text}") from None
     if radius is None:
         return number
     if number:

@@ -102,12 +102,12 @@ class Quota:
         text = self._excess_text(held)
         return None if text is None else f"{text}, and resume the job"
 
-    def expiry(self, created_at: datetime, wanted: datetime | None) -> datetime:
+    def expiry(self, created_at: datetime, requested: datetime | None) -> datetime:
         """Return the expiry time of a job, within the limits."""
         latest = created_at + timedelta(seconds=self._limits.longest_s)
-        if wanted is None:
+        if requested is None:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
-        return min(wanted, latest)
+        return min(requested, latest)
 
     def _excess_text(self, held: UserUsage) -> str | None:
         """Return the message if a user's results exceed the limit, else `None`."""

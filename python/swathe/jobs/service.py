@@ -326,14 +326,16 @@ class Jobs:
         return self.job(job_id)
 
     def changed(
-        self, job_id: str, seen: int, timeout_s: float, stopped: Callable[[], bool] = _never
+        self, job_id: str, last_change: int, timeout_s: float, stopped: Callable[[], bool] = _never
     ) -> int:
-        """Return the job's change counter when it differs from `seen`, or after `timeout_s`.
+        """Return the job's change counter when it differs from `last_change`, or after `timeout_s`.
 
         The counter has no other meaning; 0 is never a value of it. The method also returns soon
         after `stopped` says so.
         """
-        return self._until(job_id, timeout_s, lambda _phase, changes: changes != seen or stopped())
+        return self._until(
+            job_id, timeout_s, lambda _phase, changes: changes != last_change or stopped()
+        )
 
     # ---- For the runner
 
@@ -444,9 +446,9 @@ class Jobs:
     def _prediction_of(self, work: ExpandedJob, options: Options) -> Prediction | None:
         return predict_rows(work, options, self.catalog.past_jobs(PAST))
 
-    def _changed_job(self, kept: JobRecord) -> Job:
+    def _changed_job(self, record: JobRecord) -> Job:
         self.wake()
-        return job_view(kept)
+        return job_view(record)
 
     def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
         """Wait until `is_so` holds for a job, or for a time; return its change counter."""

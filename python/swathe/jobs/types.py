@@ -64,21 +64,21 @@ class Options:
             object.__setattr__(self, name, getattr(self.results, name))
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Options:
+    def from_mapping(cls, content: Mapping[str, Any]) -> Options:
         """Parse options from JSON.
 
         Raises:
             JobError: If an option is invalid; the text names it, with expected and found value.
         """
         names = [each.name for each in fields(cls) if each.name != "own"] + [*own_options()]
-        for name in given:
+        for name in content:
             if name not in names:
                 raise JobError(
                     f"unknown option {str(name)[:50]!r}; the options are {', '.join(names)}"
                 )
         read: dict[str, Any] = {}
         own: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in content.items():
             # A null value counts as absent.
             if value is not None:
                 if name in _READ:

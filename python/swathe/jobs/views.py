@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from swathe.catalog.records.jobs import JobRecord
     from swathe.core.row_record import RowRecord
 
-SHOWN = ("median_s", "interval_s", "bytes", "requests")
+PREDICTION_KEYS = ("median_s", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""
 UNCHANGED = {each.name for each in fields(Job)} - {"options", "predicted", "actual", "error"}
 """Fields of a job that are the same in the catalogue."""
@@ -29,7 +29,7 @@ def job_view(record: JobRecord) -> Job:
         }
     predicted = record.predicted
     if predicted is not None:
-        predicted = {name: value for name, value in predicted.items() if name in SHOWN}
+        predicted = {name: value for name, value in predicted.items() if name in PREDICTION_KEYS}
     return Job(
         **{name: getattr(record, name) for name in UNCHANGED},
         options=Options.from_mapping(record.options),

@@ -79,5 +79,5 @@ def combine(
     """
     places = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
     images = [AlignedImage(file, ra, dec) for file, (ra, dec) in places]
-    made = result_options.combining.make
-    return not stopped() and made(path, grid, images, result_options.own, stopped)
+    make = result_options.combining.make
+    return not stopped() and make(path, grid, images, result_options.own, stopped)

@@ -31,8 +31,8 @@ def operations() -> dict[str, Operation]:
     """Return the operations by name, the default first."""
     names = sorted(module.name for module in pkgutil.iter_modules(kinds.__path__))
     modules = [import_module(f"{kinds.__name__}.{name}") for name in names]
-    found: list[Operation] = [module.OPERATION for module in modules]
-    return {each.name: each for each in sorted(found, key=lambda each: each.name != DEFAULT)}
+    members: list[Operation] = [module.OPERATION for module in modules]
+    return {each.name: each for each in sorted(members, key=lambda each: each.name != DEFAULT)}
 
 
 def operation_of(name: str) -> Operation:
@@ -161,14 +161,14 @@ def _maker_of(file_format: str) -> Operation:
     )
 
 
-def _own_values(kind: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of an operation's own options, defaults included.
 
     Raises:
         OutputError: if a value is wrong, or the operation has no such option.
     """
     own = {each.name: each for each in kind.options}
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in own:
             others = own_options()
             if name not in others:
@@ -180,4 +180,4 @@ def _own_values(kind: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
         if value not in own[name].values:
             expected = ", ".join(own[name].values)
             raise OutputError(f"{name}: expected one of {expected}, found {short_text(value)}")
-    return {name: given.get(name, each.default) for name, each in own.items()}
+    return {name: values.get(name, each.default) for name, each in own.items()}

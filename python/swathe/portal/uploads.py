@@ -376,26 +376,26 @@ def _check_parquet(path: Path, most_rows: int) -> None:
     _check_rows(metadata.num_rows, most_rows)
 
 
-def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict[str, list[Any]]:
+def columns_of(content: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict[str, list[Any]]:
     """Return the columns of a table in JSON: `{column: [values]}`, `[{column: value}]` or lines.
 
     Raises:
         TargetsError: If the value is none of these.
         LimitError: If it has too many rows.
     """
-    if isinstance(given, list) and given and all(isinstance(line, str) for line in given):
-        return _of_lines(given, most_rows)
-    if isinstance(given, list):
-        return _turned(given, most_rows)
-    if not isinstance(given, dict):
+    if isinstance(content, list) and content and all(isinstance(line, str) for line in content):
+        return _of_lines(content, most_rows)
+    if isinstance(content, list):
+        return _turned(content, most_rows)
+    if not isinstance(content, dict):
         raise TargetsError(
             "targets: expected columns {name: [values]} or rows [{name: value}], found "
-            f"{type(given).__name__}"
+            f"{type(content).__name__}"
         )
-    _check_columns(len(given))
-    _check_names(given)
+    _check_columns(len(content))
+    _check_names(content)
     lengths = set()
-    for name, values in given.items():
+    for name, values in content.items():
         if not isinstance(values, list):
             raise TargetsError(
                 f"targets: column {name[:LONGEST_NAME]!r}: expected a list, found "
@@ -408,7 +408,7 @@ def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict
         raise TargetsError(
             f"targets: expected columns of one length, found {sorted(lengths)}"[:LONGEST_NAME]
         )
-    return given
+    return content
 
 
 def _of_lines(lines: list[str], most_rows: int) -> dict[str, list[Any]]:

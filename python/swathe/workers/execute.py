@@ -207,8 +207,10 @@ class _BatchRun:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
         if rows.placed.all():
             return rows
-        nowhere = rows.take(~rows.placed & ~rows.in_sky)
-        self.parts.append(nowhere.ended("error", "expected a box or a sky position, found neither"))
+        unplaceable = rows.take(~rows.placed & ~rows.in_sky)
+        self.parts.append(
+            unplaceable.ended("error", "expected a box or a sky position, found neither")
+        )
         parts = [rows.take(rows.placed)]
         later = rows.take(~rows.placed & rows.in_sky)
         # One image at a time, so that it can be stopped.
@@ -418,13 +420,13 @@ class _BatchRun:
 
     def _put_piece(self, rows: RowTable, new: Sequence[str]) -> None:
         files = list(zip(new, places_of(rows, self.options), strict=True))
-        there: list[int] = []
+        stored: list[int] = []
         try:
             # Results before an error are stored.
-            there.extend(self.place.put(self.batch.job, files, self.stopped))
+            stored.extend(self.place.put(self.batch.job, files, self.stopped))
         except OutputError as error:
             self.failure = str(error)
-        self.parts.append(rows if len(there) == len(rows) else rows.take(there))
+        self.parts.append(rows if len(stored) == len(rows) else rows.take(stored))
 
 
 def _grid_of(row: RowRecord) -> Grid | None:

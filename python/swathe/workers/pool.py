@@ -207,7 +207,7 @@ class PoolStatus:
         workers: its workers.
         held: what they have cached.
         moved: bytes read, by origin.
-        grown: autoscaling; `None` if the size is fixed.
+        growth: autoscaling; `None` if the size is fixed.
         hand_overs: running and latest hand-overs of leaving workers, newest last.
         peer_s: measured latency of a request to another worker, seconds.
         peer_bytes_per_s: measured bandwidth between workers, bytes per second.
@@ -220,7 +220,7 @@ class PoolStatus:
     workers: Sequence[Member]
     held: Sequence[HeldObject]
     moved: TrafficCounts = field(default_factory=TrafficCounts)
-    grown: GrowthStatus | None = None
+    growth: GrowthStatus | None = None
     hand_overs: Sequence[HandOver] = ()
     peer_s: float = 0.0
     peer_bytes_per_s: float = 0.0

@@ -187,14 +187,14 @@ def status(
     typer.echo(f"{pool['kind']}: {where}, {pool['batches']} batches in flight")
     if pool["trouble"]:
         typer.echo(f"  {pool['trouble']}", err=True)
-    if (grown := pool["grown"]) is not None:
+    if (growth := pool["growth"]) is not None:
         typer.echo(
-            f"  {grown['by']}: {grown['target']} requested, {grown['starting']} starting, "
-            f"{grown['minimum']} to {grown['maximum']} allowed"
+            f"  {growth['by']}: {growth['target']} requested, {growth['starting']} starting, "
+            f"{growth['minimum']} to {growth['maximum']} allowed"
         )
-        if grown["trouble"]:
-            typer.echo(f"  {grown['trouble']}", err=True)
-        for each in grown["reserved"]:
+        if growth["trouble"]:
+            typer.echo(f"  {growth['trouble']}", err=True)
+        for each in growth["reserved"]:
             typer.echo(
                 "  reservation {number}: {workers} from {starts_at} to {ends_at}".format(**each)
             )

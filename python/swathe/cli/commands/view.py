@@ -71,13 +71,13 @@ def view(
         raise typer.BadParameter(
             "--follow serves a page: expected neither --output nor --plot with it"
         )
-    shown: dict[str, Any] = {
+    data: dict[str, Any] = {
         "kind": kind,
         "events": None if events is None else _names(events),
         "loads": None if loads is None else _names(loads),
     }
     if not (output or picture):
-        _serve(runs, port, open_, as_json, clocks == "aligned", follow, shown)
+        _serve(runs, port, open_, as_json, clocks == "aligned", follow, data)
         return
     from swathe.trace import view as write_view
 
@@ -89,7 +89,7 @@ def view(
         height=height,
         clocks=clocks,
         overwrite=overwrite,
-        **shown,
+        **data,
     )
     count, damaged_count = len(traced.time_ns), traced.damaged_count
     if as_json:
@@ -118,7 +118,7 @@ def _serve(
     as_json: bool,
     align: bool,
     follow: bool,
-    shown: dict[str, Any],
+    data: dict[str, Any],
 ) -> None:
     import threading
 
@@ -128,7 +128,7 @@ def _serve(
     from swathe.trace.viewer.views import title_of
 
     live_run = LiveView(runs, align=align, grows=follow)
-    settings = {name: value for name, value in shown.items() if value}
+    settings = {name: value for name, value in data.items() if value}
     try:
         serving = server(live_run, title_of(runs), port, **settings, follow=follow)
     except OSError as error:

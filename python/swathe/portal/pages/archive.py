@@ -107,7 +107,7 @@ def dataset(
         more=len(images) > ROWS,
         rows=ROWS,
         sky=holdings.map(name),
-        part=part_map([outline for outline, _ in lined], [told for _, told in lined]),
+        part=part_map([outline for outline, _ in lined], [label for _, label in lined]),
         outlined=len(lined),
         scale=scale_svg(),
         troubles=(trouble := catalog.troubles(name, troubles, ROWS + 1))[:ROWS],

@@ -31,7 +31,7 @@ RETRY_S = 5
 LONGEST = 2000
 """Maximum number of characters of a message."""
 
-TOLD: tuple[tuple[type[SwatheError], Label, int], ...] = (
+LABELS: tuple[tuple[type[SwatheError], Label, int], ...] = (
     (errors.TokenError, "AuthenticationError", 401),
     (errors.NotFoundError, "UsageError", 404),
     (errors.NoSuchJobError, "UsageError", 404),
@@ -90,7 +90,7 @@ def to_vo_error(error: SwatheError) -> VoError:
         if wait is None:
             return usage(text_of(error), 413)
         return VoError("ServiceUnavailable", text_of(error), 429, {"Retry-After": str(wait)})
-    for kind, label, status in TOLD:
+    for kind, label, status in LABELS:
         if isinstance(error, kind):
             return VoError(label, text_of(error), status, HEADERS.get(status, {}))
     return VoError("Error", text_of(error), 500)

@@ -34,7 +34,7 @@ LONGEST_VALUE = 100_000
 LONGEST_FORM = 4_000_000
 """Maximum size of a form without tables, bytes."""
 MOST_VERTICES = 1000
-SHOWN = 80
+LONGEST_QUOTED = 80
 """Maximum number of characters of a value that an error repeats."""
 STATES = ("I", "Q", "U", "V", "RR", "LL", "RL", "LR", "XX", "YY", "XY", "YX", "POLI", "POLA")
 """States of polarization, in the words of ObsCore."""
@@ -61,11 +61,11 @@ class RequestParameters:
         for name, value in self.pairs:
             if len(value) > LONGEST_VALUE:
                 raise usage(
-                    f"{name[:SHOWN]}: expected at most {LONGEST_VALUE} characters, found "
+                    f"{name[:LONGEST_QUOTED]}: expected at most {LONGEST_VALUE} characters, found "
                     f"{len(value)}"
                 )
             if "\x00" in value:
-                raise usage(f"{name[:SHOWN]}: expected text without NUL, found one")
+                raise usage(f"{name[:LONGEST_QUOTED]}: expected text without NUL, found one")
             if value and not value.isspace():
                 self._values.setdefault(name.upper(), []).append(value)
 
@@ -152,7 +152,7 @@ async def read_form(request: Request, longest: int = LONGEST_FORM) -> list[Part]
     if kind not in ("application/x-www-form-urlencoded", ""):
         raise usage(
             "expected application/x-www-form-urlencoded or multipart/form-data, found "
-            f"{kind[:SHOWN]}",
+            f"{kind[:LONGEST_QUOTED]}",
             415,
         )
     return [Part(name, value) for name, value in _pairs(body)]
@@ -175,7 +175,7 @@ async def _body(request: Request, longest: int) -> bytes:
 
 def quoted(value: str) -> str:
     """Return a value shortened and quoted, for an error message."""
-    return repr(value[:SHOWN])
+    return repr(value[:LONGEST_QUOTED])
 
 
 def numbers(name: str, value: str) -> list[float]:

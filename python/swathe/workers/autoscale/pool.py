@@ -164,7 +164,7 @@ class GrowingPool:
 
     def status(self) -> PoolStatus:
         """Return the state."""
-        return replace(self._pool.status(), grown=self._last)
+        return replace(self._pool.status(), growth=self._last)
 
     # ---- Cost of a row
 

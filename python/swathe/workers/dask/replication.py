@@ -38,9 +38,9 @@ COPY_S = 30.0
 ASK_S = 5.0
 """Seconds to wait for an answer of a worker."""
 LOOK_S = 0.05
-TOLD = 20
+RECORDED = 20
 """Hand-overs that are reported."""
-TOLD_S = 3600.0
+RECORDED_S = 3600.0
 """Seconds after its end during which a hand-over is reported."""
 GOODBYE_S = 60.0
 """The same, if there was nothing to hand over."""
@@ -54,7 +54,7 @@ class Replication:
     def __init__(self, crew: PoolState, hand_over_s: float, moved: Callable[..., None]) -> None:
         """Take the pool's state, the time limit of a hand-over, and the counter of transfers."""
         self._crew, self._hand_over_s, self._moved = crew, hand_over_s, moved
-        self._hand_overs: deque[HandOver] = deque(maxlen=TOLD)
+        self._hand_overs: deque[HandOver] = deque(maxlen=RECORDED)
         self._copying: set[str] = set()
 
     @property
@@ -264,7 +264,7 @@ def _is_news(hand_over: HandOver, now: float) -> bool:
     if hand_over.ended_at is None:
         return True
     ordinary = hand_over.state == "gave nothing" and not hand_over.refused
-    return now - hand_over.ended_at < (GOODBYE_S if ordinary else TOLD_S)
+    return now - hand_over.ended_at < (GOODBYE_S if ordinary else RECORDED_S)
 
 
 def _log(hand_over: HandOver) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swathe.workers.placement.decide import ASKED, Placement
+from swathe.workers.placement.decide import MOST_PEERS, Placement
 from swathe.workers.placement.rates import Rates
 from swathe.workers.pool import HeldObject, Member
 
@@ -92,7 +92,7 @@ class PoolState:
         if (leaver := self.parting.get(source)) is not None:
             names[leaver] = None
         addresses = (self.workers[name].peer for name in names if name in self.workers)
-        return [peer for peer in addresses if peer is not None][:ASKED]
+        return [peer for peer in addresses if peer is not None][:MOST_PEERS]
 
     def status(self) -> tuple[list[Member], list[HeldObject]]:
         """Return the workers, and what they have cached."""

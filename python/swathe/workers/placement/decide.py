@@ -41,7 +41,7 @@ PARKED = 4
 second count less: see `queue`."""
 HELD = 0.98
 """Fraction of a cache's disk space that blocks can use; the rest is headers and rounding."""
-ASKED = 3
+MOST_PEERS = 3
 """Peers suggested to a worker that lacks an object, at most."""
 COPIES = 4
 """Copies made at the same time; each worker receives one at a time."""
@@ -292,9 +292,9 @@ class Placement:
         """Return the peers that a worker may ask for an object, the chosen one first."""
         holders = self._holders.get(source, {})
         first = (chosen,) if chosen is not None and chosen in holders else ()
-        names = dict.fromkeys((*first, *islice(holders, ASKED + 1)))
+        names = dict.fromkeys((*first, *islice(holders, MOST_PEERS + 1)))
         names.pop(asker, None)
-        return islice(names, ASKED)
+        return islice(names, MOST_PEERS)
 
     def is_coming(self, worker: str, source: str) -> bool:
         """Check whether a worker is already getting an object."""

@@ -247,7 +247,7 @@ class Simulation:
         self._at(at, self._arrive, worker, task)
 
     def _arrive(self, worker: SimulatedWorker, task: Task) -> None:
-        if worker.gone:
+        if worker.is_gone:
             return
         worker.queue.append(task)
         self._begin(worker)
@@ -271,7 +271,7 @@ class Simulation:
         self._at(max(shared, self._now + seconds), self._end, worker, task)
 
     def _end(self, worker: SimulatedWorker, task: Task) -> None:
-        if worker.gone:
+        if worker.is_gone:
             return
         del worker.running[task]
         del worker.flights[task]
@@ -309,7 +309,7 @@ class Simulation:
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
             waits = peer.name == task.chosen
-            bits = (theirs.bits if waits else theirs.there(self._now)) & remaining
+            bits = (theirs.bits if waits else theirs.arrived(self._now)) & remaining
             if bits:
                 ready_at = theirs.ready_at if bits & theirs.late else self._now
                 moved = bits.bit_count() * size
@@ -385,7 +385,7 @@ class Simulation:
         return end
 
     def _copied(self, heir: SimulatedWorker, source: str, blocks: Blocks) -> None:
-        if blocks.bits and not heir.gone:
+        if blocks.bits and not heir.is_gone:
             self._keep(heir, source, blocks, self._wires.peer_s(blocks.each))
             self._tell(heir, source)
         self._placement.forgo(heir.name, source)
@@ -425,7 +425,7 @@ class Simulation:
 
     def _lose(self, worker: SimulatedWorker) -> None:
         """End a worker at any point; its batches go elsewhere."""
-        if worker.gone:
+        if worker.is_gone:
             return
         self._tally.lost += 1
         self._tally.lost_s += sum(self._now - task.begun_at for task in worker.running)
@@ -434,7 +434,7 @@ class Simulation:
             self._ask_worker()
 
     def _remove(self, worker: SimulatedWorker, end: float) -> None:
-        worker.gone = True
+        worker.is_gone = True
         self._busy -= bool(worker.flights)
         self._tally.worker_s += end - worker.since
         self._placement.leave(worker.name)

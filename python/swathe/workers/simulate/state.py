@@ -59,7 +59,7 @@ class Blocks(NamedTuple):
         """Size in bytes."""
         return self.bits.bit_count() * self.each
 
-    def there(self, now: float) -> int:
+    def arrived(self, now: float) -> int:
         """Return the blocks that are there now."""
         return self.bits if self.ready_at <= now else self.bits & ~self.late
 
@@ -91,7 +91,7 @@ class SimulatedWorker:
     running: dict[Task, None] = field(default_factory=dict)
     flights: dict[Task, None] = field(default_factory=dict)
     idle_since: float = 0.0
-    gone: bool = False
+    is_gone: bool = False
 
 
 def first(bits: int, count: int) -> int:
