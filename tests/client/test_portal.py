@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import sys
 import tarfile
@@ -570,6 +571,8 @@ GZIP = {"Content-Encoding": "gzip"}
         ((200, GZIP, gzip.compress(bytes(MOST_JSON_BYTES + 1), 1)), "at most 64 MiB, found more"),
         ((200, GZIP, gzip.compress(b'{"a": 1}')[:-9]), "found a part of it"),
         ((200, GZIP, b"no gzip"), "expected gzip, found damaged content"),
+        ((200, GZIP, gzip.compress(b'{"a": 1}') + b"more"), "the end of gzip, found more content"),
+        ((302, {"Location": "http://127.0.0.1:1/"}, b""), "answered 302"),
         ((200, {"Content-Encoding": "br"}, b"{}"), "packed with gzip or not, found 'br'"),
         ((500, GZIP, gzip.compress(bytes(MOST_ERROR_BYTES + 1))), "answered 500"),
     ],
@@ -664,6 +667,103 @@ def test_broken_archives_are_no_result(tmp_path: Path) -> None:
         ):
             job_on(portal).fetch(tmp_path / f"a.{suffix}")
         assert not (tmp_path / f"a.{suffix}").exists()
+
+
+def zip_with(at_entry: int, at_head: int, value: int) -> bytes:
+    """A zip file with one byte changed in both headers of its only member."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.fits", b"good")
+    content = bytearray(file.getvalue())
+    content[content.index(b"PK\1\2") + at_entry] = content[at_head] = value
+    return bytes(content)
+
+
+def tar_with(kind: bytes, real_size: bytes = b"") -> bytes:
+    """A tar file of one member, with another type; for a sparse one with the size it claims."""
+    head = tarfile.TarInfo("a.fits")
+    head.type, head.linkname = kind, "a.fits"
+    block = bytearray(head.tobuf(tarfile.GNU_FORMAT))
+    block[483 : 483 + len(real_size)] = real_size
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + bytes(1024)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        ("zip", zip_with(8, 6, 1)),  # encrypted
+        ("zip", zip_with(10, 8, 99)),  # an unknown method
+        ("zip", zip_with(27, 25, 9)),  # larger than the archive
+        ("tar", tar_with(tarfile.SYMTYPE)),  # of itself
+        ("tar", tar_with(tarfile.GNUTYPE_SPARSE, b"\x80\0\0\0\0\0\x40\0\0\0\0\0")),
+    ],
+)
+def test_archives_no_portal_makes_end_in_an_error_atk(
+    tmp_path: Path, suffix: str, content: bytes
+) -> None:
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), (200, {}, content)) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="the archive is broken"),
+    ):
+        job_on(portal).fetch(tmp_path / f"a.{suffix}")
+    assert not (tmp_path / f"a.{suffix}").exists()
+
+
+def test_no_result_is_called_as_the_manifest_atk(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    forged = MANIFEST.format(job=ID, name="notes.txt").encode()
+    content: Answer = (200, {}, forged)
+    for name in ("manifest.ecsv", "Manifest.ECSV"):
+        with (
+            answering(GOOD, ENDED, row(name, forged), content, content) as (url, _),
+            swathe.connect(url) as portal,
+            pytest.raises(errors.SourceError, match="expected names of results"),
+        ):
+            job_on(portal).fetch(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_rows_and_manifest_are_bounded_by_the_job_atk(tmp_path: Path) -> None:
+    content: Answer = (200, {}, b"good")
+    large: Answer = (200, GZIP, gzip.compress(bytes(1 << 20)))
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), content, large) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="an answer of at most 32 KiB, found more"),
+    ):
+        job_on(portal).fetch(tmp_path / "a")
+    page = json.loads(row("a.fits", b"good")[2])
+    endless: Answer = (200, {}, json.dumps({"rows": 2 * page["rows"], "next": 2}).encode())
+    with (
+        answering(GOOD, ENDED, endless) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="at most the 1 rows of the job, found more"),
+    ):
+        job_on(portal).fetch(tmp_path / "b")
+    assert len(asked) == 3
+
+
+def test_long_names_of_results_are_told_atk(tmp_path: Path) -> None:
+    with (
+        answering(GOOD, ENDED, row("a" * 5000, b"good")) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.OutputError, match="name too long"),
+    ):
+        job_on(portal).fetch(tmp_path)
+
+
+def test_what_a_portal_says_does_not_steer_the_terminal_atk(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = replace(COMPLETED, notes=["\x1b]0;mine\x07"], error="\x1b[2J")
+    with answering(GOOD, (200, {}, json.dumps(as_json(said)).encode())) as (url, _):
+        monkeypatch.setattr(sys, "argv", ["swathe", "job", "status", ID, "--url", url])
+        with pytest.raises(SystemExit):
+            main()
+    assert capsys.readouterr().err == "  \\x1b[2J\n  note: \\x1b]0;mine\\x07\n"
 
 
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "a.png"])

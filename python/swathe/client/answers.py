@@ -89,8 +89,8 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("expected a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MOST:
+        raise TypeError("expected a finite number")
     return value
 
 

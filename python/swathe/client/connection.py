@@ -206,6 +206,8 @@ def content_blocks(answer: httpx.Response) -> Iterator[bytes]:
             while packed:
                 yield unpacker.decompress(packed, BLOCK)
                 packed = unpacker.unconsumed_tail
+            if unpacker.unused_data:  # it would be kept, without an end
+                raise SourceError(f"{answer.url}: expected the end of gzip, found more content")
         yield unpacker.flush()
     except zlib.error as error:
         raise SourceError(f"{answer.url}: expected gzip, found damaged content: {error}") from error
@@ -263,7 +265,7 @@ def _raise_for(answer: httpx.Response) -> None:
         message, name = f"{answer.url}: answered {status}", ""
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, SwatheError)):
-        kind = _KINDS.get(status, SourceError if status >= 500 else SwatheError)
+        kind = _KINDS.get(status, SwatheError if 400 <= status < 500 else SourceError)
     if issubclass(kind, errors.LimitError):
         after = answer.headers.get("retry-after", "")
         raise kind(message, int(after[:6]) if after.isdecimal() else None)

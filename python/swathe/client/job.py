@@ -11,6 +11,7 @@ import time
 import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -29,7 +30,7 @@ from swathe.core.outputs import (
 )
 from swathe.core.progress import can_show_progress, progress_bar
 from swathe.cutting.output_paths import output_kind
-from swathe.files.manifest import manifest_meta, manifest_path, read_manifest
+from swathe.files.manifest import MANIFEST, manifest_meta, manifest_path, read_manifest
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -144,11 +145,15 @@ class RemoteJob:
         return self._save_manifest(path, overwrite, None)
 
     def _save_manifest(
-        self, path: str | os.PathLike[str] | None, overwrite: bool, names: set[str] | None
+        self,
+        path: str | os.PathLike[str] | None,
+        overwrite: bool,
+        names: set[str] | None,
+        most_bytes: int = MOST_MANIFEST_BYTES,
     ) -> Table:
         """Return the manifest, and write it; with `names` it must name no other results."""
         with self._connection.open_answer(f"{self._path}/manifest") as answer:
-            content = read_content(answer, MOST_MANIFEST_BYTES)
+            content = read_content(answer, min(most_bytes, MOST_MANIFEST_BYTES))
         table = _table(content, self._connection.url)
         # The next time, files that the manifest names are known to be results of this job.
         if names is not None and (others := _names(table) - names):
@@ -209,7 +214,12 @@ class RemoteJob:
         with sole_writer(manifest):
             is_own = kind == "folder" and manifest_meta(manifest).get("job") == self.id
             own_names = _names(read_manifest(manifest)) if is_own else set()
-            ok_rows = list(self.rows("ok"))
+            ok_rows = list(islice(self.rows("ok"), job.rows + 1))
+            if len(ok_rows) > job.rows:
+                raise SourceError(
+                    f"{self._connection.url}: expected at most the {job.rows} rows of the job, "
+                    "found more"
+                )
             # The portal may use the same local stores as this machine's catalogue.
             sources = local_paths({row.source for row in ok_rows})
             for file in (manifest,) if kind == "folder" else (manifest, path):
@@ -217,8 +227,13 @@ class RemoteJob:
                     check_output(file, overwrite=overwrite or is_own, sources=sources)
             # Rows that went into a stack or a picture have no file of their own.
             results = [row for row in ok_rows if row.name or row.sha256]
-            _check_free(path, kind, results)
+            # Another manifest would claim that other files in the folder are results of this job.
+            if any(row.name.casefold() == MANIFEST for row in results):
+                raise SourceError(
+                    f"{self._connection.url}: expected names of results, found {MANIFEST!r}"
+                )
             try:
+                _check_free(path, kind, results)
                 if kind == "folder":
                     names = [row.name for row in results]
                     check_new(path, names, overwrite=True, sources=lambda: sources)
@@ -229,7 +244,12 @@ class RemoteJob:
                 if isinstance(error, SwatheError):
                     raise
                 raise OutputError(f"{path}: {error}") from error
-            return self._save_manifest(manifest, overwrite or is_own, {row.name for row in results})
+            return self._save_manifest(
+                manifest,
+                overwrite or is_own,
+                {row.name for row in results},
+                (job.rows + 1) * ROW_BYTES,
+            )
 
     def _fetch_files(
         self, folder: Path, results: Sequence[Row], own_names: set[str] | None, progress: bool
@@ -359,16 +379,22 @@ def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
     try:
         if kind == "zip":
             with zipfile.ZipFile(path) as archive:
-                for name in archive.namelist():
-                    with archive.open(name) as member:
-                        yield name, _digest(member)
+                # Portals do not pack results: a packed member may be a million times larger.
+                if sum(info.file_size for info in archive.infolist()) > path.stat().st_size:
+                    raise ValueError("its members are larger than itself")
+                for info in archive.infolist():
+                    with archive.open(info) as member:
+                        yield info.filename, _digest(member)
         else:
             with tarfile.open(path, "r:") as members:
                 for entry in members:
+                    # Links have no content, and a sparse member has any size.
+                    if not entry.isreg() or entry.issparse():
+                        raise ValueError(f"{entry.name[:100]!r} is no plain file")
                     tar_member = members.extractfile(entry)
-                    if tar_member is not None:
-                        yield entry.name, _digest(tar_member)
-    except (zipfile.BadZipFile, tarfile.TarError) as error:
+                    assert tar_member is not None
+                    yield entry.name, _digest(tar_member)
+    except Exception as error:  # the readers raise many kinds of errors
         raise SourceError(f"{path}: the archive is broken: {error}") from error
 
 
