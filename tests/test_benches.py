@@ -19,6 +19,7 @@ LEAST = {
     "profiles": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
+    "switch_interval": (),
     "tracing": (),
     "workers": (),
 }

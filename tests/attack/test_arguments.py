@@ -59,6 +59,10 @@ def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Door]:
         ),
         "predict": (swathe.predict, {"targets": rows}),
         "probe": (swathe.probe, {"store": "survey", "quick": True, "max_time_s": 0.1}),
+        "probe_buffer": (
+            swathe.probe_buffer,
+            {"store": "survey", "repeats": 1, "max_time_s": 0.1},
+        ),
         "mirror": (swathe.mirror, {**at, "progress": False}),
         "plan_mirror": (swathe.datasets.plan_mirror, at),
         "add": (swathe.datasets.add, {"name": "new", "place": "survey:", "progress": False}),
@@ -82,6 +86,7 @@ def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Door]:
         ("cut_many", "targets bands threads frame planes operation format mode size fill stores"),
         ("predict", "targets machines threads frame planes mode stores"),
         ("probe", "store objects max_time_s max_bytes seed"),
+        ("probe_buffer", "store object repeats max_time_s max_bytes seed"),
         ("mirror", "name place threads"),
         ("plan_mirror", "name place threads"),
         ("add", "name place threads pattern calib_level"),
@@ -111,21 +116,27 @@ def test_wrong_arguments_are_errors_of_the_user(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("door", "name", "value", "message"),
     [
-        ("threads", -1, "threads: expected 1 to 1,024, found -1"),
-        ("threads", 2.5, "threads: expected a whole number, found 2.5"),
-        ("bands", [1, 2, 3], "bands: expected a text, found 1"),
-        ("frame", 3, "frame: expected one of icrs, fk5"),
-        ("planes", 10**30, "planes: expected 0 <= first < last <= "),
-        ("operation", np.zeros(3), "operation: expected a name, found array"),
-        ("format", 7, "format: expected a name, found 7"),
+        ("cut_many", "threads", -1, "threads: expected 1 to 1,024, found -1"),
+        ("cut_many", "threads", 2.5, "threads: expected a whole number, found 2.5"),
+        ("cut_many", "bands", [1, 2, 3], "bands: expected a text, found 1"),
+        ("cut_many", "frame", 3, "frame: expected one of icrs, fk5"),
+        ("cut_many", "planes", 10**30, "planes: expected 0 <= first < last <= "),
+        ("cut_many", "operation", np.zeros(3), "operation: expected a name, found array"),
+        ("cut_many", "format", 7, "format: expected a name, found 7"),
+        ("probe", "max_time_s", "long", "max_time_s: expected a number, found 'long'"),
+        ("probe_buffer", "object", 5, "object: expected a text, found 5"),
+        ("probe_buffer", "repeats", 0, "repeats: expected 1 to 10,000, found 0"),
+        ("probe_buffer", "max_time_s", math.nan, "max_time_s: expected a finite number above 0"),
+        ("probe_buffer", "max_bytes", "x", "max_bytes: expected a whole number, found 'x'"),
+        ("probe_buffer", "seed", -1, "seed: expected 0 to "),
     ],
 )
 def test_wrong_arguments_are_named(
-    name: str, value: Any, message: str, doors: dict[str, Door]
+    door: str, name: str, value: Any, message: str, doors: dict[str, Door]
 ) -> None:
-    function, arguments = doors["cut_many"]
+    function, arguments = doors[door]
     with pytest.raises((SwatheError, TypeError, ValueError)) as caught:
         function(**{**arguments, name: value})
     assert str(caught.value).startswith(message)

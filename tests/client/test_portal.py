@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 import swathe
 from swathe.catalog import Catalog
 from swathe.cli.app import app, main
-from swathe.client.answers import as_json, job_of
+from swathe.client.answers import as_json, estimate_of, job_of
 from swathe.client.connection import BLOCK, MOST_ERROR_BYTES, MOST_JSON_BYTES, content_blocks
 from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
@@ -117,12 +117,31 @@ def test_other_json_is_refused(portal: RemotePortal, done: RemoteJob) -> None:
     content = as_json(done.status())
     wrong: dict[str, Any] = {"created_at": "noon", "options": {"colour": 1}, "parameters": [1]}
     wrong |= {"id": 1, "phase": [], "rows": "1", "counts": {"ok": "1"}, "bytes": -1}
+    wrong |= {"expires_at": None, "notes": [1]}
     for name, value in wrong.items():
         with pytest.raises(errors.SourceError, match="portal's job, found other JSON"):
             job_of({**content, name: value}, "http://archive")
     del content["counts"]
     with pytest.raises(errors.SourceError, match="expected 'counts' in a portal's job"):
         job_of(content, "http://archive")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bytes_out": "1"},
+        {"targets": None},
+        {"unmatched": -1},
+        {"prediction": {"median_s": "1", "interval_s": [1, 2], "bytes": 1, "requests": 1}},
+        {"prediction": {"median_s": 1, "interval_s": ["1", 2], "bytes": 1, "requests": 1}},
+        {"prediction": {"median_s": 1, "interval_s": [1, 2], "bytes": None, "requests": 1}},
+    ],
+)
+def test_other_json_is_no_estimate(wrong: dict[str, Any]) -> None:
+    content = as_json(Estimate(1, 1, 0, None, [], [], 2880))
+    assert estimate_of(content, "").bytes_out == 2880
+    with pytest.raises(errors.SourceError, match="portal's estimate, found other JSON"):
+        estimate_of({**content, **wrong}, "http://archive")
 
 
 def test_planes_and_bands_are_given_as_to_cut_many(portal: RemotePortal, folder: Path) -> None:

@@ -12,7 +12,7 @@ from swathe.costs.prediction import Prediction
 from swathe.jobs.types import Estimate, Job, Options, Row
 
 T = TypeVar("T")
-MOST = 1 << 63
+COUNTS_END = 1 << 63
 """Counts and bytes of a portal are smaller."""
 
 
@@ -22,7 +22,7 @@ def job_of(content: Mapping[str, Any], url: str) -> Job:
     Raises:
         SourceError: If it is not the JSON of a job.
     """
-    return _build(Job, content, url)
+    return _parse(Job, content, url)
 
 
 def row_of(content: Mapping[str, Any], url: str) -> Row:
@@ -31,7 +31,7 @@ def row_of(content: Mapping[str, Any], url: str) -> Row:
     Raises:
         SourceError: If it is not the JSON of a row.
     """
-    return _build(Row, content, url)
+    return _parse(Row, content, url)
 
 
 def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
@@ -40,7 +40,7 @@ def estimate_of(content: Mapping[str, Any], url: str) -> Estimate:
     Raises:
         SourceError: If it is not the JSON of an estimate.
     """
-    return _build(Estimate, content, url)
+    return _parse(Estimate, content, url)
 
 
 def entry(content: Mapping[str, Any], key: str, kind: type[T], url: str) -> T:
@@ -63,7 +63,12 @@ def as_json(value: Job | Row | Estimate) -> dict[str, Any]:
     return {name: _json_value(each) for name, each in values.items()}
 
 
-def _build(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
+def _parse(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
+    """Return a value of a class from the JSON of its fields.
+
+    Raises:
+        SourceError: If a field is missing, or of another type.
+    """
     name = getattr(kind, "__name__", "").lower()
     if not isinstance(content, Mapping):
         raise SourceError(f"{url}: expected a portal's {name}, found other JSON")
@@ -88,14 +93,18 @@ def _text(value: Any) -> str:
     return value
 
 
+def _texts(values: list[Any]) -> list[str]:
+    return [_text(value) for value in values]
+
+
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MOST:
-        raise TypeError("expected a finite number")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("expected a number")
     return value
 
 
 def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < MOST:
+    if type(value) is not int or not 0 <= value < COUNTS_END:
         raise TypeError("expected a whole number from 0")
     return value
 
@@ -113,15 +122,20 @@ def _cost(time_key: str) -> Callable[[Any], Any]:
     return read
 
 
-def _time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
+def _time(value: str) -> datetime:
+    return datetime.fromisoformat(value)
+
+
+def _time_if_any(value: str | None) -> datetime | None:
+    return None if value is None else _time(value)
 
 
 def _prediction(cost: Mapping[str, Any] | None) -> Prediction | None:
     if cost is None:
         return None
-    low_s, high_s = cost["interval_s"]
-    return Prediction(cost["median_s"], (low_s, high_s), cost["bytes"], cost["requests"], {})
+    low_s, high_s = map(_number, cost["interval_s"])
+    median_s, size, requests = cost["median_s"], cost["bytes"], cost["requests"]
+    return Prediction(_number(median_s), (low_s, high_s), _count(size), _count(requests), {})
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
@@ -136,14 +150,17 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "actual": _cost("work_s"),
     "box": _box,
     "bytes": _count,
+    "bytes_out": _count,
     "counts": _counts,
     "created_at": _time,
-    "ended_at": _time,
+    "ended_at": _time_if_any,
     "expires_at": _time,
     "faults": _pairs,
     "id": _text,
     "matches": _pairs,
     "name": _text,
+    "notes": _texts,
+    "number": _count,
     "options": Options.from_mapping,
     "parameters": _pairs,
     "phase": _text,
@@ -153,10 +170,12 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "rows": _count,
     "sha256": _text,
     "source": _text,
-    "started_at": _time,
+    "started_at": _time_if_any,
     "status": _text,
+    "targets": _count,
+    "unmatched": _count,
 }
-"""How the JSON of a field is read; other fields are the same in JSON."""
+"""Functions that read the JSON of a field; other fields are the same in JSON."""
 
 
 def _json_value(value: Any) -> Any:

@@ -28,7 +28,11 @@ def check_count(name: str, value: Any, most: int, least: int = 1) -> int:
 
 
 def check_threads(value: Any) -> int | None:
-    """Return a number of threads, or `None` for the default."""
+    """Return a number of threads, or `None` for the default.
+
+    Raises:
+        TypeError, ValueError: as in `check_count`.
+    """
     return None if value is None else check_count("threads", value, MOST_THREADS)
 
 
@@ -41,7 +45,7 @@ def check_positive(name: str, value: Any) -> float:
     """
     try:
         number = float(value)
-    except (TypeError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}: expected a number, found {short_text(value)}") from None
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name}: expected a finite number above 0, found {short_text(value)}")

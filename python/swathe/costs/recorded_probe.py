@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from swathe.costs.probing.store_probe import Probe
 
 log = logging.getLogger(__name__)
+MOST_BYTES = 1 << 62
+MOST_REPEATS = 10_000
 
 
 def probe(
@@ -80,9 +82,8 @@ def probe(
     if max_time_s is not None:
         max_time_s = check_positive("max_time_s", max_time_s)
     if max_bytes is not None:
-        max_bytes = check_count("max_bytes", max_bytes, 1 << 62)
-    if seed is not None:
-        seed = check_count("seed", seed, (1 << 63) - 1, least=0)
+        max_bytes = check_count("max_bytes", max_bytes, MOST_BYTES)
+    seed = _check_seed(seed)
     place = find_place(store, objects)
     picture = None if plot is None else Path(plot)
     if picture is not None:
@@ -167,7 +168,13 @@ def probe_buffer(
     from swathe.costs.probing.resolve_target import find_place
     from swathe.costs.probing.save import keep_buffer
 
-    place = find_place(store, [] if object is None else [object])
+    check_text("store", store)
+    objects = [] if object is None else [check_text("object", object)]
+    repeats = check_count("repeats", repeats, MOST_REPEATS)
+    max_time_s = check_positive("max_time_s", max_time_s)
+    max_bytes = check_count("max_bytes", max_bytes, MOST_BYTES)
+    seed = _check_seed(seed)
+    place = find_place(store, objects)
     picture = None if plot is None else Path(plot)
     if picture is not None:
         from swathe.costs.plots import plot_path
@@ -193,3 +200,8 @@ def probe_buffer(
         figure = buffer_figure(study, f"{study.object} from {study.host}")
         save(figure, picture, overwrite=overwrite)
     return study
+
+
+def _check_seed(value: int | None) -> int | None:
+    """Return a seed, or `None` for another one each time."""
+    return None if value is None else check_count("seed", value, (1 << 63) - 1, least=0)

@@ -191,7 +191,11 @@ class _BatchRun:
         # A glob pattern would be compiled for each batch.
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for left in [each.path for each in entries if each.name.startswith(begins)]:
-                shutil.rmtree(left, ignore_errors=True)
+                # Renamed first: a worker that is alive sees at once that its folder is gone.
+                removed = f"{left}-{token_hex(4)}"
+                with suppress(FileNotFoundError):
+                    os.rename(left, removed)
+                shutil.rmtree(removed, ignore_errors=True)
 
     def _ends(self) -> bool:
         """Check whether to stop."""
