@@ -178,6 +178,29 @@ def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) ->
     assert {path.name for path in made.iterdir()} == {"0000", ".chunk-00-of-another"}
 
 
+def test_a_folder_taken_over_is_no_fault_while_it_is_removed(
+    images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, given = Folder(tmp_path / "results"), batch(images, 30)
+    put = _BatchRun._put
+
+    def empty(folder: str, **_: bool) -> None:
+        for path in Path(folder).iterdir():
+            path.unlink()
+
+    def taken_over(work: _BatchRun) -> None:
+        monkeypatch.setattr(_BatchRun, "_put", put)
+        with monkeypatch.context() as patch:
+            # The other worker has removed the files, and not yet the folder.
+            patch.setattr("swathe.workers.execute.shutil.rmtree", empty)
+            assert run_batch(given, place, 1, never).complete
+        put(work)
+
+    monkeypatch.setattr(_BatchRun, "_put", taken_over)
+    done = run_batch(given, place, 1, never)
+    assert (list(done.rows), done.complete, done.failure) == ([], False, None)
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_what_was_taken_over_is_neither_done_nor_a_fault(
     late: bool, images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
