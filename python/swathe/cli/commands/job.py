@@ -9,7 +9,7 @@ import typer
 
 from swathe.cli.operation_options import with_operations
 from swathe.cli.options import Fill, Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
-from swathe.cli.output import print_json, print_table
+from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import forecast_text, seconds_text, size_text
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def status(
     else:
         _show(state)
         for row in rows:
-            typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}")
+            print_text(f"  {row['id']}: {row['status']}: {row['reason']}")
     if wait:
         _exit_as(state)
 
@@ -243,7 +243,7 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
         typer.echo(f"  {median} ({low} to {high})")
     typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
     for target, reason in estimate["faults"]:
-        typer.echo(f"  {target}: {reason}", err=True)
+        print_text(f"  {target}: {reason}", err=True)
 
 
 def _show(state: dict[str, Any]) -> None:
@@ -254,9 +254,9 @@ def _show(state: dict[str, Any]) -> None:
         forecast, took = forecast_text(predicted["median_s"]), seconds_text(actual["work_s"])
         typer.echo(f"  predicted {forecast}, took {took}")
     if state["error"]:
-        typer.echo(f"  {state['error']}", err=True)
+        print_text(f"  {state['error']}", err=True)
     for note in state["notes"]:
-        typer.echo(f"  note: {note}", err=True)
+        print_text(f"  note: {note}", err=True)
 
 
 def _exit_as(state: dict[str, Any]) -> None:
