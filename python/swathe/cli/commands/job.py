@@ -36,7 +36,8 @@ def submit(
     targets: Annotated[
         Path,
         typer.Option(
-            help="Table (CSV, ECSV, VOTable, Parquet) of files STORE:path, or of sky positions."
+            help="Table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or text file with one target "
+            "per line, of files STORE:path or of sky positions."
         ),
     ],
     url: Url = None,
