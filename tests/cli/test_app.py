@@ -23,6 +23,7 @@ import swathe
 from swathe.cli.app import main
 from tests.support.fits_frames import (
     SWATHE,
+    Runner,
     contents,
     fits_bytes,
     image_of,
@@ -552,3 +553,19 @@ def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     assert f"{out}: 96 ok (96 already done), in " in again.stdout
     assert "predicted" not in again.stdout
     assert set(Table.read(out / "manifest.ecsv")["status"]) == {"ok"}
+
+
+def test_user_sees_control_characters_of_names_as_text(run: Runner, tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    for number in range(22):
+        (folder / f"a\x1b[31m{number}.fits").write_bytes(b"junk")
+    run.ran("store", "add", "disk", folder)
+    run.ran("dataset", "add", "all", "disk:")
+    shown = run.ran("dataset", "show", "all").out
+    assert "disk:a\\x1b[31m0.fits: damaged" in shown
+    assert "and 2 more: swathe dataset show all --json" in shown
+    table = tmp_path / "t.csv"
+    table.write_text(f"file,x0,y0,width,height\n{folder}/a\x1b[31m0.fits,0,0,1,1\n")
+    assert "a\\x1b[31m0.fits" in run.ran("cut", "--targets", table, "-o", tmp_path / "o").err
+    assert "a\\x1b[31m0.fits" in run.ran("predict", "--targets", table).err

@@ -164,3 +164,10 @@ def test_files_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
     files = [tmp_path / name / "a.fits" for name in ("one", "two")]
     assert demo(tmp_path / "build", "--side", 5, *files).returncode == 0
     assert len(list((tmp_path / "build" / "cutouts").glob("*.fits"))) == 2
+
+
+def test_user_is_told_of_a_file_without_images(tmp_path: Path) -> None:
+    fits.HDUList([fits.PrimaryHDU()]).writeto(tmp_path / "empty.fits")
+    ran = demo(tmp_path / "build", tmp_path / "empty.fits")
+    assert ran.returncode == 1
+    assert "empty.fits: no HDU with an image" in ran.stderr

@@ -291,6 +291,15 @@ def test_archives_are_fetched_whole(done: RemoteJob, tmp_path: Path, suffix: str
     assert there == ["all.manifest.ecsv", f"all.{suffix}"]
 
 
+def test_user_fetches_two_archives_of_one_name(done: RemoteJob, tmp_path: Path) -> None:
+    for name in ("all.zip", "all.fits"):
+        done.fetch(tmp_path / name)
+    manifests = {"all.manifest.ecsv", "all.fits.manifest.ecsv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"all.zip", "all.fits"} | manifests
+    done.fetch(tmp_path / "all.zip", overwrite=True)
+    assert len(list(tmp_path.iterdir())) == 4
+
+
 @pytest.mark.parametrize("output", ["fetched", "all.zip", "all.tar"])
 def test_a_stack_is_fetched_without_what_went_into_it(
     portal: RemotePortal, tmp_path: Path, output: str

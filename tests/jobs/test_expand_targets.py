@@ -16,7 +16,13 @@ from PIL import Image
 
 import swathe
 from swathe.catalog import Catalog, GranuleQuery
-from swathe.core.errors import JobError, LimitError, NoSuchDatasetError, RegionError
+from swathe.core.errors import (
+    JobError,
+    LimitError,
+    NoSuchDatasetError,
+    RegionError,
+    TargetsError,
+)
 from swathe.datasets.scan import scan
 from swathe.datasets.search_many import find_each
 from swathe.jobs import Job, Jobs, Limits, Options
@@ -178,6 +184,12 @@ def test_unknown_datasets(jobs: Jobs) -> None:
         jobs.submit(places(), Options(dataset="moon"), "me")
     with pytest.raises(NoSuchDatasetError, match="mars"):
         jobs.estimate(places() | {"dataset": ["mars"] * 4}, Options())
+
+
+def test_user_is_told_that_positions_need_a_size(jobs: Jobs) -> None:
+    with pytest.raises(TargetsError, match=r"sky with a size \(ra, .*; found: ra, dec") as raised:
+        jobs.submit({"ra": [1.0], "dec": [2.0]}, Options(), "me")
+    assert "--file" not in str(raised.value)
 
 
 @pytest.mark.parametrize("given", [{"bands": "r"}, {"dataset": "sky"}, {"time": [1, 2]}])

@@ -25,6 +25,7 @@ from swathe.catalog import Catalog, Outcome, this_host
 from swathe.cli.app import main
 from swathe.core.sample_survey import make_sample
 from swathe.costs.cost_model import Costs
+from swathe.files.targets.table_files import READERS
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
 from swathe.portal.pages.archive import cost_rows
@@ -307,6 +308,12 @@ def test_what_users_give_is_text(client: httpx.Client, job: str) -> None:
     assert (filled.status_code, "<script>alert" in filled.text) == (422, False)
     for address in (f"/{EVIL}", f"/datasets/{EVIL}", f"/jobs/{EVIL}", f"/new?name={EVIL}"):
         assert "<script>alert" not in client.get(address).text
+
+
+def test_form_offers_the_user_every_table_that_is_read(client: httpx.Client) -> None:
+    offered = re.search(r'type="file" accept="([^"]*)"', client.get("/new").text)
+    assert offered is not None
+    assert set(offered[1].split(",")) == set(READERS)
 
 
 def test_errors_are_pages(client: httpx.Client) -> None:

@@ -262,9 +262,10 @@ def cut_files(
     paths: list[Path] = []
     for name in files:
         try:
-            for image in swathe.open(name).images:
-                if len(image.shape) < 2:
-                    continue
+            images = [image for image in swathe.open(name).images if len(image.shape) >= 2]
+            if not images:
+                faults[name] = f"{name}: no HDU with an image of two axes or more"
+            for image in images:
                 height, width = image.shape[-2:]
                 stem = Path(name).name.split(".")[0]
                 path, copies = folder / f"{stem}-{image.index}.fits", 1

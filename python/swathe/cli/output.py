@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from swathe.core.format import number_text, rate_text, seconds_text
+from swathe.core.format import harmless_text, number_text, rate_text, seconds_text
 
 REPORT_AFTER_S = 1.0
 json_requested: ContextVar[bool] = ContextVar("json_requested", default=False)
@@ -23,6 +23,11 @@ def print_json(value: object) -> None:
     """Print a result as one line of JSON, and flush it, so that a waiting reader has it at once."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
+
+
+def print_text(text: str, *, err: bool = False) -> None:
+    """Print a text that may have names of files, or what a file or a server said."""
+    typer.echo(harmless_text(text), err=err)
 
 
 def print_error(text: str, kind: str, exit_code: int) -> None:
@@ -67,7 +72,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for title in titles:
         table.add_column(title, overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(harmless_text(cell)) for cell in row))
     Console(width=None if sys.stdout.isatty() else 10_000).print(table)
 
 

@@ -31,6 +31,8 @@ PART = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r])")
 """Start of a part of a cell. With decimal commas, semicolons separate cells, and quotes count only
 at the beginning of one."""
 MANIFEST = "manifest.ecsv"
+ARCHIVES = (".zip", ".tar", ".fits", ".fit", ".fts")
+"""Suffixes of outputs that have their manifest beside them."""
 BLOCK = 2880
 EXTENSION = "MANIFEST"
 """Name of the last extension of a FITS file of cutouts."""
@@ -202,8 +204,18 @@ def manifest_path(output: Path, kind: OutputKind) -> Path:
         return output / MANIFEST
     short = output.with_name(f"{output.stem}.{MANIFEST}")
     long = output.with_name(f"{output.name}.{MANIFEST}")
-    is_of_another = long.exists() or manifest_meta(short).get("output", output.name) != output.name
-    return long if is_of_another else short
+    owner = manifest_meta(short).get("output")
+    if owner is None:  # no manifest, or one that was fetched from a portal
+        is_of_another = short.exists() and not output.exists() and _has_sibling(output)
+    else:
+        is_of_another = owner != output.name
+    return long if is_of_another or long.exists() else short
+
+
+def _has_sibling(output: Path) -> bool:
+    """Check whether there is an archive whose name differs only in its suffix."""
+    others = (output.with_suffix(suffix) for suffix in ARCHIVES)
+    return any(other.exists() for other in others if other != output)
 
 
 def manifest_meta(path: Path) -> dict[str, Any]:

@@ -121,7 +121,12 @@ def expand(
             f"operation {options.operation}: expected targets in the sky ({', '.join(SKY)}), "
             "found none"
         )
-    is_listed = "file" in columns or not in_sky
+    if "file" not in columns and not in_sky:
+        raise TargetsError(
+            "the targets need a column 'file', or positions in the sky with a size "
+            f"({', '.join(SKY)}); found: {', '.join(table.colnames)}"
+        )
+    is_listed = "file" in columns
     options.check(are_bands_needed=not is_listed)
     if is_listed:
         for name in ("dataset", "time"):

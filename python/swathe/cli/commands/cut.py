@@ -31,7 +31,7 @@ from swathe.cli.options import (
     size_of,
     whole_numbers_of,
 )
-from swathe.cli.output import print_json
+from swathe.cli.output import print_json, print_text
 from swathe.core import errors
 from swathe.core.format import forecast_text, seconds_text
 
@@ -295,11 +295,11 @@ def _cut_table(
         typer.echo(f"{output}: {_outcome_text(meta, counts)}")
         unsuccessful = manifest[manifest["status"] != "ok"]
         for row in unsuccessful[:SHOWN_ROWS]:
-            typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
+            print_text(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
         if len(unsuccessful) > SHOWN_ROWS:
             typer.echo(f"  and {len(unsuccessful) - SHOWN_ROWS:,} more, see the manifest", err=True)
         for note in meta["notes"]:
-            typer.echo(f"  note: {note}", err=True)
+            print_text(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):
         raise typer.Exit(1)
 

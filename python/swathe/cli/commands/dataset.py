@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet
-from swathe.cli.output import print_json, print_table
+from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import harmless_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
@@ -279,7 +279,10 @@ def show(name: Name, as_json: Json = False) -> None:
         counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
         typer.echo(f"  {store}: {counts}")
     for store, at in faults[:SHOWN_FAULTS]:
-        typer.echo(f"    {store}:{at.path}: {at.state}: {at.reason}")
+        print_text(f"    {store}:{at.path}: {at.state}: {at.reason}")
+    if len(faults) > SHOWN_FAULTS:
+        more = f"swathe dataset show {name} --json"
+        typer.echo(f"    and {len(faults) - SHOWN_FAULTS:,} more: {more}")
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import Json, one_image
-from swathe.cli.output import print_json
+from swathe.cli.output import print_json, print_text
 from swathe.core.format import size_text
 
 if TYPE_CHECKING:
@@ -80,13 +80,13 @@ def _granules(file: File) -> dict[int, Granule]:
 def _print(file: File, granules: dict[int, Granule]) -> None:
     packed = any(hdu.kind == "compressed-image" for hdu in file.hdus)
     whole = file.compression or ("images compressed in tiles" if packed else "not compressed")
-    typer.echo(f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {whole}")
+    print_text(f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {whole}")
     for hdu in file.hdus:
-        typer.echo(_line(file, hdu))
+        print_text(_line(file, hdu))
         for line in _sky_lines(granules.get(hdu.index), _projection(file, hdu)):
-            typer.echo(f"       {line}")
+            print_text(f"       {line}")
     for note in file.notes:
-        typer.echo(f"  note: {note}", err=True)
+        print_text(f"  note: {note}", err=True)
 
 
 def _line(file: File, hdu: HduInfo) -> str:
@@ -215,5 +215,5 @@ def _print_headers(file: File, hdu: str | None, as_json: bool) -> None:
         print_json({"path": file.url, "headers": cards})
         return
     for number, header in headers.items():
-        typer.echo(f"# HDU {number} of {file.url}")
-        typer.echo(header.tostring(sep="\n", padding=False))
+        print_text(f"# HDU {number} of {file.url}")
+        print_text(header.tostring(sep="\n", padding=False))

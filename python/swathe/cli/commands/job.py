@@ -9,8 +9,8 @@ import typer
 
 from swathe.cli.operation_options import with_operations
 from swathe.cli.options import Fill, Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
-from swathe.cli.output import print_json, print_table
-from swathe.core.format import forecast_text, harmless_text, seconds_text, size_text
+from swathe.cli.output import print_json, print_table, print_text
+from swathe.core.format import forecast_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,8 @@ def submit(
     targets: Annotated[
         Path,
         typer.Option(
-            help="Table (CSV, ECSV, VOTable, Parquet) of files STORE:path, or of sky positions."
+            help="Table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or text file with one target "
+            "per line, of files STORE:path or of sky positions."
         ),
     ],
     url: Url = None,
@@ -112,7 +113,7 @@ def status(
     else:
         _show(state)
         for row in rows:
-            _echo(f"  {row['id']}: {row['status']}: {row['reason']}")
+            print_text(f"  {row['id']}: {row['status']}: {row['reason']}")
     if wait:
         _exit_as(state)
 
@@ -243,25 +244,20 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
         typer.echo(f"  {median} ({low} to {high})")
     typer.echo(f"  results: about {size_text(estimate['bytes_out'])}")
     for target, reason in estimate["faults"]:
-        _echo(f"  {target}: {reason}", err=True)
+        print_text(f"  {target}: {reason}", err=True)
 
 
 def _show(state: dict[str, Any]) -> None:
     counts = ", ".join(f"{number} {name}" for name, number in state["counts"].items() if number)
-    _echo(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
+    print_text(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
     predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:
         forecast, took = forecast_text(predicted["median_s"]), seconds_text(actual["work_s"])
         typer.echo(f"  predicted {forecast}, took {took}")
     if state["error"]:
-        _echo(f"  {state['error']}", err=True)
+        print_text(f"  {state['error']}", err=True)
     for note in state["notes"]:
-        _echo(f"  note: {note}", err=True)
-
-
-def _echo(text: str, err: bool = False) -> None:
-    """Print what a portal said, without control characters: a terminal would obey them."""
-    typer.echo(harmless_text(text), err=err)
+        print_text(f"  note: {note}", err=True)
 
 
 def _exit_as(state: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from swathe.cli.options import (
     planes_of,
     size_of,
 )
-from swathe.cli.output import print_json, print_table
+from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import NOISE_S, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _show_faults(prediction: Prediction) -> None:
     elif prediction.faults:
         typer.echo("these cannot be read or cut:", err=True)
     for fault in prediction.faults[:SHOWN_FAULTS]:
-        typer.echo(f"  {fault}", err=True)
+        print_text(f"  {fault}", err=True)
     if len(prediction.faults) > SHOWN_FAULTS:
         typer.echo(f"  and {len(prediction.faults) - SHOWN_FAULTS:,} more, see --json", err=True)
     for name in unused:
@@ -164,7 +164,7 @@ def _explain(how: dict[str, Any]) -> None:
     beside = f"; with 1/{at_once} of the store's bandwidth, as others are read in parallel" * (
         at_once > 1
     )
-    typer.echo(f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}")
+    print_text(f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}")
     for plan in how["plans"]:
         load, reach = plan["load"], plan["reach"]
         if not plan["requests"]:
