@@ -11,7 +11,7 @@ from swathe import _swathe
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-KEPT = 8
+EXCHANGES = 8
 """The best of this many latest exchanges counts."""
 
 
@@ -65,8 +65,8 @@ class SenderClock:
     """Clock of one sender."""
 
     def __init__(self) -> None:
-        self._questions: deque[int] = deque(maxlen=KEPT)
-        self._exchanges: deque[tuple[Reply, int]] = deque(maxlen=KEPT)
+        self._questions: deque[int] = deque(maxlen=EXCHANGES)
+        self._exchanges: deque[tuple[Reply, int]] = deque(maxlen=EXCHANGES)
 
     def ask(self, now_ns: int) -> None:
         """Note that it was asked."""
