@@ -36,7 +36,7 @@ from harness import FRAMES, in_folder, options, save, survey, survey_targets, wo
 from swathe import trace
 
 POINTS = 200_000
-RECORDING = ("swathe_trace", "swathe_engine::stages::tell")
+RECORDING = ("swathe_trace", "swathe_engine::timing::record_events")
 """In what functions events are recorded."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-BENCHES = Path(__file__).parents[1] / "benches"
+ROOT = Path(__file__).parents[1]
+BENCHES = ROOT / "benches"
 LEAST = {
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
     "find": (),
@@ -39,6 +41,13 @@ def test_a_little_of_a_benchmark_runs(name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout
+
+
+def test_functions_of_the_engine_that_a_benchmark_counts_exist() -> None:
+    functions = re.findall(r'"swathe_engine::(\w+)::(\w+)"', (BENCHES / "tracing.py").read_text())
+    assert functions
+    for module, function in functions:
+        assert f"fn {function}(" in (ROOT / f"crates/engine/src/{module}.rs").read_text()
 
 
 def test_each_benchmark_is_run_by_a_test() -> None:

@@ -21,7 +21,6 @@ from tests.support.attacked_portal import SECRET, Attacked, attacked
 from tests.support.portals import finished, submitted
 
 BOX = {"x0": 0, "y0": 0, "width": 5, "height": 5}
-CHANGES = ("post", "put", "patch", "delete")
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 

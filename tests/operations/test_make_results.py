@@ -267,16 +267,16 @@ def test_what_is_finished_stays_after_an_interruption(
     output: str, images: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = table_of(images, group=["a", "b", "c", "d", "e"])
-    put = make_results.Bench.put
+    put = make_results.ResultFiles.put
 
-    def interrupted(self: make_results.Bench, *arguments: Any) -> Any:
+    def interrupted(self: make_results.ResultFiles, *arguments: Any) -> Any:
         ended = put(self, *arguments)
         if ended.row == 6:
             signal.raise_signal(signal.SIGINT)
         return ended
 
     with monkeypatch.context() as patch:
-        patch.setattr(make_results.Bench, "put", interrupted)
+        patch.setattr(make_results.ResultFiles, "put", interrupted)
         with pytest.raises(KeyboardInterrupt, match="of 10 targets are done"):
             cut_many(rows, tmp_path / output, operation="stack", threads=1)
     again = cut_many(rows, tmp_path / output, operation="stack", resume=True)
@@ -301,14 +301,14 @@ def results_of(output: Path) -> dict[str, NDArray[Any]]:
 def test_what_went_into_a_result_goes_when_that_is_made(
     images: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = make_results.Bench.put
+    put = make_results.ResultFiles.put
     there: list[int] = []
 
-    def counted(self: make_results.Bench, *arguments: Any) -> Any:
+    def counted(self: make_results.ResultFiles, *arguments: Any) -> Any:
         there.append(len(list(self.scratch.glob("*.npy"))))
         return put(self, *arguments)
 
-    monkeypatch.setattr(make_results.Bench, "put", counted)
+    monkeypatch.setattr(make_results.ResultFiles, "put", counted)
     count = 60
     rows = {name: values[:1] * count for name, values in table_of(images).items()}
     rows["group"] = [f"g{row // 2}" for row in range(count)]
@@ -322,13 +322,13 @@ def test_what_went_into_a_result_goes_when_that_is_made(
 STACK_KILLED = """
 import os, signal, sys
 from swathe import cut_many; from swathe.operations import make_results as making
-put = making.Bench.put
+put = making.ResultFiles.put
 def dies(self, ended, content):
     told = put(self, ended, content)
     if told.row == 7:
         os.kill(os.getpid(), signal.SIGKILL)
     return told
-making.Bench.put = dies
+making.ResultFiles.put = dies
 options = {"operation": "stack", "threads": 1, "progress": False}
 cut_many(sys.argv[1], sys.argv[2], **options)
 """

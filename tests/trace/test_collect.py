@@ -165,12 +165,12 @@ def test_a_disk_that_blocks_holds_senders_up_and_loses_nothing(
             time.sleep(0.5)
         assert sum(sent) < senders * lines * 0.7
         most = rotating_writer.HIGH_BYTES + collect.LONGEST_LINE
-        assert collector.outlet.waiting_bytes <= most
+        assert collector.writer.waiting_bytes <= most
         found = bytearray()
         with output.open("rb") as reader:
             while found.count(b"CUT_START") < senders * lines:
                 found += reader.read1(1 << 20)
-                assert collector.outlet.waiting_bytes <= most
+                assert collector.writer.waiting_bytes <= most
         for thread in threads:
             thread.join()
         counts = collector.stop()

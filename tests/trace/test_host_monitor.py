@@ -396,7 +396,7 @@ def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
     with Collector(collected) as collector:
 
         def came(_lines: str) -> bool:
-            wait_until(lambda: not collector.senders and not collector.outlet.waiting_bytes)
+            wait_until(lambda: not collector.senders and not collector.writer.waiting_bytes)
             lines = collected.read_text()
             return "NL.EVNT=CLOCK" in lines and "NL.EVNT=CPU" in lines
 

@@ -32,7 +32,6 @@ from tests.support.pools import (
 from tests.support.portals import served, wait_until
 
 KINDS: dict[str, type[BatchSystem]] = {"pbs": PBS, "htcondor": HTCondor}
-ASKS = {"pbs": "qstat", "htcondor": "condor_q"}
 SUBMITS = {"pbs": "qsub", "htcondor": "condor_submit"}
 ROWS = 100
 NAME = f"{PREFIX}0-abcdef01"

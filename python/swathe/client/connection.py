@@ -32,8 +32,8 @@ TRIES = 6
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """Pause between tries. It doubles each time; `Retry-After` makes it longer, up to the maximum."""
 NO_CONTENT = 204
-PASSING = (429, 502, 503, 504)
-"""HTTP statuses that are retried."""
+RETRY_STATUSES = (429, 502, 503, 504)
+"""HTTP statuses of errors that may pass."""
 BLOCK = 1 << 20
 """Bytes of an answer unpacked at once."""
 MOST_JSON_BYTES = 64 << 20
@@ -89,18 +89,18 @@ class PortalConnection:
             raise self._failed(error) from error
 
     def send_targets(
-        self, path: str, targets: Any, options: Mapping[str, Any], fields_given: Mapping[str, Any]
+        self, path: str, targets: Any, options: Mapping[str, Any], fields: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Send a list of targets with the options of a job; return the JSON of the answer."""
         if not isinstance(targets, str | os.PathLike):
             return self.post_json(
-                path, json={"targets": _json_targets(targets), "options": options, **fields_given}
+                path, json={"targets": _json_targets(targets), "options": options, **fields}
             )
         table = Path(targets)
         form = {"options": json.dumps(options)}
         form |= {
             name: str(value).lower() if isinstance(value, bool) else value
-            for name, value in fields_given.items()
+            for name, value in fields.items()
         }
         try:
             file = table.open("rb")
@@ -143,7 +143,7 @@ class PortalConnection:
                 if number == TRIES or not isinstance(error, httpx.TransportError):
                     raise self._failed(error) from error
             else:
-                if answer.status_code not in PASSING or number == TRIES:
+                if answer.status_code not in RETRY_STATUSES or number == TRIES:
                     return answer
                 answer.close()
                 retry_after = answer.headers.get("retry-after", "")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from swathe.catalog.records.jobs import ENDED
 from swathe.client.connection import BLOCK, content_blocks, read_content
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text
@@ -42,14 +43,13 @@ if TYPE_CHECKING:
     from swathe.core.row_record import RowStatus
     from swathe.jobs.types import Job, Row
 
-ENDED = ("COMPLETED", "ERROR", "ABORTED")
 WAIT_S = 20.0
 """Longest time that one request waits for a change of a job."""
-SHOWN_S = 5.0
+NOTEBOOK_S = 5.0
 """Timeout of the request that a notebook makes to show a job."""
-SHOW_S = 0.5
+PROGRESS_S = 0.5
 """Interval between requests for progress, if a progress bar is shown."""
-AT_ONCE = 4
+PARALLEL_FILES = 4
 """Number of files fetched in parallel."""
 MOST_MANIFEST_BYTES = 512 << 20
 """Maximum size of a manifest: more than that of a million rows."""
@@ -75,7 +75,7 @@ class RemoteJob:
 
         facts: dict[str, Any] = {"job": self.id, "portal": self._connection.url}
         try:
-            content = self._connection.request_once("GET", self._path, timeout=SHOWN_S)
+            content = self._connection.request_once("GET", self._path, timeout=NOTEBOOK_S)
             status = self._job_of(content)
         except SwatheError as error:
             return page("Job", {**facts, "status": error})
@@ -107,7 +107,7 @@ class RemoteJob:
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
         status = self.status()
-        most_s = SHOW_S if progress and can_show_progress() else WAIT_S
+        most_s = PROGRESS_S if progress and can_show_progress() else WAIT_S
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
                 show(sum(status.counts.values()) - status.counts.get("waiting", 0))
@@ -261,7 +261,7 @@ class RemoteJob:
 
         with (
             progress_bar("fetching", progress, len(results)) as show,
-            ThreadPoolExecutor(AT_ONCE) as pool,
+            ThreadPoolExecutor(PARALLEL_FILES) as pool,
         ):
             try:
                 finished = pool.map(fetch, results)

@@ -1,7 +1,8 @@
-"""Targets and rows of jobs in columns: 100,000 objects would take as long as cutting them.
+"""Targets and rows of jobs as columns.
 
-Lists are read into a `RowTable`, the catalogue stores it, and the engine takes its columns.
-A `RowTable` is also a sequence of `RowRecord`, for code that reads few rows.
+A job may have 100,000 rows, and to make an object of each would take as long as to cut them. So
+lists of targets are read into a `RowTable`, the catalogue stores it, and the engine takes its
+columns. It is also a sequence of `RowRecord`, for code that reads few rows.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ class RowTable(Sequence[RowRecord]):
             sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if sha256 is None else sha256,
         )
 
-    def with_status(self, changes: Mapping[int, tuple[RowStatus, str]]) -> RowTable:
+    def with_status(self, changes: Mapping[int, Fault]) -> RowTable:
         """Return the same rows with another status and reason of some, which lose their box."""
         if not changes:
             return self
@@ -282,8 +283,8 @@ class RowTable(Sequence[RowRecord]):
         skies: Any = repeat(None, len(self))
         if in_sky.any():
             skies = [
-                tuple(sky) if is_placed else None
-                for sky, is_placed in zip(self.sky.tolist(), in_sky.tolist(), strict=True)
+                tuple(sky) if is_in_sky else None
+                for sky, is_in_sky in zip(self.sky.tolist(), in_sky.tolist(), strict=True)
             ]
         columns = zip(
             self.number.tolist(),

@@ -74,19 +74,19 @@ class CutRun(NamedTuple):
 
     def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
         """Return the maker of the results."""
-        from swathe.operations.make_results import AsCut, Bench, Combiner, Converter
+        from swathe.operations.make_results import Combiner, Converter, PassThrough, ResultFiles
 
         if output is None:
-            return AsCut()
+            return PassThrough()
         output_paths, work = self.output_paths, self.work
-        bench = Bench(
+        files = ResultFiles(
             output_paths.cut_into, output, output_paths.path, output_paths.kind, self.paths, stopped
         )
         if work.results is None:
-            return Converter(bench, output_paths.result_options)
+            return Converter(files, output_paths.result_options)
         todo = [row - work.first for row in self.paths]
         return Combiner(
-            bench, output_paths.result_options, work.results, todo, work.first, work.rows
+            files, output_paths.result_options, work.results, todo, work.first, work.rows
         )
 
 

@@ -57,9 +57,9 @@ IMAGES_PLACED = 32
 """Images on which sky positions are converted to pixels at submission. On the others this happens
 when they are cut, because their headers must be read."""
 MOST_LISTED = 20
-"""Errors and matches listed in an estimate."""
+"""Maximum number of errors and of matches listed in an estimate."""
 MOST_PLANES = 100
-"""Different values of `planes` in one list."""
+"""Maximum number of different values of `planes` in one list."""
 IMAGES_PER_ROW = 10
 """Images examined per allowed row: many are in other bands, or only near the position."""
 NOTHING = "no image of the datasets shows it"
@@ -136,7 +136,7 @@ def expand(
                 )
         work = _of_files(columns, len(table), options, allowed)
     else:
-        work = _of_places(columns, options, catalog, allowed, most_rows)
+        work = _of_positions(columns, options, catalog, allowed, most_rows)
     if work.rows.group is not None:
         check_rows(len(work.rows) + len(work.results), most_rows)
         work.rows.box = enlarge_boxes(work.rows.box)
@@ -219,18 +219,19 @@ def _by_result(
         [groups[row] for row in rows],
         [image_bands[row] if image_bands else "" for row in rows],
     )
-    placed: list[tuple[int, int, str, Fault | None]] = []
+    # Place in the new list, row that takes it, its result, and its fault if it has one.
+    entries: list[tuple[int, int, str, Fault | None]] = []
     for each in results:
         every = [*each.rows, *(row for row in each.faults if row not in each.rows)]
         # The result takes the places of its rows in the list; an image may be used twice.
         places = sorted(set(every))
         places += places[-1:] * (len(every) - len(places))
         for place, row in zip(places, every, strict=True):
-            placed.append((place, row, each.result, each.faults.get(row)))
-    placed.sort(key=lambda entry: entry[0])
-    order = [rows[row] for _, row, _, _ in placed]
-    names = [name for _, _, name, _ in placed]
-    faults = {at: entry[3] for at, entry in enumerate(placed) if entry[3] is not None}
+            entries.append((place, row, each.result, each.faults.get(row)))
+    entries.sort(key=lambda entry: entry[0])
+    order = [rows[row] for _, row, _, _ in entries]
+    names = [name for _, _, name, _ in entries]
+    faults = {at: entry[3] for at, entry in enumerate(entries) if entry[3] is not None}
     ids = texts(columns["id"]) if "id" in columns else [""] * count
     table = Table(columns, copy=False)[np.array(order, np.int64)]
     table["id"] = [ids[row] or str(row) for row in order]
@@ -282,7 +283,7 @@ def _check(file: str, allowed: Callable[[str], None]) -> None:
         raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
 
 
-def _of_places(
+def _of_positions(
     columns: dict[str, Any],
     options: Options,
     catalog: Catalog,
@@ -293,12 +294,12 @@ def _of_places(
     import numpy as np
 
     count = len(columns["ra"])
-    named = texts(columns["id"]) if "id" in columns else [""] * count
-    ids = [name or str(row) for row, name in enumerate(named)]
-    wrong = dict(_senseless(columns))
+    user_ids = texts(columns["id"]) if "id" in columns else [""] * count
+    ids = [user_id or str(row) for row, user_id in enumerate(user_ids)]
+    wrong = dict(_invalid_positions(columns))
     good = [row for row in range(count) if row not in wrong]
-    places = np.column_stack([float_column(columns[name]) for name in SKY])
-    matches_of = _search_positions(columns, options, catalog, places, good, most_rows)
+    positions = np.column_stack([float_column(columns[name]) for name in SKY])
+    matches_of = _search_positions(columns, options, catalog, positions, good, most_rows)
 
     # For every row: its target, and its image if any.
     pairs: list[tuple[int, Match | None]] = []
@@ -315,23 +316,27 @@ def _of_places(
         if len(counts) < MOST_LISTED:
             counts.append((ids[target], len(matches)))
     check_rows(len(pairs), most_rows)
-    of = [target for target, _ in pairs]
+    target_of_row = [target for target, _ in pairs]
     table = {
-        "id": _numbered_ids([ids[target] for target in of]),
+        "id": _numbered_ids([ids[target] for target in target_of_row]),
         "file": [match.file if match is not None else "" for _, match in pairs],
         "hdu": [match.granule.hdu if match is not None else 0 for _, match in pairs],
-        **{name: places[of, at] for at, name in enumerate(SKY)},
+        **{name: positions[target_of_row, at] for at, name in enumerate(SKY)},
     }
-    picked = {name: [column[target] for target in of] for name, column in columns.items()}
+    row_columns = {
+        name: [column[target] for target in target_of_row] for name, column in columns.items()
+    }
     rows, unread = _read(table, allowed)
     rows = rows.with_status(reasons)
     unread -= reasons.keys()
     targets = _numbered_ids(ids)
-    rows.group = _name_results(options, [targets[target] for target in of], picked, len(rows))
-    return ExpandedJob(count, _with_planes(rows, picked, options), unread, unmatched, counts)
+    rows.group = _name_results(
+        options, [targets[target] for target in target_of_row], row_columns, len(rows)
+    )
+    return ExpandedJob(count, _with_planes(rows, row_columns, options), unread, unmatched, counts)
 
 
-def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, Fault]]:
+def _invalid_positions(columns: dict[str, Any]) -> Iterator[tuple[int, Fault]]:
     """Yield the rows without a valid sky position, and why."""
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         try:
@@ -344,14 +349,14 @@ def _search_positions(
     columns: dict[str, Any],
     options: Options,
     catalog: Catalog,
-    places: NDArray[np.float64],
+    positions: NDArray[np.float64],
     good: Sequence[int],
     most_rows: int,
 ) -> dict[int, tuple[list[Match], str]]:
     """Return the images of each valid target, or why there are none."""
     from swathe.datasets.search_many import find_each
 
-    count = len(places)
+    count = len(positions)
     datasets = texts(columns["dataset"]) if "dataset" in columns else [""] * count
     bands = texts(columns["band"]) if "band" in columns else [""] * count
     by_dataset: dict[str | None, list[int]] = {}
@@ -359,14 +364,14 @@ def _search_positions(
         by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
     wanted_bands = set(options.bands)
     most_pairs = IMAGES_PER_ROW * most_rows
-    of: dict[int, tuple[list[Match], str]] = {}
+    matches_of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
         criteria = GranuleQuery(dataset=dataset, time=options.time, band=only)
         search: SearchMatches = find_each(
             catalog,
-            places[rows, 0] % 360.0,
-            places[rows, 1],
+            positions[rows, 0] % 360.0,
+            positions[rows, 1],
             criteria,
             partial(_check_pairs, most_pairs=most_pairs),
         )
@@ -379,10 +384,10 @@ def _search_positions(
             chosen, reason = options.results.kind.choose_images(
                 [match.granule.band or "" for match in matches],
                 options.bands,
-                partial(_distance, matches, places[row]),
+                partial(_distance, matches, positions[row]),
             )
-            of[row] = [matches[index] for index in chosen], reason
-    return of
+            matches_of[row] = [matches[index] for index in chosen], reason
+    return matches_of
 
 
 def _check_pairs(pairs: int, most_pairs: int) -> None:
@@ -398,7 +403,7 @@ def _check_pairs(pairs: int, most_pairs: int) -> None:
         )
 
 
-def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) -> float:
+def _distance(matches: Sequence[Match], position: NDArray[np.float64], index: int) -> float:
     """Return the angle between a position and the centre of an image, in radians."""
     import numpy as np
 
@@ -408,7 +413,7 @@ def _distance(matches: Sequence[Match], place: NDArray[np.float64], index: int) 
     if centre is None:
         return np.inf
     there = directions(np.array(centre.s_ra), np.array(centre.s_dec))
-    return float(angle(there, directions(place[0], place[1])))
+    return float(angle(there, directions(position[0], position[1])))
 
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
@@ -452,7 +457,7 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
     """
     if "planes" not in columns:
         return replace(rows, planes=DictColumn.same(options.planes, len(rows)))
-    given = DictColumn.of(texts(columns["planes"]))
+    plane_texts = DictColumn.of(texts(columns["planes"]))
     reasons: dict[str, str] = {}
 
     def parse(text: str) -> tuple[int, ...] | None:
@@ -463,13 +468,13 @@ def _with_planes(rows: RowTable, columns: dict[str, Any], options: Options) -> R
             return None
         return tuple(chain.from_iterable(pairs))
 
-    planes = given.map(lambda text: parse(text) if text else options.planes)
-    if len({*given.values, ""} - reasons.keys()) > MOST_PLANES:
+    planes = plane_texts.map(lambda text: parse(text) if text else options.planes)
+    if len({*plane_texts.values, ""} - reasons.keys()) > MOST_PLANES:
         raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
     sound = rows.sound.tolist()
     faults: dict[int, Fault] = {
         row: ("error", reasons[text])
-        for row, text in enumerate(given.list())
+        for row, text in enumerate(plane_texts.list())
         if text in reasons and sound[row]
     }
     return replace(rows, planes=planes).with_status(faults)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from swathe.core.row_record import RowStatus
+    from swathe.core.row_record import Fault
     from swathe.core.row_table import RowTable
     from swathe.operations.grid import Grid
     from swathe.operations.registry import ResultOptions
@@ -25,7 +25,7 @@ def align_cutout(
     sky: Sequence[float],
     path: Path,
     check_size: Callable[[int], None] | None = None,
-) -> tuple[RowStatus, str]:
+) -> Fault:
     """Replace a cutout by its pixels on the grid of its result; return status and reason.
 
     Args:
@@ -48,7 +48,7 @@ def align_cutout(
     return "ok", ""
 
 
-def without_images(rows: RowTable) -> tuple[RowStatus, str]:
+def without_images(rows: RowTable) -> Fault:
     """Return status and reason of a result none of whose rows has an image."""
     for row, (status, reason) in rows.faults().items():
         if status != "no-overlap":
@@ -77,7 +77,7 @@ def combine(
     Raises:
         RegionError: if the images cannot be combined.
     """
-    places = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
-    images = [AlignedImage(file, ra, dec) for file, (ra, dec) in places]
+    positions = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
+    images = [AlignedImage(file, ra, dec) for file, (ra, dec) in positions]
     make = result_options.combining.make
     return not stopped() and make(path, grid, images, result_options.own, stopped)

@@ -61,8 +61,8 @@ def inputs_of(
 def _inputs(
     result_options: ResultOptions, result: str, rows: list[int], image_bands: Sequence[str]
 ) -> Inputs:
-    of_rows = [image_bands[row] for row in rows]
-    chosen, fault = result_options.kind.choose_images(of_rows, result_options.bands, None)
+    bands_of_rows = [image_bands[row] for row in rows]
+    chosen, fault = result_options.kind.choose_images(bands_of_rows, result_options.bands, None)
     if fault:
         return Inputs(result, rows, dict.fromkeys(rows, ("error", f"{result}: {fault}")), fault)
     used = [rows[index] for index in chosen]

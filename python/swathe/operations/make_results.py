@@ -176,7 +176,7 @@ class Maker(Protocol):
         """Return the rows that end with one outcome of the engine; none after a stop."""
 
 
-class AsCut:
+class PassThrough:
     """Maker that leaves the engine's files as they are."""
 
     def begin(self) -> Iterator[RowOutcome]:
@@ -189,7 +189,7 @@ class AsCut:
 
 
 @dataclass(frozen=True)
-class Bench:
+class ResultFiles:
     """Files and output of a run that makes results.
 
     Attributes:
@@ -227,7 +227,7 @@ class Bench:
 class Converter:
     """Maker that converts each cutout, such as to an array of pixels or a picture."""
 
-    bench: Bench
+    files: ResultFiles
     result_options: ResultOptions
 
     def begin(self) -> Iterator[RowOutcome]:
@@ -238,14 +238,14 @@ class Converter:
         """Yield the row. After a stop, a cutout that is not converted is not done."""
         if outcome.status != "ok":
             yield outcome
-        elif not self.bench.stopped():
+        elif not self.files.stopped():
             yield self._convert(outcome)
 
     def _convert(self, outcome: RowOutcome) -> RowOutcome:
-        cut = self.bench.cut(outcome.row)
-        name = self.bench.shown / self.bench.paths[outcome.row]
+        cut = self.files.cut(outcome.row)
+        name = self.files.shown / self.files.paths[outcome.row]
         try:
-            return self.bench.put(
+            return self.files.put(
                 outcome, self.result_options.converting.convert(read_cutout(cut), name)
             )
         except (RegionError, OutputError) as error:
@@ -259,7 +259,7 @@ class Combiner:
     """Maker of results from several images each.
 
     Attributes:
-        bench: files and output of the run.
+        files: files and output of the run.
         result_options: options of the results.
         results: results of all targets.
         todo: numbers of the results to make.
@@ -267,7 +267,7 @@ class Combiner:
         rows: rows of the images.
     """
 
-    bench: Bench
+    files: ResultFiles
     result_options: ResultOptions
     results: CombinedResults
     todo: list[int]
@@ -275,7 +275,7 @@ class Combiner:
     rows: RowTable
     _result_of_row: dict[int, int] = field(default_factory=dict, init=False)
     _images_left: dict[int, int] = field(default_factory=dict, init=False)
-    _outcomes: dict[int, tuple[RowStatus, str]] = field(default_factory=dict, init=False)
+    _outcomes: dict[int, Fault] = field(default_factory=dict, init=False)
 
     def begin(self) -> Iterator[RowOutcome]:
         """Yield the results that wait for no image."""
@@ -291,7 +291,7 @@ class Combiner:
     def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row, and its result if this was the last image it waited for."""
         if outcome.status == "ok":
-            if self.bench.stopped():
+            if self.files.stopped():
                 return
             outcome = self._align(outcome)
         yield outcome
@@ -302,13 +302,13 @@ class Combiner:
             yield from self._make(result)
 
     def _pixels(self, row: int) -> Path:
-        return self.bench.scratch / f"{row}.npy"
+        return self.files.scratch / f"{row}.npy"
 
     def _align(self, outcome: RowOutcome) -> RowOutcome:
         """Resample the pixels of a row to the grid of its result."""
         row = outcome.row
         grid = self.results.grids[self._result_of_row[row]]
-        cut, sky = self.bench.cut(row), self.rows.sky[row].tolist()
+        cut, sky = self.files.cut(row), self.rows.sky[row].tolist()
         try:
             status, reason = align_cutout(cut, grid, sky, self._pixels(row))
         except OSError as error:  # the folder of the run is full, for example
@@ -330,11 +330,11 @@ class Combiner:
             status, reason = without_images(rows)
             yield new._replace(status=status, reason=reason)
             return
-        path = self.bench.scratch / f"{row}{self.result_options.suffix}"
+        path = self.files.scratch / f"{row}{self.result_options.suffix}"
         pixels = [self._pixels(each) for each in inputs if self._outcomes[each][0] == "ok"]
         try:
-            if combine(path, grid, used, pixels, self.result_options, self.bench.stopped):
-                yield self.bench.put(new, self._content(path, self.bench.paths[row]))
+            if combine(path, grid, used, pixels, self.result_options, self.files.stopped):
+                yield self.files.put(new, self._content(path, self.files.paths[row]))
         except (SwatheError, OSError) as error:
             yield new._replace(reason=str(error))
         finally:
@@ -343,7 +343,7 @@ class Combiner:
             path.unlink(missing_ok=True)
 
     def _content(self, path: Path, name: str) -> bytes:
-        return _as_extensions(path, name) if self.bench.kind == "fits" else path.read_bytes()
+        return _as_extensions(path, name) if self.files.kind == "fits" else path.read_bytes()
 
 
 def _as_extensions(path: Path, name: str) -> bytes:

@@ -31,8 +31,8 @@ def operations() -> dict[str, Operation]:
     """Return the operations by name, the default first."""
     names = sorted(module.name for module in pkgutil.iter_modules(kinds.__path__))
     modules = [import_module(f"{kinds.__name__}.{name}") for name in names]
-    members: list[Operation] = [module.OPERATION for module in modules]
-    return {each.name: each for each in sorted(members, key=lambda each: each.name != DEFAULT)}
+    every: list[Operation] = [module.OPERATION for module in modules]
+    return {each.name: each for each in sorted(every, key=lambda each: each.name != DEFAULT)}
 
 
 def operation_of(name: str) -> Operation:

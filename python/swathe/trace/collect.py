@@ -142,7 +142,7 @@ class Collector:
         self._loop = asyncio.new_event_loop()
         self.address = f"tcp://{in_url(host)}:{self._listener.getsockname()[1]}"
         try:
-            self.outlet = RotatingWriter(
+            self.writer = RotatingWriter(
                 output, rotate_bytes=rotate_bytes, keep=keep, room=self._room, warn=self.warn
             )
         except BaseException:
@@ -165,7 +165,7 @@ class Collector:
             self._loop.call_soon_threadsafe(self._ending.set)
             self._thread.join()
             self._loop.close()
-            self.count["lost"] = self.outlet.close(PATIENCE_S)
+            self.count["lost"] = self.writer.close(PATIENCE_S)
             self._counts = CollectorCounts(**self.count)
         return self._counts
 
@@ -187,7 +187,7 @@ class Collector:
 
     def put(self, lines: bytes) -> None:
         """Write lines; if that fills the queue, pause reading."""
-        if lines and not self.outlet.put(lines) and not self.is_full:
+        if lines and not self.writer.put(lines) and not self.is_full:
             self.is_full = True
             for sender in self.senders:
                 sender.pause()

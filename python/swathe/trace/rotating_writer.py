@@ -26,7 +26,7 @@ class RotatingWriter:
     """A file, or standard output, to which whole lines are appended in order.
 
     A thread of its own writes, so that a slow disk delays only callers that wait for room. A failed
-    write is retried every second until the outlet is closed. A file that cannot be renamed grows
+    write is retried every second until the writer is closed. A file that cannot be renamed grows
     beyond its size; renaming is retried every minute.
 
     Args:
@@ -62,7 +62,7 @@ class RotatingWriter:
                 self._file = _swathe.RotatingFile(path, rotate_bytes=rotate_bytes, keep=keep)
             except OSError as error:
                 raise OutputError(f"{path}: {error.strerror}") from error
-        self._thread = threading.Thread(target=self._run, name="outlet", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="trace-writer", daemon=True)
         self._thread.start()
 
     @property
@@ -136,7 +136,7 @@ class RotatingWriter:
         return not rest
 
     def _append(self, rest: bytes, *, begins: bool) -> int:
-        """Write some bytes of lines, and at their begin make room; return how many."""
+        """Write some of the bytes and return how many; the file may be rotated before a line."""
         if self._file is None:
             return os.write(STDOUT, rest)
         if begins and (error := self._file.begin(len(rest))):

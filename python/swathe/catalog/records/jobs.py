@@ -15,6 +15,7 @@ Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED
 ChunkState = Literal["free", "taken"]
 
 ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
+ENDED: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
 FAILED: tuple[RowStatus, ...] = ("error", "missing")
 
 

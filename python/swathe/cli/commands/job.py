@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from swathe.catalog.records.jobs import ENDED
 from swathe.cli.operation_options import with_operations
 from swathe.cli.options import Fill, Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
 from swathe.cli.output import print_json, print_table, print_text
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Estimate, Job, Row
 
 UNSUCCESSFUL: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
-ENDED = ("COMPLETED", "ERROR", "ABORTED")
 app = typer.Typer(
     help="Submit jobs to a portal, follow them, fetch their results. The token is $SWATHE_TOKEN.",
     no_args_is_help=True,

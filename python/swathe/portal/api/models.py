@@ -41,7 +41,7 @@ class ApiModel(BaseModel):
 
 
 MODELS: dict[str, Any] = {"datetime": AwareDatetime}
-"""What stands in responses for the types of records, by name."""
+"""Types in responses, by the names of the types of records that they replace."""
 
 
 def record_model(name: str, record: type, *hidden: str, **others: Any) -> Any:
@@ -90,9 +90,9 @@ class CommonOptionsModel(ApiModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_job(cls, given: Any) -> Any:
+    def _read_job(cls, value: Any) -> Any:
         """Take the options of a job, with the operation's own beside the others."""
-        return given.as_dict() if isinstance(given, Options) else given
+        return value.as_dict() if isinstance(value, Options) else value
 
 
 def _choices(description: str, names: Iterable[str]) -> Any:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from swathe.catalog.database_errors import may_pass
+from swathe.catalog.records.jobs import ENDED
 from swathe.core.errors import AccessError, CatalogError, NoSuchJobError, TokenError
 from swathe.files.manifest import spreadsheet
 from swathe.files.preview import Stretch
@@ -26,7 +27,6 @@ from swathe.portal.pictures import preview
 router = APIRouter(tags=["results"])
 
 reader = needs("read")
-ENDED = ("COMPLETED", "ERROR", "ABORTED")
 MOST_ROWS = 10_000
 HEARTBEAT_S = 10.0
 """Longest silence of an event stream, so that clients do not take it for dead."""

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from swathe.catalog.records.jobs import ENDED
 from swathe.core.errors import NoSuchResultError
 from swathe.files.preview import Stretch
 from swathe.jobs import Phase, RowStatus
@@ -31,7 +32,6 @@ PICTURES = 24
 ROWS = 50
 LOOK_BACK = 1000
 """Number of rows that are searched for the previous page."""
-ENDED: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
 FAILED: tuple[RowStatus, ...] = ("error", "missing", "no-overlap")
 STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
 

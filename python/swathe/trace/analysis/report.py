@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-MOST_REPORTED = 100
+MOST_LISTED = 100
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _last_begun(events: Events, rows: Rows) -> list[dict[str, str]]:
             "target": text_of(events, "TARGET", int(row)),
             "object": text_of(events, "OBJECT", int(row)),
         }
-        for row in rows[-MOST_REPORTED:]
+        for row in rows[-MOST_LISTED:]
     ]
 
 

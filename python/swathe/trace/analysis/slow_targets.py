@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-SLOWEST, EXAMINED = 10, 100
+SLOWEST, CANDIDATES = 10, 100
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def find_slowest(
     # Refused targets were not worked on.
     outer = outer[spans.duration_ns[outer] > 0]
     medians_ns = np.array([1e9 * medians.get(name, 0.0) for name in spans.names])
-    order = outer[np.argsort(-spans.duration_ns[outer], kind="stable")][:EXAMINED]
+    order = outer[np.argsort(-spans.duration_ns[outer], kind="stable")][:CANDIDATES]
     # Repeated work is of one object or, if that is unknown, of one target.
     group = np.where(objects >= 0, objects, -1 - target)[order]
     _, first = np.unique(group, return_index=True)

@@ -26,7 +26,7 @@ DURATIONS = 2.0
 """Shortest interval, in usual durations of a target."""
 MANY = 0.5
 """Fraction of the usual number of targets in progress; at least two."""
-MOST_REPORTED = 20
+MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def find_stalls(
     rate = len(outer) / whole_ns
     return [
         _stall(events, time_ns, spans, outer, from_ns, until_ns, begun_ns, rate)
-        for _, from_ns, until_ns in stalls[:MOST_REPORTED]
+        for _, from_ns, until_ns in stalls[:MOST_LISTED]
     ]
 
 

@@ -33,7 +33,7 @@ the whole data."""
 REST = 3
 """After a look, no new look for this many times its duration. New events may belong to any line, so
 all lines are found anew (0.3 s for a million events)."""
-MOST_REPORTED = 100
+MOST_LISTED = 100
 """Damaged lines reported one by one."""
 
 
@@ -139,7 +139,7 @@ def merge_events(before: Events, after: Events, damaged: tuple[DamagedLine, ...]
         times[order],
         CodedColumn(event.codes[order], event.words),
         fields,
-        (before.damaged + damaged)[:MOST_REPORTED],
+        (before.damaged + damaged)[:MOST_LISTED],
         before.damaged_count + after.damaged_count,
     )
 

@@ -33,7 +33,7 @@ def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -
 
     Args:
         title: title of the page.
-        data: whole data from `packed`; without them the page fetches data from `source` of
+        data: whole data from `encode_view`; without them the page fetches data from `source` of
             `settings`.
         settings: settings of the script.
     """
