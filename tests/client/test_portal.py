@@ -175,7 +175,7 @@ def test_listed_files_become_pictures_by_every_door(portal: RemotePortal, tmp_pa
         form: dict[str, Any] = {"file": ("t.csv", table.read_bytes()), "format": (None, "rgb")}
         form["do"] = (None, "submit")
         if bands is not None:
-            words += [word for band in bands.split(",") for word in ("--band", band)]
+            words += ["--bands", bands]
             form["bands"] = (None, bands)
         answer = httpx.post(f"{portal.url}/new", files=form)
         assert answer.status_code == 303, answer.text

@@ -45,10 +45,11 @@ def submit(
     mode: Mode = "trim",
     fill: Fill = None,
     planes: Planes = None,
-    band: Annotated[
-        list[str] | None,
+    bands: Annotated[
+        str | None,
         typer.Option(
-            help="Band of the images; may be repeated. For --format rgb three, red first."
+            metavar="NAMES",
+            help="Bands of the images, as g,r. For --format rgb three, red first, as i,r,g.",
         ),
     ] = None,
     dataset: Annotated[
@@ -67,7 +68,7 @@ def submit(
         "mode": mode,
         "fill": fill,
         "planes": planes_of(planes),
-        "bands": band,
+        "bands": bands,
         "dataset": dataset,
     }
     set_options = {key: value for key, value in options.items() if value is not None}
