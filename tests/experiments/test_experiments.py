@@ -31,7 +31,7 @@ from swathe.core.errors import NotFoundError, SettingsError, SourceError
 from swathe.core.sample_survey import make_sample
 from swathe.experiments.buffer_experiment import buffer
 from swathe.experiments.clients import client_process, remote_hosts, single_client
-from swathe.experiments.clients.frames_in_store import child, shelf, shelves
+from swathe.experiments.clients.frames_in_store import child, frames_in_store, frames_in_stores
 from swathe.experiments.clients.ramp_schedule import (
     FAILED,
     OK,
@@ -1216,13 +1216,13 @@ def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
 
 def test_a_sample_made_for_the_run_has_the_same_name_in_each(tmp_path: Path) -> None:
     for _ in range(2):
-        with shelves(SingleSettings(frames=1), tmp_path) as (place,):
+        with frames_in_stores(SingleSettings(frames=1), tmp_path) as (place,):
             assert place.shown == "sample"
             assert Path(place.frame(1)).exists()
 
 
-def test_a_shelf_knows_its_images(survey: Path) -> None:
-    place = shelf(str(survey), SingleSettings(frames=FRAMES))
+def test_frames_in_a_store_know_their_shape(survey: Path) -> None:
+    place = frames_in_store(str(survey), SingleSettings(frames=FRAMES))
     assert place.shape == (1489, 2048) and place.pixel_bytes == 2
     assert place.frame(2, "fz").endswith("/frame-000002.fit.fz")
     rng = np.random.default_rng(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.experiments.clients.frames_in_store import FramesInStore, shelves
+from swathe.experiments.clients.frames_in_store import FramesInStore, frames_in_stores
 from swathe.experiments.clients.ramp_schedule import OK
 from swathe.experiments.clients.remote_hosts import as_array, run_here
 from swathe.experiments.results.environment_record import circumstances, memory_bytes
@@ -48,7 +48,7 @@ def load(
     say = tell or (lambda _text: None)
     conditions = circumstances(settings.stores)
     results: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
-    with shelves(settings, scratch) as stores:
+    with frames_in_stores(settings, scratch) as stores:
         for place in stores:
             for mix in settings.mixes:
                 say(f"{place.shown}: {mix}, {', '.join(map(str, settings.workers))} workers")

@@ -16,7 +16,7 @@ from swathe import _swathe
 from swathe.core.errors import NotFoundError, SourceError
 from swathe.core.host import this_host
 from swathe.core.toml_settings import read_toml, value_error
-from swathe.experiments.clients.frames_in_store import FramesInStore, shelves
+from swathe.experiments.clients.frames_in_store import FramesInStore, frames_in_stores
 from swathe.experiments.clients.ramp_schedule import (
     FAILED,
     OK,
@@ -111,7 +111,7 @@ def _works(settings: RampSettings, scratch: Path | None) -> Iterator[dict[str, d
         work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
         yield {_swathe.redact_url(settings.portal): {**work, "what": portal_paths(settings)}}
         return
-    with shelves(settings, scratch) as stores:
+    with frames_in_stores(settings, scratch) as stores:
         yield {place.shown: _cuts(settings, place) for place in stores}
 
 

@@ -18,7 +18,7 @@ from swathe.experiments.clients.frames_in_store import (
     FramesInStore,
     child,
     environment,
-    shelves,
+    frames_in_stores,
     warm_up_image,
 )
 from swathe.experiments.results.environment_record import circumstances
@@ -73,7 +73,7 @@ def region(
     fitting: dict[RegionCase, int] = {}
     with (
         tempfile.TemporaryDirectory(prefix="swathe-region-", dir=scratch) as name,
-        shelves(settings, Path(name)) as stores,
+        frames_in_stores(settings, Path(name)) as stores,
     ):
         conditions, folder = circumstances(settings.stores), Path(name)
         warm_up = warm_up_image(folder)

@@ -18,7 +18,7 @@ from swathe.experiments.clients.frames_in_store import (
     FramesInStore,
     child,
     environment,
-    shelves,
+    frames_in_stores,
     warm_up_image,
 )
 from swathe.experiments.clients.single_client import STAGES
@@ -75,7 +75,7 @@ def single(
     say = tell or (lambda _text: None)
     with (
         tempfile.TemporaryDirectory(prefix="swathe-single-", dir=scratch) as name,
-        shelves(settings, Path(name)) as stores,
+        frames_in_stores(settings, Path(name)) as stores,
     ):
         conditions = circumstances(settings.stores)
         folder = Path(name)

@@ -84,7 +84,7 @@ class FramesInStore:
         return [(int(x), int(y), width, height) for x, y in zip(x0, y0, strict=True)]
 
 
-def shelf(name_or_url: str, settings: CommonSettings) -> FramesInStore:
+def frames_in_store(name_or_url: str, settings: CommonSettings) -> FramesInStore:
     """Inspect the first frame of a store.
 
     Raises:
@@ -122,17 +122,19 @@ def _object(folder: str, name: str) -> str:
 
 
 @contextmanager
-def shelves(settings: CommonSettings, scratch: Path | None = None) -> Iterator[list[FramesInStore]]:
+def frames_in_stores(
+    settings: CommonSettings, scratch: Path | None = None
+) -> Iterator[list[FramesInStore]]:
     """Yield the stores of an experiment; if none is named, a sample survey made here."""
     if settings.stores:
-        yield [shelf(name, settings) for name in settings.stores]
+        yield [frames_in_store(name, settings) for name in settings.stores]
         return
     from swathe.core.sample_survey import make_sample
 
     with tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=scratch) as folder:
         make_sample(Path(folder) / "local", settings.frames, 1, settings.frames)
         # Not its folder, which differs in each run: runs are compared by these names.
-        yield [replace(shelf(f"{folder}/local", settings), shown=SAMPLE)]
+        yield [replace(frames_in_store(f"{folder}/local", settings), shown=SAMPLE)]
 
 
 def fetch(url: str, path: Path) -> int:
