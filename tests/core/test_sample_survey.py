@@ -22,6 +22,7 @@ from astropy.wcs.utils import proj_plane_pixel_scales
 from numpy.typing import NDArray
 
 from swathe.core import sample_survey
+from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.sample_survey import KINDS, NAXIS1, NAXIS2, frame_name, make_sample
 
 TARGETS = 80
@@ -283,3 +284,17 @@ def test_folder_that_cannot_be_made_raises_and_is_named(tmp_path: Path, folder: 
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match=re.escape(str(tmp_path / folder))):
         make_sample(tmp_path / folder, frames=1)
+
+
+@pytest.mark.parametrize("label", ['{"recipe": 1, "seed": 1e999}', "[" * 100_000, "x" * 100_000])
+def test_a_strange_label_belongs_to_no_sample_atk(tmp_path: Path, label: str) -> None:
+    (tmp_path / "sample.json").write_text(label)
+    with pytest.raises(OutputExistsError, match=r"sample\.json: exists already"):
+        make_sample(tmp_path, 1, 1, 5)
+    assert (tmp_path / "sample.json").read_text() == label
+
+
+def test_a_label_that_is_a_pipe_is_not_waited_for_atk(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "sample.json")
+    with pytest.raises(OutputError, match="not a regular file"):
+        make_sample(tmp_path, 1, 1, 5)

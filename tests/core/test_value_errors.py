@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
+from swathe.core.errors import SettingsError
 from swathe.core.value_errors import KINDS, fault_text, short_text
+from swathe.experiments.settings import SingleSettings, settings_of
+from swathe.portal.config import read_config
 
 
 @pytest.mark.parametrize(
@@ -41,3 +45,29 @@ def test_long_values_are_shortened() -> None:
 
 def test_kinds_are_those_of_pydantic() -> None:
     assert set(KINDS) <= set(get_args(ErrorType))
+
+
+def test_values_with_a_password_are_shown_without_it_atk() -> None:
+    url = "http://me:hidden@h:1"
+    for value in (url, [url], ("*", url), [[url]], "postgresql://me:hidden@h/db"):
+        assert "hidden" not in short_text(value), value
+        assert "h:1" in short_text(value) or "/db" in short_text(value)
+    assert short_text("a@\ud800") == repr("a@\\ud800")
+
+
+def test_settings_with_a_password_are_told_without_it_atk(tmp_path: Path) -> None:
+    file = tmp_path / "portal.toml"
+    for key in ("server.url", "access.origins", "workers.url"):
+        section, _, name = key.partition(".")
+        file.write_text(f'[{section}]\n{name} = "https://me:hidden@h.example"\n')
+        with pytest.raises(SettingsError, match=section) as raised:
+            read_config(file)
+        assert "hidden" not in str(raised.value)
+
+
+def test_names_of_frames_that_are_no_formats_are_told_atk(tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    for name in ("{0[a]}", "{:>99999999999999999999}", "{!x}"):
+        file.write_text(f'[single]\nname = "{name}"\n')
+        with pytest.raises(SettingsError, match=r"single\.name: expected a name with a number"):
+            settings_of(SingleSettings, file, {})

@@ -425,10 +425,14 @@ def _label(seed: int, frames: int) -> bytes:
 
 def _read_label(folder: Path) -> tuple[int, int] | None:
     """Return recipe and seed of the sample in a folder, or `None` if it holds no sample."""
+    path = folder / "sample.json"
     try:
-        label = json.loads((folder / "sample.json").read_bytes())
+        # A pipe would be waited for, and a device read without an end.
+        if not path.is_file() or path.stat().st_size > HEAD_BYTES:
+            return None
+        label = json.loads(path.read_bytes())
         return int(label["recipe"]), int(label["seed"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

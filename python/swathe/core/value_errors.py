@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from swathe import _swathe
+
 LONGEST = 60
 NUMBERS = {
     "greater_than_equal": ("at least", "ge"),
@@ -76,11 +78,20 @@ def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -
 
 
 def short_text(value: object) -> str:
-    """Return a value of a user for a message: the beginning of a long one."""
+    """Return a value of a user for a message: the beginning of a long one, URLs without secrets."""
     if isinstance(value, bool):
         return str(value).lower()
     try:
-        text = repr(value)
+        text = repr(_without_secrets(value))
     except ValueError:  # a number with too many digits
         return "a number too long to be shown"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _without_secrets(value: object) -> object:
+    if isinstance(value, str) and "@" in value:
+        return _swathe.redact_url(value.encode("utf-8", "backslashreplace").decode())
+    if type(value) in (list, tuple):
+        assert isinstance(value, list | tuple)
+        return type(value)(map(_without_secrets, value[:LONGEST]))
+    return value

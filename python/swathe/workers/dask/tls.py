@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.host import in_url, is_loopback
 from swathe.core.paths import state_folder
+from swathe.core.value_errors import short_text
 from swathe.workers.dask.certificates import AUTHORITY, Role, make_certificates
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def read_address(text: str) -> Address:
     match = ADDRESS.fullmatch(text.strip())
     if match is None or not 0 < int(match[3]) < 65536:
         raise SettingsError(
-            f"expected the address of a scheduler, dask://HOST:PORT, found {text!r}"
+            f"expected the address of a scheduler, dask://HOST:PORT, found {short_text(text)}"
         )
     return Address(match[1] or "dask", match[2].strip("[]"), int(match[3]))  # type: ignore[arg-type]  # the pattern has no other
 
