@@ -153,7 +153,7 @@ RowList = create_model(
 )
 
 
-class CostModel(ApiModel):
+class PredictionModel(ApiModel):
     """Predicted cost of a job."""
 
     median_s: float
@@ -162,7 +162,7 @@ class CostModel(ApiModel):
     requests: int
 
 
-MODELS["Prediction"] = CostModel
+MODELS["Prediction"] = PredictionModel
 EstimateModel = record_model("EstimateModel", Estimate)
 
 
