@@ -157,3 +157,24 @@ def test_numbers_beyond_all_sense_are_refused_in_the_shell(words: str) -> None:
     ran = CliRunner().invoke(app, words.split())
     assert ran.exit_code == 2, ran.output
     assert "is not in the range" in ran.output or "at most" in ran.output, ran.output
+
+
+@pytest.mark.parametrize("fill", [10**400, "x", b"1", "1", 1j, [1]])
+def test_a_fill_that_is_no_number_is_told_atk(tmp_path: Path, fill: Any) -> None:
+    image = tmp_path / "a.fits"
+    fits.PrimaryHDU(np.zeros((9, 9))).writeto(image)
+    with pytest.raises(TypeError, match="fill: expected a number, found"):
+        swathe.cut(image, box=(-1, -1, 5, 5), mode="partial", fill=fill)
+    target = {"file": [str(image)], "x": [0], "y": [0], "height": [5], "width": [5]}
+    with pytest.raises(TypeError, match="fill: expected a number, found"):
+        swathe.cut_many(target, tmp_path / "o", mode="partial", fill=fill, progress=False)
+
+
+@pytest.mark.parametrize("kind", [complex, np.complex64])
+def test_a_complex_number_is_no_place_atk(tmp_path: Path, kind: Any) -> None:
+    image = tmp_path / "a.fits"
+    fits.PrimaryHDU(np.zeros((9, 9))).writeto(image)
+    target = {"file": [str(image)], "y": [4], "height": [3], "width": [3]}
+    cut = swathe.cut_many(target | {"x": np.array([4 + 3j], kind)}, tmp_path / "o", progress=False)
+    assert cut["status"][0] == "error"
+    assert cut["reason"][0].startswith("x must be a number, not '(4+3j)'")

@@ -610,6 +610,35 @@ def test_answers_that_are_too_large_or_damaged_are_refused(answer: Answer, messa
         swathe.connect(url)
 
 
+def test_parts_of_gzip_without_content_come_to_an_end_atk() -> None:
+    asked = 0
+
+    def parts() -> Iterator[bytes]:
+        nonlocal asked
+        yield gzip.compress(b"")[:10]
+        while asked < 100:
+            asked += 1
+            yield b"\0\0\0\xff\xff" * (BLOCK // 5)
+
+    class Parts(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            return parts()
+
+    answer = httpx.Response(
+        200, headers=GZIP, stream=Parts(), request=httpx.Request("GET", "http://a/")
+    )
+    with pytest.raises(errors.SourceError, match="found parts without content"):
+        list(content_blocks(answer))
+    assert asked < 5
+
+
+def test_packed_answers_that_cannot_be_packed_are_read_atk() -> None:
+    content = np.random.default_rng(1).bytes(20 * BLOCK)
+    packed = gzip.compress(content)
+    answer = httpx.Response(200, headers=GZIP, stream=httpx.ByteStream(packed))
+    assert b"".join(content_blocks(answer)) == content
+
+
 def test_packed_answers_are_unpacked_in_blocks() -> None:
     packed = gzip.compress(bytes(10 * BLOCK))
     answer = httpx.Response(200, headers=GZIP, stream=httpx.ByteStream(packed))

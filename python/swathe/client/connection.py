@@ -201,11 +201,18 @@ def content_blocks(answer: httpx.Response) -> Iterator[bytes]:
             f"{answer.url}: expected content packed with gzip or not, found {encoding[:50]!r}"
         )
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    packed_bytes = unpacked_bytes = 0
     try:
         for packed in answer.iter_raw(BLOCK):
+            packed_bytes += len(packed)
             while packed:
-                yield unpacker.decompress(packed, BLOCK)
+                block = unpacker.decompress(packed, BLOCK)
+                unpacked_bytes += len(block)
+                yield block
                 packed = unpacker.unconsumed_tail
+            # Empty parts of gzip could be sent without an end, and no limit of size would count.
+            if packed_bytes > 1.01 * unpacked_bytes + 2 * BLOCK:
+                raise SourceError(f"{answer.url}: expected gzip, found parts without content")
             if unpacker.unused_data:  # it would be kept, without an end
                 raise SourceError(f"{answer.url}: expected the end of gzip, found more content")
         yield unpacker.flush()

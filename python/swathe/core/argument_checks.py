@@ -52,6 +52,20 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
+def check_fill(value: Any) -> float | None:
+    """Return a fill value, or `None` for the default.
+
+    Raises:
+        TypeError: if it is not a number.
+    """
+    if value is None:
+        return None
+    try:
+        return float("" if isinstance(value, str | bytes) else value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"fill: expected a number, found {short_text(value)}") from None
+
+
 def check_text(name: str, value: Any) -> str:
     """Return a text.
 

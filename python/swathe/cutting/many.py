@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe, trace
-from swathe.core.argument_checks import check_texts, check_threads
+from swathe.core.argument_checks import check_fill, check_texts, check_threads
 from swathe.core.errors import OutputError
 from swathe.core.format import forecast_text, seconds_text
 from swathe.core.host import cores
@@ -140,7 +140,7 @@ def cut_many(
     from swathe.operations.registry import ResultOptions
 
     started = time.perf_counter()
-    threads = check_threads(threads)
+    threads, fill = check_threads(threads), check_fill(fill)
     result_options = ResultOptions.read(operation, format, _band_names(bands), own_options)
     result_options.kind.check_bands(result_options.bands, are_needed=False)
     if result_options.is_combined and (mode != "trim" or fill is not None):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import trace_is_on
+from swathe.core.argument_checks import check_fill
 from swathe.core.box import box_around, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
 from swathe.files.file import open_cached
@@ -78,6 +79,7 @@ def cut(
         NoSuchHduError: if the file has no such HDU, or the HDU holds no image (NotAnImageError).
         NoOverlapError, PartialOverlapError, RegionError: if the region is outside or invalid.
     """
+    fill = check_fill(fill)
     ways = {"box": box, "slices": slices, "center": center, "sky": sky}
     ways_used = [name for name, value in ways.items() if value is not None]
     if len(ways_used) != 1:

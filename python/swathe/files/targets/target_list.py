@@ -394,14 +394,18 @@ def _clean(user_id: str) -> str:
 
 
 def _number(value: Any, name: str) -> float:
+    import numpy as np
+
     if isinstance(value, InvalidCell):
         raise RegionError(value.fault)
     if is_missing(value):
         raise RegionError(f"{name} is missing")
     try:
-        return float(value)
+        if not np.iscomplexobj(value):  # NumPy would drop the imaginary part
+            return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise RegionError(f"{name} must be a number, not {text_of(value)[:40]!r}") from None
+        pass
+    raise RegionError(f"{name} must be a number, not {text_of(value)[:40]!r}")
 
 
 def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable:
