@@ -230,6 +230,15 @@ def test_bands_of_listed_files_need_a_column(jobs: Jobs, images: list[Path]) -> 
         jobs.submit(table_of(images[:3]), Options(format="rgb", bands=("i", "r", "g")), "me")
 
 
+def test_bands_that_no_file_has_are_refused(jobs: Jobs, images: list[Path], tmp_path: Path) -> None:
+    rows = table_of(images[:3], band=["u", "u", "z"])
+    text = "expected a row of the bands i, r, g in the column 'band', found 'u, z'"
+    with pytest.raises(TargetsError, match=text):
+        cut_many(rows, tmp_path / "o", format="rgb", bands="i,r,g")
+    with pytest.raises(TargetsError, match=text):
+        jobs.submit(rows, Options(format="rgb", bands=("i", "r", "g")), "me")
+
+
 # ---- Going on
 
 

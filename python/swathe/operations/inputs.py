@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe.core.errors import TargetsError
+from swathe.core.value_errors import short_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.core.row_record import Fault
     from swathe.operations.registry import ResultOptions
+
+MOST_NAMED = 20
+"""Rows whose bands are named in an error."""
 
 
 class Inputs(NamedTuple):
@@ -33,13 +37,20 @@ def rows_of_bands(image_bands: Sequence[str] | None, bands: Sequence[str]) -> li
     """Return the rows whose image has one of these bands.
 
     Raises:
-        TargetsError: if the list has no column of bands.
+        TargetsError: if the list has no column of bands, or no row has one of them.
     """
     if image_bands is None:
         raise TargetsError(
             "the targets: expected a column 'band', since bands are given; found none"
         )
-    return [row for row, band in enumerate(image_bands) if band in bands]
+    rows = [row for row, band in enumerate(image_bands) if band in bands]
+    if not rows:
+        names = ", ".join(dict.fromkeys(image_bands[:MOST_NAMED]))
+        raise TargetsError(
+            f"the targets: expected a row of the bands {', '.join(bands)} in the column 'band', "
+            f"found {short_text(names)}"
+        )
+    return rows
 
 
 def inputs_of(
