@@ -490,7 +490,9 @@ def test_a_mirror_in_azure_is_read_back(
         assert counts(report) == (3, 0, 0) and report["read_back"] == 3
         assert counts(mirrored(run, "blobs")) == (0, 3, 0)
         server.put("frames", NAMES[0], b"something else")
-        assert counts(mirrored(run, "blobs")) == (1, 2, 0)
+        reason = mirrored(run, "blobs", code=1)["faults"][0]["reason"]
+        assert "exists already" in reason  # it is no longer the copy
+        assert counts(mirrored(run, "blobs", "--overwrite")) == (1, 2, 0)
         (disk / NAMES[0]).unlink()
         run("dataset", "sync", "sdss")
         assert found(10.0) == ["blobs:run1/f0.fits"]

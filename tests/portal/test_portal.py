@@ -137,6 +137,8 @@ def test_find_gives_what_the_package_finds(client: httpx.Client, folder: Path) -
         ({"ra": "nan", "dec": 1}, "query.ra"),
         ({"time_from": 1}, "time_from and time_to: expected both"),
         ({"limit": 0}, "query.limit"),
+        ({"band": "\x1e\0"}, "band: expected no character NUL"),
+        ({"dataset": "sdss\0"}, "dataset: expected no character NUL"),
     ],
 )
 def test_searches_without_sense_are_told(

@@ -257,7 +257,7 @@ def seen(url: str, is_so: Any) -> Any:
         (("--workers", "5", "--for", "1h"), "at most workers.maximum, 4, found 5"),
         (
             ("--workers", "1", "--for", "soon"),
-            "expected seconds, or a time as 90s, 30min, 2h",
+            "expected a time with its unit, as 90s, 30min, 2h or 7d",
         ),
         (("--workers", "1", "--for", "0h"), "found '0h'"),
         (("--workers", "1", "--for", "1h", "--at", "noon"), "--at: expected a time as"),

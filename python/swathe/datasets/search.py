@@ -95,10 +95,13 @@ def find(
     """
     from swathe.catalog import Catalog, GranuleQuery
 
-    if dataset is not None:
-        check_text("dataset", dataset)
-    if isinstance(band, str):
-        check_text("band", band)
+    try:
+        if dataset is not None:
+            check_text("dataset", dataset)
+        if isinstance(band, str):
+            check_text("band", band)
+    except ValueError as error:
+        raise DatasetError(str(error)) from None
     reach_deg = _radius_deg(radius, radius_deg)
     place = None if sky is None else _place(sky, reach_deg, frame)
     if place is None and reach_deg:
