@@ -19,6 +19,13 @@ def test_what_is_no_toml_is_an_error_of_settings(tmp_path: Path, text: str) -> N
         read_toml(path)
 
 
+def test_a_file_without_end_is_not_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(SettingsError, match="expected at most 1 MiB, found more"):
+        read_toml(path)
+
+
 @pytest.mark.parametrize(("kind", "bits"), [(float, 2000), (float, 50_000), (str, 50_000)])
 def test_numbers_that_are_too_large_are_told(kind: Any, bits: int) -> None:
     with pytest.raises(SettingsError, match=r"part\.key: expected (a number|text), found"):

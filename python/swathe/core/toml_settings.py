@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from swathe.core.errors import SettingsError
+from swathe.core.format import size_text
 from swathe.core.value_errors import fault_text, short_text
 
 T = TypeVar("T")
+
+MOST_BYTES = 1 << 20
+"""Largest file of settings."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -25,9 +29,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            return tomllib.load(file)
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > MOST_BYTES:
+        raise SettingsError(f"{path}: expected at most {size_text(MOST_BYTES)}, found more")
+    try:
+        return tomllib.loads(content.decode())
     except ValueError as error:  # also that a number has too many digits
         raise SettingsError(f"{path}: is not valid TOML: {error}") from error
     except RecursionError:

@@ -38,7 +38,7 @@ app.command()(view)
 
 Run = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN.ulm", help="Files of events; rotated files are read too."),
+    typer.Argument(metavar="RUN.ulm", help="Files of events; name rotated files as well."),
 ]
 MOST_STALLS = 5
 

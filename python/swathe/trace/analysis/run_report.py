@@ -26,7 +26,7 @@ def report(run: Run) -> TraceReport:
         [('FETCH', 12.4), ('DECODE', 3.1)]
 
     Args:
-        run: file of events, or several; rotated files are read too.
+        run: file of events, or several: rotated files are named as well.
 
     Returns:
         Times in seconds, rates in bytes per second. Stores that were probed from the hosts of the
