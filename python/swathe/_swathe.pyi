@@ -94,7 +94,7 @@ class Source:
         """Return the bytes `[start, stop)`.
 
         Raises:
-            RegionError: if `stop` is before `start`, or the range is larger than 64 MiB.
+            RegionError: If `stop` is before `start`, or the range is larger than 64 MiB.
         """
 
     def measure(
@@ -346,7 +346,7 @@ def remove_folder(path: str) -> None:
     """Remove a folder and all files in it; links are not followed.
 
     Raises:
-        OSError: if something cannot be removed.
+        OSError: If something cannot be removed.
     """
 
 def redact_url(url: str) -> str:
@@ -472,7 +472,7 @@ class Job:
         """Open the output for results made in Python; nothing is cut.
 
         Raises:
-            OutputError: if the output cannot be written.
+            OutputError: If the output cannot be written.
         """
 
     def estimate(
@@ -491,8 +491,8 @@ class Output:
         """Write a result by the rules of a batch; for `.fits`, `content` is the extensions.
 
         Raises:
-            OutputExistsError: if the file exists and may not be replaced.
-            OutputError: if the file cannot be written, or is a source.
+            OutputExistsError: If the file exists and may not be replaced.
+            OutputError: If the file cannot be written, or is a source.
         """
 
     def close(self, manifest: bytes) -> None:
@@ -524,8 +524,8 @@ class Batch:
         Without this call an archive stays unfinished; a folder lacks nothing.
 
         Raises:
-            OutputExistsError: if the archive exists and may not be replaced.
-            OutputError: if it cannot be written.
+            OutputExistsError: If the archive exists and may not be replaced.
+            OutputError: If it cannot be written.
         """
 
 def zip_members(path: str) -> list[tuple[str, int, int]]:
@@ -581,7 +581,7 @@ def clock_reply(line: bytes) -> tuple[int, int, int] | None:
     the reply by the sender's clock.
 
     Raises:
-        FormatError: if the line is not an event, or a reply without its times.
+        FormatError: If the line is not an event, or a reply without its times.
     """
 
 class RotatingFile:
@@ -593,7 +593,7 @@ class RotatingFile:
         keep: number of rotated files to keep.
 
     Raises:
-        OSError: if it cannot be opened.
+        OSError: If it cannot be opened.
     """
 
     def __init__(self, path: Path, *, rotate_bytes: int | None, keep: int) -> None: ...
@@ -603,14 +603,14 @@ class RotatingFile:
         Return why the file cannot be renamed, once. It grows; renaming is retried every minute.
 
         Raises:
-            OSError: if it cannot be written to.
+            OSError: If it cannot be written to.
         """
 
     def append(self, content: bytes) -> int:
         """Append some of the bytes; return how many.
 
         Raises:
-            OSError: if it cannot be written to.
+            OSError: If it cannot be written to.
         """
 
 def trace_start(place: str, prog: str, host: str, token: str | None) -> None:

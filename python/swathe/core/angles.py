@@ -80,7 +80,7 @@ def clean(text: str) -> str:
     """Return a text without outer blanks and with plain signs for minus, primes and times.
 
     Raises:
-        RegionError: if the text is longer than any angle.
+        RegionError: If the text is longer than any angle.
     """
     if len(text) > LONGEST_TEXT:
         raise RegionError(f"{text[:40]!r}...: expected up to {LONGEST_TEXT} characters")
@@ -112,7 +112,7 @@ def parse_angle(text: str, what: str, *, hours: bool = False, unit_deg: float = 
         Degrees.
 
     Raises:
-        RegionError: if the text is not an angle.
+        RegionError: If the text is not an angle.
     """
     word = clean(text)
     value = _sexagesimal(word, what, hours)
@@ -162,7 +162,7 @@ def from_parts(
     """Return the degrees of a sexagesimal value from its parts, which are numbers as text.
 
     Raises:
-        RegionError: if minutes or seconds exceed 60, or hours exceed 24.
+        RegionError: If minutes or seconds exceed 60, or hours exceed 24.
     """
     text = f"{sign}{whole}:{minutes}:{seconds}"
     # Catalogues round up to 60 seconds.
@@ -183,7 +183,7 @@ def parse_size(text: str, what: str = "size", *, bare_deg: float | None = None) 
         bare_deg: degrees per unit of a number without a unit; `None` if a unit is required.
 
     Raises:
-        RegionError: if the text is not a size, is not positive, or lacks a unit.
+        RegionError: If the text is not a size, is not positive, or lacks a unit.
     """
     words = [_ANGLE.fullmatch(word) for word in _sides(clean(text))]
     parts = [word.groups() for word in words if word is not None]

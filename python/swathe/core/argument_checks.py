@@ -15,8 +15,8 @@ def check_count(name: str, value: Any, most: int, least: int = 1) -> int:
     """Return a whole number.
 
     Raises:
-        TypeError: if it is not a whole number.
-        ValueError: if it is below `least` or above `most`.
+        TypeError: If it is not a whole number.
+        ValueError: If it is below `least` or above `most`.
     """
     try:
         number = operator.index(value)
@@ -31,7 +31,7 @@ def check_threads(value: Any) -> int | None:
     """Return a number of threads, or `None` for the default.
 
     Raises:
-        TypeError, ValueError: as in `check_count`.
+        TypeError, ValueError: As in `check_count`.
     """
     return None if value is None else check_count("threads", value, MOST_THREADS)
 
@@ -40,8 +40,8 @@ def check_positive(name: str, value: Any) -> float:
     """Return a finite number above 0.
 
     Raises:
-        TypeError: if it is not a number.
-        ValueError: if it is not finite, or not above 0.
+        TypeError: If it is not a number.
+        ValueError: If it is not finite, or not above 0.
     """
     try:
         number = float(value)
@@ -56,7 +56,7 @@ def check_fill(value: Any) -> float | None:
     """Return a fill value, or `None` for the default.
 
     Raises:
-        TypeError: if it is not a number.
+        TypeError: If it is not a number.
     """
     if value is None:
         return None
@@ -70,8 +70,8 @@ def check_text(name: str, value: Any) -> str:
     """Return a text.
 
     Raises:
-        TypeError: if it is not a text.
-        ValueError: if it holds a character that cannot be written, or that ends texts.
+        TypeError: If it is not a text.
+        ValueError: If it holds a character that cannot be written, or that ends texts.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a text, found {short_text(value)}")
@@ -88,8 +88,8 @@ def check_texts(name: str, values: Any) -> list[str]:
     """Return texts; a single one is a list of one.
 
     Raises:
-        TypeError: if they are not texts.
-        ValueError: as in `check_text`.
+        TypeError: If they are not texts.
+        ValueError: As in `check_text`.
     """
     try:
         each = iter([values] if isinstance(values, str) else values)

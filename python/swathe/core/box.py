@@ -25,7 +25,7 @@ def validated_box(x0: float, y0: float, width: float, height: float) -> Box:
     """Return the box in whole numbers.
 
     Raises:
-        RegionError: if a number is not finite or not whole, or a side is not positive.
+        RegionError: If a number is not finite or not whole, or a side is not positive.
     """
     values = {"x0": x0, "y0": y0, "width": width, "height": height}
     for name, value in values.items():
@@ -50,7 +50,7 @@ def box_around(x: float, y: float, height: float, width: float) -> Box:
         width: pixels along NAXIS1.
 
     Raises:
-        RegionError: if a number is not finite, or a side is not positive.
+        RegionError: If a number is not finite, or a side is not positive.
     """
     validated_box(0, 0, width, height)
     for name, value in {"x": x, "y": y}.items():
@@ -68,7 +68,7 @@ def box_from_section(text: str) -> Box:
     """Return the box of a FITS section `[x1:x2,y1:y2]`, which is one-based and inclusive.
 
     Raises:
-        RegionError: if the text is not such a section, or the box is empty.
+        RegionError: If the text is not such a section, or the box is empty.
     """
     x1, x2, y1, y2 = section_ends(text)
     for axis, first, last in (("x", x1, x2), ("y", y1, y2)):
@@ -84,7 +84,7 @@ def section_ends(text: str) -> tuple[int, int, int, int]:
     """Return the numbers x1, x2, y1 and y2 of a FITS section as written.
 
     Raises:
-        RegionError: if the text is not such a section.
+        RegionError: If the text is not such a section.
     """
     text = text.strip()
     numbers = SECTION.fullmatch(text) if len(text) <= LONGEST_SECTION else None

@@ -106,8 +106,8 @@ class ConfinedProcess:
             bounds: limits of the call.
 
         Raises:
-            LimitError: if the call exceeds a limit, or too many calls wait.
-            SwatheError: if the function raises one; the class is the same.
+            LimitError: If the call exceeds a limit, or too many calls wait.
+            SwatheError: If the function raises one; the class is the same.
         """
         cancel = threading.Event()
         if not self._room.acquire(blocking=False):

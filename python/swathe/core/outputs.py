@@ -43,8 +43,8 @@ def check_output(
         sources: local files that are read; none of them is ever replaced.
 
     Raises:
-        OutputExistsError: if the file exists and `overwrite` is false.
-        OutputError: if the file is a source (also through links), a folder or a device, or if its
+        OutputExistsError: If the file exists and `overwrite` is false.
+        OutputError: If the file is a source (also through links), a folder or a device, or if its
             folder does not exist.
     """
     output = Path(path)
@@ -72,7 +72,7 @@ def check_trace(path: Path, *, rotates: bool = False) -> None:
         rotates: whether a large file is renamed to `FILE.1`, and `FILE.1` to `FILE.2`.
 
     Raises:
-        OutputError: if a file exists that holds anything but events.
+        OutputError: If a file exists that holds anything but events.
     """
     _check_events(path)
     if rotates:
@@ -98,7 +98,7 @@ def check_folder(folder: Path, output: Path) -> None:
     """Check whether the folder of an output exists.
 
     Raises:
-        OutputError: if it does not exist, or is a file.
+        OutputError: If it does not exist, or is a file.
     """
     if folder.is_dir():
         return
@@ -110,7 +110,7 @@ def make_folder(folder: str | os.PathLike[str]) -> Path:
     """Make a folder for results, with its parents.
 
     Raises:
-        OutputError: if it cannot be made, or a file has this name.
+        OutputError: If it cannot be made, or a file has this name.
     """
     path = Path(folder)
     try:
@@ -130,7 +130,7 @@ def refuse_inside(folder: Path, roots: Mapping[str, str]) -> None:
         roots: what each folder of sources is, by its path.
 
     Raises:
-        OutputError: naming both.
+        OutputError: If one is; names both.
     """
     real = Path(os.path.realpath(folder))
     for root, what in roots.items():
@@ -151,7 +151,7 @@ def refuse_sources(
         sources: local files that are read; missing ones are ignored.
 
     Raises:
-        OutputError: naming the output and the source.
+        OutputError: If one is; names the output and the source.
     """
     for source in sources:
         try:
@@ -183,7 +183,7 @@ def refuse_if_sources(
         sources: function that returns the local files that are read; called only if a path exists.
 
     Raises:
-        OutputError: naming the file and the source.
+        OutputError: If one is; names the file and the source.
     """
     if outputs := identities(paths):
         refuse_sources(outputs, sources())
@@ -205,8 +205,8 @@ def check_new(
         sources: function that returns the local files that are read; called only if a name exists.
 
     Raises:
-        OutputExistsError: if a file exists and `overwrite` is false.
-        OutputError: if a file is a source.
+        OutputExistsError: If a file exists and `overwrite` is false.
+        OutputError: If a file is a source.
     """
     try:
         existing_names = set(os.listdir(folder))
@@ -242,8 +242,8 @@ def write_file(
         durable: whether a new file, too, is on the disk when this function returns.
 
     Raises:
-        OutputExistsError: if the file exists and `overwrite` is false.
-        OutputError: if the file cannot be written. An existing file is left unchanged.
+        OutputExistsError: If the file exists and `overwrite` is false.
+        OutputError: If the file cannot be written. An existing file is left unchanged.
     """
     output = Path(path)
     check_output(output, overwrite=overwrite, sources=sources)
@@ -281,8 +281,8 @@ def publish(new: Path, path: Path, *, overwrite: bool) -> None:
     """Rename a complete file to its final name; remove it if that fails.
 
     Raises:
-        OutputExistsError: if a file of this name exists and `overwrite` is false.
-        OSError: if the file cannot be renamed.
+        OutputExistsError: If a file of this name exists and `overwrite` is false.
+        OSError: If the file cannot be renamed.
     """
     try:
         if overwrite or not _link(new, path):
@@ -297,7 +297,7 @@ def _link(new: Path, path: Path) -> bool:
     """Link a file under a second name, which must be free; return false without hard links.
 
     Raises:
-        FileExistsError: if the name exists.
+        FileExistsError: If the name exists.
     """
     try:
         os.link(new, path)
@@ -325,7 +325,7 @@ def open_unfinished(path: Path, *, append: bool = False) -> BinaryIO:
         append: whether to append to existing content.
 
     Raises:
-        OSError: if the file cannot be opened.
+        OSError: If the file cannot be opened.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_APPEND
     with suppress(FileNotFoundError):
@@ -339,7 +339,7 @@ def remove_unfinished(folder: Path) -> None:
     """Remove the unfinished results that a killed process left in a folder.
 
     Raises:
-        OutputError: if a file cannot be removed.
+        OutputError: If a file cannot be removed.
     """
     for path in unfinished_results(folder):
         try:
@@ -364,7 +364,7 @@ def sole_writer(path: Path) -> Iterator[None]:
     The lock belongs to the operating system, so a killed process releases it.
 
     Raises:
-        OutputError: if another process writes the output, or if the lock's file is not empty. Locks
+        OutputError: If another process writes the output, or if the lock's file is not empty. Locks
             are empty and are removed, so a file with content is not a lock.
     """
     lock = path.with_name(f".{path.name}.lock")

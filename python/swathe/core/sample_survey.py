@@ -129,10 +129,10 @@ def sample(
         Path of `targets.csv`: id, file, x, y, height, width; positions in zero-based pixels.
 
     Raises:
-        TypeError: if `frames`, `seed` or `targets` is not a whole number.
-        ValueError: if `frames` is below 1 or needs more than six digits, or `seed` or `targets` is
+        TypeError: If `frames`, `seed` or `targets` is not a whole number.
+        ValueError: If `frames` is below 1 or needs more than six digits, or `seed` or `targets` is
             below 0 or too large.
-        OutputError: if the folder cannot be written, or holds other files.
+        OutputError: If the folder cannot be written, or holds other files.
     """
     with progress_bar("drawing", progress, frames) as show_done:
         try:
@@ -180,12 +180,12 @@ def make_sample(
         by frame and then by kind.
 
     Raises:
-        TypeError: if `frames`, `seed` or `targets` is not a whole number.
-        ValueError: if `frames` is below 1 or needs more than six digits, or `seed` or `targets` is
+        TypeError: If `frames`, `seed` or `targets` is not a whole number.
+        ValueError: If `frames` is below 1 or needs more than six digits, or `seed` or `targets` is
             below 0 or too large.
-        FileExistsError: if the folder holds frames but no `sample.json`, so they are not a sample,
+        FileExistsError: If the folder holds frames but no `sample.json`, so they are not a sample,
             or if another file has the name of a frame.
-        OSError: if the folder cannot be made or written.
+        OSError: If the folder cannot be made or written.
     """
     check_count("frames", frames, MOST_FRAMES)
     check_count("seed", seed, MOST_SEED, least=0)
@@ -383,7 +383,7 @@ def _check_same(path: Path, content: bytes) -> None:
     """Refuse to replace a file with other content.
 
     Raises:
-        OutputExistsError: if the content differs.
+        OutputExistsError: If the content differs.
     """
     if path.exists() and path.read_bytes() != content:
         raise OutputExistsError(f"{path}: {EXISTS}")
@@ -456,7 +456,7 @@ def _make_frames(
     """Make the missing frames, one process per core.
 
     Raises:
-        OutputExistsError: if a file of another origin has the name of a missing frame.
+        OutputExistsError: If a file of another origin has the name of a missing frame.
     """
     missing = []
     for frame in range(1, frames + 1):

@@ -71,7 +71,7 @@ class SkyMapping:
         """Return the two sky axes, checked against the image's number of axes; 0 is NAXIS1.
 
         Raises:
-            RegionError: if one of them is not an axis of the image.
+            RegionError: If one of them is not an axis of the image.
         """
         if self.axes[1] >= count:
             raise RegionError(f"{self.label}: its sky axes have no pixels")
@@ -119,7 +119,7 @@ class SkyMapping:
         """Return ICRS unit vectors `(n, 3)` of zero-based pixel positions; NaN if off the sky.
 
         Raises:
-            RegionError: if the frame cannot be converted to ICRS.
+            RegionError: If the frame cannot be converted to ICRS.
         """
         import numpy as np
         from astropy.coordinates import SkyCoord
@@ -142,7 +142,7 @@ class SkyMapping:
         """Return height and width in pixels, rounded as in `Cutout2D`.
 
         Raises:
-            RegionError: if an angle is not finite, or below half a pixel.
+            RegionError: If an angle is not finite, or below half a pixel.
         """
         pixels = []
         for angle, scale in ((height_deg, self.scales[1]), (width_deg, self.scales[0])):
@@ -168,8 +168,8 @@ class SkyMapping:
             size: side, or height and width, in degrees; or a `Size` with its unit.
 
         Raises:
-            NoOverlapError: if the coordinate has no position in the image's projection.
-            RegionError: if the size is not an angle, or the sky is not on axes 1 and 2.
+            NoOverlapError: If the coordinate has no position in the image's projection.
+            RegionError: If the size is not an angle, or the sky is not on axes 1 and 2.
         """
         if self.axes != (0, 1):
             raise RegionError(
@@ -196,7 +196,7 @@ def coordinates(ra_deg: Any, dec_deg: Any) -> SkyCoord:
     """Return ICRS coordinates from degrees, as an array of at least one.
 
     Raises:
-        RegionError: if a number is not finite, or a declination is beyond a pole.
+        RegionError: If a number is not finite, or a declination is beyond a pole.
     """
     import numpy as np
     from astropy.coordinates import SkyCoord

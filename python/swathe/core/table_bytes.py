@@ -33,7 +33,7 @@ def pack_table(table: Table) -> bytes:
     """Return a table as bytes; only columns of numbers, texts and sky positions are included.
 
     Raises:
-        TargetsError: if a text is too long.
+        TargetsError: If a text is too long.
     """
     heads: list[dict[str, Any]] = []
     parts: list[bytes] = []

@@ -25,7 +25,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a file of settings.
 
     Raises:
-        SettingsError: if the file cannot be read.
+        SettingsError: If the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -46,7 +46,7 @@ def section(name: str, kind: type[T], values: Any) -> T:
     """Return a section as an instance of its class.
 
     Raises:
-        SettingsError: if a key is unknown, or a value has the wrong type.
+        SettingsError: If a key is unknown, or a value has the wrong type.
     """
     if not isinstance(values, Mapping):
         raise value_error(name, f"a section [{name}]", values)
@@ -59,7 +59,7 @@ def refuse_unknown(what: str, values: Mapping[str, Any], known: Mapping[str, Any
     """Raise an error for the first unknown name.
 
     Raises:
-        SettingsError: with the list of known names.
+        SettingsError: With the list of known names.
     """
     for name in values:
         if name not in known:
@@ -70,7 +70,7 @@ def value(name: str, kind: Any, raw: Any) -> Any:
     """Return a value in the type of its field.
 
     Raises:
-        SettingsError: if the value has another type, or is out of bounds.
+        SettingsError: If the value has another type, or is out of bounds.
     """
     from pydantic import TypeAdapter, ValidationError  # the start of `swathe` does not wait for it
 

@@ -150,8 +150,8 @@ def save(
     """Write a figure as `.png` or `.svg`, or as an `.html` page that needs no other file.
 
     Raises:
-        OutputExistsError: if the file exists and `overwrite` is false.
-        OutputError: if the suffix is another, or the file cannot be written.
+        OutputExistsError: If the file exists and `overwrite` is false.
+        OutputError: If the suffix is another, or the file cannot be written.
     """
     output = plot_path(path, overwrite=overwrite)
 
@@ -181,8 +181,8 @@ def plot_path(
         sources: local files that are read; none of them is ever replaced.
 
     Raises:
-        OutputExistsError: if the file exists and `overwrite` is false.
-        OutputError: if the suffix is not one that `save` writes, the folder does not exist, or the
+        OutputExistsError: If the file exists and `overwrite` is false.
+        OutputError: If the suffix is not one that `save` writes, the folder does not exist, or the
             file is a source.
     """
     output = Path(path)

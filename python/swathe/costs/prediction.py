@@ -154,8 +154,8 @@ def predict(
         dec: name of the column of declination or latitude.
 
     Raises:
-        TargetsError: if the list cannot be read.
-        NoSuchStoreError: if there is no such store.
+        TargetsError: If the list cannot be read.
+        NoSuchStoreError: If there is no such store.
     """
     from swathe.files.targets.target_list import choices_of, read_targets
 
@@ -185,8 +185,8 @@ def target_lists(
     """Return a list of targets as it is in each of some stores with replicas.
 
     Raises:
-        TargetsError: if the list cannot be read.
-        NoSuchStoreError: if there is no such store.
+        TargetsError: If the list cannot be read.
+        NoSuchStoreError: If there is no such store.
     """
     from swathe.core.errors import NoSuchStoreError
     from swathe.files.targets.target_list import read_targets
@@ -223,7 +223,7 @@ def to_engine_job(rows: RowTable, names: list[str] | None = None, **settings: An
         **settings: further arguments of the job.
 
     Raises:
-        ValueError: if the planes differ.
+        ValueError: If the planes differ.
     """
     from swathe.files.targets.target_list import hdu_key
 

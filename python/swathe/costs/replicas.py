@@ -58,8 +58,8 @@ def mix_targets(
         before: sources of an earlier run, which are used again.
 
     Raises:
-        TargetsError: if the list cannot be read.
-        NoSuchStoreError: if there is no such store.
+        TargetsError: If the list cannot be read.
+        NoSuchStoreError: If there is no such store.
     """
     lists = target_lists(targets, stores, choices, planes=planes, combined=combined)
     predictions = {name: predict_targets(rows, mode, threads, 1) for name, rows in lists.items()}

@@ -37,8 +37,8 @@ def check_outputs(
         overwrite: whether other existing files are replaced.
 
     Raises:
-        OutputExistsError: if a file exists and `overwrite` is false.
-        OutputError: if an output is a source.
+        OutputExistsError: If a file exists and `overwrite` is false.
+        OutputError: If an output is a source.
     """
     resumes = earlier is not None
     is_broken_off = output_paths.kind != "folder" and output_paths.part.exists()
@@ -73,7 +73,7 @@ def check_same_kind(earlier: Table, output_paths: OutputPaths) -> None:
     """Check that the earlier run had the same kind of results: from one image, or from several.
 
     Raises:
-        OutputError: if it had not.
+        OutputError: If it had not.
     """
     from swathe.operations.registry import operation_of
 
@@ -93,7 +93,7 @@ def check_same_pixels(earlier: Table, output_paths: OutputPaths, options: dict[s
     Combined results are compared by their inputs.
 
     Raises:
-        OutputError: if mode, fill or planes differ.
+        OutputError: If mode, fill or planes differ.
     """
     if output_paths.result_options.is_combined:
         return

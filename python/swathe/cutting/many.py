@@ -126,12 +126,12 @@ def cut_many(
         `.fits`: as the extension MANIFEST).
 
     Raises:
-        TargetsError: if the list cannot be read.
-        NoSuchStoreError: if there is no such store.
-        OutputExistsError: if a result or manifest of this name exists, and neither `resume` nor
+        TargetsError: If the list cannot be read.
+        NoSuchStoreError: If there is no such store.
+        OutputExistsError: If a result or manifest of this name exists, and neither `resume` nor
             `overwrite` is true.
-        OutputError: if results cannot be written at all, or an output is a file that is read.
-        KeyboardInterrupt: after Ctrl-C, when the manifest is written.
+        OutputError: If results cannot be written at all, or an output is a file that is read.
+        KeyboardInterrupt: After Ctrl-C, when the manifest is written.
     """
     from swathe.costs.prediction import sky_of
     from swathe.costs.replicas import mix_targets

@@ -74,10 +74,10 @@ def cut(
             without the last, or a list of consecutive planes; by default all.
 
     Raises:
-        NotFoundError, AccessError, SourceError: if the file cannot be read.
-        FormatError: if the file is damaged.
-        NoSuchHduError: if the file has no such HDU, or the HDU holds no image (NotAnImageError).
-        NoOverlapError, PartialOverlapError, RegionError: if the region is outside or invalid.
+        NotFoundError, AccessError, SourceError: If the file cannot be read.
+        FormatError: If the file is damaged.
+        NoSuchHduError: If the file has no such HDU, or the HDU holds no image (NotAnImageError).
+        NoOverlapError, PartialOverlapError, RegionError: If the region is outside or invalid.
     """
     fill = check_fill(fill)
     ways = {"box": box, "slices": slices, "center": center, "sky": sky}

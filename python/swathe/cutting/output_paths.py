@@ -51,7 +51,7 @@ class OutputPaths(NamedTuple):
         """Return the paths of an output.
 
         Raises:
-            OutputError: if the output cannot hold such results.
+            OutputError: If the output cannot hold such results.
         """
         kind = output_kind(path)
         if result_options.format != "fits" and kind == "fits":
@@ -162,7 +162,7 @@ def output_kind(path: Path) -> OutputKind:
     """Return the kind of an output from its name.
 
     Raises:
-        OutputError: if files with this suffix are not supported.
+        OutputError: If files with this suffix are not supported.
     """
     match path.suffix.lower():
         case ".zip":

@@ -31,7 +31,7 @@ def whole_members(
     not kept either; it is written anew. In `.fits` a result has this many `extensions`.
 
     Raises:
-        OutputError: if the archive cannot be read.
+        OutputError: If the archive cannot be read.
     """
     valid_members: set[str] = set()
     end = 0

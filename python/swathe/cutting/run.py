@@ -57,7 +57,7 @@ class CutRun(NamedTuple):
         """Open the output if results are made here; otherwise the engine opens it.
 
         Raises:
-            OutputError: if it cannot be opened.
+            OutputError: If it cannot be opened.
         """
         from swathe.costs.prediction import to_engine_job
 

@@ -45,7 +45,7 @@ def footprint(sky: SkyMapping, shape: Sequence[int]) -> Footprint:
     """Return the footprint of an image with a shape in NumPy order.
 
     Raises:
-        RegionError: if no pixel has a sky position, or its frame cannot be converted to ICRS.
+        RegionError: If no pixel has a sky position, or its frame cannot be converted to ICRS.
     """
     height, width = shape[-2:]
     if not height or not width:

@@ -140,9 +140,9 @@ def plan(
             of the dataset are never replaced.
 
     Raises:
-        NoSuchDatasetError, NoSuchStoreError: if there is no such dataset or store.
-        DatasetError: if the store cannot be written to, or holds the dataset itself.
-        NotFoundError, AccessError, SourceError: if the store cannot be listed, or the token of one
+        NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
+        DatasetError: If the store cannot be written to, or holds the dataset itself.
+        NotFoundError, AccessError, SourceError: If the store cannot be listed, or the token of one
             of both stores cannot be read.
     """
     dataset_record = catalog.dataset(dataset)
@@ -411,7 +411,7 @@ def _refuse_alike(
     """Refuse a file that may be an object of the dataset: a server may share the folder.
 
     Raises:
-        OutputError: if an object has the same size and time.
+        OutputError: If an object has the same size and time.
     """
     for mark in (listed.etag, listed.modified):
         if listed.size is not None and mark and (path := looks.get((listed.size, mark))):

@@ -63,8 +63,8 @@ def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
     The layouts are stored in the index.
 
     Raises:
-        NotFoundError, AccessError, SourceError: if the object cannot be read.
-        FormatError: if it is not a FITS file.
+        NotFoundError, AccessError, SourceError: If the object cannot be read.
+        FormatError: If it is not a FITS file.
     """
     file = open_cached(path, fresh=True)
     if file.version == known_version:
@@ -76,7 +76,7 @@ def headers_of(file: File) -> ObjectHeaders:
     """Return the headers of an open file.
 
     Raises:
-        SourceError: if the headers cannot be read.
+        SourceError: If the headers cannot be read.
     """
     native = file._native
     images = []

@@ -91,7 +91,7 @@ def scan(
         show: function called with the number of finished objects, and of all.
 
     Raises:
-        NoSuchDatasetError: if there is no such dataset.
+        NoSuchDatasetError: If there is no such dataset.
     """
     started = time.monotonic()
     store = catalog.dataset(dataset).store

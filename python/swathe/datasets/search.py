@@ -89,9 +89,9 @@ def find(
         `dec`, so that with a column `size_deg` it is a table for `cut_many`.
 
     Raises:
-        DatasetError: if position, time or band are invalid.
-        NoSuchDatasetError: if there is no such dataset.
-        CatalogError: if the catalogue cannot be read.
+        DatasetError: If position, time or band are invalid.
+        NoSuchDatasetError: If there is no such dataset.
+        CatalogError: If the catalogue cannot be read.
     """
     from swathe.catalog import Catalog, GranuleQuery
 
@@ -183,7 +183,7 @@ def read_times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
     """Return start and end, as `find` accepts them, as MJD in UTC.
 
     Raises:
-        DatasetError: if they are invalid.
+        DatasetError: If they are invalid.
     """
     if time is None:
         return None

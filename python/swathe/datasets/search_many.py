@@ -53,7 +53,7 @@ def find_each(
         check: function called with the number of pairs so far; raises an error if too many.
 
     Raises:
-        NoSuchDatasetError: if there is no such dataset.
+        NoSuchDatasetError: If there is no such dataset.
     """
     points = directions(ra_deg, dec_deg)
     matches, pairs = catalog.granules_at(_cells(ra_deg, dec_deg), granule_query, check)

@@ -12,7 +12,7 @@ def split_place(place: str) -> tuple[str, str]:
     """Return the name of the store, and the prefix without slashes around it.
 
     Raises:
-        DatasetError: if it is not written like this, or leads out of the store.
+        DatasetError: If it is not written like this, or leads out of the store.
     """
     store, colon, prefix = check_text("place", place).partition(":")
     prefix = prefix.strip("/")

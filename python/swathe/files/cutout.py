@@ -122,7 +122,7 @@ class Cutout:
         """Return the physical pixels for NumPy; `data` itself if no copy is needed.
 
         Raises:
-            ValueError: if `copy` is False and a conversion needs one.
+            ValueError: If `copy` is False and a conversion needs one.
         """
         import numpy as np
 
@@ -202,7 +202,7 @@ class Cutout:
             unit: unit of the pixels; by default that of BUNIT, or none without BUNIT.
 
         Raises:
-            FormatError: if astropy does not know BUNIT, and `unit` is not given.
+            FormatError: If astropy does not know BUNIT, and `unit` is not given.
         """
         from astropy.nddata import NDData
 
@@ -215,7 +215,7 @@ class Cutout:
             unit: unit of the pixels; by default that of BUNIT.
 
         Raises:
-            FormatError: if there is no BUNIT, or astropy does not know it, and `unit` is not given.
+            FormatError: If there is no BUNIT, or astropy does not know it, and `unit` is not given.
         """
         from astropy.nddata import CCDData
 
@@ -259,9 +259,9 @@ class Cutout:
             overwrite: whether an existing file may be replaced.
 
         Raises:
-            OutputExistsError: if the file exists and `overwrite` is false.
-            OutputError: if the suffix is another, or the file cannot be written.
-            RegionError: if the file is a picture and the cutout has no plane, or several.
+            OutputExistsError: If the file exists and `overwrite` is false.
+            OutputError: If the suffix is another, or the file cannot be written.
+            RegionError: If the file is a picture and the cutout has no plane, or several.
         """
         from pathlib import Path
 
@@ -276,8 +276,8 @@ def saving(cutout: Cutout, path: Path) -> Callable[[BinaryIO], object]:
     """Return the function that writes the kind of file given by the suffix.
 
     Raises:
-        OutputError: if the suffix is unknown.
-        RegionError: if the file is a picture and the cutout has no plane, or several.
+        OutputError: If the suffix is unknown.
+        RegionError: If the file is a picture and the cutout has no plane, or several.
     """
     match path.suffix.lower():
         case ".npy":

@@ -54,9 +54,9 @@ def open(path: Source) -> File:
     is open for reading is opened again by its path, from its beginning.
 
     Raises:
-        TypeError: if it is something else, such as the bytes of a file or an HDUList.
-        NotFoundError, AccessError, SourceError: if it cannot be read.
-        FormatError: if it is not a FITS file.
+        TypeError: If it is something else, such as the bytes of a file or an HDUList.
+        NotFoundError, AccessError, SourceError: If it cannot be read.
+        FormatError: If it is not a FITS file.
     """
     return open_cached(path, fresh=True)
 
@@ -176,8 +176,8 @@ class File:
         """Return the image in an HDU by number (-1: the last), name, or name and EXTVER.
 
         Raises:
-            NoSuchHduError: if there is no such HDU.
-            NotAnImageError: if it holds no image; `header` returns the header of any HDU.
+            NoSuchHduError: If there is no such HDU.
+            NotAnImageError: If it holds no image; `header` returns the header of any HDU.
         """
         return self._image(self._index(hdu))
 
@@ -185,7 +185,7 @@ class File:
         """Return the header of any HDU, by default the primary one.
 
         Raises:
-            NoSuchHduError: if there is no such HDU.
+            NoSuchHduError: If there is no such HDU.
         """
         return Image(self, self._index(hdu)).header
 
@@ -193,7 +193,7 @@ class File:
         """Return the image in an HDU, by default the first image.
 
         Raises:
-            NoSuchHduError, NotAnImageError: as in `file[hdu]`.
+            NoSuchHduError, NotAnImageError: As in `file[hdu]`.
         """
         return Image(self, self._native.find()) if hdu is None else self[hdu]
 
@@ -324,7 +324,7 @@ class Image:
         """Return the shape in NumPy order, `(..., NAXIS2, NAXIS1)`.
 
         Raises:
-            FormatError: if the HDU holds no image.
+            FormatError: If the HDU holds no image.
         """
         return tuple(self._native.shape(self.index))
 
@@ -356,7 +356,7 @@ class Image:
         """Read all physical pixels for NumPy.
 
         Raises:
-            ValueError: if `copy` is False, since pixels that are read are always new.
+            ValueError: If `copy` is False, since pixels that are read are always new.
         """
         if copy is False:
             raise ValueError(f"{self.url}, HDU {self.index}: pixels cannot be read without a copy")
@@ -374,7 +374,7 @@ class Image:
         """Return the sky mapping of the image.
 
         Raises:
-            RegionError: if its WCS has no celestial axes.
+            RegionError: If its WCS has no celestial axes.
         """
         from swathe.core.sky import SkyMapping
 
@@ -408,8 +408,8 @@ class Image:
         """Return `[start, stop)` of all axes, for `cut_all_axes`.
 
         Raises:
-            FormatError: if the HDU holds no image.
-            RegionError: if the image has no plane, or lacks these planes.
+            FormatError: If the HDU holds no image.
+            RegionError: If the image has no plane, or lacks these planes.
         """
         x0, y0, width, height = box
         start, stop = [x0, y0], [x0 + width, y0 + height]
@@ -428,7 +428,7 @@ class Image:
         """Return `[start, stop)` of all axes for NumPy slices, for `cut_all_axes`.
 
         Raises:
-            RegionError: if there are more slices than axes, one is no slice or has a step, or the
+            RegionError: If there are more slices than axes, one is no slice or has a step, or the
                 slices are empty.
         """
         slices = slices if isinstance(slices, tuple) else (slices,)
@@ -461,7 +461,7 @@ class Image:
         """Return `[first, last)` of planes along NAXIS3, zero-based.
 
         Raises:
-            RegionError: if there are none, some are missing, or they are not consecutive.
+            RegionError: If there are none, some are missing, or they are not consecutive.
         """
         what, lengths = f"{self.url}, HDU {self.index}", list(self.shape[::-1])
         length = lengths[2] if len(lengths) > 2 else 0
@@ -485,8 +485,8 @@ class Section:
         """Return physical pixels as `array[slices]` would, reading only the needed bytes.
 
         Raises:
-            RegionError: if there are more indices than axes.
-            PixelIndexError: if an index is out of range.
+            RegionError: If there are more indices than axes.
+            PixelIndexError: If an index is out of range.
         """
         import numpy as np
 
@@ -519,7 +519,7 @@ def reopen(name: str, version: str) -> File:
     """Open a file again, as after unpickling.
 
     Raises:
-        ChangedError: if it has another version now.
+        ChangedError: If it has another version now.
     """
     file = open_cached(name, fresh=True)
     if file.version != version:

@@ -178,7 +178,7 @@ def read_manifest(path: Path) -> Table | None:
     """Return the manifest of an earlier run; `None` if there is none.
 
     Raises:
-        OutputError: if the file is not a manifest.
+        OutputError: If the file is not a manifest.
     """
     from astropy.table import Table
 

@@ -26,7 +26,7 @@ def plane_span(planes: Planes, length: int | None = None) -> tuple[int, int]:
             known yet: then the end must be given.
 
     Raises:
-        RegionError: if the planes are not consecutive; without a length also if there are none.
+        RegionError: If the planes are not consecutive; without a length also if there are none.
     """
     if isinstance(planes, list):
         first, last = _ends_of_list(planes)

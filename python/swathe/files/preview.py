@@ -43,7 +43,7 @@ def grey(
         high: percentage of pixels below white; `None` for the limit of zscale.
 
     Raises:
-        RegionError: if there is no plane.
+        RegionError: If there is no plane.
     """
     import numpy as np
 

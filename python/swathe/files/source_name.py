@@ -15,7 +15,7 @@ def name_of(source: Source) -> str:
     """Return the path or URL of a source.
 
     Raises:
-        TypeError: if it has none, or the content at its path may differ.
+        TypeError: If it has none, or the content at its path may differ.
     """
     if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
         raise _refusal("the bytes of a file; write them to a file")

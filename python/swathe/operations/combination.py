@@ -75,7 +75,7 @@ def combine(
         stopped: function that returns whether to stop.
 
     Raises:
-        RegionError: if the images cannot be combined.
+        RegionError: If the images cannot be combined.
     """
     positions = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
     images = [AlignedImage(file, ra, dec) for file, (ra, dec) in positions]

@@ -46,7 +46,7 @@ def convert(cutout: Cutout, name: Path) -> bytes:
     """Return a cutout in the format of a name's suffix.
 
     Raises:
-        RegionError: if a picture cannot show the cutout.
+        RegionError: If a picture cannot show the cutout.
     """
     into = BytesIO()
     saving(cutout, name)(into)

@@ -55,7 +55,7 @@ class Grid:
         """Return the grid of a result of this size, with the pixel size of the images.
 
         Raises:
-            RegionError: if the grid would be too large.
+            RegionError: If the grid would be too large.
         """
         side = max(1, round(size_deg / scale_deg))
         if side > LARGEST_SIDE:
@@ -115,8 +115,8 @@ def align(cutout: Cutout, grid: Grid, path: Path) -> None:
     """Write an image resampled to a grid, for the operation.
 
     Raises:
-        NoOverlapError: if the image has no pixel on the grid.
-        RegionError: as in `align_pixels`.
+        NoOverlapError: If the image has no pixel on the grid.
+        RegionError: As in `align_pixels`.
     """
     pixels = align_pixels(cutout, grid)
     if not np.isfinite(pixels).any():
@@ -128,7 +128,7 @@ def align_pixels(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     """Return an image resampled to a grid; NaN outside the image.
 
     Raises:
-        RegionError: if the image has more than one plane, or no sky position.
+        RegionError: If the image has more than one plane, or no sky position.
     """
     from astropy.coordinates import SkyCoord
     from scipy.ndimage import (  # type: ignore[import-untyped]  # its stubs are another package

@@ -37,7 +37,7 @@ def rows_of_bands(image_bands: Sequence[str] | None, bands: Sequence[str]) -> li
     """Return the rows whose image has one of these bands.
 
     Raises:
-        TargetsError: if the list has no column of bands, or no row has one of them.
+        TargetsError: If the list has no column of bands, or no row has one of them.
     """
     if image_bands is None:
         raise TargetsError(

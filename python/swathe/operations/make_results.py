@@ -65,7 +65,7 @@ def of_bands(rows: RowTable, bands: tuple[str, ...]) -> RowTable:
     """Return the rows of these bands; others are left out, as in jobs.
 
     Raises:
-        TargetsError: if the rows have no bands.
+        TargetsError: If the rows have no bands.
     """
     bands_of_rows = None if rows.band is None else rows.band.list()
     rows = rows.take(rows_of_bands(bands_of_rows, bands))
@@ -216,7 +216,7 @@ class ResultFiles:
         """Write the result of a row.
 
         Raises:
-            OutputError: if the result cannot be written.
+            OutputError: If the result cannot be written.
         """
         self.output.put(self.paths[outcome.row], content)
         digest = digest_of(content)

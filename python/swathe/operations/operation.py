@@ -106,7 +106,7 @@ class Operation(ABC):
             are_needed: whether the images are searched by band, as for sky positions in a job.
 
         Raises:
-            OutputError: if the operation has no use for them, or needs others.
+            OutputError: If the operation has no use for them, or needs others.
         """
         if bands and not are_needed:
             raise OutputError(
@@ -142,7 +142,7 @@ class ConvertingOperation(Operation):
         """Return the content of a result, in the format of the suffix of `name`.
 
         Raises:
-            RegionError: if the format cannot hold the cutout.
+            RegionError: If the format cannot hold the cutout.
         """
 
 
@@ -183,5 +183,5 @@ class CombiningOperation(Operation):
             stopped: function that returns whether to stop.
 
         Raises:
-            RegionError: if the images cannot be combined.
+            RegionError: If the images cannot be combined.
         """

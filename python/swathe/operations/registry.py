@@ -39,7 +39,7 @@ def operation_of(name: str) -> Operation:
     """Return the operation of a name.
 
     Raises:
-        OutputError: if there is none.
+        OutputError: If there is none.
     """
     try:
         return operations()[name]
@@ -89,7 +89,7 @@ class ResultOptions:
         A format that only one operation makes chooses that operation: `rgb` needs no other word.
 
         Raises:
-            OutputError: naming the option that does not fit.
+            OutputError: If an option does not fit; names it.
         """
         for name, value in (("operation", operation), ("format", file_format)):
             if not isinstance(value, str | None):
@@ -151,7 +151,7 @@ def _maker_of(file_format: str) -> Operation:
     """Return the first operation that makes a format.
 
     Raises:
-        OutputError: if no operation makes it.
+        OutputError: If no operation makes it.
     """
     for kind in operations().values():
         if any(each.name == file_format for each in kind.formats):
@@ -165,7 +165,7 @@ def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of an operation's own options, defaults included.
 
     Raises:
-        OutputError: if a value is wrong, or the operation has no such option.
+        OutputError: If a value is wrong, or the operation has no such option.
     """
     own = {each.name: each for each in kind.options}
     for name, value in values.items():

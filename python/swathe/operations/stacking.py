@@ -49,7 +49,7 @@ def write_stack(
         Whether the stack was written, and not stopped before the end.
 
     Raises:
-        RegionError: if an image has no noise to weigh it by.
+        RegionError: If an image has no noise to weigh it by.
     """
     pixels = _Images([each.pixels for each in images], stopped)
     match way:
@@ -114,7 +114,7 @@ def _inverse_variance(pixels: NDArray[np.float32]) -> float:
     """Return the weight of an image from its background noise: the spread around the median.
 
     Raises:
-        RegionError: if the noise is zero or unknown.
+        RegionError: If the noise is zero or unknown.
     """
     sigma = noise(pixels)
     if sigma <= 0:

@@ -61,9 +61,9 @@ def result_store_named(catalog: Catalog, text: str, scratch: Path | None) -> Res
             files.
 
     Raises:
-        OutputError: if the text is not such a name, or if objects there cannot be written, read
+        OutputError: If the text is not such a name, or if objects there cannot be written, read
             or removed.
-        NoSuchStoreError: if the catalogue has no such store.
+        NoSuchStoreError: If the catalogue has no such store.
     """
     name, colon, prefix = text.partition(":")
     prefix = prefix.rstrip("/")
@@ -102,7 +102,7 @@ class Bucket:
         """Set the store, the folder in it, and the local folder.
 
         Raises:
-            OutputError: if the local folder cannot be made.
+            OutputError: If the local folder cannot be made.
         """
         self.store, self.prefix = store, prefix
         self._engine = to_native([store])
@@ -120,7 +120,7 @@ class Bucket:
         """Check the bucket: write, list, read and remove one object.
 
         Raises:
-            OutputError: if one of these fails.
+            OutputError: If one of these fails.
         """
         folder = f".probe-{token_hex(8)}"
         content = token_bytes(64)

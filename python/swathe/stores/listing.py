@@ -67,8 +67,8 @@ def list_objects(
     `UnlistedObject` and does not stop the listing. With `may_lack` a missing folder yields nothing.
 
     Raises:
-        NotFoundError, AccessError, SourceError: if the folder cannot be listed.
-        DatasetError: if the server's answer is not an index.
+        NotFoundError, AccessError, SourceError: If the folder cannot be listed.
+        DatasetError: If the server's answer is not an index.
     """
     listing = to_native([store]).list(f"{store.name}:{prefix}", may_lack=may_lack)
     while (page := listing.next_page()) is not None:
@@ -87,8 +87,8 @@ def read_list(
     """Yield the objects named in a text file, one a line; skip empty lines and # lines.
 
     Raises:
-        NotFoundError, SourceError: if the file cannot be read.
-        DatasetError: if the file is not text, or a line is not a path below the prefix.
+        NotFoundError, SourceError: If the file cannot be read.
+        DatasetError: If the file is not text, or a line is not a path below the prefix.
     """
     try:
         lines = file.read_text("utf-8").splitlines()
@@ -122,7 +122,7 @@ def validate_pattern(pattern: str | None) -> str | None:
     """Return the pattern if it is valid.
 
     Raises:
-        DatasetError: if the pattern is empty, or has a [ without a ].
+        DatasetError: If the pattern is empty, or has a [ without a ].
     """
     if pattern is None:
         return None

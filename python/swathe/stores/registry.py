@@ -83,7 +83,7 @@ def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
     whole catalogue costs more than a cut, so for plain paths only these measurements are read.
 
     Raises:
-        CatalogError: if a catalogue exists but cannot be read.
+        CatalogError: If a catalogue exists but cannot be read.
     """
     if any(NAMED.match(name) for name in objects):
         return known_stores()
@@ -106,7 +106,7 @@ def local_paths(objects: Iterable[str]) -> list[str]:
     """Return the paths of the objects that are files on this machine.
 
     Raises:
-        CatalogError: if a catalogue exists but cannot be read.
+        CatalogError: If a catalogue exists but cannot be read.
     """
     names = list(objects)
     stores = stores_for(names) or _swathe.Stores("[]")
@@ -150,7 +150,7 @@ def storages() -> StoreSnapshot:
     """Return the stores and costs of the catalogue, as measured on all hosts.
 
     Raises:
-        CatalogError: if there is no catalogue, or it cannot be read.
+        CatalogError: If there is no catalogue, or it cannot be read.
     """
     from swathe.catalog import Catalog
 

@@ -52,22 +52,22 @@ class ResultStore(Protocol):
         """Store files, and yield the number of each when it is stored, until stopped.
 
         Raises:
-            OutputError: if a file cannot be stored.
+            OutputError: If a file cannot be stored.
         """
 
     def find(self, job: str, name: str) -> StoredResult:
         """Return a result.
 
         Raises:
-            NoSuchResultError: if the result does not exist.
-            SourceError, AccessError: if this cannot be found out.
+            NoSuchResultError: If the result does not exist.
+            SourceError, AccessError: If this cannot be found out.
         """
 
     def open_many(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Yield results as open files; each is closed when the next is requested.
 
         Raises:
-            NoSuchResultError, SourceError, AccessError: as in `find`.
+            NoSuchResultError, SourceError, AccessError: As in `find`.
         """
 
     def clear_scratch(self, job: str) -> None:
@@ -77,14 +77,14 @@ class ResultStore(Protocol):
         """Begin to remove all files of a job, with the steps that take no time.
 
         Raises:
-            OutputError: if that fails.
+            OutputError: If that fails.
         """
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
         """Remove all files of a job; return false if it was stopped before the end.
 
         Raises:
-            OutputError, SourceError, AccessError: if a file cannot be removed.
+            OutputError, SourceError, AccessError: If a file cannot be removed.
         """
 
 
@@ -95,7 +95,7 @@ class Folder:
         """Set the folder, and make it if it does not exist.
 
         Raises:
-            OutputError: if the folder cannot be written to.
+            OutputError: If the folder cannot be written to.
         """
         self._root = root.absolute()
         try:
@@ -179,7 +179,7 @@ def move(source: str, target: str, top: str) -> None:
     """Rename a file, and make its folders within `top`.
 
     Raises:
-        OSError: if the file cannot be renamed.
+        OSError: If the file cannot be renamed.
     """
     try:
         os.replace(source, target)

@@ -34,7 +34,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
     """Fit the model to the samples of a probe.
 
     Raises:
-        ValueError: if no sample of a read is usable.
+        ValueError: If no sample of a read is usable.
     """
     samples_used, rejected = screen(samples)
     reads = [sample for sample in samples_used if sample.kind == "read"]
@@ -99,7 +99,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
     memory and some not, the more frequent kind is used.
 
     Raises:
-        ValueError: if no sample of a read is usable, or the result is impossible for a local file.
+        ValueError: If no sample of a read is usable, or the result is impossible for a local file.
     """
     samples_used, rejected = screen(samples)
     alone = [sample for sample in samples_used if sample.kind == "read" and sample.streams == 1]

@@ -42,7 +42,7 @@ def feed_back(catalog: Catalog, timings: Iterable[Timing]) -> list[str]:
         The roots whose profiles changed.
 
     Raises:
-        CatalogError: if the catalogue cannot be read or written.
+        CatalogError: If the catalogue cannot be read or written.
     """
     by_root: dict[str, list[Timing]] = defaultdict(list)
     for timing in timings:

@@ -47,7 +47,7 @@ def loopback() -> Iterator[str]:
     """Start a server, and yield the URL of an object of 4 MiB on it.
 
     Raises:
-        OSError: if the server cannot be started.
+        OSError: If the server cannot be started.
     """
     command = [sys.executable, "-m", "swathe.costs.probing.loopback_server"]
     pipe = subprocess.PIPE

@@ -20,7 +20,7 @@ def largest_files(folder: Path) -> list[str]:
     """Return the largest files of a folder, the largest first.
 
     Raises:
-        NotFoundError: if no file has at least 1 KiB.
+        NotFoundError: If no file has at least 1 KiB.
     """
     files = []
     for entry in folder.rglob("*"):

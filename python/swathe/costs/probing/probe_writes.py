@@ -37,7 +37,7 @@ class WriteProbe:
         """Set the store.
 
         Raises:
-            RegionError: if it is read-only.
+            RegionError: If it is read-only.
         """
         if place.writable is None:
             raise RegionError(
@@ -63,7 +63,7 @@ class WriteProbe:
         """Write this many objects of one size in parallel; return the seconds until all exist.
 
         Raises:
-            OutputError: if one cannot be written, or takes more than a minute.
+            OutputError: If one cannot be written, or takes more than a minute.
         """
         local = Path(self._made.name) / f"{size}"
         if not local.exists():

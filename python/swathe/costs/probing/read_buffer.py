@@ -138,8 +138,8 @@ def study_buffer(
         clock: clock of the reader, in seconds.
 
     Raises:
-        NotFoundError: if there is nothing to read.
-        ChangedError: if fewer bytes came than were requested.
+        NotFoundError: If there is nothing to read.
+        ChangedError: If fewer bytes came than were requested.
     """
     name = place.objects[0]
     seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")

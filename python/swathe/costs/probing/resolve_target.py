@@ -70,9 +70,9 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
             option `probe_object`, or the largest of the first objects listed.
 
     Raises:
-        NotFoundError: if there is nothing to read.
-        RegionError: if an object belongs to another store.
-        StoreSettingsError: if the URL has an unknown scheme.
+        NotFoundError: If there is nothing to read.
+        RegionError: If an object belongs to another store.
+        StoreSettingsError: If the URL has an unknown scheme.
     """
     stores = known_stores() or _swathe.Stores("[]")
     is_store = ":" not in name and stores.locate(f"{name}:")[1] != f"{name}:"

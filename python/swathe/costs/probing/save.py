@@ -24,7 +24,7 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
     """Store a probe, its samples, and its profile, which all later reads use.
 
     Raises:
-        CatalogError: if the catalogue cannot be written.
+        CatalogError: If the catalogue cannot be written.
     """
     parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.stopped}
     moved = probe.bytes_moved
@@ -47,7 +47,7 @@ def keep_buffer(catalog: Catalog, root: str, study: BufferStudy) -> int | None:
         the size.
 
     Raises:
-        CatalogError: if the catalogue cannot be written.
+        CatalogError: If the catalogue cannot be written.
     """
     profile = catalog.profile(root, study.host)
     if profile is None:
@@ -63,7 +63,7 @@ def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:
     """Store the costs of computing on this host.
 
     Raises:
-        CatalogError: if the catalogue cannot be written.
+        CatalogError: If the catalogue cannot be written.
     """
     catalog.put_compute(this_host(), compute, datetime.now(UTC))
 

@@ -135,9 +135,9 @@ def measure_store(
         clock: clock of the reader, in seconds.
 
     Raises:
-        NotFoundError: if there is nothing to read.
-        RegionError: if `write` is true and nothing can be written.
-        OutputError: if writing fails.
+        NotFoundError: If there is nothing to read.
+        RegionError: If `write` is true and nothing can be written.
+        OutputError: If writing fails.
     """
     usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
     parameters = ProbeParameters(

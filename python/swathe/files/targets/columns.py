@@ -110,7 +110,7 @@ def standard_columns(table: Table, choices: ListOptions | None = None) -> dict[s
     """Return the columns of a list of targets by standard names; other names in lower case.
 
     Raises:
-        TargetsError: if columns are ambiguous, or a unit cannot be converted.
+        TargetsError: If columns are ambiguous, or a unit cannot be converted.
     """
     choices = choices or ListOptions()
     try:
@@ -449,7 +449,7 @@ def _angles(column: Any, name: str, hours: bool) -> Any:
     """Return a column in degrees: floats, or cells if some are not angles.
 
     Raises:
-        TargetsError: if its unit is not an angle.
+        TargetsError: If its unit is not an angle.
     """
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     unit = getattr(column, "unit", None)

@@ -29,7 +29,7 @@ def frame_named(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
     """Return a frame by its name in astropy, in a VOTable or in common use.
 
     Raises:
-        RegionError: if the name is unknown, or the frame needs a time or a place on Earth.
+        RegionError: If the name is unknown, or the frame needs a time or a place on Earth.
     """
     from astropy.coordinates import frame_transform_graph
     from astropy.time import Time
@@ -55,7 +55,7 @@ def in_frame(lon_deg: Any, lat_deg: Any, frame: BaseCoordinateFrame) -> SkyCoord
     """Return ICRS coordinates of finite degrees in a frame, as an array of at least one.
 
     Raises:
-        RegionError: if a latitude is beyond a pole, or the frame cannot be converted to ICRS.
+        RegionError: If a latitude is beyond a pole, or the frame cannot be converted to ICRS.
     """
     import numpy as np
     from astropy.coordinates import SkyCoord, UnitSphericalRepresentation

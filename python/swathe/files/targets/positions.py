@@ -26,7 +26,7 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
         frame: frame of a pair or a text; ICRS by default.
 
     Raises:
-        RegionError: if it is not a position.
+        RegionError: If it is not a position.
     """
     if hasattr(sky, "transform_to"):
         return _coordinate(sky, frame)
@@ -71,7 +71,7 @@ def degrees_of(value: Any, what: str, *, hours: bool = False) -> float:
         hours: whether sexagesimal text is in hours.
 
     Raises:
-        RegionError: if it is not an angle.
+        RegionError: If it is not an angle.
     """
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
@@ -136,7 +136,7 @@ def size_of(value: Any, what: str = "size", *, bare_deg: float | None = None) ->
         bare_deg: degrees per unit of a bare number; `None` if bare numbers are refused.
 
     Raises:
-        RegionError: if it is not a size, or is a bare number that may mean degrees or pixels.
+        RegionError: If it is not a size, or is a bare number that may mean degrees or pixels.
     """
     if isinstance(value, Size):
         return value

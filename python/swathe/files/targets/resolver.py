@@ -52,8 +52,8 @@ def resolve(name: str) -> tuple[float, float]:
     """Return right ascension and declination (ICRS, degrees) of an object.
 
     Raises:
-        RegionError: if no resolver is configured, it does not answer, or it knows no such object.
-        UnaskedError: if the time of `asking_for` is over.
+        RegionError: If no resolver is configured, it does not answer, or it knows no such object.
+        UnaskedError: If the time of `asking_for` is over.
     """
     words = " ".join(name.split())
     if not NAME.fullmatch(words):

@@ -52,7 +52,7 @@ def kind_of(path: Path) -> str:
     """Return the reader of a file from its suffix; `.gz` at the end is ignored.
 
     Raises:
-        TargetsError: if the suffix is unknown.
+        TargetsError: If the suffix is unknown.
     """
     suffix = path.suffix.lower()
     if suffix == PACKED:
@@ -74,8 +74,8 @@ def read_listing(path: Path, *, hours: bool = True) -> TargetTable:
         hours: whether sexagesimal longitudes of lines are in hours.
 
     Raises:
-        NotFoundError: if the file does not exist.
-        TargetsError: if it cannot be read.
+        NotFoundError: If the file does not exist.
+        TargetsError: If it cannot be read.
     """
     reader = kind_of(path)
     if not path.exists():
@@ -112,7 +112,7 @@ def table_of_lines(lines: Sequence[str], *, hours: bool = True) -> tuple[Table, 
     """Return lines of text as a table, and the reasons why some rows could not be read.
 
     Raises:
-        TargetsError: if no line is a target.
+        TargetsError: If no line is a target.
     """
     return table_of_list(parse_lines(lines, hours=hours))
 
@@ -164,7 +164,7 @@ def _text(path: Path) -> str:
     """Read a text of at most LARGEST_TEXT_BYTES.
 
     Raises:
-        TargetsError: if the text is larger.
+        TargetsError: If the text is larger.
     """
     with _open(path) as file:
         content = bytearray()

@@ -80,7 +80,7 @@ def read_targets(
     which must be sky positions; then the table has their groups and bands.
 
     Raises:
-        TargetsError: if the table cannot be read or lacks columns.
+        TargetsError: If the table cannot be read or lacks columns.
     """
     import numpy as np
 
@@ -181,7 +181,7 @@ def choices_of(
     """Check the user's options for a list of targets.
 
     Raises:
-        RegionError: if the size or the frame is invalid.
+        RegionError: If the size or the frame is invalid.
     """
     if frame is not None:
         frame_named(frame)
@@ -193,7 +193,7 @@ def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
     """Return a list of targets as a table, with its folder if it is a file, and its faults.
 
     Raises:
-        TargetsError: if the list cannot be read.
+        TargetsError: If the list cannot be read.
     """
     from astropy.table import Table
 
@@ -251,8 +251,8 @@ def read_table(path: Path) -> Table:
     """Read a file of targets, in the format given by its suffix.
 
     Raises:
-        NotFoundError: if the file does not exist.
-        TargetsError: if the file, or a line of it, cannot be read.
+        NotFoundError: If the file does not exist.
+        TargetsError: If the file, or a line of it, cannot be read.
     """
     table, _, faults = read_listing(path)
     if faults:
@@ -534,7 +534,7 @@ def check_sky_box(ra: Any, dec: Any, size: Any) -> Box:
     """Raise an error if a sky target is invalid; its box is computed later.
 
     Raises:
-        RegionError: with the reason.
+        RegionError: With the reason.
     """
     ra, dec = _number(ra, "ra"), _number(dec, "dec")
     if not (math.isfinite(ra) and abs(dec) <= 90):

@@ -71,7 +71,7 @@ def parse_line(text: str, *, hours: bool = True) -> TargetLine:
         hours: whether sexagesimal longitudes are in hours, as for right ascensions.
 
     Raises:
-        RegionError: if it is not a target, with the invalid word.
+        RegionError: If it is not a target, with the invalid word.
     """
     words = words_of(text)
     if len(words) == 5 and not _begins_position(words):
@@ -95,7 +95,7 @@ def parse_position(text: str, *, hours: bool = True) -> tuple[float, float, bool
         Longitude and latitude in degrees, and whether they are ICRS from an object's name.
 
     Raises:
-        RegionError: if it is neither.
+        RegionError: If it is neither.
     """
     line = parse_line(text, hours=hours)
     if line.sky is None or line.size is not None or line.file:
@@ -107,7 +107,7 @@ def words_of(text: str) -> list[str]:
     """Split a line into words; a number and its unit are one word.
 
     Raises:
-        RegionError: if the line is too long, or is more than one line.
+        RegionError: If the line is too long, or is more than one line.
     """
     if len(text) > LONGEST_LINE:
         raise RegionError(f"{text[:40]!r}...: expected up to {LONGEST_LINE} characters")
@@ -135,7 +135,7 @@ def cells_of(line: str, mark: str) -> list[str]:
     """Split a line at a separator; cells may be in double quotes.
 
     Raises:
-        RegionError: if it is more than one line.
+        RegionError: If it is more than one line.
     """
     try:
         return next(csv.reader([line], delimiter=mark, skipinitialspace=True), [])

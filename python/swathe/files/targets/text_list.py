@@ -60,7 +60,7 @@ def parse_lines(texts: Sequence[str], *, hours: bool = True) -> TextList:
         hours: whether sexagesimal longitudes are in hours, as for right ascensions.
 
     Raises:
-        TargetsError: if the list is empty, or no line is a target.
+        TargetsError: If the list is empty, or no line is a target.
     """
     # Cells at both ends of a row with tabs may be empty.
     stripped = [(number, line.strip(" \r\n\f\v")) for number, line in enumerate(texts, 1)]

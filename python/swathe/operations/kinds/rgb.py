@@ -88,7 +88,7 @@ def _picture(path: Path, images: Sequence[Path]) -> None:
     """Write a picture of three bands, red first, as in Lupton et al. (2004).
 
     Raises:
-        RegionError: if there are not three images.
+        RegionError: If there are not three images.
     """
     import numpy as np
     from astropy.visualization import make_lupton_rgb
