@@ -49,7 +49,7 @@ def test_a_file_is_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_urls_outside_of_stores_belong_to_their_server() -> None:
     found = find_place("http://user:hush@Host.example:8080/x/a.fits?token=hush")
     assert found.root == "http://host.example:8080"
-    assert "hush" not in found.shown
+    assert "hush" not in found.label
     assert found.objects == ("http://user:hush@Host.example:8080/x/a.fits?token=hush",)
     assert not found.is_local and found.file("a") is None
     assert find_place("s3://bucket/a.fits").root == "s3://bucket"

@@ -323,7 +323,7 @@ def test_command_probe(
     run(monkeypatch, "probe", str(folder), *options, "--json", "--plot", str(plot))
     output = capsys.readouterr()
     told = json.loads(output.out)
-    assert (told["root"], told["shown"]) == ("file:///", str(folder))
+    assert (told["root"], told["label"]) == ("file:///", str(folder))
     assert told["costs"]["request"][0][0] == 0
     assert output.err.startswith("at most") and "then this machine, some 2 s" in output.err
     assert "<svg" in plot.read_text()

@@ -1217,7 +1217,7 @@ def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
 def test_a_sample_made_for_the_run_has_the_same_name_in_each(tmp_path: Path) -> None:
     for _ in range(2):
         with frames_in_stores(SingleSettings(frames=1), tmp_path) as (place,):
-            assert place.shown == "sample"
+            assert place.label == "sample"
             assert Path(place.frame(1)).exists()
 
 

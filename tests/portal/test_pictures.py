@@ -55,7 +55,7 @@ def test_pixels_read_at_once_are_bounded(shown: Result, monkeypatch: pytest.Monk
     monkeypatch.setattr(pictures, "WAIT_S", 0.01)
     monkeypatch.setattr(pictures, "room", PixelBudget(1_000))
     for _ in range(2):
-        with pictures.room.taken(401, "another"), pytest.raises(LimitError, match=r"a\.\w+: too"):
+        with pictures.room.reserve(401, "another"), pytest.raises(LimitError, match=r"a\.\w+: too"):
             preview(shown, "asinh", None, None, 16)
         with Image.open(io.BytesIO(preview(shown, "asinh", None, None, 30))) as picture:
             assert picture.size == (30, 20)

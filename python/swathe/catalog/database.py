@@ -42,7 +42,7 @@ class Database:
     """A database that is open and up to date."""
 
     def __init__(self, url: sqlalchemy.URL) -> None:
-        self._url_text = _shown(url)
+        self._url_text = _url_text_of(url)
         self._secrets = _secrets(url)
         try:
             self._engine = _engine(url)
@@ -249,7 +249,7 @@ def _secrets(url: sqlalchemy.URL) -> list[str]:
     return [secret for secret in secrets if secret]
 
 
-def _shown(url: sqlalchemy.URL) -> str:
+def _url_text_of(url: sqlalchemy.URL) -> str:
     query = {
         name: "***" if _SECRET_PARAMETER.search(name) else value
         for name, value in url.query.items()
@@ -265,9 +265,9 @@ def _make_room(url: sqlalchemy.URL) -> None:
         Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
         size = os.stat(path).st_size if os.path.isfile(path) else 0
     except (OSError, ValueError) as error:
-        raise CatalogError(f"{_shown(url)}: cannot make its folder: {error}") from error
+        raise CatalogError(f"{_url_text_of(url)}: cannot make its folder: {error}") from error
     if 0 < size < SMALLEST_SQLITE_BYTES:
-        raise CatalogError(f"{_shown(url)}: file is not a database")
+        raise CatalogError(f"{_url_text_of(url)}: file is not a database")
 
 
 def _engine(url: sqlalchemy.URL) -> Engine:

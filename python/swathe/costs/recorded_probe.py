@@ -112,7 +112,7 @@ def probe(
     if picture is not None:
         from swathe.costs.plots import probe_figure, save
 
-        title = f"{result.shown} from {result.host}"
+        title = f"{result.label} from {result.host}"
         figure = probe_figure(result.samples, result.profile.costs, title)
         save(figure, picture, "\n".join(result.profile.notes), overwrite=overwrite)
     return result

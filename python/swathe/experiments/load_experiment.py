@@ -51,8 +51,8 @@ def load(
     with frames_in_stores(settings, scratch) as stores:
         for place in stores:
             for mix in settings.mixes:
-                say(f"{place.shown}: {mix}, {', '.join(map(str, settings.workers))} workers")
-                results[place.shown, mix] = _one(settings, place, mix)
+                say(f"{place.label}: {mix}, {', '.join(map(str, settings.workers))} workers")
+                results[place.label, mix] = _one(settings, place, mix)
     return _study(settings, conditions, results)
 
 

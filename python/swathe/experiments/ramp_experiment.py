@@ -53,7 +53,7 @@ SENT = 0.98
 """Fraction of the due requests that a machine sends if it keeps up."""
 OWN = 0.1
 """Fraction of response times that clients' own delays may reach."""
-ASKED = 2000
+MOST_READS = 2000
 """Different requests."""
 IMAGES = 1000
 OVER_TIME = {
@@ -112,13 +112,13 @@ def _works(settings: RampSettings, scratch: Path | None) -> Iterator[dict[str, d
         yield {_swathe.redact_url(settings.portal): {**work, "what": portal_paths(settings)}}
         return
     with frames_in_stores(settings, scratch) as stores:
-        yield {place.shown: _cuts(settings, place) for place in stores}
+        yield {place.label: _cuts(settings, place) for place in stores}
 
 
 def _cuts(settings: RampSettings, place: FramesInStore) -> dict[str, Any]:
     rng = np.random.default_rng(settings.seed)
-    numbers = rng.integers(settings.frames, size=ASKED)
-    boxes = place.boxes(ASKED, settings.size, rng)
+    numbers = rng.integers(settings.frames, size=MOST_READS)
+    boxes = place.boxes(MOST_READS, settings.size, rng)
     what = [(place.frame(int(at) + 1), box) for at, box in zip(numbers, boxes, strict=True)]
     return {"kind": "cut", "what": what, "seed": settings.seed}
 
@@ -167,7 +167,7 @@ def portal_paths(settings: RampSettings) -> list[str]:
         )
     rng = np.random.default_rng(settings.seed)
     paths = []
-    for at in rng.integers(len(images), size=ASKED):
+    for at in rng.integers(len(images), size=MOST_READS):
         row = images[int(at)]
         x, y = (int(rng.integers(int(row[f"s_xel{axis}"]) - settings.size + 1)) for axis in (1, 2))
         box = f"[{x + 1}:{x + settings.size},{y + 1}:{y + settings.size}]"
@@ -251,8 +251,8 @@ def _study(
         named = list(hosts)
         clients["host"] = [named[at] if at >= 0 else "" for at in clients["host"]]
         good = records[records["status"] == OK]
-        seen = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
-        drawn[f"ramp-{place}"] = figures.ramp(name, at, seen)
+        observed = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
+        drawn[f"ramp-{place}"] = figures.ramp(name, at, observed)
         drawn[f"clients-{place}"] = figures.per_client(name, clients)
         more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
         more[f"Each client: {name}"] = clients

@@ -78,9 +78,9 @@ def region(
         conditions, folder = circumstances(settings.stores), Path(name)
         warm_up = warm_up_image(folder)
         for place in stores:
-            copies[place.shown] = copy_rate(place, settings.frames)
+            copies[place.label] = copy_rate(place, settings.frames)
         cases = [
-            (RegionCase(place.shown, side, way), place)
+            (RegionCase(place.label, side, way), place)
             for place in stores
             for side in settings.sizes
             for way in settings.ways
@@ -103,7 +103,7 @@ def region(
                     one["moved"] = one["read"] or one["moved"] or math.nan
                 results[case].append({**one, "image_bytes": place.image_bytes,
                                     "pixel_bytes": place.pixel_bytes})  # fmt: skip
-        images = {place.shown: place for place in stores}
+        images = {place.label: place for place in stores}
     ordered = {case: results[case] for case, _ in cases}
     return _study(settings, conditions, ordered, copies, images)
 

@@ -114,7 +114,7 @@ def _cases(
 ) -> dict[SingleCase, FramesInStore]:
     """Return the cases, and the store of each one's images."""
     return {
-        SingleCase(place.shown, method, crops, client): place
+        SingleCase(place.label, method, crops, client): place
         for place in stores
         for method in settings.methods
         for crops in settings.crops

@@ -115,10 +115,10 @@ def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
         part = Manifest(rows.id, rows.source.list(), {})
         part.status = [STATUSES[code] for code in rows.status.tolist()]
         part.reason = rows.reason.list()
-        there = rows.has("ok") & (rows.result < 0)
+        stored = rows.has("ok") & (rows.result < 0)
         part.path = [
             f"{name}{suffix}" if is_there else ""
-            for name, is_there in zip(rows.name, there.tolist(), strict=True)
+            for name, is_there in zip(rows.name, stored.tolist(), strict=True)
         ]
         part.bytes = rows.bytes.tolist()
         part.source_version = rows.version.list()

@@ -412,8 +412,8 @@ def _distance(matches: Sequence[Match], position: NDArray[np.float64], index: in
     centre = matches[index].granule.footprint
     if centre is None:
         return np.inf
-    there = directions(np.array(centre.s_ra), np.array(centre.s_dec))
-    return float(angle(there, directions(position[0], position[1])))
+    centre_direction = directions(np.array(centre.s_ra), np.array(centre.s_dec))
+    return float(angle(centre_direction, directions(position[0], position[1])))
 
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:

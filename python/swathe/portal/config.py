@@ -263,7 +263,7 @@ class WorkersSettings:
 
 SUBMITS = {"slurm": "sbatch", "pbs": "qsub", "htcondor": "condor_submit"}
 """Command that submits jobs to each batch system."""
-ASKED = {
+SUPPORT = {
     "memory_gb": tuple(SUBMITS),
     "partition": ("slurm", "pbs"),
     "options": tuple(SUBMITS),
@@ -424,7 +424,7 @@ def _check_growth(workers: WorkersSettings) -> None:
         if not max(least, 60.0) <= workers.walltime_s < math.inf:
             expected = f"at least 60 and twice workers.start_s, {least:g}"
             raise value_error("workers.walltime_s", expected, workers.walltime_s)
-    for name, systems in ASKED.items():
+    for name, systems in SUPPORT.items():
         if workers.grow not in systems and (value_text := getattr(workers, name)):
             expected = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
             raise value_error(f"workers.{name}", expected, value_text)

@@ -113,7 +113,7 @@ class PixelBudget:
         self._changed = threading.Condition()
 
     @contextmanager
-    def taken(self, pixels: int, what: str) -> Iterator[None]:
+    def reserve(self, pixels: int, what: str) -> Iterator[None]:
         """Reserve pixels during the context; wait up to `WAIT_S` seconds for them.
 
         Raises:
@@ -144,4 +144,4 @@ def _room_for(result: Result, shape: tuple[int, ...]) -> AbstractContextManager[
     """
     if len(shape) < 2 or 0 in shape or shape[-1] * shape[-2] > MOST_PIXELS:
         raise RegionError(f"{result.name}: {_MOST}, found shape {shape}")
-    return room.taken(shape[-1] * shape[-2], result.name)
+    return room.reserve(shape[-1] * shape[-2], result.name)

@@ -113,8 +113,8 @@ class _BatchRun:
     requests: int = field(default=0, init=False)
     from_peers: tuple[int, int] = field(default=(0, 0), init=False)
     from_cache: tuple[int, int] = field(default=(0, 0), init=False)
-    made: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
-    made_bytes: int = field(default=0, init=False)
+    finished: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
+    finished_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
 
     @property
@@ -337,12 +337,12 @@ class _BatchRun:
         Raises:
             RegionError: If it does not.
         """
-        most, made = self.batch.cutout_bytes, self.options.results.file_format
-        pixel_bytes = made.memory_per_pixel
+        most, file_format = self.batch.cutout_bytes, self.options.results.file_format
+        pixel_bytes = file_format.memory_per_pixel
         if most is not None and pixels * pixel_bytes > 4 * most:
             raise RegionError(
-                f"{made.noun} of {pixels:,} pixels: expected up to {4 * most // pixel_bytes:,}, "
-                "by limits.cutout_mb"
+                f"{file_format.noun} of {pixels:,} pixels: expected up to "
+                f"{4 * most // pixel_bytes:,}, by limits.cutout_mb"
             )
 
     def _align(self, row: RowRecord, cut: Path) -> RowRecord:
@@ -404,14 +404,14 @@ class _BatchRun:
 
     def _keep(self, rows: RowTable, new: list[str]) -> None:
         """Queue results for the result store."""
-        self.made.append((rows, new))
-        self.made_bytes += int(rows.bytes.sum())
-        if self.made_bytes >= PUT_BYTES:
+        self.finished.append((rows, new))
+        self.finished_bytes += int(rows.bytes.sum())
+        if self.finished_bytes >= PUT_BYTES:
             self._put()
 
     def _put(self) -> None:
         """Move results to the result store: a row is finished when its result is there."""
-        results, self.made, self.made_bytes = self.made, [], 0
+        results, self.finished, self.finished_bytes = self.finished, [], 0
         rows = RowTable.joined([part for part, _ in results])
         new = list(chain.from_iterable(paths for _, paths in results))
         # The engine may have returned many at once.

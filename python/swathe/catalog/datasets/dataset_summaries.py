@@ -14,7 +14,7 @@ from swathe.catalog.records.datasets import ORDER, Granule, State
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 
 NO_SPAN = (None, None, 0)
-THERE = (
+PRESENT = (
     select(ReplicaRow.id)
     .where(
         ReplicaRow.dataset_id == GranuleRow.dataset_id,
@@ -82,8 +82,8 @@ class Summaries(Database):
             run: Any = session.execute
             names = dict(run(select(DatasetRow.id, DatasetRow.name)).all())
             size_of = dict(run(sizes.group_by(objects.c.dataset_id)).all())
-            span_of = {of: rest for of, *rest in run(spans.where(THERE).group_by(images))}
-            query = bands.where(GranuleRow.band.is_not(None), THERE)
+            span_of = {of: rest for of, *rest in run(spans.where(PRESENT).group_by(images))}
+            query = bands.where(GranuleRow.band.is_not(None), PRESENT)
             rows = run(query.group_by(images, GranuleRow.band))
             bands_of: dict[int, dict[str, int]] = {}
             for of, band, count in sorted(rows, key=lambda row: (-row[2], row[1])):
@@ -107,7 +107,7 @@ class Summaries(Database):
         """
         with self._reading() as session:
             number = dataset_number(session, dataset)
-            query = select(*GRANULE_COLUMNS).where(GranuleRow.dataset_id == number, THERE)
+            query = select(*GRANULE_COLUMNS).where(GranuleRow.dataset_id == number, PRESENT)
             query = query.order_by(GranuleRow.path, GranuleRow.hdu).offset(start).limit(limit)
             return [granule_of(*row[1:]) for row in session.connection().execute(query)]
 
@@ -141,7 +141,7 @@ class Summaries(Database):
         """
         # Integer division is the same in both databases; bit shifts are not.
         size = literal(4 ** (ORDER - order), BigInteger)
-        present = select(GranuleRow.id).where(THERE)
+        present = select(GranuleRow.id).where(PRESENT)
         first = FootprintRow.first // size
         last = FootprintRow.last // size
         with self._reading() as session:

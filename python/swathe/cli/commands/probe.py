@@ -101,7 +101,7 @@ def _show(result: Probe) -> None:
             for size, row in rows.items()
         ],
     )
-    typer.echo(f"\n{result.shown} ({result.root}) from {result.host}")
+    typer.echo(f"\n{result.label} ({result.root}) from {result.host}")
     print_table(("cost", "", "spread of 80 %"), cost_rows(costs.as_dict(), profile.spread))
     if (writing := result.writing) is not None:
         typer.echo(

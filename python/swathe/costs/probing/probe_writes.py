@@ -41,7 +41,7 @@ class WriteProbe:
         """
         if place.writable is None:
             raise RegionError(
-                f"{place.shown}: cannot be written to: expected a local folder, a bucket, or a "
+                f"{place.label}: cannot be written to: expected a local folder, a bucket, or a "
                 "store of dav(s):// or root://"
             )
         self._prefix = f"{place.writable}.swathe-probe-{os.getpid()}-"

@@ -29,7 +29,7 @@ class ProbeTarget:
 
     Attributes:
         root: key of the store, under which the catalogue files its measurements.
-        shown: name given by the user, without secrets.
+        label: name given by the user, without secrets.
         objects: objects to read, as the engine names them.
         stores: stores needed to find them.
         folder: folder of a local store.
@@ -38,7 +38,7 @@ class ProbeTarget:
     """
 
     root: str
-    shown: str
+    label: str
     objects: tuple[str, ...]
     stores: _swathe.Stores | None = None
     folder: Path | None = None

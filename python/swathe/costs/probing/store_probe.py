@@ -63,7 +63,7 @@ class Probe:
 
     Attributes:
         root: key of the store in the catalogue.
-        shown: name given by the user.
+        label: name given by the user.
         cache: for local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
             `unknown`; for others `remote`.
         stopped: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
@@ -72,7 +72,7 @@ class Probe:
     """
 
     root: str
-    shown: str
+    label: str
     parameters: ProbeParameters
     samples: list[Sample]
     profile: Profile
@@ -90,7 +90,7 @@ class Probe:
         """Return all but the samples, for JSON."""
         return {
             "root": self.root,
-            "shown": self.shown,
+            "label": self.label,
             "host": self.host,
             "costs": self.profile.costs.as_dict(),
             "spread": self.profile.spread,
@@ -202,7 +202,7 @@ class _ProbeRun:
         seconds = self.clock() - self.started
         return Probe(
             root=self.place.root,
-            shown=self.place.shown,
+            label=self.place.label,
             parameters=self.parameters,
             samples=self.samples,
             profile=fit_local(self.samples) if self.place.is_local else fit(self.samples),

@@ -35,8 +35,8 @@ class FramesInStore:
     """A store with frames.
 
     Attributes:
-        given: as the user named it: a folder, a URL, or `NAME:` of a store with a prefix.
-        shown: the same without secrets.
+        path: as the user named it: a folder, a URL, or `NAME:` of a store with a prefix.
+        label: the same without secrets.
         folder: folder of its files, if it is on this machine.
         pattern: pattern of frame names, without their ending.
         suffix: ending of plain frames.
@@ -45,8 +45,8 @@ class FramesInStore:
         image_bytes: bytes of a plain frame.
     """
 
-    given: str
-    shown: str
+    path: str
+    label: str
     folder: Path | None
     pattern: str
     suffix: str
@@ -56,7 +56,7 @@ class FramesInStore:
 
     def frame(self, number: int, method: str = "FIT") -> str:
         """Return the object of a frame, numbered from 1."""
-        return _object(self.given, self._name(number, method))
+        return _object(self.path, self._name(number, method))
 
     def file(self, number: int, method: str) -> str:
         """Return the local path of a frame, for clients that know no stores; else its object."""
@@ -134,7 +134,7 @@ def frames_in_stores(
     with tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=scratch) as folder:
         make_sample(Path(folder) / "local", settings.frames, 1, settings.frames)
         # Not its folder, which differs in each run: runs are compared by these names.
-        yield [replace(frames_in_store(f"{folder}/local", settings), shown=SAMPLE)]
+        yield [replace(frames_in_store(f"{folder}/local", settings), label=SAMPLE)]
 
 
 def fetch(url: str, path: Path) -> int:

@@ -142,11 +142,11 @@ def _list(texts: list[str]) -> str:
 
 
 def _facts(facts: dict[str, Any]) -> str:
-    def shown(value: Any) -> str:
+    def value_text(value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     rows = (
-        f"<dt>{html.escape(name)}</dt><dd>{html.escape(shown(value))}</dd>"
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(value_text(value))}</dd>"
         for name, value in facts.items()
     )
     return f"<dl>{''.join(rows)}</dl>"

@@ -261,7 +261,7 @@ def read_table(path: Path) -> Table:
 
 
 def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tuple[str, ...]:
-    shown: dict[tuple[str, ...], tuple[str, ...]] = {
+    column_names: dict[tuple[str, ...], tuple[str, ...]] = {
         CENTER: CENTER,
         BOX: BOX,
         SKY: ("ra", "dec", "size"),
@@ -272,7 +272,9 @@ def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tup
     has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
     ways = [way for way, is_there in has.items() if is_there]
     if len(ways) != 1:
-        expected = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
+        expected = " or ".join(
+            f"({', '.join(column_names[way])})" for way in (ways or column_names)
+        )
         what = "have more than one of" if ways else "need the columns"
         hint = "; or give one size for all: --size, size= in Python"
         raise TargetsError(

@@ -153,7 +153,7 @@ class GeneratedResponse(StreamingResponse):
             part = await self._next()
 
     async def _next(self) -> bytes | None:
-        return await self._streams.wait_for(lambda _gone: self._turn.next())
+        return await self._streams.wait_for(lambda _cancelled: self._turn.next())
 
 
 class _Turn:

@@ -70,7 +70,7 @@ def answer_with(
     if request.method == "HEAD":
         return Response(None, status, all_headers, kind)
     return GeneratedResponse(
-        streams, lambda _gone: _parts(result, pieces), kind, all_headers, status
+        streams, lambda _cancelled: _parts(result, pieces), kind, all_headers, status
     )
 
 

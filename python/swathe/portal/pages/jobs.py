@@ -134,7 +134,7 @@ def job(
         stretches=get_args(Stretch),
         low=low,
         high=high,
-        shown=_shown(stretch, low, high),
+        shown=_stretch_text(stretch, low, high),
         may_submit=user.may("submit"),
     )
 
@@ -165,7 +165,7 @@ def result(
         stretches=get_args(Stretch),
         low=low,
         high=high,
-        shown=_shown(stretch, low, high),
+        shown=_stretch_text(stretch, low, high),
     )
 
 
@@ -191,7 +191,7 @@ def act(request: Request, job: ChangeJob, action: Action) -> Response:
     return RedirectResponse("/jobs" if action == "delete" else f"/jobs/{job.id}", 303, HEADERS)
 
 
-def _shown(stretch: str, low: float | None, high: float | None) -> str:
+def _stretch_text(stretch: str, low: float | None, high: float | None) -> str:
     """Return the stretch of pictures as a URL query."""
     settings = {"stretch": stretch, "low": low, "high": high}
     return urlencode({name: value for name, value in settings.items() if value is not None})

@@ -31,9 +31,9 @@ def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     names = [name for role in (AUTHORITY, *ROLES) for name in (f"{role}.pem", f"{role}.key")]
-    there = next((folder / name for name in names if (folder / name).exists()), None)
-    if there is not None:
-        raise OutputError(f"{there}: already exists; certificates are never overwritten")
+    present = next((folder / name for name in names if (folder / name).exists()), None)
+    if present is not None:
+        raise OutputError(f"{present}: already exists; certificates are never overwritten")
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _sign("swathe pool", authority_key, days, None)
     certificates = {AUTHORITY: (authority, authority_key)}

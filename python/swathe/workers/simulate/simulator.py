@@ -305,7 +305,7 @@ class Simulation:
         end = max(self._now, have.ready_at) if here & have.late else self._now
         came_at = have.came_at if here else inf
         peers = [self._workers[name] for name in task.peers if name in self._workers]
-        remaining = first(missing, worker.kept.young_bytes // size)
+        remaining = first(missing, worker.cache.young_bytes // size)
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
             waits = peer.name == task.chosen
@@ -350,7 +350,7 @@ class Simulation:
         )
         worker.blocks[source] = both
         count = both.bits.bit_count()
-        for least, evicted in worker.kept.note(source, count, both.each, block_s, self._now):
+        for least, evicted in worker.cache.note(source, count, both.each, block_s, self._now):
             remaining = worker.blocks[least].without(evicted)
             if remaining.bits:
                 worker.blocks[least] = remaining
@@ -487,7 +487,7 @@ class Simulation:
         self, worker: SimulatedWorker, heirs: Sequence[SimulatedWorker], limits: GrowthLimits
     ) -> None:
         """Let a worker go, and hand over what is worth it."""
-        rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
+        rooms = {heir.name: self._pool.cache_bytes - heir.cache.bytes for heir in heirs}
         blocks = [
             HeldBlock(name, cached.bytes, self._wires.alone_s(cached.bytes))
             for name, cached in self._alone(worker)

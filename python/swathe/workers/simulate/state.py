@@ -80,7 +80,7 @@ class SimulatedWorker:
 
     name: str
     since: float
-    kept: SimulatedCache
+    cache: SimulatedCache
     down: NetworkLink
     up: NetworkLink
     ends: float

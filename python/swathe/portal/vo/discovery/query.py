@@ -191,7 +191,7 @@ def _document(service: Service, request: Request, query_parameters: RequestParam
         raise usage(f"RESPONSEFORMAT: expected {MEDIA_TYPE}, found {parameters.quoted(form)}")
     most = _most(query_parameters)
     # One more row shows whether there are more.
-    matches = list(islice(_found(service, query_parameters), most + 1))
+    matches = list(islice(_matches(service, query_parameters), most + 1))
     status = "OVERFLOW" if len(matches) > most or most == 0 else "OK"
     rows = [_row(service, request, match) for match in matches[:most]]
     column = "obs_publisher_did"
@@ -211,7 +211,7 @@ def _most(query_parameters: RequestParameters) -> int:
     return min(int(text[:20]), MOST_ROWS)
 
 
-def _found(service: Service, query_parameters: RequestParameters) -> Iterator[Match]:
+def _matches(service: Service, query_parameters: RequestParameters) -> Iterator[Match]:
     """Yield the images that match the parameters."""
     tests = _tests(query_parameters)
     regions = [parameters.position("POS", value) for value in query_parameters.all("POS")]

@@ -173,7 +173,7 @@ def _from_pixels(region: SkyRegion, places: FastWcs, width: int, height: int) ->
     step_x, step_y = -(-width // GRID), -(-height // GRID)
     columns = np.unique(np.append(np.arange(0, width, step_x), width - 1))
     rows = np.unique(np.append(np.arange(0, height, step_y), height - 1))
-    spans = [_seen(region, places, columns, rows)]
+    spans = [_span_of(region, places, columns, rows)]
     for curve in region.curves(CUT_STEP_PIXELS * places.scale):
         x, y = (np.rint(each) for each in places.world_to_pixel(curve.places))
         with np.errstate(invalid="ignore"):
@@ -195,14 +195,14 @@ def _from_pixels(region: SkyRegion, places: FastWcs, width: int, height: int) ->
         (near_x, near_y[near_y < low_y]),
         (near_x, near_y[near_y > high_y]),
     ):
-        span = _seen(region, places, strip_x, strip_y)
+        span = _span_of(region, places, strip_x, strip_y)
         if span is not None:
             found_spans.append(span)
     low_x, high_x, low_y, high_y = map(int, _around(found_spans))
     return low_x, low_y, high_x - low_x + 1, high_y - low_y + 1
 
 
-def _seen(
+def _span_of(
     region: SkyRegion, places: FastWcs, columns: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> Span | None:
     """Return the extremes of the pixels that show the region."""

@@ -58,8 +58,8 @@ class FastWcs:
         lat = world[:, self._lat]
         # Some projections return numbers for pixels outside the sky.
         lat[~(np.abs(lat) <= 90)] = np.nan
-        there = directions(world[:, self._lng], lat)
-        return there @ self._turn if self._turn.size else there
+        world_directions = directions(world[:, self._lng], lat)
+        return world_directions @ self._turn if self._turn.size else world_directions
 
 
 def _turn(sky: SkyMapping) -> NDArray[np.float64] | None:

@@ -238,7 +238,7 @@ async def result(service: Service, request: Request) -> Response:
     portal = service.portal
     if name == "manifest":
         return GeneratedResponse(
-            streams_of(request), lambda _gone: portal.jobs.manifest(current.id), "text/plain"
+            streams_of(request), lambda _cancelled: portal.jobs.manifest(current.id), "text/plain"
         )
     if name == "result" and current.rows != 1:
         make = partial(portal.jobs.archive, current.id, "zip")
