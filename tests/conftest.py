@@ -73,10 +73,13 @@ settings.load_profile("swathe")
 
 MORE = frozenset(
     {
+        "attack/test_arguments",
         "attack/test_doors",
         "attack/test_intake",
+        "attack/test_pools",
         "attack/test_soak",
         "attack/test_standing",
+        "attack/test_store",
         "cli/test_demo",
         "costs/test_resolve_target",
         "costs/test_store_probe",
