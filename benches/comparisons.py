@@ -223,7 +223,7 @@ def many(bench: Bench) -> list[Figure]:
 
 
 def many_targets(bench: Bench, files: int) -> list[Target]:
-    """100,000 cuts from so many plain frames, or as many as there is room for."""
+    """Return 100,000 targets on `files` plain frames, or fewer if their cuts find no room."""
     bench.inputs.files("plain", files)  # before the room is measured
     room = shutil.disk_usage(bench.runner.work).free // 2 // BYTES_PER_CUT
     cuts = min(bench.size(-(-100_000 // files), 10), max(1, room // files))

@@ -166,7 +166,7 @@ def worker(on: Host, scheduler: str, certificates: Path, cache: Path, most: int)
 
 @contextmanager
 def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any]:
-    """Run a pool of so many hosts; yield it, and the queue of its results."""
+    """Run a pool of `workers` hosts; yield the pool and the queue of its results."""
     with ExitStack() as stack:
         stack.enter_context(bridge(BRIDGE, NETWORK))
         certificates = folder / "certificates"

@@ -58,7 +58,7 @@ PARTS = 4
 
 
 def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
-    """Return them as batches of about so many rows, each frame in as few as can be."""
+    """Return targets as batches of about `of` rows; a frame is divided as little as possible."""
     made: list[list[RowRecord]] = [[]]
     for number, (file, x, y) in enumerate(
         zip(columns["file"], columns["x"], columns["y"], strict=True)

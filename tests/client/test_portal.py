@@ -43,7 +43,7 @@ ID = "A" * 22
 
 
 def job_on(portal: RemotePortal, job_id: str = ID) -> RemoteJob:
-    """A job of which the portal was not asked."""
+    """Return a job by its id, without a request to the portal."""
     return RemoteJob(portal._connection, job_id)
 
 

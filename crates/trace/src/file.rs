@@ -37,8 +37,9 @@ impl RotatingFile {
         Ok(RotatingFile { path: path.to_path_buf(), rotate_bytes, keep, file, torn, failed: None })
     }
 
-    /// Before whole lines of so many bytes: rename the file if it is large, and end a line that its
-    /// last writer left unfinished. Returns why it cannot be renamed, once: it grows until it can.
+    /// Prepare to append `bytes` bytes of whole lines: rename the file if it would grow too large,
+    /// and end a line that its last writer left unfinished. If the file cannot be renamed, it grows,
+    /// and the reason is returned the first time.
     ///
     /// # Errors
     /// If the file cannot be written to.

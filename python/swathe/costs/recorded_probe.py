@@ -69,9 +69,8 @@ def probe(
         OutputError: If writing fails.
         CatalogError: If the catalogue cannot be written.
     """
-    from pathlib import Path
-
     from swathe.catalog import Catalog, this_host
+    from swathe.costs.plots import plot_path, probe_figure, save
     from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
     from swathe.costs.probing.resolve_target import find_place
     from swathe.costs.probing.save import keep_host, keep_probe
@@ -85,11 +84,7 @@ def probe(
         max_bytes = check_count("max_bytes", max_bytes, MOST_BYTES)
     seed = _check_seed(seed)
     place = find_place(store, objects)
-    picture = None if plot is None else Path(plot)
-    if picture is not None:
-        from swathe.costs.plots import plot_path
-
-        plot_path(picture, overwrite=overwrite, sources=place.files)
+    picture = None if plot is None else plot_path(plot, overwrite=overwrite, sources=place.files)
     with Catalog.open() as catalog:
         catalog.check_writable()  # the result is stored
         compute = None if host else catalog.compute(this_host())
@@ -110,8 +105,6 @@ def probe(
             keep_host(catalog, compute)
     result.compute = compute
     if picture is not None:
-        from swathe.costs.plots import probe_figure, save
-
         title = f"{result.label} from {result.host}"
         figure = probe_figure(result.samples, result.profile.costs, title)
         save(figure, picture, "\n".join(result.profile.notes), overwrite=overwrite)
@@ -161,9 +154,8 @@ def probe_buffer(
         OutputError: If the picture cannot be written.
         CatalogError: If the catalogue cannot be written.
     """
-    from pathlib import Path
-
     from swathe.catalog import Catalog
+    from swathe.costs.plots import buffer_figure, plot_path, save
     from swathe.costs.probing.read_buffer import study_buffer
     from swathe.costs.probing.resolve_target import find_place
     from swathe.costs.probing.save import keep_buffer
@@ -175,11 +167,7 @@ def probe_buffer(
     max_bytes = check_count("max_bytes", max_bytes, MOST_BYTES)
     seed = _check_seed(seed)
     place = find_place(store, objects)
-    picture = None if plot is None else Path(plot)
-    if picture is not None:
-        from swathe.costs.plots import plot_path
-
-        plot_path(picture, overwrite=overwrite, sources=place.files)
+    picture = None if plot is None else plot_path(plot, overwrite=overwrite, sources=place.files)
     if place.is_local:
         with Catalog.open() as catalog:
             catalog.check_writable()  # the result is stored
@@ -195,8 +183,6 @@ def probe_buffer(
         with Catalog.open() as catalog:
             study.stored_bytes = keep_buffer(catalog, place.root, study)
     if picture is not None:
-        from swathe.costs.plots import buffer_figure, save
-
         figure = buffer_figure(study, f"{study.object} from {study.host}")
         save(figure, picture, overwrite=overwrite)
     return study

@@ -111,6 +111,8 @@ def simulate_pool(
         StoreSettingsError: If the store was not probed from this host.
         OutputError: If the picture cannot be written.
     """
+    from swathe.costs.plots import plot_path, save
+
     sizes = [workers] if isinstance(workers, int) else list(workers)
     for size in sizes:
         if not 1 <= size <= MOST_WORKERS:
@@ -122,11 +124,7 @@ def simulate_pool(
     _check_numbers(1e-3, fails_s=fails_s, walltime_s=walltime_s)
     rates = {"fetch_bytes_per_s": fetch_bytes_per_s, "total_bytes_per_s": total_bytes_per_s}
     _check_numbers(1000, link_bytes_per_s=link_bytes_per_s, **rates)
-    picture = None if plot is None else Path(plot)
-    if picture is not None:
-        from swathe.costs.plots import plot_path
-
-        plot_path(picture, overwrite=overwrite)
+    picture = None if plot is None else plot_path(plot, overwrite=overwrite)
     simulated = _changed(_store(store, tier), latency_s, fetch_bytes_per_s, total_bytes_per_s)
     todo = _workload(workload, frames, batches or frames, cuts, cut_s, seed)
     if todo.count * rounds > MOST_BATCHES:
@@ -155,8 +153,6 @@ def simulate_pool(
             except StuckError as error:
                 raise SettingsError(f"{size} workers: {error}") from error
     if picture is not None:
-        from swathe.costs.plots import save
-
         save(_figure(results), picture, overwrite=overwrite)
     return SimulationStudy(simulated, tuple(results))
 
