@@ -54,18 +54,18 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
     rows = int(work.rows.sound.sum()) + len(work.results)
     kind = options.operation, options.format
     alike = [job for job in done if (job.operation, job.format) == kind]
-    median_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
+    outside_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
     low, high = prediction.interval_s
     return replace(
         prediction,
-        median_s=prediction.median_s + median_s,
+        median_s=prediction.median_s + outside_s,
         interval_s=(low + low_s, high + high_s),
-        overhead_s=median_s,
+        overhead_s=outside_s,
     )
 
 
 def overhead_s(
-    done: Sequence[PastJob], kind: ResultFormat, rows: int
+    done: Sequence[PastJob], file_format: ResultFormat, rows: int
 ) -> tuple[float, float, float]:
     """Return the seconds a job takes outside the engine: median, 10th and 90th percentile.
 
@@ -75,7 +75,7 @@ def overhead_s(
     import numpy as np
     from scipy.optimize import least_squares  # type: ignore[import-untyped]  # as in stacking
 
-    assumed = np.array((kind.job_s, kind.row_s))
+    assumed = np.array((file_format.job_s, file_format.row_s))
     terms = np.array([(1.0, job.rows) for job in done]).reshape(-1, 2)
     took = np.array([max(0.0, job.work_s - job.engine_s) for job in done])
     scale = terms @ assumed

@@ -222,7 +222,8 @@ def _by_result(
     # Place in the new list, row that takes it, its result, and its fault if it has one.
     entries: list[tuple[int, int, str, Fault | None]] = []
     for each in results:
-        every = [*each.rows, *(row for row in each.faults if row not in each.rows)]
+        used = set(each.rows)
+        every = [*each.rows, *(row for row in each.faults if row not in used)]
         # The result takes the places of its rows in the list; an image may be used twice.
         places = sorted(set(every))
         places += places[-1:] * (len(every) - len(places))

@@ -77,10 +77,6 @@ def _inputs(
     if fault:
         return Inputs(result, rows, dict.fromkeys(rows, ("error", f"{result}: {fault}")), fault)
     used = [rows[index] for index in chosen]
-    unused = f"{result}: operation {result_options.operation} does not use this image"
-    return Inputs(
-        result,
-        used,
-        {row: ("no-overlap", unused) for row in rows if row not in used},
-        "",
-    )
+    unused = set(rows).difference(used)
+    reason = f"{result}: operation {result_options.operation} does not use this image"
+    return Inputs(result, used, dict.fromkeys(sorted(unused), ("no-overlap", reason)), "")
