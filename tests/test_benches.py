@@ -19,6 +19,7 @@ LEAST = {
     "plan": ("--only", "latency"),
     "portal": (),
     "profiles": (),
+    "repeated_cuts": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
     "switch_interval": (),
@@ -35,7 +36,9 @@ PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "p
 @pytest.mark.more
 @pytest.mark.parametrize("name", LEAST)
 def test_a_little_of_a_benchmark_runs(name: str) -> None:
-    if name in ("experiments", "plan") and not (shutil.which("nginx") and shutil.which("cargo")):
+    if name in ("experiments", "plan", "repeated_cuts") and not (
+        shutil.which("nginx") and shutil.which("cargo")
+    ):
         pytest.skip("nginx, or cargo, which builds the proxy, is not installed")
     command = [sys.executable, str(BENCHES / f"{name}.py"), "--smoke", *LEAST[name]]
     done = subprocess.run(command, capture_output=True, text=True)

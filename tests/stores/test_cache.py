@@ -131,6 +131,49 @@ def test_second_run_moves_no_bytes(
     assert server.requests() != []
 
 
+# Reads slices of an image in a row; prints what is wrong.
+SLICES = """
+import sys
+import numpy as np
+import swathe
+url, pixels = sys.argv[1:]
+frame = np.load(pixels)
+image = swathe.open(url)[0]
+for number in range(200):
+    y, x = 4 * number, 3 * number
+    if not np.array_equal(image[y : y + 10, x : x + 20], frame[y : y + 10, x : x + 20]):
+        print("wrong", number)
+"""
+
+
+def test_slices_one_after_another_lead_to_one_fetch_of_the_whole(
+    server: FileServer, environment: dict[str, str]
+) -> None:
+    """Each slice is at least one request if nothing is fetched beside them."""
+    whole = (server.folder / "a.fit").stat().st_size
+    moved, made = {}, {}
+    with servers.proxy(server.url, rtt_ms=20, shared_bytes_per_s=20_000_000) as link:
+        for cache in ("0", environment["SWATHE_CACHE_BYTES"]):
+            server.requests()
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-c", SLICES),
+                    *(f"{link.url}/a.fit", str(server.folder / "pixels.npy")),
+                ],
+                env={**environment, "SWATHE_CACHE_BYTES": cache},
+                capture_output=True, text=True, timeout=120,
+            )  # fmt: skip
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+            requests = server.requests()
+            moved[cache] = sum(request.bytes for request in requests)
+            made[cache] = len(requests)
+    cached = environment["SWATHE_CACHE_BYTES"]
+    assert made["0"] > 150
+    assert made[cached] < 100
+    # Ranges that were read before it began or beside it may be read a second time.
+    assert moved[cached] < min(2 * whole, moved["0"])
+
+
 def test_traffic_is_what_servers_were_asked_for(
     server: FileServer, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -271,7 +314,7 @@ def test_cache_command_shows_and_clears(server: FileServer, environment: dict[st
 
 
 def test_wrong_limit_is_named() -> None:
-    cut = ("cut", "a.fits", "--box", "0", "0", "1", "1")
+    cut = ("cut", "a.fit", "--box", "0", "0", "1", "1")
     done = swathe_command(*cut, env={"SWATHE_CACHE_BYTES": "4 GB"})
     assert done.returncode == 3
     assert "SWATHE_CACHE_BYTES must be a number of bytes" in done.stderr

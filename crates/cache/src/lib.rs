@@ -14,6 +14,7 @@ mod peer_server;
 mod refetch;
 mod tls;
 mod unknown_clients;
+mod whole_fetch;
 
 use assembled::AssembledRead;
 use bytes::Bytes;
@@ -33,6 +34,7 @@ use swathe_store_api::{
     Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, Version,
 };
 pub use tls::Identity;
+use whole_fetch::{WholeFetch, WholeFetches};
 
 /// What its variables begin with.
 const VARIABLES: &str = "SWATHE_CACHE";
@@ -54,6 +56,7 @@ pub struct BlockCache {
     /// Objects that were opened last, by what they are called.
     opened: Mutex<HashMap<String, Arc<OpenedObject>>>,
     checks: Mutex<HashMap<ReaderKey, Instant>>,
+    whole_fetches: WholeFetches,
 }
 
 /// An object at a version, and its reader.
@@ -94,8 +97,9 @@ impl BlockCache {
 
     /// Blocks on a shelf.
     pub fn on(shelf: DiskCache) -> BlockCache {
-        let (refused, opened, checks) = Default::default();
-        BlockCache { shelf, refused, peers: Peers::default(), opened, checks }
+        let (refused, opened, checks, whole_fetches) = Default::default();
+        let peers = Peers::default();
+        BlockCache { shelf, refused, peers, opened, checks, whole_fetches }
     }
 
     /// Fetch blocks from peers from now on, with an identity by TLS only.
@@ -181,6 +185,7 @@ pub(crate) struct Cached {
     /// Whether the server confirmed the version.
     is_confirmed: Arc<AtomicBool>,
     avoided: Arc<AvoidedTraffic>,
+    whole: Arc<WholeFetch>,
 }
 
 /// Traffic that the server was spared, since the last call.
@@ -222,7 +227,20 @@ impl Cached {
             record_check(&cells);
         }
         let (is_confirmed, avoided) = (Arc::new(AtomicBool::new(is_confirmed)), Arc::default());
-        Cached { inner, cells, files: Costs::local(), is_confirmed, avoided }
+        let whole = cells.blocks().whole_fetch(cells.opened().reader_key());
+        Cached { inner, cells, files: Costs::local(), is_confirmed, avoided, whole }
+    }
+
+    /// The same, for a thread that reads beside.
+    fn beside(&self) -> Cached {
+        Cached {
+            inner: self.inner.clone(),
+            cells: self.cells.clone(),
+            files: self.files.clone(),
+            is_confirmed: self.is_confirmed.clone(),
+            avoided: self.avoided.clone(),
+            whole: self.whole.clone(),
+        }
     }
 
     /// The same, with other costs of files.
@@ -232,7 +250,7 @@ impl Cached {
 
     /// Divide requests; returns the parts, their number up to the end of each request, and when
     /// the oldest block was fetched.
-    fn divided(&self, requests: &[Range<u64>]) -> (Vec<Part>, Vec<usize>, Option<SystemTime>) {
+    fn divided(&self, requests: &[Range<u64>]) -> Divided {
         let (mut parts, mut last_cell, mut oldest) = (Vec::new(), None, None);
         let mut ends = Vec::with_capacity(requests.len());
         for request in requests {
@@ -272,6 +290,28 @@ impl Cached {
         let moved = blocks.peers.get(&self.cells, numbers, store_s);
         self.avoided.peers.add(moved);
         moved.bytes > 0
+    }
+
+    /// Read the parts of requests: from blocks, or from the server.
+    fn fetch_divided(&self, (parts, ends, oldest): Divided, streams: u32) -> Pieces {
+        if let Err(error) = self.confirm(oldest) {
+            return Box::new(std::iter::once(Err(error)));
+        }
+        let missing: Vec<Range<u64>> = missing(&parts).collect();
+        let fetched = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
+        Box::new(AssembledRead {
+            inner: self.inner.clone(),
+            fetched,
+            requests: ends.into_iter(),
+            parts: parts.into_iter(),
+            parts_done: 0,
+            last: None,
+            gathered: PendingCells::new(self.cells.clone()),
+            confirmed: self.is_confirmed.clone(),
+            avoided: self.avoided.clone(),
+            streams,
+            again: None,
+        })
     }
 
     /// Divide a request into cached and missing parts; returns when the oldest block was fetched.
@@ -362,6 +402,10 @@ fn missing(parts: &[Part]) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
+/// The parts of requests, their number up to the end of each request, and when the oldest block was
+/// fetched.
+type Divided = (Vec<Part>, Vec<usize>, Option<SystemTime>);
+
 /// The cell that was looked at last, and its extents.
 type LastCell = Option<(u64, Option<Cell>)>;
 
@@ -451,6 +495,10 @@ impl Source for Cached {
         &self.files
     }
 
+    fn begin_cut(&self) {
+        self.whole.begin_cut();
+    }
+
     fn take_traffic(&self) -> Traffic {
         let AvoidedTraffic { peers, cache } = &*self.avoided;
         let mut traffic = self.inner.take_traffic();
@@ -472,28 +520,16 @@ impl Source for Cached {
     }
 
     fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces {
-        let (mut parts, mut ends, mut oldest) = self.divided(&requests);
-        if self.ask_peers(&parts, streams) {
-            (parts, ends, oldest) = self.divided(&requests);
+        let mut divided = self.divided(&requests);
+        if self.ask_peers(&divided.0, streams) {
+            divided = self.divided(&requests);
         }
-        if let Err(error) = self.confirm(oldest) {
-            return Box::new(std::iter::once(Err(error)));
+        let wanted: Vec<Range<u64>> = missing(&divided.0).collect();
+        let are_here = || missing(&self.divided(&requests).0).next().is_none();
+        if !wanted.is_empty() && self.await_whole(&wanted, streams, are_here) {
+            divided = self.divided(&requests);
         }
-        let missing: Vec<Range<u64>> = missing(&parts).collect();
-        let fetched = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
-        Box::new(AssembledRead {
-            inner: self.inner.clone(),
-            fetched,
-            requests: ends.into_iter(),
-            parts: parts.into_iter(),
-            parts_done: 0,
-            last: None,
-            gathered: PendingCells::new(self.cells.clone()),
-            confirmed: self.is_confirmed.clone(),
-            avoided: self.avoided.clone(),
-            streams,
-            again: None,
-        })
+        self.fetch_divided(divided, streams)
     }
 
     fn measure(
@@ -510,3 +546,5 @@ impl Source for Cached {
 mod tests;
 #[cfg(test)]
 mod tests_peers;
+#[cfg(test)]
+mod tests_whole;

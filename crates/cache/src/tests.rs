@@ -16,6 +16,8 @@ pub(super) struct CountingSource {
     bytes: AtomicU64,
     requests: AtomicU64,
     fails: AtomicBool,
+    /// Larger requests fail.
+    pub(super) most_bytes: u64,
     pub(super) identity: Option<u64>,
 }
 
@@ -51,7 +53,8 @@ impl Source for CountingSource {
     }
 
     fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
-        if self.fails.load(Ordering::Relaxed) {
+        let is_large = requests.iter().any(|range| range.end - range.start > self.most_bytes);
+        if is_large || self.fails.load(Ordering::Relaxed) {
             let (url, version) = (self.url().into(), self.version.to_string());
             return Box::new(std::iter::once(Err(StoreError::Changed { url, version })));
         }
@@ -88,6 +91,7 @@ pub(super) fn object(seed: u32) -> CountingSource {
         bytes: AtomicU64::new(0),
         requests: AtomicU64::new(0),
         fails: AtomicBool::new(false),
+        most_bytes: u64::MAX,
         identity: None,
     }
 }

@@ -26,6 +26,7 @@ pub fn cut(
 ) -> Result<Cutout, EngineError> {
     let about = object.about();
     record_start("CUT_START", Instant::now(), &about);
+    object.source().begin_cut();
     let cut = object.template(selector).and_then(|template| {
         let placed = PlacedRegion::new(&template, region, mode, fill, None)?;
         cut_placed(object, &template, placed, cancel, &about)

@@ -279,6 +279,12 @@ impl Costs {
         1e6 / (self.request.seconds(1e6) - self.latency_s()).max(1e-9)
     }
 
+    /// Streams that fill the line, of those that were measured to help.
+    pub fn filling_streams(&self) -> u32 {
+        let needed = (self.total_bytes_per_s / self.stream_bytes_per_s()).ceil();
+        (needed.max(1.0) as u32).min(self.streams.max(1))
+    }
+
     /// Bytes that are best read at a time: those that a study chose, or the default.
     pub fn buffer_bytes(&self) -> u64 {
         self.buffer_bytes.unwrap_or(BUFFER_BYTES)

@@ -128,6 +128,10 @@ pub trait Source: Send + Sync {
     /// Dropping the rest ends its requests.
     fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces;
 
+    /// A single cut begins to read: others from the same object may follow, and then all of it may
+    /// be worth fetching.
+    fn begin_cut(&self) {}
+
     /// The most likely traffic of reading these ranges with a server if all of them are cached:
     /// none, or one byte to check that the object is unchanged. `None` if some are not cached.
     fn at_hand(&self, _ranges: &[Range<u64>]) -> Option<Traffic> {

@@ -1,0 +1,230 @@
+//! The fetch of a whole object, beside single cuts from it that came one after another.
+//!
+//! Nobody says how many cuts will come. The rule of [`RentOrBuy`] decides from what they took so
+//! far; the fetched bytes are blocks like all others.
+
+use crate::{BlockCache, Cached, ReaderKey, missing};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use swathe_plan::{Break, Caps, Choice, Costs, Load, Plan, RentOrBuy, plan};
+use swathe_store_api::{Source, StoreError};
+use swathe_trace::{Ids, Level, event};
+
+/// A whole object takes at most this part of the limit of the cache.
+const PART_OF_LIMIT: u64 = 8;
+/// What one fetch may hold in memory.
+const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 16 << 20 };
+/// Fetches at a time in a process.
+const FETCHES: usize = 4;
+/// Objects whose cuts are counted.
+const OBJECTS: usize = 1000;
+
+static FETCHES_NOW: AtomicUsize = AtomicUsize::new(0);
+
+/// The fetches of the objects from which single cuts were made.
+#[derive(Debug, Default)]
+pub(crate) struct WholeFetches(Mutex<HashMap<ReaderKey, Arc<WholeFetch>>>);
+
+impl WholeFetches {
+    pub(crate) fn of(&self, reader_key: ReaderKey) -> Arc<WholeFetch> {
+        let mut fetches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if fetches.len() >= OBJECTS && !fetches.contains_key(&reader_key) {
+            fetches.clear(); // their cuts are counted anew
+        }
+        fetches.entry(reader_key).or_default().clone()
+    }
+}
+
+/// The single cuts from an object, and the fetch of all of it.
+#[derive(Debug, Default)]
+pub(crate) struct WholeFetch {
+    state: Mutex<FetchState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct FetchState {
+    cuts: u64,
+    rule: RentOrBuy,
+    running: Option<Running>,
+    has_failed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    /// The process that fetches: a fork takes no threads along.
+    process: u32,
+    planned_s: f64,
+    bytes: u64,
+    bytes_done: u64,
+}
+
+impl Running {
+    /// Predicted seconds until it is done.
+    fn rest_s(self) -> f64 {
+        let done = self.bytes_done as f64 / self.bytes.max(1) as f64;
+        self.planned_s * (1.0 - done).max(0.0)
+    }
+}
+
+impl WholeFetch {
+    fn lock(&self) -> MutexGuard<'_, FetchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Count a cut that begins.
+    pub(crate) fn begin_cut(&self) {
+        self.lock().cuts += 1;
+    }
+
+    fn update(&self, change: impl FnOnce(&mut FetchState)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+}
+
+/// The plan to fetch ranges of an object with no more streams than fill the line, so that others
+/// have at least half of what they have alone.
+fn whole_plan(ranges: &[Range<u64>], costs: &Costs, connected: u32) -> Plan {
+    let costs = Costs { streams: costs.filling_streams(), ..costs.clone() };
+    plan(ranges, &costs, CAPS, Break::Anywhere, connected)
+}
+
+impl Cached {
+    /// Before ranges are fetched that are not cached: begin to fetch the whole object beside them,
+    /// or wait until it brought them, `if_all_here`, as the rule says. Returns whether it waited.
+    pub(crate) fn await_whole(
+        &self,
+        ranges: &[Range<u64>],
+        streams: u32,
+        if_all_here: impl Fn() -> bool,
+    ) -> bool {
+        let costs = self.costs();
+        let read_s = costs.seconds(Load::of(ranges), streams.max(1));
+        let choice = {
+            let mut state = self.whole.lock();
+            if state.cuts == 0 {
+                return false;
+            }
+            if state.cuts == 1 || state.has_failed || !self.can_hold_whole() {
+                state.rule.spend(read_s);
+                return false;
+            }
+            let process = std::process::id();
+            state.running = state.running.filter(|running| running.process == process);
+            let rest_s = state.running.map(Running::rest_s);
+            let whole_s = whole_plan(&[0..self.len()], costs, self.connections()).seconds;
+            state.rule.choose(read_s, whole_s, rest_s)
+        };
+        match choice {
+            Choice::Ranges => false,
+            Choice::RangesBesideWhole => {
+                self.start_whole();
+                false
+            }
+            Choice::Whole => {
+                if !self.start_whole() {
+                    return false;
+                }
+                let mut state = self.whole.lock();
+                while state.running.is_some() {
+                    state = self.whole.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    drop(state);
+                    if if_all_here() {
+                        break;
+                    }
+                    state = self.whole.lock();
+                }
+                true
+            }
+        }
+    }
+
+    fn can_hold_whole(&self) -> bool {
+        let blocks = self.cells.blocks();
+        self.len() <= self.cells.limit() / PART_OF_LIMIT && blocks.takes()
+    }
+
+    /// Fetch what is not cached, in a thread; returns whether one does.
+    fn start_whole(&self) -> bool {
+        let mut state = self.whole.lock();
+        if state.running.is_some() {
+            return true;
+        }
+        let (parts, ..) = self.divided(&[0..self.len()]);
+        let ranges: Vec<Range<u64>> = missing(&parts).collect();
+        if ranges.is_empty() || FETCHES_NOW.fetch_add(1, Ordering::Relaxed) >= FETCHES {
+            if !ranges.is_empty() {
+                FETCHES_NOW.fetch_sub(1, Ordering::Relaxed);
+            }
+            return false;
+        }
+        let Plan { requests, streams, load, seconds, .. } =
+            whole_plan(&ranges, self.costs(), self.connections());
+        let (process, bytes) = (std::process::id(), load.bytes);
+        state.running = Some(Running { process, planned_s: seconds, bytes, bytes_done: 0 });
+        drop(state);
+        let source = self.beside();
+        let thread = thread::Builder::new().name("swathe-whole".to_string());
+        let spawned = thread.spawn(move || {
+            let fetched = source.fetch_whole(requests, streams);
+            source.record_whole(bytes, fetched.as_ref().err());
+            source.end_whole(fetched.is_err());
+        });
+        if spawned.is_err() {
+            self.end_whole(true);
+        }
+        spawned.is_ok()
+    }
+
+    fn fetch_whole(&self, requests: Vec<Range<u64>>, streams: u32) -> Result<(), StoreError> {
+        let lengths: Vec<u64> = requests.iter().map(|range| range.end - range.start).collect();
+        let divided = self.divided(&requests);
+        for (length, piece) in lengths.into_iter().zip(self.fetch_divided(divided, streams)) {
+            piece?;
+            self.whole.update(|state| {
+                if let Some(running) = &mut state.running {
+                    running.bytes_done += length;
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn end_whole(&self, has_failed: bool) {
+        FETCHES_NOW.fetch_sub(1, Ordering::Relaxed);
+        self.whole.update(|state| {
+            // If blocks are evicted later, reads are counted from here.
+            (state.running, state.rule, state.has_failed) =
+                (None, RentOrBuy::default(), has_failed);
+        });
+    }
+
+    fn record_whole(&self, bytes: u64, error: Option<&StoreError>) {
+        let level = if error.is_some() { Level::Error } else { Level::Usage };
+        event(level, "WHOLE_FETCHED", &Ids::default(), |record| {
+            record.text("OBJECT", self.cells.opened().display_name()).number("BYTES", bytes);
+            match error {
+                None => record.text("RESULT", "ok"),
+                Some(error) => record.text("RESULT", "error").text("REASON", &error.to_string()),
+            };
+        });
+    }
+}
+
+impl BlockCache {
+    pub(crate) fn whole_fetch(&self, reader_key: ReaderKey) -> Arc<WholeFetch> {
+        self.whole_fetches.of(reader_key)
+    }
+}
+
+#[cfg(test)]
+impl Cached {
+    /// Whether a thread fetches the whole object.
+    pub(crate) fn is_fetched_whole(&self) -> bool {
+        self.whole.lock().running.is_some()
+    }
+}
