@@ -19,6 +19,7 @@ LEAST = {
     "plan": ("--only", "latency"),
     "portal": (),
     "profiles": (),
+    "random_links": (),
     "repeated_cuts": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
@@ -36,7 +37,7 @@ PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "p
 @pytest.mark.more
 @pytest.mark.parametrize("name", LEAST)
 def test_a_little_of_a_benchmark_runs(name: str) -> None:
-    if name in ("experiments", "plan", "repeated_cuts") and not (
+    if name in ("experiments", "plan", "random_links", "repeated_cuts") and not (
         shutil.which("nginx") and shutil.which("cargo")
     ):
         pytest.skip("nginx, or cargo, which builds the proxy, is not installed")
