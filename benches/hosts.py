@@ -232,7 +232,7 @@ class Turns:
     @property
     def mean_s(self) -> float:
         """Mean seconds of a batch."""
-        return self.turns[0][0].seconds
+        return self.turns[0][0].compute_s
 
     def batches(self, turn: int) -> Iterator[Simulated]:
         """Return those of a round."""
@@ -265,7 +265,7 @@ def simulate_case(case: Case, workers: int, frame_bytes: int, of: BatchCost) -> 
                 ]
             )
         found = Simulation(pool, store, Turns(turns), 0, len(turns), seed).run()
-        seconds = [each.seconds for each in found.rounds]
+        seconds = [each.elapsed_s for each in found.rounds]
         came.append(PoolRun(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
     return sorted(came, key=lambda each: sum(each.seconds))
 

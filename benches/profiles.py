@@ -103,7 +103,7 @@ def main() -> None:
         )
     rows.sort(key=lambda row: -row[0])
     for median, high, seed, store, found in rows[: arguments.worst]:
-        costs, ended = found.profile.costs, f"{found.stopped} {found.seconds:.1f} s"
+        costs, ended = found.profile.costs, f"{found.stopped} {found.elapsed_s:.1f} s"
         print(f"\nseed {seed}: error median {median:.1%}, 90 % {high:.1%}; ended: {ended}")
         print(f"  noise {store.noise:.1%}, {found.bytes_moved / 1e6:.0f} MB were moved")
         print(f"  is    {figures(store)}")

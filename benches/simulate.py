@@ -131,7 +131,7 @@ def simulate_clients(pools: list[int], frames: int, batches: int) -> None:
         for workers in pools:
             job = Crops("job", 20 * frames, batches, CUTS, CUTS * CUT_S, 1)
             found = Simulation(SimulatedPool(workers, dispatch_s=DASK_S), store, job, 0, 2, 1).run()
-            first_s, again_s = (each.seconds for each in found.rounds)
+            first_s, again_s = (each.elapsed_s for each in found.rounds)
             print(
                 f"| {tier} | {workers:,} | {first_s:.1f} s | {again_s:.1f} s "
                 f"| {found.store_bytes / 1e9:.1f} GB | {found.peer_bytes / 1e9:.1f} GB |",

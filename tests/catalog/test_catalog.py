@@ -57,7 +57,7 @@ def sample(**given: Any) -> SampleRecord:
         "kind": "read",
         "bytes": 4096,
         "streams": 2,
-        "seconds": 0.25,
+        "elapsed_s": 0.25,
         "first_byte_s": 0.125,
         "at": NOON,
         "source": "probe",
@@ -798,9 +798,9 @@ def test_probes(catalog: Catalog) -> None:
 
 
 def test_numbers_of_numpy_are_numbers(catalog: Catalog) -> None:
-    numbers = sample(bytes=np.int64(5), streams=np.uint8(1), seconds=np.float32(0.5))
+    numbers = sample(bytes=np.int64(5), streams=np.uint8(1), elapsed_s=np.float32(0.5))
     catalog.add_samples(ROOT, HOST, [numbers])
-    assert catalog.samples(ROOT, HOST) == [sample(bytes=5, streams=1, seconds=0.5)]
+    assert catalog.samples(ROOT, HOST) == [sample(bytes=5, streams=1, elapsed_s=0.5)]
     catalog.put_profile(ROOT, HOST, {"a": np.float32(0.5), "b": np.arange(2)}, {}, NOON)
     profile = catalog.profile(ROOT, HOST)
     assert profile is not None
@@ -812,7 +812,7 @@ def test_values_no_database_takes(catalog: Catalog) -> None:
     naive = NOON.replace(tzinfo=None)
     uses: list[Callable[[], object]] = [
         lambda: catalog.add_samples(ROOT, HOST, [sample(at=naive)]),
-        lambda: catalog.add_samples(ROOT, HOST, [sample(seconds=nan)]),
+        lambda: catalog.add_samples(ROOT, HOST, [sample(elapsed_s=nan)]),
         lambda: catalog.add_samples(ROOT, HOST, [sample(bytes=-1)]),
         lambda: catalog.add_samples(ROOT, HOST, [sample(bytes=1 << 63)]),
         lambda: catalog.add_samples(ROOT, HOST, [sample(source="rumour")]),

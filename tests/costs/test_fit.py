@@ -218,7 +218,7 @@ anything = st.builds(
     Sample,
     kind=st.sampled_from(["connect", "open", "read", "write"]),
     bytes=st.integers(-10, 1 << 45),
-    seconds=st.floats() | st.floats(1e-9, 1e4),
+    elapsed_s=st.floats() | st.floats(1e-9, 1e4),
     requests=st.integers(0, 300),
     streams=st.integers(0, 64),
     first_byte_s=st.none() | st.floats(),
@@ -260,7 +260,7 @@ def reads(costs: Costs, count: int, seed: int = 0, noise: float = 0.05) -> list[
 def test_one_odd_sample_changes_nothing() -> None:
     for factor in (0.01, 100):
         odd = reads(KNOWN.costs, 1)[0]
-        odd = replace(odd, seconds=odd.seconds * factor)
+        odd = replace(odd, elapsed_s=odd.elapsed_s * factor)
         assert refit(KNOWN, [odd]).costs == KNOWN.costs
 
 
@@ -277,7 +277,7 @@ def test_a_lasting_change_of_latency_is_followed(factor: float) -> None:
     now = replace(KNOWN.costs, request=request)
     again = refit(KNOWN, [*reads(KNOWN.costs, 60), *reads(now, 30, seed=1)]).costs
     off = [
-        abs(math.log(again.read_s(s.bytes, s.requests, s.streams) / s.seconds))
+        abs(math.log(again.read_s(s.bytes, s.requests, s.streams) / s.elapsed_s))
         for s in reads(now, 50, seed=2, noise=0)
     ]
     assert np.median(off) < 0.1
@@ -288,7 +288,7 @@ def test_a_line_that_became_thin_is_followed(factor: float) -> None:
     now = replace(KNOWN.costs, total_bytes_per_s=5e8 * factor)
     again = refit(KNOWN, [*reads(KNOWN.costs, 60), *reads(now, 30, seed=1)]).costs
     off = [
-        abs(math.log(again.read_s(s.bytes, s.requests, s.streams) / s.seconds))
+        abs(math.log(again.read_s(s.bytes, s.requests, s.streams) / s.elapsed_s))
         for s in reads(now, 50, seed=2, noise=0)
     ]
     assert np.median(off) < 0.1

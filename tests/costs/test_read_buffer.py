@@ -85,7 +85,7 @@ def test_sizes_there_was_no_time_for_are_left_out() -> None:
 
 def test_the_table_says_it_all() -> None:
     table = simulated(SimulatedStore(object_bytes=32 * MIB)).table()
-    assert table.colnames == ["buffer", "seconds", "low", "high", "rate", "part", "within"]
+    assert table.colnames == ["buffer", "median_s", "low", "high", "rate", "part", "within"]
     assert table["buffer"].tolist() == list(SIZES)
     assert str(table["rate"].unit) == "byte / s"
     assert table.meta["chosen"] in table["buffer"]

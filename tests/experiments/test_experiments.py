@@ -672,25 +672,28 @@ def test_the_password_of_a_portal_is_told_nowhere(answering: str, tmp_path: Path
     assert "sesame" not in str(refused.value)
 
 
-def test_a_client_whose_thread_dies_is_noticed() -> None:
-    def be(number: int) -> list[Any]:
-        if number == 1:
-            raise OSError("too many open files")
-        return [number]
-
-    with pytest.raises(SourceError, match=r"client 2: its thread .*too many open files"):
-        client_process._threads(be, [0, 1, 2])
-    assert sorted(client_process._threads(be, [0, 2])) == [0, 2]
+def client_one_fails(number: int) -> list[Any]:
+    if number == 1:
+        raise OSError("too many open files")
+    return [number]
 
 
-def test_a_client_whose_process_fails_says_why(tmp_path: Path) -> None:
-    def be(number: int) -> list[Any]:
-        if number == 1:
-            raise OSError("too many open files")
-        return []
+def client_one_dies(number: int) -> list[Any]:
+    if number == 1:
+        os._exit(3)
+    return [number]
 
-    with pytest.raises(SourceError, match=r"client 2: its process .*OSError: too many open files"):
-        client_process._processes(be, [0, 1], tmp_path)
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_a_client_that_fails_says_why(kind: str) -> None:
+    with pytest.raises(SourceError, match=rf"client 2: its {kind} .*OSError: too many open files"):
+        client_process.run_clients(kind, [0, 1, 2], client_one_fails)
+    assert client_process.run_clients(kind, [0, 2], client_one_fails) == [0, 2]
+
+
+def test_a_client_whose_process_dies_is_noticed() -> None:
+    with pytest.raises(SourceError, match=r"a client: its process ended early: BrokenProcessPool"):
+        client_process.run_clients("process", [0, 1], client_one_dies)
 
 
 def test_clients_end_with_who_wanted_them(survey: Path) -> None:

@@ -30,7 +30,7 @@ def slow(*given: Any) -> ChunkResult:
         while HOLD.exists() and not stopped():
             time.sleep(0.05)
     done = run_batch(*given)
-    return replace(done, seconds=done.seconds + PAUSE_S)
+    return replace(done, work_s=done.work_s + PAUSE_S)
 
 
 worker.run_batch = slow  # type: ignore[assignment,attr-defined]  # all that it is for

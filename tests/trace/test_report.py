@@ -74,7 +74,7 @@ def test_figures_of_stages_are_those_of_numpy() -> None:
     assert found.p95_s == pytest.approx(np.percentile(seconds, 95), abs=1e-6)
     assert found.max_s == pytest.approx(seconds.max(), abs=1e-6)
     assert stage_of(report, "READ").total_s == pytest.approx(0.75 * seconds.sum(), abs=1e-5)
-    assert report.seconds == pytest.approx(seconds.sum(), abs=1e-5)
+    assert report.elapsed_s == pytest.approx(seconds.sum(), abs=1e-5)
     assert report.events == 501 * 6
 
 
@@ -119,7 +119,7 @@ def test_cuts_that_are_made_together_only_wait() -> None:
     assert shares == pytest.approx({"READ": 4 / 7.5, "DECODE": 1 / 7.5, "WRITE": 2.5 / 7.5})
     slow = report.slowest[0]
     assert (slow.target, slow.stage, slow.alike) == ("t4", "CUT", 4)
-    assert slow.seconds == pytest.approx(9.6)
+    assert slow.elapsed_s == pytest.approx(9.6)
     assert slow.waiting_in == {"READ": pytest.approx(4), "DECODE": pytest.approx(1)}
 
 
@@ -208,9 +208,9 @@ def test_what_has_no_end_or_no_beginning_is_counted() -> None:
 
 def test_a_run_of_nothing_and_of_points() -> None:
     nothing = make_report(Happened().events())
-    assert (nothing.events, nothing.seconds, nothing.stages, nothing.stalls) == (0, 0, [], [])
+    assert (nothing.events, nothing.elapsed_s, nothing.stages, nothing.stalls) == (0, 0, [], [])
     points = make_report(Happened().point(1, "CACHE_HIT").point(3, "CACHE_HIT").events())
-    assert (points.events, points.seconds, points.stages) == (2, 2, [])
+    assert (points.events, points.elapsed_s, points.stages) == (2, 2, [])
     assert "no stage has a TARGET" in points.notes[0]
 
 
@@ -230,20 +230,20 @@ def test_the_slowest_targets_and_why() -> None:
     run.on(thread=21).stage(end_s, end_s + 1.9, "FETCH", OBJECT="sdss:f0.fits", REQUEST=79)
     slow, *others = make_report(run.events()).slowest
     assert (slow.target, slow.job, slow.object) == ("slow", "j1", "wan:f9.fits")
-    assert [slow.seconds, slow.begun_s] == pytest.approx([2, end_s])
+    assert [slow.elapsed_s, slow.begun_s] == pytest.approx([2, end_s])
     assert slow.stage == "READ"
     assert slow.stage_s == pytest.approx(1.9)
     assert slow.usual_s == pytest.approx(0.0075)
     assert slow.waiting_in == {"FETCH": pytest.approx(1.6)}
     first, second = slow.requests
     assert (first["request"], first["from"], first["bytes"]) == ("77", "wan", 5000)
-    assert first["seconds"] == pytest.approx(1.5)
+    assert first["elapsed_s"] == pytest.approx(1.5)
     assert second["request"] == "78"
     assert slow.result == "error"
     # Of one object one is told.
     [other] = others
     assert (other.object, other.alike, other.waiting_in) == ("sdss:f0.fits", 98, {})
-    assert other.seconds == pytest.approx(0.01)
+    assert other.elapsed_s == pytest.approx(0.01)
 
 
 def test_a_target_that_is_slow_in_no_stage_of_its_own() -> None:
@@ -278,7 +278,7 @@ def test_a_target_done_twice_is_told_once() -> None:
     for number in range(3):
         run.stage(10 * number, 10 * number + number + 1, "CUT", TARGET="again", OBJECT="x")
     slowest = make_report(run.events()).slowest
-    assert [(slow.target, slow.seconds, slow.alike) for slow in slowest] == [("again", 3.0, 0)]
+    assert [(slow.target, slow.elapsed_s, slow.alike) for slow in slowest] == [("again", 3.0, 0)]
 
 
 def test_targets_for_which_nothing_was_done_are_not_slow() -> None:
@@ -329,7 +329,7 @@ def stalled(lasting_s: float = 2.0, threads: int = 8, host: bool = False) -> Hap
 def test_a_stall_common_to_many_targets_is_found() -> None:
     [stall] = make_report(stalled(host=True).events()).stalls
     assert stall.begun_s == pytest.approx(5, abs=0.1)
-    assert stall.seconds == pytest.approx(2, abs=0.1)
+    assert stall.duration_s == pytest.approx(2, abs=0.1)
     assert (stall.targets, stall.end_count) == (8, 0)
     assert stall.usual_count > 100
     assert stall.stage in ("READ", "FETCH")
@@ -368,7 +368,7 @@ def test_what_trickles_on_is_still_a_stall() -> None:
     run.on(thread=60).stage(5.9, 6.0, "CUT", TARGET="cached", OBJECT="x")
     [stall] = make_report(run.events()).stalls
     assert stall.end_count <= 1
-    assert stall.seconds > 0.9
+    assert stall.duration_s > 0.9
 
 
 def test_stores_are_set_against_their_profiles() -> None:
@@ -423,7 +423,7 @@ def test_clocks_of_other_hosts_are_set_right() -> None:
     theirs = time_ns[node8.codes == node8.words.index("node8")] - time_ns.min()
     # By its clock 2.2 s passed between the two, so 1 / 2.2 of the drift in the first.
     assert theirs.tolist() == pytest.approx([0, 1e9 - 0.2e9 / 2.2], abs=1000)
-    assert make_report(events).seconds == pytest.approx(2)
+    assert make_report(events).elapsed_s == pytest.approx(2)
 
 
 def many(count: int) -> Events:

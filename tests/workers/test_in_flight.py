@@ -77,7 +77,7 @@ def test_what_was_lost_without_blame_is_tried_again() -> None:
 
 def test_parts_are_counted_together() -> None:
     done, _ = lead(4, {2})
-    assert (done.bytes_moved, done.requests, done.seconds) == (20, 2, 2.0)
+    assert (done.bytes_moved, done.requests, done.work_s) == (20, 2, 2.0)
     assert (done.from_peers, done.from_cache) == ((2, 4), (6, 8))
     assert done.notes == ["a note"] * 2
     flight = PendingBatch(0, batch(["images:0.fits"], 2), b"", never)

@@ -190,7 +190,9 @@ def test_goodbyes_are_told_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
             "w is leaving: it has handed over 1 object, 1 KiB so far to a, b",
         ),
         (
-            HandOver("w", "done", ("a",), 2, 2048, seconds=1.23, refused="1 object, 3 B: no time"),
+            HandOver(
+                "w", "done", ("a",), 2, 2048, elapsed_s=1.23, refused="1 object, 3 B: no time"
+            ),
             "w left: it handed over 2 objects, 2 KiB to a in 1.23 s; "
             "not handed over: 1 object, 3 B: no time",
         ),

@@ -40,10 +40,10 @@ POOL = SimulatedPool(1, dispatch_s=0.0)
 
 
 def listed(
-    objects: int, size: int = 5 * MB, seconds: float = 0.5, times: int = 1
+    objects: int, size: int = 5 * MB, compute_s: float = 0.5, times: int = 1
 ) -> ListedWorkload:
     return ListedWorkload(
-        [SimulatedBatch(f"o{n % objects}", 1, size, 1, seconds) for n in range(objects * times)]
+        [SimulatedBatch(f"o{n % objects}", 1, size, 1, compute_s) for n in range(objects * times)]
     )
 
 
@@ -62,7 +62,7 @@ def test_one_worker_takes_the_sum_of_all_it_does() -> None:
     found = run(listed(10), rounds=2)
     # The first time, for the header too.
     fetching = 10 * (2 * 0.05 + 5 * MB / FAR.stream_bytes_per_s)
-    assert found.seconds == pytest.approx(fetching + 20 * 0.5)
+    assert found.elapsed_s == pytest.approx(fetching + 20 * 0.5)
     assert found.fetching_s == pytest.approx(fetching)
     assert found.computing_s == pytest.approx(20 * 0.5)
     assert found.wasted_s == pytest.approx(0.0, abs=1e-6)
@@ -72,14 +72,14 @@ def test_one_worker_takes_the_sum_of_all_it_does() -> None:
 
 
 def test_all_workers_share_the_line_of_the_store() -> None:
-    found = run(listed(1000, seconds=0.0), replace(POOL, workers=100))
-    assert found.seconds == pytest.approx(5000 * MB / FAR.total_bytes_per_s, rel=0.02)
+    found = run(listed(1000, compute_s=0.0), replace(POOL, workers=100))
+    assert found.elapsed_s == pytest.approx(5000 * MB / FAR.total_bytes_per_s, rel=0.02)
 
 
 def test_workers_on_links_of_their_own_scale() -> None:
     wide = replace(FAR, total_bytes_per_s=math.inf)
     times = [
-        run(listed(800), replace(POOL, workers=count, cache_bytes=0), wide).seconds
+        run(listed(800), replace(POOL, workers=count, cache_bytes=0), wide).elapsed_s
         for count in (2, 4, 8)
     ]
     assert times[0] / times[1] == pytest.approx(2, rel=0.05)
@@ -88,30 +88,30 @@ def test_workers_on_links_of_their_own_scale() -> None:
 
 def test_link_of_a_worker_bounds_what_its_threads_fetch() -> None:
     pool = replace(POOL, threads=8, link_bytes_per_s=20 * MB)
-    assert run(listed(100, seconds=0.0), pool).seconds == pytest.approx(500 / 20, rel=0.05)
+    assert run(listed(100, compute_s=0.0), pool).elapsed_s == pytest.approx(500 / 20, rel=0.05)
     near = replace(FAR, remote=False)
-    assert run(listed(100, seconds=0.0), pool, near).seconds < 10
+    assert run(listed(100, compute_s=0.0), pool, near).elapsed_s < 10
 
 
 def test_workers_on_one_machine_share_its_cores() -> None:
     pool = replace(POOL, workers=8, cores=2)
-    busy = run(listed(80, size=1, seconds=0.5), pool)
-    assert busy.seconds == pytest.approx(80 * 0.5 / 2, rel=0.02)
-    less = run(listed(80, size=1, seconds=0.5), replace(pool, core_s=0.5))
-    assert less.seconds == pytest.approx(80 * 0.5 / 4, rel=0.05)
+    busy = run(listed(80, size=1, compute_s=0.5), pool)
+    assert busy.elapsed_s == pytest.approx(80 * 0.5 / 2, rel=0.02)
+    less = run(listed(80, size=1, compute_s=0.5), replace(pool, core_s=0.5))
+    assert less.elapsed_s == pytest.approx(80 * 0.5 / 4, rel=0.05)
     # Who only waits for the store leaves them to others.
-    far = run(listed(80, seconds=0.01), pool, replace(FAR, total_bytes_per_s=math.inf))
-    assert far.seconds == pytest.approx(80 * (2 * 0.05 + 0.5 + 0.01) / 8, rel=0.02)
+    far = run(listed(80, compute_s=0.01), pool, replace(FAR, total_bytes_per_s=math.inf))
+    assert far.elapsed_s == pytest.approx(80 * (2 * 0.05 + 0.5 + 0.01) / 8, rel=0.02)
 
 
 def test_scheduler_bounds_how_many_batches_are_given_out() -> None:
-    found = run(listed(1000, size=1, seconds=0.0), replace(POOL, workers=50, dispatch_s=0.01))
-    assert found.seconds == pytest.approx(10, rel=0.02)
+    found = run(listed(1000, size=1, compute_s=0.0), replace(POOL, workers=50, dispatch_s=0.01))
+    assert found.elapsed_s == pytest.approx(10, rel=0.02)
 
 
 def test_requests_are_bounded() -> None:
     slow = replace(FAR, requests_per_s=10.0)
-    assert run(listed(100, size=1, seconds=0), replace(POOL, workers=50), slow).seconds > 9.9
+    assert run(listed(100, size=1, compute_s=0), replace(POOL, workers=50), slow).elapsed_s > 9.9
 
 
 @pytest.mark.parametrize("kind", ["job", "random", "hot"])
@@ -129,13 +129,13 @@ def test_data_that_fit_the_caches_move_from_the_store_once(kind: str) -> None:
 
 
 def test_later_rounds_over_a_far_line_are_faster() -> None:
-    found = run(listed(400, seconds=0.01), replace(POOL, workers=20), rounds=10)
+    found = run(listed(400, compute_s=0.01), replace(POOL, workers=20), rounds=10)
     first, *later = found.rounds
     assert sum(each.cuts_per_s for each in later) / 9 >= 10 * first.cuts_per_s
 
 
 def test_batches_run_on_holders() -> None:
-    found = run(listed(400, seconds=0.05), replace(POOL, workers=20), clients=8, rounds=10)
+    found = run(listed(400, compute_s=0.05), replace(POOL, workers=20), clients=8, rounds=10)
     assert found.on_holder >= 0.95
 
 
@@ -172,23 +172,23 @@ def test_many_quick_batches_wait_for_their_holders() -> None:
     """Many more than a holder may be sent, but of half a second each round."""
     found = run(Shuffled(200, 0.01), replace(POOL, workers=4), rounds=6)
     assert found.on_holder >= 0.99
-    assert sum(each.seconds for each in found.rounds[1:]) <= 1.3 * 5 * 200 * 0.01 / 4
+    assert sum(each.elapsed_s for each in found.rounds[1:]) <= 1.3 * 5 * 200 * 0.01 / 4
 
 
 def test_what_batches_take_is_learnt_from_those_that_came_first() -> None:
     pool = replace(POOL, workers=4)
-    right = run(listed(40, seconds=0.05), pool, rounds=3)
-    wrong = run(listed(40, seconds=0.05), replace(pool, predicted=20.0), rounds=3)
-    assert wrong.rounds[1].seconds <= 1.25 * right.rounds[1].seconds
-    assert wrong.rounds[2].seconds <= 1.05 * right.rounds[2].seconds
+    right = run(listed(40, compute_s=0.05), pool, rounds=3)
+    wrong = run(listed(40, compute_s=0.05), replace(pool, predicted=20.0), rounds=3)
+    assert wrong.rounds[1].elapsed_s <= 1.25 * right.rounds[1].elapsed_s
+    assert wrong.rounds[2].elapsed_s <= 1.05 * right.rounds[2].elapsed_s
 
 
 def test_hot_object_is_copied_from_peers_not_from_the_store() -> None:
     slow = replace(FAR, stream_bytes_per_s=MB, total_bytes_per_s=2 * MB)
-    found = run(listed(1, seconds=1.0, times=200), replace(POOL, workers=20), slow)
+    found = run(listed(1, compute_s=1.0, times=200), replace(POOL, workers=20), slow)
     assert found.store_bytes <= 2 * 5 * MB
     assert found.peer_bytes >= 15 * 5 * MB
-    assert found.seconds < 5 + 200 / 20 * 1.5
+    assert found.elapsed_s < 5 + 200 / 20 * 1.5
 
 
 def test_no_more_is_asked_of_peers_than_stays_until_it_is_read() -> None:
@@ -203,8 +203,8 @@ def test_no_more_is_asked_of_peers_than_stays_until_it_is_read() -> None:
 
 
 def test_store_is_asked_again_about_what_came_long_ago() -> None:
-    found = run(listed(2, seconds=25.0), rounds=4)
-    first, *later = (each.seconds for each in found.rounds)
+    found = run(listed(2, compute_s=25.0), rounds=4)
+    first, *later = (each.elapsed_s for each in found.rounds)
     assert first == pytest.approx(2 * (25.0 + 2 * 0.05 + 0.5))
     # Each object is 51 s old in the second round.
     assert later == pytest.approx([50.0, 50.1, 50.1])
@@ -212,7 +212,7 @@ def test_store_is_asked_again_about_what_came_long_ago() -> None:
 
 def test_more_than_fits_is_fetched_again_and_some_of_it_stays() -> None:
     pool = replace(POOL, workers=4, cache_bytes=100 * MB)
-    found = run(listed(160, seconds=0.1), pool, rounds=5)
+    found = run(listed(160, compute_s=0.1), pool, rounds=5)
     # Half of it fits, and nothing is known in the first round.
     assert 0.3 < found.hit_rate < 0.4
 
@@ -224,18 +224,18 @@ def test_no_cache_means_no_hits() -> None:
 
 
 def test_responses_are_those_of_the_clients() -> None:
-    one = run(listed(50, seconds=1.0), clients=1)
+    one = run(listed(50, compute_s=1.0), clients=1)
     assert one.p50_s == pytest.approx(1.6)
-    many = run(listed(50, seconds=1.0), clients=10)
+    many = run(listed(50, compute_s=1.0), clients=10)
     assert many.p50_s == pytest.approx(10 * 1.6, rel=0.05)
-    assert many.seconds == pytest.approx(one.seconds)
+    assert many.elapsed_s == pytest.approx(one.elapsed_s)
 
 
 def test_throughput_sums_up_to_what_was_done() -> None:
     found = run(listed(100), replace(POOL, workers=3))
     width = found.throughput[1][0] - found.throughput[0][0]
     assert sum(rate * width for _, rate in found.throughput) == pytest.approx(100)
-    assert found.cuts_per_s == pytest.approx(100 / found.seconds)
+    assert found.cuts_per_s == pytest.approx(100 / found.elapsed_s)
 
 
 def test_workers_that_are_lost_lose_no_batch() -> None:
@@ -244,7 +244,7 @@ def test_workers_that_are_lost_lose_no_batch() -> None:
     assert (found.batches, found.cuts) == (1500, 1500)
     assert found.lost > 10
     assert found.lost_s > 0
-    assert found.seconds > run(listed(500), replace(pool, fails_s=math.inf), rounds=3).seconds
+    assert found.elapsed_s > run(listed(500), replace(pool, fails_s=math.inf), rounds=3).elapsed_s
 
 
 def test_time_of_workers_adds_up() -> None:
@@ -252,21 +252,21 @@ def test_time_of_workers_adds_up() -> None:
     found = run(listed(500), pool)
     used = found.computing_s + found.fetching_s + found.lost_s + found.wasted_s
     assert used == pytest.approx(found.worker_s)
-    assert found.worker_s <= 10 * found.seconds
+    assert found.worker_s <= 10 * found.elapsed_s
 
 
 def test_pool_grows_with_the_queue_and_never_beyond_its_maximum() -> None:
     limits = GrowthLimits(maximum=30, idle_s=20.0, soon_s=10.0)
-    found = run(listed(600, seconds=1.0), replace(POOL, workers=30, start_s=5.0, grow=limits))
+    found = run(listed(600, compute_s=1.0), replace(POOL, workers=30, start_s=5.0, grow=limits))
     assert found.most_workers == 30
-    small = run(listed(20, seconds=1.0), replace(POOL, workers=30, start_s=5.0, grow=limits))
+    small = run(listed(20, compute_s=1.0), replace(POOL, workers=30, start_s=5.0, grow=limits))
     assert small.most_workers < 8
 
 
 def test_pool_shrinks_and_hands_over_what_is_worth_it() -> None:
     """A burst, and then one client: its workers must not fetch again from a store that is slow."""
     slow = replace(FAR, stream_bytes_per_s=MB, total_bytes_per_s=50 * MB)
-    burst = listed(100, seconds=0.5)
+    burst = listed(100, compute_s=0.5)
     tail = ListedWorkload([SimulatedBatch(f"o{n % 100}", 1, 5 * MB, 1, 2.0) for n in range(300)])
 
     class Both:
@@ -279,7 +279,7 @@ def test_pool_shrinks_and_hands_over_what_is_worth_it() -> None:
     pool = replace(POOL, workers=20, start_s=1.0, grow=limits)
     with_heirs = run(Both(), pool, slow, clients=2)
     without = run(Both(), replace(pool, grow=replace(limits, hand_over_s=0.0)), slow, clients=2)
-    assert with_heirs.worker_s < 20 * with_heirs.seconds
+    assert with_heirs.worker_s < 20 * with_heirs.elapsed_s
     assert with_heirs.store_bytes <= without.store_bytes
 
 
@@ -293,9 +293,9 @@ def test_walltime_loses_no_work_where_batches_are_short() -> None:
 
 def test_workers_that_end_before_a_batch_does_are_told() -> None:
     with pytest.raises(StuckError, match="none of 10 remaining batches has finished"):
-        run(listed(10, seconds=60.0), replace(POOL, walltime_s=30.0))
+        run(listed(10, compute_s=60.0), replace(POOL, walltime_s=30.0))
     with pytest.raises(StuckError, match="workers end before a batch does"):
-        run(listed(10, seconds=1e5), replace(POOL, fails_s=1.0))
+        run(listed(10, compute_s=1e5), replace(POOL, fails_s=1.0))
 
 
 def test_same_seed_gives_the_same() -> None:
@@ -352,7 +352,7 @@ def test_what_was_dear_long_ago_goes_in_the_end() -> None:
 
 
 def test_who_goes_round_through_more_than_fits_finds_a_part() -> None:
-    found = run(listed(24, seconds=0.1), replace(POOL, cache_bytes=60 * MB), rounds=6)
+    found = run(listed(24, compute_s=0.1), replace(POOL, cache_bytes=60 * MB), rounds=6)
     shares = [1 - each.store_bytes / (24 * 5 * MB) for each in found.rounds[1:]]
     assert min(shares) >= 0.25
 
@@ -376,7 +376,7 @@ def test_what_is_dropped_takes_no_room() -> None:
 
 def test_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "work.csv"
-    path.write_text("seconds,object,bytes\n0.5,survey:a.fits,6000000\n1,b,1\n")
+    path.write_text("compute_s,object,bytes\n0.5,survey:a.fits,6000000\n1,b,1\n")
     found = read_workload(path)
     assert (found.count, found.mean_s) == (2, 0.75)
     assert found.rows[0] == SimulatedBatch("survey:a.fits", 1, 6 * MB, 1, 0.5)
@@ -385,16 +385,19 @@ def test_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected the columns object, bytes, seconds, found none"),
+        ("", "expected the columns object, bytes, compute_s, found none"),
         ("object,size\na,1\n", "found object, size"),
-        ("object,bytes,seconds\n", "expected at least one row, found none"),
-        ("object,bytes,seconds\na,1,1\na,x,1\n", "line 3: expected .* found 'a', 'x' and '1'"),
-        ("object,bytes,seconds\na,1,nan\n", "line 2"),
-        ("object,bytes,seconds\na,0,1\n", "line 2"),
-        ("object,bytes,seconds\n,1,1\n", "line 2"),
-        ("object,bytes,seconds\na,1,1\na,2,1\n", "line 3: a: expected 1 bytes as before, found 2"),
-        ("object,bytes,seconds\na,1\n", "line 2"),
-        ("object,bytes,seconds\na,1,-1\n", "line 2"),
+        ("object,bytes,compute_s\n", "expected at least one row, found none"),
+        ("object,bytes,compute_s\na,1,1\na,x,1\n", "line 3: expected .* found 'a', 'x' and '1'"),
+        ("object,bytes,compute_s\na,1,nan\n", "line 2"),
+        ("object,bytes,compute_s\na,0,1\n", "line 2"),
+        ("object,bytes,compute_s\n,1,1\n", "line 2"),
+        (
+            "object,bytes,compute_s\na,1,1\na,2,1\n",
+            "line 3: a: expected 1 bytes as before, found 2",
+        ),
+        ("object,bytes,compute_s\na,1\n", "line 2"),
+        ("object,bytes,compute_s\na,1,-1\n", "line 2"),
         ("\0", "columns|NUL"),
     ],
 )
@@ -473,7 +476,7 @@ def test_a_file_has_bounds_too(tmp_path: Path) -> None:
 def test_command_has_workers_share_cores() -> None:
     asked = "--workers 8 --frames 40 --tier local --cut-ms 50 --json"
     own, shared = (
-        json.loads(cli(*asked.split(), *more))["results"][0]["seconds"]
+        json.loads(cli(*asked.split(), *more))["results"][0]["elapsed_s"]
         for more in ((), ("--cores", "2"))
     )
     assert shared == pytest.approx(40 * 10 * 0.05 / 2, rel=0.05)
@@ -530,8 +533,8 @@ def test_python_simulates_as_the_command_does(tmp_path: Path) -> None:
     )
     flags = "--workers 2,3 --workload hot --frames 40 --cut-ms 50 --latency-ms 10 --grow --json"
     told = json.loads(cli(*flags.split()))
-    assert [result.seconds for result in study.results] == [
-        each["seconds"] for each in told["results"]
+    assert [result.elapsed_s for result in study.results] == [
+        each["elapsed_s"] for each in told["results"]
     ]
     assert study.store == replace(TIERS["lan"], latency_s=0.01)
     assert "<svg" in plot.read_text()

@@ -1,7 +1,7 @@
 //! Requests that are partly answered from blocks.
 
 use crate::cell::{CELL_BYTES, Cell, PendingCells};
-use crate::refetch::Again;
+use crate::refetch::Refetch;
 use crate::{AvoidedTraffic, Part, record_check};
 use bytes::Bytes;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(crate) struct AssembledRead {
     /// Requests in flight.
     pub(crate) streams: u32,
     /// The fetch of parts that were expected in the cache and were missing.
-    pub(crate) again: Option<Again>,
+    pub(crate) refetch: Option<Refetch>,
 }
 
 impl Iterator for AssembledRead {
@@ -125,7 +125,7 @@ impl AssembledRead {
     fn refetch(&mut self, range: Range<u64>, parts: &[Part]) -> Result<Bytes, StoreError> {
         for _ in 0..2 {
             let refetched =
-                self.again.as_mut().map(|again| again.take(&range)).transpose()?.flatten();
+                self.refetch.as_mut().map(|refetch| refetch.take(&range)).transpose()?.flatten();
             if let Some((bytes, news)) = refetched {
                 if let Some((start, window)) = news {
                     let all = start..start + window.len() as u64;
@@ -135,7 +135,7 @@ impl AssembledRead {
             }
             let parts = [parts, self.parts.as_slice()];
             let cells = self.gathered.cells();
-            self.again = Some(Again::start(cells, &*self.inner, &range, &parts, self.streams));
+            self.refetch = Some(Refetch::start(cells, &*self.inner, &range, &parts, self.streams));
         }
         let (start, wanted) = (range.start, range.end - range.start);
         let url = self.inner.url().to_string();

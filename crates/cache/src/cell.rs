@@ -14,8 +14,8 @@ pub(crate) const CELL_BYTES: u64 = 256 << 10;
 const HEAD_BYTES: usize = 8 + 4;
 /// Start and length of an extent.
 const EXTENT_BYTES: usize = 4 + 4;
-/// Extents that are seen at a glance; a cell with more is read whole.
-const GLANCED: usize = 510;
+/// Extents that a peek reads; a cell with more is read whole.
+const PEEKED_EXTENTS: usize = 510;
 /// Cells that are looked at to estimate how much of an object is cached.
 const SAMPLED: u64 = 1024;
 /// Cells that are looked at to list the cached ones for other workers: those of 64 GiB.
@@ -137,7 +137,7 @@ impl Cells {
 
     /// Limit of the bytes of all objects.
     pub(crate) fn limit(&self) -> u64 {
-        self.blocks.shelf.limit()
+        self.blocks.disk.limit()
     }
 
     /// The description of the object for other workers.
@@ -150,13 +150,13 @@ impl Cells {
             size: *size,
             request_s: *request_s,
             byte_s: *byte_s,
-            cells: (0..count).filter(|&number| self.blocks.shelf.has(&self.key(number))).collect(),
+            cells: (0..count).filter(|&number| self.blocks.disk.has(&self.key(number))).collect(),
         }
     }
 
     /// Those of some cells that are not wholly here.
     pub(crate) fn lacking(&self, numbers: &[u64]) -> Vec<u64> {
-        let is_whole = |number| self.glance(number).is_some_and(|c| c.bytes() == self.len(number));
+        let is_whole = |number| self.peek(number).is_some_and(|c| c.bytes() == self.len(number));
         let count = self.of.size.div_ceil(CELL_BYTES);
         let numbers = numbers.iter().copied().filter(|&number| number < count);
         numbers.filter(|&number| !is_whole(number)).collect()
@@ -164,7 +164,7 @@ impl Cells {
 
     /// How many of some cells are here, at least in part.
     pub(crate) fn here(&self, numbers: &[u64]) -> u64 {
-        numbers.iter().filter(|&&number| self.blocks.shelf.has(&self.key(number))).count() as u64
+        numbers.iter().filter(|&&number| self.blocks.disk.has(&self.key(number))).count() as u64
     }
 
     /// Seconds to fetch this many bytes of it if they were not cached: from its store, or from
@@ -182,7 +182,7 @@ impl Cells {
         let step = count.div_ceil(SAMPLED).max(1);
         let numbers = (0..count).step_by(step as usize);
         let looked = count.div_ceil(step).max(1);
-        let bytes: u64 = numbers.filter_map(|number| self.glance(number)).map(|c| c.bytes()).sum();
+        let bytes: u64 = numbers.filter_map(|number| self.peek(number)).map(|c| c.bytes()).sum();
         (bytes as f64 * count as f64 / looked as f64) as u64
     }
 
@@ -208,9 +208,9 @@ impl Cells {
     }
 
     /// Which bytes of a cell are here, most likely, without the bytes.
-    pub(crate) fn glance(&self, number: u64) -> Option<Cell> {
-        let most = HEAD_BYTES + GLANCED * EXTENT_BYTES;
-        let value = self.blocks.shelf.glance(&self.key(number), most)?;
+    pub(crate) fn peek(&self, number: u64) -> Option<Cell> {
+        let most = HEAD_BYTES + PEEKED_EXTENTS * EXTENT_BYTES;
+        let value = self.blocks.disk.peek(&self.key(number), most)?;
         match Cell::parse(number, &value) {
             Some((cell, _)) => Some(cell),
             None => self.load(number),
@@ -220,7 +220,7 @@ impl Cells {
     /// A cell as far as it is here, checked.
     pub(crate) fn load(&self, number: u64) -> Option<Cell> {
         let weight = |bytes| self.refetch_s(bytes);
-        Cell::whole(number, self.blocks.shelf.get_weighed(&self.key(number), Some(&weight))?)
+        Cell::whole(number, self.blocks.disk.get_weighed(&self.key(number), Some(&weight))?)
     }
 
     /// Add pieces, each with its position in the cell, to those cached.
@@ -232,10 +232,10 @@ impl Cells {
             [(0, piece)] if piece.len() == length => {
                 let mut value = head(fetched_s, &[0..length]);
                 value.extend_from_slice(piece);
-                self.blocks.keep(|shelf| shelf.put_weighed(&key, &value, Some(&weight)));
+                self.blocks.keep(|disk| disk.put_weighed(&key, &value, Some(&weight)));
             }
-            _ => self.blocks.keep(|shelf| {
-                shelf.update(&key, Some(&weight), |known| {
+            _ => self.blocks.keep(|disk| {
+                disk.update(&key, Some(&weight), |known| {
                     let known = known.and_then(|value| Cell::whole(number, value));
                     joined(known.as_ref(), pieces, length, fetched_s)
                 })
@@ -292,7 +292,7 @@ pub(crate) struct Cell {
     fetched_s: u64,
     /// Places in the cell, ascending, apart.
     extents: Vec<Range<usize>>,
-    /// Of all extents, one after the other; none at a glance.
+    /// Of all extents, one after the other; none after a peek.
     data: Bytes,
 }
 

@@ -50,7 +50,7 @@ const CALLED: usize = 100_000;
 /// Bytes of objects on servers, shared by the processes of a user.
 #[derive(Debug)]
 pub struct BlockCache {
-    shelf: DiskCache,
+    disk: DiskCache,
     refused: Mutex<WriteRefusals>,
     peers: Peers,
     /// Objects that were opened last, by what they are called.
@@ -95,11 +95,11 @@ impl BlockCache {
         DiskCache::user("blocks", VARIABLES, LIMIT_BYTES)
     }
 
-    /// Blocks on a shelf.
-    pub fn on(shelf: DiskCache) -> BlockCache {
+    /// Blocks on a disk.
+    pub fn on(disk: DiskCache) -> BlockCache {
         let (refused, opened, checks, whole_fetches) = Default::default();
         let peers = Peers::default();
-        BlockCache { shelf, refused, peers, opened, checks, whole_fetches }
+        BlockCache { disk, refused, peers, opened, checks, whole_fetches }
     }
 
     /// Fetch blocks from peers from now on, with an identity by TLS only.
@@ -165,7 +165,7 @@ impl BlockCache {
         if !self.takes() {
             return;
         }
-        if let Err(error) = put(&self.shelf) {
+        if let Err(error) = put(&self.disk) {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.last = Some(Instant::now());
             if !refused.is_reported {
@@ -310,7 +310,7 @@ impl Cached {
             confirmed: self.is_confirmed.clone(),
             avoided: self.avoided.clone(),
             streams,
-            again: None,
+            refetch: None,
         })
     }
 
@@ -328,7 +328,7 @@ impl Cached {
             let cell = at / CELL_BYTES;
             let end = request.end.min((cell + 1) * CELL_BYTES);
             if last_cell.as_ref().is_none_or(|(last, _)| *last != cell) {
-                *last_cell = Some((cell, self.cells.glance(cell)));
+                *last_cell = Some((cell, self.cells.peek(cell)));
             }
             let known = last_cell.as_ref().and_then(|(_, known)| known.as_ref());
             let rest = at..end;

@@ -7,7 +7,7 @@
 
 use crate::BlockCache;
 use crate::tls::Identity;
-use crate::unknown_clients::Strangers;
+use crate::unknown_clients::UnknownClients;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt};
@@ -57,11 +57,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 type Body = BoxBody<Bytes, Infallible>;
 
-struct Door {
+struct PeerServer {
     blocks: Arc<BlockCache>,
     token: String,
     tls: Option<Arc<ServerConfig>>,
-    strangers: Strangers,
+    unknown_clients: UnknownClients,
     connections: Arc<Semaphore>,
     requests: Arc<Semaphore>,
 }
@@ -84,53 +84,53 @@ impl BlockCache {
         let listening = net.runtime.block_on(TcpListener::bind((address, 0)));
         let listener = listening.map_err(|error| fail(error.to_string()))?;
         let local = listener.local_addr().map_err(|error| fail(error.to_string()))?;
-        let door = Door {
+        let server = PeerServer {
             blocks: self.clone(),
             token: token.to_string(),
             tls,
-            strangers: Strangers::default(),
+            unknown_clients: UnknownClients::default(),
             connections: Arc::new(Semaphore::new(CONNECTIONS)),
             requests: Arc::new(Semaphore::new(REQUESTS)),
         };
-        net.runtime.spawn(Arc::new(door).open(listener));
+        net.runtime.spawn(Arc::new(server).open(listener));
         Ok(local)
     }
 }
 
-impl Door {
-    async fn open(self: Arc<Door>, listener: TcpListener) {
+impl PeerServer {
+    async fn open(self: Arc<PeerServer>, listener: TcpListener) {
         loop {
             let Ok((stream, from)) = listener.accept().await else {
                 sleep(PAUSE).await;
                 continue;
             };
-            let door = self.clone();
-            self.strangers.admit(from.ip(), |number| {
-                tokio::spawn(async move { door.greet(stream, number).await }).abort_handle()
+            let server = self.clone();
+            self.unknown_clients.admit(from.ip(), |number| {
+                tokio::spawn(async move { server.accept(stream, number).await }).abort_handle()
             });
         }
     }
 
-    async fn greet(self: Arc<Door>, stream: TcpStream, number: u64) {
+    async fn accept(self: Arc<PeerServer>, stream: TcpStream, number: u64) {
         let _ = stream.set_nodelay(true);
-        let Some(tls) = self.tls.clone() else { return self.talk(stream, number).await };
+        let Some(tls) = self.tls.clone() else { return self.serve(stream, number).await };
         if let Ok(Ok(stream)) = timeout(GREETING, TlsAcceptor::from(tls).accept(stream)).await {
-            self.talk(stream, number).await;
+            self.serve(stream, number).await;
         }
     }
 
-    async fn talk(
-        self: Arc<Door>,
+    async fn serve(
+        self: Arc<PeerServer>,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         number: u64,
     ) {
         let known = Arc::new(Notify::new());
-        let (door, says) = (self.clone(), known.clone());
+        let (server, says) = (self.clone(), known.clone());
         let service = service_fn(move |request| {
-            if door.knows(request.headers()) {
+            if server.is_authorised(request.headers()) {
                 says.notify_one();
             }
-            let answer = door.answer(&request);
+            let answer = server.answer(&request);
             async move { Ok::<_, Infallible>(answer) }
         });
         let connection = http1::Builder::new()
@@ -141,7 +141,7 @@ impl Door {
         let mut connection = pin!(connection);
         let greeting = pin!(known.notified());
         match timeout(GREETING, select(connection.as_mut(), greeting)).await {
-            Ok(Either::Right(_)) => self.strangers.remove(number),
+            Ok(Either::Right(_)) => self.unknown_clients.remove(number),
             Ok(Either::Left(_)) | Err(_) => return,
         }
         let Ok(_room) = self.connections.clone().try_acquire_owned() else { return };
@@ -152,7 +152,7 @@ impl Door {
     }
 
     fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
-        if !self.knows(request.headers()) {
+        if !self.is_authorised(request.headers()) {
             return refusal(StatusCode::UNAUTHORIZED);
         }
         if request.method() != Method::GET {
@@ -179,7 +179,7 @@ impl Door {
     }
 
     /// Whether somebody has the token; that takes as long whatever they send in its place.
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn is_authorised(&self, headers: &HeaderMap) -> bool {
         let sent = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let sent = sent.strip_prefix(b"Bearer ").unwrap_or_default();
         !self.token.is_empty() && bool::from(sent.ct_eq(self.token.as_bytes()))
@@ -203,7 +203,7 @@ fn parse(text: &str) -> Option<Vec<u128>> {
 }
 
 fn frame(blocks: &BlockCache, digest: u128) -> Bytes {
-    let Some(file) = blocks.shelf.file(digest, MOST_FILE_BYTES) else { return absent() };
+    let Some(file) = blocks.disk.file(digest, MOST_FILE_BYTES) else { return absent() };
     let mut frame = BytesMut::with_capacity(4 + file.len());
     frame.put_u32_le(file.len() as u32);
     frame.put_slice(&file);

@@ -20,14 +20,14 @@ const STREAMS: u32 = 4;
 const CHECKED: usize = 1024;
 
 /// Ranges that are requested anew, on their way.
-pub(crate) struct Again {
+pub(crate) struct Refetch {
     windows: VecDeque<Range<u64>>,
     fetched: Pieces,
     /// The last one.
     last: Option<(Range<u64>, Bytes)>,
 }
 
-impl Again {
+impl Refetch {
     /// Request the missing bytes of the parts to be read; the first is known to be missing.
     pub(crate) fn start(
         cells: &Cells,
@@ -35,7 +35,7 @@ impl Again {
         first: &Range<u64>,
         parts: &[&[Part]],
         streams: u32,
-    ) -> Again {
+    ) -> Refetch {
         let mut lost = lost(cells, parts);
         lost.push(first.clone());
         lost.sort_unstable_by_key(|range| range.start);
@@ -43,7 +43,7 @@ impl Again {
         let reach = Reach { gap_bytes, cap_bytes: CAP_BYTES };
         let windows = windows(&lost, reach, Break::BetweenSegments);
         let fetched = source.fetch(windows.clone(), streams.max(STREAMS));
-        Again { windows: windows.into(), fetched, last: None }
+        Refetch { windows: windows.into(), fetched, last: None }
     }
 
     /// The fetched bytes of a range, and their window if that arrived just now; `None` if the

@@ -239,12 +239,12 @@ fn the_limit_holds_whoever_writes() {
                 for at in (0..600_000).step_by(30_000) {
                     let ranges = [at..at + 60_000, 0..10, at..at + 1];
                     assert_right(seed, &ranges, &read(&source, &ranges));
-                    assert!(blocks.shelf.usage().unwrap().bytes <= limit);
+                    assert!(blocks.disk.usage().unwrap().bytes <= limit);
                 }
             });
         }
     });
-    assert!(blocks(&folder, limit).shelf.usage().unwrap().bytes > limit / 2);
+    assert!(blocks(&folder, limit).disk.usage().unwrap().bytes > limit / 2);
 }
 
 #[test]
@@ -277,11 +277,11 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     read(&source, &ranges);
     assert_eq!(of_server(&source), traffic(0, 0));
     let key = source.cells.key(0);
-    let mut value = blocks.shelf.get(&key).unwrap().to_vec();
+    let mut value = blocks.disk.get(&key).unwrap().to_vec();
     let fetched_at = SystemTime::now() - 2 * TRUSTED;
     let fetched_s = fetched_at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     value[..8].copy_from_slice(&fetched_s.to_le_bytes());
-    blocks.shelf.put(&key, &value).unwrap();
+    blocks.disk.put(&key, &value).unwrap();
     let source = assumed();
     assert_eq!(source.at_hand(&ranges), Some(traffic(1, 1)));
     for _ in 0..2 {

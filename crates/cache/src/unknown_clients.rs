@@ -15,21 +15,21 @@ const OF_ALL: usize = 256;
 
 /// Those that are open, the oldest first.
 #[derive(Default)]
-pub(crate) struct Strangers(Mutex<Open>);
+pub(crate) struct UnknownClients(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
     next: u64,
-    open: VecDeque<Stranger>,
+    open: VecDeque<UnknownClient>,
 }
 
-struct Stranger {
+struct UnknownClient {
     number: u64,
     address: IpAddr,
     task: AbortHandle,
 }
 
-impl Strangers {
+impl UnknownClients {
     /// Admit a connection, which `serve` handles, and close another if that
     /// makes too many.
     pub(crate) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
@@ -38,11 +38,11 @@ impl Strangers {
         open.next += 1;
         let number = open.next;
         let open = &mut open.open;
-        open.retain(|stranger| !stranger.task.is_finished());
-        open.push_back(Stranger { number, address, task: serve(number) });
-        let of_address = open.iter().filter(|stranger| stranger.address == address).count();
+        open.retain(|client| !client.task.is_finished());
+        open.push_back(UnknownClient { number, address, task: serve(number) });
+        let of_address = open.iter().filter(|client| client.address == address).count();
         let oldest = if of_address > OF_ADDRESS {
-            open.iter().position(|stranger| stranger.address == address)
+            open.iter().position(|client| client.address == address)
         } else {
             (open.len() > OF_ALL).then_some(0)
         };
@@ -54,6 +54,6 @@ impl Strangers {
     /// Note that who is at the other end is known now.
     pub(crate) fn remove(&self, number: u64) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        open.open.retain(|stranger| stranger.number != number);
+        open.open.retain(|client| client.number != number);
     }
 }

@@ -168,7 +168,7 @@ impl DiskCache {
 
     /// Up to `max` first bytes of the value under `key`, not checked: most likely those of
     /// [`DiskCache::get`].
-    pub fn glance(&self, key: &str, max: usize) -> Option<Bytes> {
+    pub fn peek(&self, key: &str, max: usize) -> Option<Bytes> {
         let file = File::open(self.path(key)).ok()?;
         let value_at = HEAD_BYTES + key.len();
         let mut bytes = vec![0; value_at + max];

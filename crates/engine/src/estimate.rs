@@ -124,7 +124,7 @@ pub fn estimate(
         .map(|(root, units)| {
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
             let looked_into = spread(units.len(), most);
-            let estimates = look(&looked_into, |index| {
+            let estimates = estimate_units(&looked_into, |index| {
                 expect(job, units[index], compute, &store.settings().costs, workers, cancel)
             });
             cancel.check()?;
@@ -197,7 +197,10 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
 }
 
 /// Estimate each of these units, several at the same time.
-fn look(units: &[usize], expect: impl Fn(usize) -> UnitEstimate + Sync) -> Vec<UnitEstimate> {
+fn estimate_units(
+    units: &[usize],
+    expect: impl Fn(usize) -> UnitEstimate + Sync,
+) -> Vec<UnitEstimate> {
     let next = AtomicUsize::new(0);
     let estimates: Mutex<Vec<UnitEstimate>> =
         Mutex::new(vec![UnitEstimate::default(); units.len()]);

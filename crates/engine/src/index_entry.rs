@@ -26,9 +26,9 @@ pub(crate) struct IndexEntry {
 }
 
 /// The user's index, or the error. Opened once per process.
-fn shelf() -> Result<&'static DiskCache, &'static str> {
-    static SHELF: OnceLock<Result<DiskCache, String>> = OnceLock::new();
-    SHELF
+fn disk_cache() -> Result<&'static DiskCache, &'static str> {
+    static DISK_CACHE: OnceLock<Result<DiskCache, String>> = OnceLock::new();
+    DISK_CACHE
         .get_or_init(|| DiskCache::index().map_err(|error| error.to_string()))
         .as_ref()
         .map_err(String::as_str)
@@ -62,7 +62,7 @@ pub(crate) fn load_last(object: &str) -> Option<(Version, IndexEntry)> {
 }
 
 fn read(key: &str) -> Option<(Version, IndexEntry)> {
-    let value = shelf().ok()?.get(key)?;
+    let value = disk_cache().ok()?.get(key)?;
     let (sizes, rest) = value.split_at_checked(8)?;
     let packed = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
     let unpacked = u32::from_le_bytes(sizes[4..].try_into().ok()?) as usize;
@@ -107,8 +107,8 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     if value.len() as u64 > allowed {
         return Ok(());
     }
-    shelf()?.put(&key_of(source), &value).map_err(|error| error.to_string())
+    disk_cache()?.put(&key_of(source), &value).map_err(|error| error.to_string())
 }
 
-/// Bytes around the seek points: the shelf's own header and the key.
+/// Bytes around the seek points: the header of the cache and the key.
 const OVERHEAD: u64 = 512;

@@ -53,7 +53,7 @@ pub(crate) fn enter<T: Send + 'static>(
     }
     loop {
         let (waited, receiver_back) = py.detach(move || {
-            let waited = match look(&receiver) {
+            let waited = match try_receive(&receiver) {
                 Err(TryRecvError::Empty) => receiver.recv_timeout(SIGNALS_EVERY),
                 looked => looked.map_err(|_| RecvTimeoutError::Disconnected),
             };
@@ -77,12 +77,12 @@ pub(crate) fn enter<T: Send + 'static>(
 }
 
 /// What comes within a moment, without sleeping.
-fn look<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
+fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     let begun = Instant::now();
     loop {
         match receiver.try_recv() {
             Err(TryRecvError::Empty) if begun.elapsed() < *AWAKE => std::hint::spin_loop(),
-            looked => return looked,
+            received => return received,
         }
     }
 }
@@ -113,7 +113,7 @@ impl Helper {
     fn start() -> io::Result<Helper> {
         let (sender, receiver) = channel::<Work>();
         let work = move || {
-            while let Ok(work) = look(&receiver).or_else(|_| receiver.recv()) {
+            while let Ok(work) = try_receive(&receiver).or_else(|_| receiver.recv()) {
                 work();
             }
         };

@@ -1,6 +1,7 @@
 //! `DATE` of an event: UTC, `YYYYMMDDhhmmss.ffffff`, against nanoseconds since 1970.
 
-const DAY_S: i64 = 86_400;
+use chrono::{DateTime, Datelike, NaiveDate, Timelike};
+
 /// Years whose moments all fit in an `i64` of nanoseconds.
 const YEARS: std::ops::RangeInclusive<i64> = 1678..=2261;
 
@@ -14,17 +15,16 @@ pub fn push_date(out: &mut Vec<u8>, time_ns: i64) {
 
 /// Append `YYYYMMDDhhmmss` of a second since 1970.
 pub(crate) fn push_second(out: &mut Vec<u8>, second: i64) {
-    let (day, of_day) = (second.div_euclid(DAY_S), second.rem_euclid(DAY_S));
-    let (year, month, day) = civil(day);
-    push_digits(out, year, 4);
-    for part in [month, day, of_day / 3600, of_day / 60 % 60, of_day % 60] {
+    let date = DateTime::from_timestamp(second, 0).unwrap_or_default();
+    push_digits(out, date.year(), 4);
+    for part in [date.month(), date.day(), date.hour(), date.minute(), date.second()] {
         push_digits(out, part, 2);
     }
 }
 
 /// Append a number with leading zeros.
-fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
-    let start = out.len();
+fn push_digits(out: &mut Vec<u8>, value: impl Into<i64>, digits: usize) {
+    let (start, mut value) = (out.len(), value.into());
     out.resize(start + digits, b'0');
     for digit in out[start..].iter_mut().rev() {
         *digit = b'0' + (value % 10) as u8;
@@ -66,52 +66,18 @@ fn parse_second(text: &[u8]) -> Option<i64> {
     let year = digits(&text[..4])?;
     let mut parts = [0; 5];
     for (part, pair) in parts.iter_mut().zip(text[4..].chunks_exact(2)) {
-        *part = digits(pair)?;
+        *part = digits(pair)? as u32;
     }
     let [month, day, hour, minute, second] = parts;
-    let fits = YEARS.contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=month_days(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    fits.then(|| days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second)
+    let date = NaiveDate::from_ymd_opt(year as i32, month, day)?;
+    let time = date.and_hms_opt(hour, minute, second)?.and_utc();
+    YEARS.contains(&year).then(|| time.timestamp())
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |value, byte| {
         byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0'))
     })
-}
-
-fn month_days(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-// Both from "chrono-Compatible Low-Level Date Algorithms", H. Hinnant: the year begins in March,
-// so that the leap day is its last, and 400 years are 146097 days.
-
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod date;
 mod destination;
 mod fields;
 mod file;
-mod hash;
 mod memory;
 mod open_sink;
 mod recorder;

@@ -54,7 +54,7 @@ class MeasurementRecords(Database):
                 link_id=link,
                 at=at or datetime.now(UTC),
                 parameters=_plain(parameters),
-                seconds=finite(seconds),
+                elapsed_s=finite(seconds),
                 bytes_moved=count(bytes_moved),
             )
             session.add(row)
@@ -76,7 +76,7 @@ class MeasurementRecords(Database):
         with self._reading() as session:
             return [
                 ProbeRecord(
-                    row.id, of, seen, row.at, dict(row.parameters), row.seconds, row.bytes_moved
+                    row.id, of, seen, row.at, dict(row.parameters), row.elapsed_s, row.bytes_moved
                 )
                 for row, of, seen in session.execute(query)
             ]
@@ -258,7 +258,7 @@ def _sample_row(sample: SampleRecord, probe_id: int | None) -> dict[str, Any]:
         "bytes": count(sample.bytes),
         "requests": count(sample.requests),
         "streams": count(sample.streams),
-        "seconds": finite(sample.seconds),
+        "elapsed_s": finite(sample.elapsed_s),
         "first_byte_s": None if first is None else finite(first),
         "at": sample.at,
     }

@@ -107,7 +107,7 @@ class ProbeRow(Base):
     link_id: Mapped[int] = mapped_column(ForeignKey("links.id", ondelete="CASCADE"), index=True)
     at: Mapped[datetime]
     parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
-    seconds: Mapped[float]
+    elapsed_s: Mapped[float]
     bytes_moved: Mapped[int] = mapped_column(BigInteger)
 
 
@@ -126,7 +126,7 @@ class SampleRow(Base):
     bytes: Mapped[int] = mapped_column(BigInteger)
     requests: Mapped[int]
     streams: Mapped[int]
-    seconds: Mapped[float]
+    elapsed_s: Mapped[float]
     first_byte_s: Mapped[float | None]
     at: Mapped[datetime]
 

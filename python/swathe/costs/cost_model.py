@@ -38,7 +38,7 @@ class Sample:
         kind: `connect`: a connection was opened; `open`: an object's size and version were read;
             `read`: requests were answered on open connections; `write`: an object was written.
         bytes: bytes moved by all requests.
-        seconds: time from the first request to the end of the last answer.
+        elapsed_s: time from the first request to the end of the last answer.
         requests, streams: number of requests, of equal size but for the last, and number in flight.
         first_byte_s: time to the first byte of the first answer.
         asked_bytes: bytes requested, if known.
@@ -48,7 +48,7 @@ class Sample:
 
     kind: Kind
     bytes: int
-    seconds: float
+    elapsed_s: float
     requests: int = 1
     streams: int = 1
     first_byte_s: float | None = None

@@ -72,7 +72,7 @@ def draw_requests(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
     """Draw the times of single requests, and the fitted curve."""
     alone = [sample for sample in samples if sample.kind == "read" and sample.streams == 1]
     size = np.array([sample.bytes / sample.requests for sample in alone])
-    seconds_each = np.array([sample.seconds / sample.requests for sample in alone])
+    seconds_each = np.array([sample.elapsed_s / sample.requests for sample in alone])
     axes.plot(size, 1e3 * seconds_each, "o", ms=4, alpha=0.5, mec="none", label="measured")
     largest = max(size.max(initial=1.0), costs.request[-1][0])
     grid = np.geomspace(max(size.min(initial=largest), 1), largest, 200)
@@ -93,7 +93,7 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
         groups.setdefault(sample.bytes // sample.requests, []).append(sample)
     for color, (size, alike) in enumerate(sorted(groups.items())):
         streams = np.array([sample.streams for sample in alike])
-        rate = np.array([sample.bytes / sample.seconds for sample in alike])
+        rate = np.array([sample.bytes / sample.elapsed_s for sample in alike])
         axes.plot(streams, rate / 1e6, "o", color=f"C{color % 10}", ms=4, alpha=0.5, mec="none")
         tried = np.unique(streams)
         requests = [
@@ -103,7 +103,7 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
         model = moved / costs.read_s(moved, requests, tried)
         axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
     axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
-    best_bytes_per_s = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
+    best_bytes_per_s = max((sample.bytes / sample.elapsed_s for sample in reads), default=1.0)
     axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
     axes.set_ylim(top=3 * best_bytes_per_s / 1e6)
     plain(axes.yaxis)

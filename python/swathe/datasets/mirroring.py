@@ -63,9 +63,9 @@ class MirrorPlan:
         skipped: objects that are damaged, or were unreadable when they were catalogued.
         faults: objects that cannot be copied, with the reason.
         bytes: total size of the missing and stale objects.
-        seconds: predicted time to copy them.
+        predicted_s: predicted time to copy them.
         measured: whether reading from the source and writing to the target were measured. If not,
-            `seconds` is a guess.
+            `predicted_s` is a guess.
     """
 
     dataset: str
@@ -82,7 +82,7 @@ class MirrorPlan:
     skipped: int = 0
     faults: list[SkippedObject] = field(default_factory=list)
     bytes: int = 0
-    seconds: float = 0.0
+    predicted_s: float = 0.0
     measured: bool = False
 
 
@@ -102,7 +102,7 @@ class MirrorReport:
         skipped: as in the plan.
         faults: objects that could not be copied or deleted, with the reason.
         outdated: whether some objects differ from the catalogue.
-        seconds: duration.
+        elapsed_s: duration.
     """
 
     dataset: str
@@ -116,7 +116,7 @@ class MirrorReport:
     skipped: int = 0
     faults: list[SkippedObject] = field(default_factory=list)
     outdated: bool = False
-    seconds: float = 0.0
+    elapsed_s: float = 0.0
 
 
 def plan(
@@ -196,7 +196,7 @@ def plan(
         there=present,
         skipped=skipped,
         bytes=sum(sizes),
-        seconds=seconds,
+        predicted_s=seconds,
         measured=measured,
     )
 
@@ -232,7 +232,7 @@ def copy_objects(
     if delete:
         _delete(catalog, mirror_plan, engine, report)
     if not mirror_plan.copies:
-        report.seconds = time.monotonic() - started
+        report.elapsed_s = time.monotonic() - started
         return report
     orders = [
         (f"{mirror_plan.source}:{path}", version, f"{mirror_plan.store}:{to}")
@@ -258,7 +258,7 @@ def copy_objects(
     finally:
         copies.cancel()
     report.bytes = copies.bytes
-    report.seconds = time.monotonic() - started
+    report.elapsed_s = time.monotonic() - started
     return report
 
 
@@ -527,7 +527,7 @@ def _writing(catalog: Catalog, store: Store) -> Costs | None:
     """Return the costs of writing, if measured."""
     for root in _roots(store):
         samples = [
-            Sample("write", sample.bytes, sample.seconds, sample.requests, sample.streams)
+            Sample("write", sample.bytes, sample.elapsed_s, sample.requests, sample.streams)
             for sample in catalog.samples(root, this_host(), ["write"])
         ]
         if (costs := writing_costs(samples)) is not None:

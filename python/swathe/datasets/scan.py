@@ -56,7 +56,7 @@ class ScanReport:
         returned: number of vanished objects that exist again, unchanged.
         faults: objects that cannot be catalogued, with the reason.
         notes: reasons why images have no sky position though they should, with counts.
-        seconds: duration.
+        elapsed_s: duration.
     """
 
     dataset: str
@@ -68,7 +68,7 @@ class ScanReport:
     returned: int = 0
     faults: list[SkippedObject] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
+    elapsed_s: float = 0.0
 
 
 def scan(
@@ -136,7 +136,7 @@ def scan(
     catalog.set_states(dataset, store, missing, "vanished")
     report.vanished = len(missing)
     catalog.set_synced(dataset)
-    report.seconds = time.monotonic() - started
+    report.elapsed_s = time.monotonic() - started
     return report
 
 

@@ -83,7 +83,7 @@ class HandOver:
         objects: number of objects handed over.
         bytes: bytes handed over.
         blocks: cache blocks that the heirs checked and stored.
-        seconds: duration so far, seconds.
+        elapsed_s: duration so far, seconds.
         limit_s: longest duration allowed, seconds.
         alone_bytes: bytes that only this worker had cached.
         refused: what was not handed over, and why; empty if there is nothing.
@@ -96,7 +96,7 @@ class HandOver:
     objects: int = 0
     bytes: int = 0
     blocks: int = 0
-    seconds: float = 0.0
+    elapsed_s: float = 0.0
     limit_s: float = 0.0
     alone_bytes: int = 0
     refused: str = ""
@@ -128,7 +128,7 @@ class HandOver:
 
     @property
     def _took(self) -> str:
-        return seconds_text(self.seconds)
+        return seconds_text(self.elapsed_s)
 
 
 @dataclass(frozen=True)

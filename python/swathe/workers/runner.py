@@ -204,13 +204,13 @@ class Runner:
         entry = self._pending.pop(number)
         chunk = entry.chunk
         if done.complete:
-            self._pace.note(chunk, len(done.rows), entry.reading_s + done.seconds)
+            self._pace.note(chunk, len(done.rows), entry.reading_s + done.work_s)
         # A divided batch reports the sum of its parts, which may have run at once.
-        seconds = min(done.seconds, time.perf_counter() - entry.at)
+        seconds = min(done.work_s, time.perf_counter() - entry.at)
         seconds = entry.counted_s + self._clock.add(chunk.job.number, seconds)
         self._clock.leave(chunk.job.number)
         try:
-            self._keep_done(chunk, replace(done, seconds=seconds))
+            self._keep_done(chunk, replace(done, work_s=seconds))
         except BaseException as error:
             log.exception("%s: its result cannot be saved", _named(chunk))
             self._give_up(chunk, describe_error(error))

@@ -22,7 +22,7 @@ const _: () = assert!(CLOSEST_RAW >= WINDOW_BYTES as u64);
 const CLOSEST_PART: u64 = 256;
 
 /// The position of the decoder in a member.
-enum Place {
+enum Phase {
     Header,
     Blocks,
     Trailer,
@@ -39,7 +39,7 @@ struct Check {
 
 /// A decoder of gzip streams.
 pub(super) struct Gzip {
-    place: Place,
+    phase: Phase,
     inflate: Inflate,
     /// `None` in a member that was entered in its middle.
     check: Option<Check>,
@@ -75,7 +75,7 @@ struct PointStart {
 impl Gzip {
     pub(super) fn start(points: bool) -> Gzip {
         Gzip {
-            place: Place::Header,
+            phase: Phase::Header,
             inflate: Inflate::new(),
             check: None,
             compressed: 0,
@@ -93,7 +93,7 @@ impl Gzip {
         let mut inflate = Inflate::new();
         inflate.restart_with(&point.window).map_err(fail)?;
         Ok(Gzip {
-            place: Place::Blocks,
+            phase: Phase::Blocks,
             inflate,
             check: None,
             compressed: point.compressed,
@@ -181,12 +181,12 @@ impl Gzip {
         last: bool,
         target: usize,
     ) -> Result<Option<usize>, StreamError> {
-        match self.place {
-            Place::Header => match self.header(input)? {
+        match self.phase {
+            Phase::Header => match self.header(input)? {
                 Some(bytes) => {
                     self.inflate.restart();
                     self.check = Some(Check { crc: crc32fast::Hasher::new(), bytes: 0 });
-                    self.place = Place::Blocks;
+                    self.phase = Phase::Blocks;
                     Ok(Some(bytes))
                 }
                 None if input.len() > HEADER_LIMIT => {
@@ -194,13 +194,13 @@ impl Gzip {
                 }
                 None => Ok(None),
             },
-            Place::Blocks if self.skip > 0 => {
+            Phase::Blocks if self.skip > 0 => {
                 let Some(&byte) = input.first() else { return Ok(None) };
                 self.inflate.skip_into(byte, self.skip.into());
                 self.skip = 0;
                 Ok(Some(1))
             }
-            Place::Blocks => {
+            Phase::Blocks => {
                 let (consumed, pause) =
                     self.inflate.run(input, last, target).map_err(|what| self.damaged(what))?;
                 if let (Some(points), Some(window)) = (&mut self.points, self.inflate.take_window())
@@ -208,7 +208,7 @@ impl Gzip {
                     points.complete(&window);
                 }
                 match pause {
-                    Pause::Done => self.place = Place::Trailer,
+                    Pause::Done => self.phase = Phase::Trailer,
                     Pause::Block => self.point(consumed),
                     Pause::Input if self.inflate.pending().is_empty() && consumed == 0 => {
                         return Ok(None);
@@ -217,26 +217,26 @@ impl Gzip {
                 }
                 Ok(Some(consumed))
             }
-            Place::Trailer => {
+            Phase::Trailer => {
                 let Some(trailer) = input.first_chunk::<8>() else { return Ok(None) };
                 self.trailer(*trailer)?;
-                self.place = Place::After;
+                self.phase = Phase::After;
                 Ok(Some(8))
             }
             // Some writers pad to a block of a tape or disk with zeros.
-            Place::After => match input.iter().position(|&byte| byte != 0) {
+            Phase::After => match input.iter().position(|&byte| byte != 0) {
                 None if last => {
-                    self.place = Place::End;
+                    self.phase = Phase::End;
                     Ok(Some(input.len()))
                 }
                 None if input.is_empty() => Ok(None),
                 None => Ok(Some(input.len())),
                 Some(zeros) => {
-                    self.place = Place::Header;
+                    self.phase = Phase::Header;
                     Ok(Some(zeros))
                 }
             },
-            Place::End => Ok(Some(0)),
+            Phase::End => Ok(Some(0)),
         }
     }
 
@@ -301,7 +301,7 @@ impl Decoder for Gzip {
             if !self.inflate.pending().is_empty() {
                 return Ok(step);
             }
-            if matches!(self.place, Place::End) {
+            if matches!(self.phase, Phase::End) {
                 step.end = true;
                 return Ok(step);
             }

@@ -3,8 +3,8 @@
 //! What every field of every line goes through is `inline`: it is called from another module.
 
 use super::{DictColumn, Field};
-use crate::hash::Quick;
 use crate::ulm::{ValueRange, decode};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Keys with names as values, whatever the values look like.
@@ -61,7 +61,7 @@ enum Values {
     Unknown(bool),
     Words {
         codes: Vec<i32>,
-        known: HashMap<Box<str>, i32, Quick>,
+        known: HashMap<Box<str>, i32, RandomState>,
     },
     Numbers(Vec<f64>),
 }

@@ -92,7 +92,7 @@ class Leases(Database):
             if job is None or lease is None or lease.runner != chunk.runner:
                 return None
             _mark(session, job, RowTable.of(done.rows))
-            job.work_s += done.seconds
+            job.work_s += done.work_s
             job.bytes_moved += done.bytes_moved
             job.requests += done.requests
             add_notes(job, done.notes)

@@ -73,7 +73,7 @@ class ChunkResult:
 
     Attributes:
         rows: finished rows, with their new state.
-        seconds: seconds of work.
+        work_s: seconds of work.
         bytes_moved: bytes read from stores, in `requests` requests.
         complete: whether all rows are finished; otherwise the chunk is returned.
         failure: why the whole job cannot continue.
@@ -82,7 +82,7 @@ class ChunkResult:
     """
 
     rows: Sequence[RowRecord]
-    seconds: float = 0.0
+    work_s: float = 0.0
     bytes_moved: int = 0
     requests: int = 0
     notes: Sequence[str] = ()

@@ -21,7 +21,7 @@ class SampleRecord:
         kind: kind of request, such as `open`, `read` or `list`.
         bytes: bytes moved.
         streams: concurrent requests, this one included.
-        seconds: from the request to the last byte; for several requests, from the first to the
+        elapsed_s: from the request to the last byte; for several requests, from the first to the
             last.
         first_byte_s: seconds from the request to the first byte, if known.
         at: end; any time zone.
@@ -32,7 +32,7 @@ class SampleRecord:
     kind: str
     bytes: int
     streams: int
-    seconds: float
+    elapsed_s: float
     first_byte_s: float | None
     at: datetime
     source: Source
@@ -49,7 +49,7 @@ class ProbeRecord:
         host: machine it ran on.
         at: end, UTC.
         parameters: parameters of the run.
-        seconds: duration.
+        elapsed_s: duration.
         bytes_moved: bytes read and written.
     """
 
@@ -58,7 +58,7 @@ class ProbeRecord:
     host: str
     at: datetime
     parameters: dict[str, Any]
-    seconds: float
+    elapsed_s: float
     bytes_moved: int
 
 

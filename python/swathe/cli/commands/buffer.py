@@ -57,7 +57,7 @@ def buffer(
         [
             (
                 f"{row['buffer']}",
-                f"{row['seconds']:.4g}",
+                f"{row['median_s']:.4g}",
                 f"{row['low']:.4g} to {row['high']:.4g}",
                 number_text(row["rate"] / 1e6),
                 # Only this part is read; its time is scaled to the whole object.

@@ -115,7 +115,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
-            f"{report.images:,} images read in {seconds_text(report.seconds)}"
+            f"{report.images:,} images read in {seconds_text(report.elapsed_s)}"
         )
         if not report.listed:
             typer.echo(
@@ -193,7 +193,7 @@ def mirror(
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
             f"{name} to {report.store}:{report.prefix}: {counts or 'nothing to do'} "
-            f"in {seconds_text(report.seconds)}"
+            f"in {seconds_text(report.elapsed_s)}"
         )
         _print_faults(name, report.faults)
         if report.outdated:
@@ -217,7 +217,7 @@ def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
     )
     if plan.copies:
         basis = "as measured" if plan.measured else "a guess; to measure: swathe probe STORE"
-        typer.echo(f"  about {seconds_text(plan.seconds)}, {basis}")
+        typer.echo(f"  about {seconds_text(plan.predicted_s)}, {basis}")
     if plan.vanished:
         done = "to delete" if delete else "kept; --delete would delete them"
         typer.echo(f"  {len(plan.vanished):,} copies of vanished objects: {done}")

@@ -111,7 +111,7 @@ def _show(result: Probe) -> None:
         )
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
-        f"{size_text(result.bytes_moved)} in {seconds_text(result.seconds)} "
+        f"{size_text(result.bytes_moved)} in {seconds_text(result.elapsed_s)} "
         f"({result.cache}; {ENDED[result.stopped]})"
     )
     for note in (*profile.notes, *result.notes):

@@ -80,7 +80,7 @@ def simulate(
         typer.Option(
             help="Order of cuts from frames of 6 MB: job (frame by frame), random, or hot (some "
             "frames "
-            "more often). Or a CSV file with the columns object, bytes, seconds."
+            "more often). Or a CSV file with the columns object, bytes, compute_s."
         ),
     ] = "job",
     store: Annotated[
@@ -248,7 +248,7 @@ def _row(result: SimulationResult) -> tuple[str, ...]:
     return (
         f"{result.workers:,}",
         number_text(result.cuts_per_s),
-        seconds_text(result.seconds),
+        seconds_text(result.elapsed_s),
         seconds_text(result.p50_s),
         seconds_text(result.p95_s),
         size_text(result.cache_bytes),
@@ -264,7 +264,7 @@ def _row(result: SimulationResult) -> tuple[str, ...]:
 def _round(number: int, each: RoundResult) -> tuple[str, ...]:
     return (
         f"{number}",
-        seconds_text(each.seconds),
+        seconds_text(each.elapsed_s),
         number_text(each.cuts_per_s),
         seconds_text(each.p50_s),
         seconds_text(each.p95_s),

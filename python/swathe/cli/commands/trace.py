@@ -261,7 +261,7 @@ def _pinged(name: str) -> PingTarget:
 
 def _show(run_report: TraceReport) -> None:
     begun = moment_text(datetime.fromtimestamp(run_report.begun_ns / 1e9, UTC))
-    typer.echo(f"{run_report.events:,} events in {_s(run_report.seconds)} from {begun}\n")
+    typer.echo(f"{run_report.events:,} events in {_s(run_report.elapsed_s)} from {begun}\n")
     print_table(
         ("stage", "count", "total", "own", "share", "median", "95 %", "longest", "bytes", "failed"),
         [
@@ -328,7 +328,7 @@ def _show_rest(run_report: TraceReport) -> None:
 
 
 def _slow(slow: SlowTarget) -> str:
-    text = f"  {slow.target} of {slow.object or 'no object'}: {_s(slow.seconds)}"
+    text = f"  {slow.target} of {slow.object or 'no object'}: {_s(slow.elapsed_s)}"
     if slow.job:
         text += f", job {slow.job}"
     text += f", at {_s(slow.begun_s)}: {slow.stage} {_s(slow.stage_s)}, usually {_s(slow.usual_s)}"
@@ -337,7 +337,7 @@ def _slow(slow: SlowTarget) -> str:
         text += f"; in parallel {', '.join(beside)}"
     for each in slow.requests[:1]:
         called = " ".join(word for word in (each["stage"], each["request"], each["from"]) if word)
-        text += f" (the longest: {called}, {size_text(each['bytes'])} in {_s(each['seconds'])})"
+        text += f" (the longest: {called}, {size_text(each['bytes'])} in {_s(each['elapsed_s'])})"
     if slow.others_in:
         others = (f"{name} {_s(seconds)}" for name, seconds in list(slow.others_in.items())[:3])
         text += f"; its thread worked for others: {', '.join(others)}"
@@ -348,7 +348,7 @@ def _slow(slow: SlowTarget) -> str:
 
 def _stall(stall: Stall) -> str:
     text = (
-        f"\nstall at {_s(stall.begun_s)} for {_s(stall.seconds)}: {stall.targets} targets in "
+        f"\nstall at {_s(stall.begun_s)} for {_s(stall.duration_s)}: {stall.targets} targets in "
         f"progress, {stall.end_count} ended, usually {stall.usual_count:.0f}"
     )
     if stall.stages:

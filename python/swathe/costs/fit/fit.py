@@ -56,7 +56,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
     if works:
         spread["served_bytes_per_s"] = limits.served_spread
     # Limits that were not reached: the sum of the streams, as if nothing were shared.
-    best_bytes_per_s = max(sample.bytes / sample.seconds for sample in reads)
+    best_bytes_per_s = max(sample.bytes / sample.elapsed_s for sample in reads)
     most = max(sample.streams for sample in reads)
     if not math.isfinite(total):
         total = min(max(most * curve.bytes_per_s, best_bytes_per_s), COPY_BYTES_PER_S)
@@ -67,7 +67,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
         )
     if not math.isfinite(served):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")
-    connects = np.array([sample.seconds for sample in samples_used if sample.kind == "connect"])
+    connects = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "connect"])
     connect_s = lower_median(connects) if len(connects) else 0.0
     if len(connects):
         spread["connect_s"] = spread_of(connects)
@@ -116,7 +116,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
     if latency_s < LEAST_PREAD_S:
         # A line through short reads from memory and long ones from the disk would begin below zero.
         size = np.array([float(sample.bytes) for sample in alone])
-        seconds = np.array([sample.seconds for sample in alone])
+        seconds = np.array([sample.elapsed_s for sample in alone])
         latency_s = lower_median(seconds[size == size.min()])
         model = spread_of(seconds / (latency_s + size / bytes_per_s))
         notes.append("request: long reads are slower than short ones suggest")
@@ -124,7 +124,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
         raise ValueError(
             f"expected a local file, found {latency_s:.3g} s and {bytes_per_s:.3g} bytes/s"
         )
-    opens = np.array([sample.seconds for sample in samples_used if sample.kind == "open"])
+    opens = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "open"])
     costs = Costs(
         connect_s=0.0,
         open_s=lower_median(opens) if len(opens) else 0.0,
@@ -142,7 +142,7 @@ def _opening(opens: list[Sample], curve: RequestCurve) -> tuple[float, float]:
     """Return the time to open an object beyond a request of its bytes, and its spread."""
     if not opens:
         return 0.0, 0.0
-    seconds = np.array([sample.seconds for sample in opens])
+    seconds = np.array([sample.elapsed_s for sample in opens])
     size = np.array([float(sample.bytes) for sample in opens])
     # Include the error of the line: between distant points the curve may be too low.
     request_s = np.maximum(curve(size), curve.seconds[0] + size / curve.bytes_per_s)

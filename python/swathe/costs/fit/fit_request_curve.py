@@ -60,7 +60,7 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
         alone = list(reads)
     size = np.round([sample.bytes / sample.requests for sample in alone])
     request_s = np.array(
-        [sample.seconds / math.ceil(sample.requests / sample.streams) for sample in alone]
+        [sample.elapsed_s / math.ceil(sample.requests / sample.streams) for sample in alone]
     )
     sizes, seconds, counts, deviations = by_size(size, request_s)
     noise = noise_of(deviations)
@@ -104,7 +104,7 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
 def fit_line(reads: Sequence[Sample]) -> tuple[float, float, float]:
     """Return latency, bandwidth, and spread of measured over fitted time of single requests."""
     size = np.array([float(sample.bytes) for sample in reads])
-    request_s = np.array([sample.seconds for sample in reads])
+    request_s = np.array([sample.elapsed_s for sample in reads])
     sizes, seconds, counts, deviations = by_size(size, request_s)
     errors = np.hypot(1.25 * noise_of(deviations) / np.sqrt(counts), 0.01)
     latency, slope = _line(sizes, seconds, errors)

@@ -69,7 +69,7 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
             groups.setdefault((octave, sample.requests, sample.streams), []).append(sample)
     deviations, rows = [], []
     for alike in groups.values():
-        seconds = np.array([sample.seconds for sample in alike])
+        seconds = np.array([sample.elapsed_s for sample in alike])
         median = lower_median(seconds)
         deviations.append(np.log(seconds / median))
         size = float(np.median([sample.bytes for sample in alike]))

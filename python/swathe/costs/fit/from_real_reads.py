@@ -93,7 +93,7 @@ def _follow(catalog: Catalog, root: str) -> bool:
     if record is None:
         return False
     reads = [
-        Sample("read", sample.bytes, sample.seconds, first_byte_s=sample.first_byte_s)
+        Sample("read", sample.bytes, sample.elapsed_s, first_byte_s=sample.first_byte_s)
         for sample in catalog.samples(root, host, kinds=("read",), since=record.fitted_at)
         if sample.source == "read" and sample.streams == 1
     ]

@@ -49,7 +49,7 @@ def refit(
         return replace(profile, rejected=rejected)
     costs = profile.costs
     for name in ("connect", "open"):
-        times = np.array([sample.seconds for sample in samples_used if sample.kind == name])
+        times = np.array([sample.elapsed_s for sample in samples_used if sample.kind == name])
         old = getattr(costs, f"{name}_s")
         if len(times):
             values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
@@ -83,7 +83,7 @@ _DIRECTIONS = np.array(
 def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     """Return costs with the parts of the model scaled to fit the reads."""
     weights = _recency(np.array(reads))
-    log_seconds = np.log([sample.seconds for sample in reads])
+    log_seconds = np.log([sample.elapsed_s for sample in reads])
     size, requests, streams = counts_of(reads)
     empty = costs.request[0][1]
     body = costs.request_s(size / requests) - empty

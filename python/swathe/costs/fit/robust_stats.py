@@ -45,7 +45,7 @@ def screen(samples: Iterable[Sample]) -> tuple[list[Sample], dict[str, int]]:
 
 
 def _impossible(sample: Sample) -> str | None:
-    first, seconds = sample.first_byte_s, sample.seconds
+    first, seconds = sample.first_byte_s, sample.elapsed_s
     # Differences of times may be zero or less.
     least = 0.0 if sample.kind == "connect" else LEAST_S
     if not least <= seconds <= MOST_S:
@@ -106,7 +106,7 @@ def counts_of(reads: Sequence[Sample]) -> tuple[Array, Array, Array]:
 
 def ratios(costs: Costs, reads: Sequence[Sample]) -> Array:
     """Return measured over predicted times."""
-    return np.array([sample.seconds for sample in reads]) / costs.read_s(*counts_of(reads))
+    return np.array([sample.elapsed_s for sample in reads]) / costs.read_s(*counts_of(reads))
 
 
 def spread_of(values: Array) -> float:

@@ -96,14 +96,14 @@ class BufferStudy:
         return Table(
             {
                 "buffer": self.sizes,
-                "seconds": self.median,
+                "median_s": self.median,
                 "low": low,
                 "high": high,
                 "rate": self.object_bytes / self.median,
                 "part": self.parts,
                 "within": (self.sizes >= self.low) & (self.sizes <= self.high),
             },
-            units={"buffer": "byte", "seconds": "s", "low": "s", "high": "s", "rate": "byte / s"},
+            units={"buffer": "byte", "median_s": "s", "low": "s", "high": "s", "rate": "byte / s"},
             meta=self.summary(),
         )
 

@@ -28,7 +28,7 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
     """
     parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.stopped}
     moved = probe.bytes_moved
-    number = catalog.add_probe(probe.root, probe.host, parameters, probe.seconds, moved)
+    number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, moved)
     catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)
     profile = probe.profile
     notes = [*profile.notes, *probe.notes]
@@ -74,7 +74,7 @@ def _sample_records(samples: Iterable[Sample]) -> list[KeptSample]:
             kind=sample.kind,
             bytes=sample.bytes,
             streams=sample.streams,
-            seconds=sample.seconds,
+            elapsed_s=sample.elapsed_s,
             first_byte_s=sample.first_byte_s,
             at=datetime.fromtimestamp(sample.at, UTC),
             source="probe",

@@ -76,7 +76,7 @@ class Probe:
     parameters: ProbeParameters
     samples: list[Sample]
     profile: Profile
-    seconds: float
+    elapsed_s: float
     bytes_moved: int
     requests: int
     cache: str
@@ -98,7 +98,7 @@ class Probe:
             "notes": [*self.profile.notes, *self.notes],
             "rejected": self.profile.rejected,
             "samples": len(self.samples),
-            "seconds": self.seconds,
+            "elapsed_s": self.elapsed_s,
             "bytes": self.bytes_moved,
             "requests": self.requests,
             "cache": self.cache,
@@ -206,7 +206,7 @@ class _ProbeRun:
             parameters=self.parameters,
             samples=self.samples,
             profile=fit_local(self.samples) if self.place.is_local else fit(self.samples),
-            seconds=seconds,
+            elapsed_s=seconds,
             bytes_moved=self.bytes_moved,
             requests=self.requests,
             cache=self._cache(),
@@ -268,11 +268,11 @@ class _ProbeRun:
             # Of two times, the shorter predicts the next size.
             self._measure(Cell(size, 1, 2 if twice else 1))
             again = Cell(size, 1, 1)
-            quick = self.samples[-1].seconds < self._left_s() / 8
+            quick = self.samples[-1].elapsed_s < self._left_s() / 8
             if not twice and quick and self._most_bytes(again) <= self._left_bytes():
                 self._measure(again)
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
-            seconds.append(min(sample.seconds for sample in reads))
+            seconds.append(min(sample.elapsed_s for sample in reads))
             growth = larger / size
             more = max(seconds[-1] - seconds[-2], 0.0) if len(seconds) > 2 else 0.0
             # As if all time were for bytes; but hardly for so few, or if fewer bytes took as long.
@@ -417,8 +417,8 @@ class _ProbeRun:
     def _most_s(self, cell: Cell) -> float:
         """Return the time of a cell if the store is no faster than so far."""
         reads = [sample for sample in self.samples if sample.kind == "read"]
-        bytes_per_s = max(sample.bytes / sample.seconds for sample in reads)
-        requests_per_s = max(sample.requests / sample.seconds for sample in reads)
+        bytes_per_s = max(sample.bytes / sample.elapsed_s for sample in reads)
+        requests_per_s = max(sample.requests / sample.elapsed_s for sample in reads)
         limits = cell.bytes / bytes_per_s, cell.requests / requests_per_s
         return max(self._likely_s(cell), *limits)
 
@@ -428,11 +428,11 @@ class _ProbeRun:
         alike = cell.size * requests, requests, cell.streams
         logs = np.log(
             [
-                sample.seconds
+                sample.elapsed_s
                 for sample in self.samples
                 if sample.kind == "read"
                 and (sample.bytes, sample.requests, sample.streams) == alike
-                and sample.seconds > 0
+                and sample.elapsed_s > 0
             ]
         )
         if len(logs) < 4:
@@ -511,7 +511,7 @@ def read_table(
             groups.setdefault((size, sample.streams), []).append(sample)
     table: dict[int, dict[int, tuple[float, float]]] = {}
     for (size, streams), alike in sorted(groups.items()):
-        rates = [sample.bytes / sample.seconds / 1e6 for sample in alike]
+        rates = [sample.bytes / sample.elapsed_s / 1e6 for sample in alike]
         alike_bytes, requests, _ = counts_of(alike)
         model = alike_bytes / costs.read_s(alike_bytes, requests, streams) / 1e6
         table.setdefault(size, {})[streams] = float(np.median(rates)), float(np.median(model))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from swathe.experiments.clients.ramp_schedule import Schedule, SteadyClock, as_r
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor
 
     from numpy.typing import NDArray
 
@@ -118,60 +119,46 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
 def run(order: dict[str, Any], start: float) -> NDArray[Any]:
     """Run the ordered clients, the first from `start` on; return the records of all."""
     schedule = Schedule(start, order["join_s"], start + order["length_s"], order["rate"])
-    numbers: list[int] = order["clients"]
-    work = order["work"]
-
-    def be(number: int) -> list[tuple[Any, ...]]:
-        def tell(text: str) -> None:
-            # In one write: all clients share standard error.
-            sys.stderr.write(f"{FAILURE}{' '.join(text.split())[:500]}\n")
-            sys.stderr.flush()
-
-        with make_requester(work, number) as ask:
-            return run_client(number, schedule, ask, SteadyClock(), tell)
-
-    if order["kind"] == "thread":
-        return as_records(_threads(be, numbers))
-    return as_records(_processes(be, numbers, Path(order["records"]).parent))
+    return as_records(
+        run_clients(order["kind"], order["clients"], partial(_client, schedule, order["work"]))
+    )
 
 
-def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
-    """Run each client in a thread."""
+def _client(schedule: Schedule, work: dict[str, Any], number: int) -> list[tuple[Any, ...]]:
+    def tell(text: str) -> None:
+        # In one write: all clients share standard error.
+        sys.stderr.write(f"{FAILURE}{' '.join(text.split())[:500]}\n")
+        sys.stderr.flush()
+
+    with make_requester(work, number) as ask:
+        return run_client(number, schedule, ask, SteadyClock(), tell)
+
+
+def run_clients(kind: str, numbers: list[int], client: Callable[[int], list[Any]]) -> list[Any]:
+    """Run each client in a thread or a process of its own; return their records.
+
+    Processes are forked at once, while this process has no other threads.
+
+    Raises:
+        SourceError: If a client fails.
+    """
+    count = len(numbers)
+    pool: Executor
+    if kind == "thread":
+        pool = ThreadPoolExecutor(count)
+    else:
+        pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"))
     records: list[Any] = []
-    with ThreadPoolExecutor(len(numbers)) as pool:
-        begun = {number: pool.submit(be, number) for number in numbers}
-    for number, one in begun.items():
-        if error := one.exception():
-            raise SourceError(f"client {number + 1}: its thread ended early: {error}")
-        records += one.result()
+    with pool:
+        futures = {number: pool.submit(client, number) for number in numbers}
+    for number, future in futures.items():
+        if error := future.exception():
+            # A process that dies breaks the pool: then each future has the error.
+            name = "a client" if isinstance(error, BrokenExecutor) else f"client {number + 1}"
+            reason = f"{type(error).__name__}: {error}"
+            raise SourceError(f"{name}: its {kind} ended early: {reason}")
+        records += future.result()
     return records
-
-
-def _processes(be: Callable[[int], list[Any]], numbers: list[int], folder: Path) -> list[Any]:
-    """Fork a process for each client; this process has no other threads."""
-    with tempfile.TemporaryDirectory(prefix="clients-", dir=folder) as name:
-        children = []
-        for number in numbers:
-            pid = os.fork()
-            if pid:
-                children.append(pid)
-                continue
-            code = 1
-            try:
-                np.save(f"{name}/{number}.npy", as_records(be(number)))
-                code = 0
-            except BaseException as error:
-                Path(f"{name}/{number}.txt").write_text(f"{type(error).__name__}: {error}")
-            finally:
-                os._exit(code)
-        for pid in children:
-            os.waitpid(pid, 0)
-        lost = [number for number in numbers if not Path(f"{name}/{number}.npy").exists()]
-        if lost:
-            error_file = Path(f"{name}/{lost[0]}.txt")
-            why = f": {error_file.read_text()}" if error_file.exists() else ""
-            raise SourceError(f"client {lost[0] + 1}: its process ended early{why}")
-        return [row for number in numbers for row in np.load(f"{name}/{number}.npy").tolist()]
 
 
 def main() -> None:

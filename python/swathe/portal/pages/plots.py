@@ -45,7 +45,7 @@ def profile_plots(
 ) -> list[dict[str, Any]]:
     """Draw the time of one request against its size, and bandwidth against streams."""
     costs = Costs.from_dict(known)
-    reads = [each for each in samples if each.bytes and each.requests and each.seconds > 0]
+    reads = [each for each in samples if each.bytes and each.requests and each.elapsed_s > 0]
     reads = reads[-MOST_POINTS:]
     return [
         _item(_requests(reads, costs, scheme), "requests"),
@@ -123,7 +123,7 @@ def _requests(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Fi
     plot = _figure(scheme, "bytes of a request", "time, ms", "Time of one request against size")
     alone = [each for each in reads if each.streams == 1]
     size = np.array([each.bytes / each.requests for each in alone])
-    times_ms = np.array([1e3 * each.seconds / each.requests for each in alone])
+    times_ms = np.array([1e3 * each.elapsed_s / each.requests for each in alone])
     largest = max(float(size.max(initial=1.0)), float(costs.request[-1][0]), 2.0)
     smallest = max(min(float(size.min(initial=largest)), largest / 2), 1.0)
     grid = np.geomspace(smallest, largest, 120)
@@ -160,7 +160,7 @@ def _streams(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Fig
     for number, (power, alike) in enumerate(groups_shown[-len(color["series"]) :]):
         ink = color["series"][number]
         streams = np.array([each.streams for each in alike])
-        moved = np.array([each.bytes / each.seconds / 1e6 for each in alike])
+        moved = np.array([each.bytes / each.elapsed_s / 1e6 for each in alike])
         label = size_text(2**power)
         dots.append(
             plot.scatter(streams, moved, size=6, color=ink, fill_alpha=0.5, line_color=None)

@@ -82,7 +82,7 @@ class TraceReport:
 
     Attributes:
         begun_ns: first event, ns since 1970.
-        seconds: seconds until the last event.
+        elapsed_s: seconds until the last event.
         unfinished: stages that began and did not end, by name.
         last_begun: up to 100 of these: stage, target, object.
         orphans: ends without a beginning.
@@ -94,7 +94,7 @@ class TraceReport:
     """
 
     begun_ns: int
-    seconds: float
+    elapsed_s: float
     events: int
     stages: list[StageTimes]
     slowest: list[SlowTarget]
@@ -130,7 +130,7 @@ def make_report(
         notes.append("no stage has a TARGET: slow targets and stalls cannot be determined")
     return TraceReport(
         begun_ns=begun_ns,
-        seconds=float(time_ns.max(initial=begun_ns) - begun_ns) / 1e9,
+        elapsed_s=float(time_ns.max(initial=begun_ns) - begun_ns) / 1e9,
         events=len(time_ns),
         stages=stages,
         slowest=find_slowest(events, spans, outer, begun_ns, medians),

@@ -29,7 +29,7 @@ class SlowTarget:
 
     Attributes:
         begun_s: beginning, after the first event.
-        seconds: duration of its outermost stage.
+        elapsed_s: duration of its outermost stage.
         stage: its stage with the largest excess over the usual time.
         stage_s: duration of that stage.
         usual_s: median duration of that stage.
@@ -46,7 +46,7 @@ class SlowTarget:
     job: str
     object: str
     begun_s: float
-    seconds: float
+    elapsed_s: float
     stage: str
     stage_s: float
     usual_s: float
@@ -120,7 +120,7 @@ def _why(
         job=text_of(events, "JOB", row),
         object=text_of(events, "OBJECT", row),
         begun_s=float(spans.start_ns[span] - begun_ns) / 1e9,
-        seconds=float(spans.duration_ns[span]) / 1e9,
+        elapsed_s=float(spans.duration_ns[span]) / 1e9,
         stage=spans.names[spans.stage[worst]],
         stage_s=float(spans.duration_ns[worst]) / 1e9,
         usual_s=float(medians_ns[spans.stage[worst]]) / 1e9,
@@ -163,7 +163,7 @@ def _waiting(
             "from": text_of(events, "STORE", int(spans.start[each]))
             or text_of(events, "PEER", int(spans.start[each])),
             "bytes": int(np.nan_to_num(sizes[spans.end[each]])),
-            "seconds": float(spans.duration_ns[each]) / 1e9,
+            "elapsed_s": float(spans.duration_ns[each]) / 1e9,
         }
         for each in part[np.argsort(-over_ns, kind="stable")][:3]
     ]

@@ -35,7 +35,7 @@ class Stall:
 
     Attributes:
         begun_s: beginning, after the first event.
-        seconds: seconds until targets ended again.
+        duration_s: seconds until targets ended again.
         targets: targets in progress all the time.
         end_count: targets that ended in that time.
         usual_count: targets that usually end in that time.
@@ -45,7 +45,7 @@ class Stall:
     """
 
     begun_s: float
-    seconds: float
+    duration_s: float
     targets: int
     end_count: int
     usual_count: float
@@ -140,7 +140,7 @@ def _stall(
     end_count = int(((ends > from_ns) & (ends < until_ns)).sum())
     return Stall(
         begun_s=(from_ns - begun_ns) / 1e9,
-        seconds=(until_ns - from_ns) / 1e9,
+        duration_s=(until_ns - from_ns) / 1e9,
         targets=int(((begins <= from_ns + (until_ns - from_ns) // 10) & (ends >= until_ns)).sum()),
         end_count=end_count,
         usual_count=rate * (until_ns - from_ns),

@@ -172,7 +172,7 @@ class GrowingPool:
         with self._lock:
             job = self._jobs.pop(number, None)
             if job is not None:
-                self._paces.learn(job, len(done.rows), done.seconds)
+                self._paces.learn(job, len(done.rows), done.work_s)
 
     def _waiting_s(self) -> float:
         """Return the predicted seconds of all unfinished work, by measured rates if known."""

@@ -127,7 +127,7 @@ class DividedBatch:
 def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     return ChunkResult(
         RowTable.joined([RowTable.of(one.rows), RowTable.of(other.rows)]),
-        one.seconds + other.seconds,
+        one.work_s + other.work_s,
         one.bytes_moved + other.bytes_moved,
         one.requests + other.requests,
         [*one.notes, *other.notes],

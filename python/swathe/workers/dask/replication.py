@@ -195,13 +195,13 @@ class Replication:
                     + sum(size >= sizes[source] for source, size in pulled.held.items()),
                     bytes=hand_over.bytes + pulled.bytes,
                     blocks=hand_over.blocks + pulled.blocks,
-                    seconds=time.monotonic() - began,
+                    elapsed_s=time.monotonic() - began,
                 )
 
         await asyncio.gather(*(give(heir, share) for heir, share in shares.items()))
         whole = hand_over.objects == sum(map(len, shares.values()))
         state = "done" if whole else "broken off"
-        _log(self._tell(hand_over, state=state, seconds=time.monotonic() - began))
+        _log(self._tell(hand_over, state=state, elapsed_s=time.monotonic() - began))
 
     async def _shares(self, address: str, plan: HandOverPlan) -> dict[str, Share]:
         """Return the objects that each heir is to pull, if the leaving worker still has them."""

@@ -215,7 +215,7 @@ class BatchSender:
             self.moved = self.moved.with_done(result, near=flight.near)
             if result.complete and _only_computed(flight, result):
                 predicted_s = self._predicted_s(flight.batch)
-                self._paces.learn(flight.batch.job, predicted_s, result.seconds)
+                self._paces.learn(flight.batch.job, predicted_s, result.work_s)
             self.give_back(flight, result)
         finally:
             future.release()

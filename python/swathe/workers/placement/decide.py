@@ -55,11 +55,11 @@ class BatchWork:
 
     Attributes:
         objects: `STORE:path` or URL; bytes to read of each if nothing is cached.
-        seconds: seconds of computing after that.
+        compute_s: seconds of computing after that.
     """
 
     objects: Mapping[str, int]
-    seconds: float
+    compute_s: float
 
 
 class FetchCosts(Protocol):
@@ -130,7 +130,7 @@ class _Need(NamedTuple):
     holders: dict[str, int]
     coming: dict[str, tuple[float, float]]
     peer: str | None
-    seconds: float
+    fetch_s: float
     store_s: float
 
 
@@ -245,11 +245,11 @@ class Placement:
         if not self._free:
             behind = BEHIND * min(len(self._flights) / self._threads, PLACED * self._ahead)
         best, least = None, (inf, inf)
-        for member in self._candidates(needs, work.seconds, now):
+        for member in self._candidates(needs, work.compute_s, now):
             wait_s = member.queue.wait_s(now)
-            if wait_s + work.seconds > least[0]:
+            if wait_s + work.compute_s > least[0]:
                 continue
-            choice = _predict(member, wait_s, needs, work.seconds, now)
+            choice = _predict(member, wait_s, needs, work.compute_s, now)
             if now + choice.end_s > member.ends:
                 continue
             if (rank := choice.rank(behind)) < least:
@@ -384,11 +384,11 @@ class Placement:
             if best.member.name not in need.holders:
                 continue
             waited_s = self._waited_s.pop(need.name, 0.0) + best.wait_s
-            heir = self._heir(need, now) if waited_s >= need.seconds else None
+            heir = self._heir(need, now) if waited_s >= need.fetch_s else None
             if heir is None:
                 self._waited_s[need.name] = waited_s
             else:
-                self._expect(heir, need.name, now + need.seconds, now + LATE * need.seconds)
+                self._expect(heir, need.name, now + need.fetch_s, now + LATE * need.fetch_s)
                 yield need.name, heir
 
     def _heir(self, need: _Need, now: float) -> str | None:
@@ -396,7 +396,7 @@ class Placement:
         for name in islice(self._free, FREE):
             member = self._members[name]
             fits = member.held_bytes + need.size <= member.cache_bytes
-            stays = member.ends > now + LATE * need.seconds
+            stays = member.ends > now + LATE * need.fetch_s
             if fits and stays and name not in need.holders and not _comes(need, name, now):
                 return name
         return None

@@ -14,7 +14,7 @@ BINS = 50
 class RoundResult:
     """One pass through the workload."""
 
-    seconds: float
+    elapsed_s: float
     cuts_per_s: float
     p50_s: float
     p95_s: float
@@ -26,7 +26,7 @@ class SimulationResult:
     """Result of a run.
 
     Attributes:
-        seconds: from the first request to the last finished batch.
+        elapsed_s: from the first request to the last finished batch.
         p50_s, p95_s: percentiles of the response time: with clients since the request, else since
             the batch was sent.
         cache_bytes, peer_bytes, store_bytes: bytes from the worker's own disk, a peer, or the
@@ -44,7 +44,7 @@ class SimulationResult:
     workers: int
     batches: int
     cuts: int
-    seconds: float
+    elapsed_s: float
     cuts_per_s: float
     p50_s: float
     p95_s: float
@@ -94,7 +94,7 @@ class Tally:
             workers=workers,
             batches=len(self.cuts),
             cuts=cuts,
-            seconds=end,
+            elapsed_s=end,
             cuts_per_s=cuts / end if end else 0.0,
             p50_s=p50_s,
             p95_s=p95_s,

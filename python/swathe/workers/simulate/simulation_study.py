@@ -78,7 +78,7 @@ def simulate_pool(
     Args:
         workers: number of workers, or several numbers.
         workload: order of cuts from frames of 6 MB: `job` (frame by frame), `random` or `hot` (some
-            frames more often). Or a CSV file with the columns object, bytes, seconds.
+            frames more often). Or a CSV file with the columns object, bytes, compute_s.
         store: name of a store that was probed from this host.
         tier: typical store instead of `store`; by default `lan`.
         latency_s: latency of a request to the store, seconds.

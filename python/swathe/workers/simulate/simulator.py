@@ -178,7 +178,7 @@ class Simulation:
         tally.done_at.append(self._now)
         tally.cuts.append(batch.cuts)
         tally.responses.append(self._now - task.asked_at)
-        tally.computing_s += batch.seconds
+        tally.computing_s += batch.compute_s
         tally.fetching_s += task.fetched_at - task.begun_at
         self._round_cuts += batch.cuts
         self._left -= 1
@@ -210,7 +210,7 @@ class Simulation:
         if task is None:
             return
         batch = task.batch
-        seconds = self._paces.expected_s("", self._pool.predicted * batch.seconds)
+        seconds = self._paces.expected_s("", self._pool.predicted * batch.compute_s)
         placed = self._placement.place(
             task, BatchWork({batch.source: batch.bytes}, seconds), self._now
         )
@@ -266,7 +266,7 @@ class Simulation:
         self._at(task.fetched_at, self._compute, worker, task)
 
     def _compute(self, worker: SimulatedWorker, task: Task) -> None:
-        seconds = task.batch.seconds
+        seconds = task.batch.compute_s
         shared = self._cores.take(self._now, self._pool.core_s * seconds)
         self._at(max(shared, self._now + seconds), self._end, worker, task)
 
@@ -283,7 +283,7 @@ class Simulation:
             self._tell(worker, source)
         worker.changed.clear()
         if not task.fetched:
-            predicted_s = self._pool.predicted * task.batch.seconds
+            predicted_s = self._pool.predicted * task.batch.compute_s
             self._paces.learn("", predicted_s, self._now - task.begun_at)
         if not worker.flights:
             self._busy -= 1

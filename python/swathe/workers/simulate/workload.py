@@ -20,7 +20,7 @@ ROW_BYTES = 2 * 2048
 CUT_ROWS = 100
 MOST_PLACES = 1000
 """Positions per batch, at most: more cuts need no more of the frame."""
-COLUMNS = ("object", "bytes", "seconds")
+COLUMNS = ("object", "bytes", "compute_s")
 MOST_BATCHES = 10_000_000
 
 
@@ -33,14 +33,14 @@ class SimulatedBatch:
         blocks: blocks it needs, one bit each.
         block_bytes: bytes per block.
         cuts: number of targets.
-        seconds: seconds of computing.
+        compute_s: seconds of computing.
     """
 
     source: str
     blocks: int
     block_bytes: int
     cuts: int
-    seconds: float
+    compute_s: float
 
     @property
     def bytes(self) -> int:
@@ -73,7 +73,7 @@ class Crops:
         frames: number of frames.
         count: batches per round.
         cuts: cuts per batch, all on one frame.
-        seconds: computing seconds per batch.
+        compute_s: computing seconds per batch.
         seed: seed of the random numbers.
     """
 
@@ -81,13 +81,13 @@ class Crops:
     frames: int
     count: int
     cuts: int
-    seconds: float
+    compute_s: float
     seed: int
 
     @property
     def mean_s(self) -> float:
         """Mean computing seconds per batch."""
-        return self.seconds
+        return self.compute_s
 
     def batches(self, turn: int) -> Iterator[SimulatedBatch]:
         """Yield the batches of a round."""
@@ -105,7 +105,7 @@ class Crops:
                 start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS + 1))
                 first, last = start // BLOCK, (start + ROW_BYTES * CUT_ROWS - 1) // BLOCK
                 blocks |= (1 << (last + 1)) - (1 << first)
-            yield SimulatedBatch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.seconds)
+            yield SimulatedBatch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.compute_s)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class ListedWorkload:
     @property
     def mean_s(self) -> float:
         """Mean computing seconds per batch."""
-        return sum(row.seconds for row in self.rows) / len(self.rows)
+        return sum(row.compute_s for row in self.rows) / len(self.rows)
 
     def batches(self, turn: int) -> Iterator[SimulatedBatch]:  # noqa: ARG002 - all are the same
         """Return the batches of a round."""
@@ -130,7 +130,7 @@ class ListedWorkload:
 
 
 def read_workload(path: Path) -> ListedWorkload:
-    """Read a workload: CSV with the columns object, bytes, seconds, one row per batch.
+    """Read a workload: CSV with the columns object, bytes, compute_s, one row per batch.
 
     Raises:
         TargetsError: If it cannot be read, or a row is invalid.
@@ -170,7 +170,7 @@ def _batch(row: dict[str, str | None], where: str) -> SimulatedBatch:
         batch = SimulatedBatch(name, 1, int(size), 1, float(seconds))
     except ValueError:
         batch = None
-    if batch is None or not (name and 0 < batch.bytes < 1 << 50 and 0 <= batch.seconds < 1e6):
+    if batch is None or not (name and 0 < batch.bytes < 1 << 50 and 0 <= batch.compute_s < 1e6):
         raise TargetsError(
             f"{where}: expected an object, its bytes and seconds, "
             f"found {name!r}, {size!r} and {seconds!r}"

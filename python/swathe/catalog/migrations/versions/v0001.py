@@ -49,7 +49,7 @@ def _make_measurements() -> None:
         sa.Column("link_id", ID, nullable=False),
         sa.Column("at", TIME, nullable=False),
         sa.Column("parameters", sa.JSON, nullable=False),
-        sa.Column("seconds", sa.Double, nullable=False),
+        sa.Column("elapsed_s", sa.Double, nullable=False),
         sa.Column("bytes_moved", sa.BigInteger, nullable=False),
         sa.ForeignKeyConstraint(
             ["link_id"], ["links.id"], name="fk_probes_link_id", ondelete="CASCADE"
@@ -67,7 +67,7 @@ def _make_measurements() -> None:
         sa.Column("bytes", sa.BigInteger, nullable=False),
         sa.Column("requests", sa.Integer, nullable=False),
         sa.Column("streams", sa.Integer, nullable=False),
-        sa.Column("seconds", sa.Double, nullable=False),
+        sa.Column("elapsed_s", sa.Double, nullable=False),
         sa.Column("first_byte_s", sa.Double, nullable=True),
         sa.Column("at", TIME, nullable=False),
         sa.ForeignKeyConstraint(
