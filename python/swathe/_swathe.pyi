@@ -119,7 +119,7 @@ class Copies:
     def __init__(
         self, orders: Sequence[tuple[str, str, str, bool]], threads: int, stores: Stores
     ) -> None:
-        """Set the orders: object, expected version, destination, and whether that may be replaced."""
+        """Set the orders: object, its version, destination, and whether that may be replaced."""
 
     def poll(self, timeout_s: float) -> list[CopyOutcome] | None:
         """Return the copies ended since the last call, perhaps none; `None` at the end."""
