@@ -192,6 +192,30 @@ def test_listed_files_become_pictures_by_every_door(portal: RemotePortal, tmp_pa
             assert [row.id for row in job.rows()] == [*used, "rgb"]
 
 
+def test_a_job_takes_the_lists_that_a_cut_takes(
+    running: Served, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rows(table: Path, *words: str) -> int:
+        argv = ["job", "submit", "--url", running.url, "--targets", str(table), "--estimate"]
+        done = CliRunner().invoke(app, [*argv, "--json", *words])
+        assert done.exit_code == 0, done.output
+        return int(json.loads(done.output)["rows"])
+
+    packed = tmp_path / "targets.csv.gz"
+    packed.write_bytes(gzip.compress((folder / "targets.csv").read_bytes()))
+    assert rows(packed) == TARGETS
+    table = tmp_path / "sky.csv"
+    table.write_text("lon,lat\n10.0,-1.05\n")
+    choices = ("--ra", "lon", "--dec", "lat", "--size", "15arcsec", "--frame", "icrs")
+    assert rows(table, *choices) == 4
+    assert rows(table, *choices, "--file", "survey:frame-000001.fit") == 1
+    day = ("--time", "1990-01-01", "1990-01-02")
+    assert rows(table, *choices, *day) == 1  # the target, without an image
+    packed.write_bytes(gzip.compress(b"lon,lat\n"))
+    with swathe.connect(running.url) as portal, pytest.raises(errors.TargetsError):
+        portal.estimate(packed)
+
+
 def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:
     shown = done._repr_html_()
     assert all(text in shown for text in (done.id, portal.url, "COMPLETED", f"{TARGETS} ok"))
@@ -430,6 +454,30 @@ def test_tries_are_bounded(impatient: list[float]) -> None:
     with answering(None) as (url, asked), pytest.raises(errors.SourceError, match=url):
         swathe.connect(url)
     assert len(asked) == 6
+
+
+def test_a_portal_that_answers_at_once_is_asked_with_growing_pauses() -> None:
+    begun = as_json(replace(COMPLETED, phase="EXECUTING"))
+    requests: list[str] = []
+
+    def get_json(path: str, **_: Any) -> dict[str, Any]:
+        requests.append(path)
+        return begun
+
+    job = RemoteJob(SimpleNamespace(url="http://portal", get_json=get_json), ID)  # type: ignore[arg-type]
+    assert job.wait(0.5, progress=False).phase == "EXECUTING"
+    assert 3 <= len(requests) <= 8
+
+
+def test_rows_are_bounded_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swathe.client.job.MOST_ROWS", 20)
+
+    def get_json(path: str, **query: Any) -> dict[str, Any]:
+        return {"rows": [], "next": query["start"] + 10}
+
+    job = RemoteJob(SimpleNamespace(url="http://portal", get_json=get_json), ID)  # type: ignore[arg-type]
+    with pytest.raises(errors.SourceError, match="expected at most 20 rows, found more"):
+        list(job.rows())
 
 
 def test_submitting_is_not_tried_again() -> None:

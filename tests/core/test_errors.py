@@ -34,6 +34,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "NoOverlapError": ValueError,
     "PartialOverlapError": ValueError,
     "PixelIndexError": IndexError,
+    "OptionError": ValueError,
     "TargetsError": ValueError,
     "OutputError": OSError,
     "OutputExistsError": FileExistsError,
@@ -107,7 +108,7 @@ def test_every_class_rust_names_is_there() -> None:
     named = set(re.findall(r'"(\w+Error)"', mapping))
     assert named <= set(CLASSES)
     # Lists of targets, indices of sections and the catalogue are read in Python.
-    in_python = {"NotAnImageError", "PixelIndexError", "TargetsError"}
+    in_python = {"NotAnImageError", "OptionError", "PixelIndexError", "TargetsError"}
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError", "CatalogSetupError"}
     in_python |= {"NoSuchDatasetError"}
     in_python |= {"SettingsError", "TokenError"}

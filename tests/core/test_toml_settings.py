@@ -19,9 +19,13 @@ def test_what_is_no_toml_is_an_error_of_settings(tmp_path: Path, text: str) -> N
         read_toml(path)
 
 
-def test_a_file_without_end_is_not_read_whole(tmp_path: Path) -> None:
+def test_a_file_that_is_long_or_without_end_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.symlink_to("/dev/zero")
+    with pytest.raises(SettingsError, match="expected a regular file, found another"):
+        read_toml(path)
+    path.unlink()
+    path.write_bytes(b" " * (1 << 20) + b" ")
     with pytest.raises(SettingsError, match="expected at most 1 MiB, found more"):
         read_toml(path)
 

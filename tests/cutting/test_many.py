@@ -27,7 +27,13 @@ from astropy.table import Table
 from numpy.typing import NDArray
 
 import swathe
-from swathe.core.errors import OutputError, OutputExistsError, RegionError, TargetsError
+from swathe.core.errors import (
+    OptionError,
+    OutputError,
+    OutputExistsError,
+    RegionError,
+    TargetsError,
+)
 from swathe.core.format import forecast_text, seconds_text
 from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.files.manifest import MANIFEST, Manifest
@@ -1097,6 +1103,6 @@ def test_one_fits_file_holds_fits_only(form: Any, files: list[Path], tmp_path: P
 
 @pytest.mark.parametrize("form", ["stack", "tiff"])
 def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="format: expected one of fits, npy, png, rgb, found"):
+    with pytest.raises(OptionError, match="format: expected one of fits, npy, png, rgb, found"):
         cut_many(boxes(files, 2), tmp_path / "o", format=form)
     assert not list(tmp_path.iterdir())

@@ -201,6 +201,25 @@ def test_a_file_in_the_place_of_a_copy_is_not_replaced(
     assert contents_of(tmp_path / "copy") == contents_of(disk)
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_that_appears_during_the_run_is_replaced_only_with_overwrite(
+    run: Runner, disk: Path, tmp_path: Path, overwrite: bool
+) -> None:
+    with Catalog.open() as catalog:
+        work = mirroring.plan(catalog, "sdss", "copy", overwrite=overwrite)
+        appeared = tmp_path / "copy" / NAMES[0]
+        appeared.parent.mkdir(parents=True)
+        appeared.write_bytes(b"of another")
+        report = mirroring.copy_objects(catalog, work)
+    if overwrite:
+        assert (report.copied, report.faults) == (3, [])
+        return
+    assert report.copied == 2 and appeared.read_bytes() == b"of another"
+    (fault,) = report.faults
+    assert f"{appeared}: exists already; give --overwrite" in fault.reason
+    assert not list(appeared.parent.glob(".*"))
+
+
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_what_a_killed_run_left_is_told_by_its_content(
     run: Runner, disk: Path, tmp_path: Path, is_copy: bool

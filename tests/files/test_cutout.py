@@ -383,6 +383,33 @@ def test_fill_beyond_the_longest_integers_is_refused(
 # ---- Planes
 
 
+@pytest.mark.parametrize("planes", ["0", 1.5, (1, 2, 3), (1,), slice("a", "b"), b"0"])
+def test_planes_that_are_none_are_named(tmp_path: Path, planes: Any) -> None:
+    path = tmp_path / "c.fits"
+    path.write_bytes(fits_bytes(pixels((3, 4, 5), 16, 3)))
+    targets = {"file": [str(path)], "x0": [0], "y0": [0], "width": [1], "height": [1]}
+    message = r"planes: expected a plane, a slice, \(first, last\) or a list of planes, found"
+    with pytest.raises(errors.RegionError, match=message):
+        swathe.cut(path, box=(0, 0, 1, 1), planes=planes)
+    with pytest.raises(errors.RegionError, match=message):
+        swathe.cut_many(targets, tmp_path / "out", planes=planes)
+
+
+def test_arguments_that_are_no_unicode_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.fits"
+    path.write_bytes(fits_bytes(pixels((4, 5), 16, 3)))
+    targets = {"file": [str(path)], "x0": [0], "y0": [0], "width": [1], "height": [1]}
+    wrong: Any = "a\udcff"
+    with pytest.raises(ValueError, match="path: expected valid Unicode"):
+        swathe.cut(wrong, box=(0, 0, 1, 1))
+    with pytest.raises(ValueError, match="mode: expected valid Unicode"):
+        swathe.cut(path, box=(0, 0, 1, 1), mode=wrong)
+    with pytest.raises(ValueError, match="mode: expected valid Unicode"):
+        swathe.cut_many(targets, tmp_path / "out", mode=wrong)
+    with pytest.raises(ValueError, match="output: expected valid Unicode"):
+        swathe.cut_many(targets, wrong)
+
+
 @given(
     first=st.integers(-7, 7) | st.none(),
     last=st.integers(-7, 7) | st.none(),
@@ -945,16 +972,17 @@ def test_slices_cut_what_numpy_selects(tmp_path: Path) -> None:
         np.s_[2:],
         np.s_[:, 40:99, -5:-1],
     ):
-        cutout = swathe.cut(path, slices=slices)
+        cutout = swathe.cut(path, section=slices)
         np.testing.assert_array_equal(cutout.data, cube[slices])
     assert cutout.box == (55, 40, 4, 10)
+    assert swathe.cut(path, section="[1:20,6:15]", planes=1).box == (0, 5, 20, 10)
     for wrong in (np.s_[::2], np.s_[5:5], np.s_[0], np.s_[:, :, :, :], np.s_[9:]):
         with pytest.raises(errors.RegionError):
-            swathe.cut(path, slices=wrong)
+            swathe.cut(path, section=wrong)
     with pytest.raises(errors.RegionError, match="planes"):
-        swathe.cut(path, slices=np.s_[1:2], planes=1)
-    with pytest.raises(errors.RegionError, match="slices"):
-        swathe.cut(path, slices=np.s_[1:2], box=(0, 0, 1, 1))
+        swathe.cut(path, section=np.s_[1:2], planes=1)
+    with pytest.raises(errors.RegionError, match="box, section"):
+        swathe.cut(path, section=np.s_[1:2], box=(0, 0, 1, 1))
 
 
 def test_planes_mean_the_same_everywhere(tmp_path: Path) -> None:

@@ -289,7 +289,8 @@ def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: 
             r"more than one of \(x, y, height, width\) or \(x0, y0, width, height\); found",
         ),
         (["file", "x0", "y0", "width", "height", "ra", "dec", "size_deg"], "more than one of"),
-        (["file", "x0", "X0", "y0", "width", "height"], "two columns named x0"),
+        (["file", "x0", "X0", "y0", "width", "height"], "one column 'x0', found 'x0' and 'X0'"),
+        (["GROUP", "group", *BOX], "the targets: expected one column 'group', found 'GROUP' and"),
     ],
 )
 def test_wrong_columns_raise_and_say_what_was_found(columns: list[str], said: str) -> None:

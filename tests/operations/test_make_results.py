@@ -22,7 +22,7 @@ from PIL import Image
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.core.errors import OutputError, OutputExistsError, TargetsError
+from swathe.core.errors import OptionError, OutputError, OutputExistsError, TargetsError
 from swathe.datasets.scan import scan
 from swathe.jobs import Jobs, Options
 from swathe.operations import make_results
@@ -420,19 +420,19 @@ def test_pictures_need_three_images(images: list[Path], tmp_path: Path) -> None:
     [
         (
             {"operation": "stack", "format": "png"},
-            OutputError,
+            OptionError,
             "expected fits for operation stack, found 'png'",
         ),
         (
             {"operation": "sum"},
-            OutputError,
+            OptionError,
             "operation: expected one of cut, rgb, stack, found 'sum'",
         ),
-        ({"operation": "stack", "stack": "sum"}, OutputError, "stack: expected one of mean, "),
-        ({"stack": "median"}, OutputError, "stack: expected operation stack, found cut"),
-        ({"format": "rgb", "bands": ("i", "r")}, OutputError, "three, red first, found 2"),
-        ({"bands": ("i", "r", "g")}, OutputError, "bands: expected none for operation cut"),
-        ({"operation": "stack", "mode": "partial"}, OutputError, "mode: expected trim"),
+        ({"operation": "stack", "stack": "sum"}, OptionError, "stack: expected one of mean, "),
+        ({"stack": "median"}, OptionError, "stack: expected operation stack, found cut"),
+        ({"format": "rgb", "bands": ("i", "r")}, OptionError, "three, red first, found 2"),
+        ({"bands": ("i", "r", "g")}, OptionError, "bands: expected none for operation cut"),
+        ({"operation": "stack", "mode": "partial"}, OptionError, "mode: expected trim"),
         ({"format": "rgb", "bands": "i,r,g"}, TargetsError, "expected a column 'band'"),
     ],
 )

@@ -13,7 +13,7 @@ from astropy.io import fits
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.core.errors import JobError, OutputError
+from swathe.core.errors import JobError, OptionError
 from swathe.jobs import Jobs, Limits, Options
 from swathe.operations import kinds
 from swathe.operations.operation import CombiningOperation, ConvertingOperation
@@ -228,7 +228,7 @@ def test_a_format_of_one_operation_chooses_it() -> None:
 def test_what_does_not_fit_is_refused(
     operation: str, file_format: str, own: dict[str, object], text: str
 ) -> None:
-    with pytest.raises(OutputError, match=text):
+    with pytest.raises(OptionError, match=text):
         ResultOptions.read(operation, file_format, (), own)
 
 

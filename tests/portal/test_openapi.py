@@ -81,6 +81,15 @@ OPERATIONS = (
 )
 
 
+def test_each_operation_has_its_own_id(schema: Any) -> None:
+    ids = [
+        operation["operationId"]
+        for path in schema.raw_schema["paths"].values()
+        for operation in path.values()
+    ]
+    assert len(set(ids)) == len(ids) > 20
+
+
 def test_every_route_is_described(schema: Any) -> None:
     assert schema.raw_schema["openapi"].startswith("3.1")
     assert schema.raw_schema["servers"] == [{"url": "/api"}]

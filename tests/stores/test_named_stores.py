@@ -97,3 +97,14 @@ def test_the_cache_is_shown_and_cleared(survey: Path, tmp_path: Path) -> None:
         env={**os.environ, **caches},
     )
     assert (done.stderr, done.stdout) == ("", f"{tmp_path / 'INDEX'}\n")
+
+
+def test_a_probe_by_path_is_shown_by_path(run: Runner, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(NoSuchStoreError):
+        swathe.stores.show("nowhere")
+    assert swathe.stores.show(str(folder)).profile is None
+    run("probe", folder, "--quick", "--max-time", "1s")
+    shown = swathe.stores.show(str(folder))
+    assert shown.profile is not None and shown.probed_at is not None
+    assert shown.profile.costs == run.json("store", "show", folder)["profile"]["costs"]
+    assert run("store", "show", folder).startswith(f"{folder}: file://")

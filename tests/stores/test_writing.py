@@ -36,7 +36,7 @@ class Writable:
         """Write an object; gives why not."""
         (self.made / "object").write_bytes(content)
         version = self.stores.open(str(self.made / "object")).version
-        copies = _swathe.Copies([(str(self.made / "object"), version, name)], 1, self.stores)
+        copies = _swathe.Copies([(str(self.made / "object"), version, name, True)], 1, self.stores)
         faults = []
         while (done := copies.poll(1.0)) is not None:
             faults += [copied.reason for copied in done if copied.kind]

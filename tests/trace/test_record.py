@@ -26,7 +26,15 @@ from swathe.catalog import Catalog
 from swathe.core.errors import FormatError, NotFoundError, OutputError, TraceError
 from swathe.core.host import this_host
 from tests.support import servers
-from tests.support.fits_frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
+from tests.support.fits_frames import (
+    KINDS,
+    Runner,
+    contents,
+    frame,
+    noise,
+    swathe_command,
+    write_kinds,
+)
 from tests.support.portals import database_in
 from tests.support.scripted_servers import Handler, serving
 from tests.support.traces import named, rows
@@ -840,3 +848,24 @@ def test_what_a_command_starts_does_not_overwrite_its_memory(
 def test_import_of_trace_loads_no_numpy() -> None:
     code = "import swathe.trace, sys; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("place", ["{}", "memory:{}"])
+def test_no_output_replaces_the_trace(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "x.fits"
+    image = tmp_path / "image.fits"
+    image.write_bytes(frame(10.0))
+    (tmp_path / "link").symlink_to(tmp_path)
+    table = {"id": ["x"], "file": [str(image)], "x0": [0], "y0": [0], "width": [2], "height": [2]}
+    message = "x.fits: cannot write: events are recorded in this file"
+    with trace.recording(place.format(path)):
+        cutout = swathe.cut(image, box=(0, 0, 2, 2))
+        for output in (path, tmp_path / "link/x.fits"):
+            with pytest.raises(OutputError, match=message):
+                cutout.write(output, overwrite=True)
+        for output in (path, tmp_path):
+            with pytest.raises(OutputError, match=message):
+                swathe.cut_many(table, output, overwrite=True)
+    assert path.read_bytes().startswith(b"DATE=")
+    path.unlink()
+    swathe.cut(image, box=(0, 0, 2, 2)).write(path)

@@ -20,6 +20,7 @@ import swathe
 from swathe._swathe import SimulatedCache
 from swathe.catalog import Catalog, this_host
 from swathe.core.errors import OutputExistsError, SettingsError, TargetsError
+from swathe.core.toml_settings import read_toml
 from swathe.costs.cost_model import Costs
 from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.simulate.network import TIERS, SimulatedStore
@@ -558,3 +559,11 @@ def test_python_refuses_what_makes_no_sense(arguments: dict[str, Any], message: 
     with pytest.raises(SettingsError) as raised:
         swathe.simulate_pool(**arguments)
     assert str(raised.value).startswith(message)
+
+
+def test_pipes_are_refused_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(TargetsError, match="expected a regular file, found another"):
+        read_workload(pipe)
+    with pytest.raises(SettingsError, match="expected a regular file, found another"):
+        read_toml(pipe)

@@ -42,11 +42,11 @@ impl Copies {
     #[pyo3(signature = (orders, threads, stores))]
     fn new(
         py: Python<'_>,
-        orders: Vec<(String, String, String)>,
+        orders: Vec<(String, String, String, bool)>,
         threads: usize,
         stores: &Stores,
     ) -> PyResult<Copies> {
-        let order = |(from, version, to)| CopyOrder { from, version, to };
+        let order = |(from, version, to, replaces)| CopyOrder { from, version, to, replaces };
         let orders = orders.into_iter().map(order).collect();
         scope_of(py)?.adopt();
         // Not through the user's blocks: copied bytes are not read again.

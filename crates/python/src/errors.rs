@@ -15,6 +15,7 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
             StoreError::Forbidden { .. } => "AccessError",
             StoreError::Changed { .. } | StoreError::Differs { .. } => "ChangedError",
             StoreError::NoIndex { .. } => "DatasetError",
+            StoreError::Exists { .. } => "OutputExistsError",
             _ => "SourceError",
         },
         EngineError::Shared { missing: true, .. } => "NotFoundError",

@@ -29,6 +29,12 @@ pub enum StoreError {
         /// The version that was opened.
         version: String,
     },
+    /// An object of this name exists, and may not be replaced.
+    #[error("{url}: exists already; give --overwrite (overwrite=True in Python) to replace it")]
+    Exists {
+        /// The object.
+        url: String,
+    },
     /// The object ended before the range.
     #[error("{url}: expected {wanted} bytes from byte {start}, found {found}")]
     ShortRead {

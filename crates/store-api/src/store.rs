@@ -190,10 +190,16 @@ pub trait Sink: Send {
     fn write(&mut self, part: Bytes) -> Result<(), Failure>;
 
     /// Rename the object to its final name; `sums`: of its parts, all but the last of `part_bytes`.
+    /// An object of this name is replaced only with `replaces`; buckets replace it always.
     ///
     /// # Errors
-    /// As [`Sink::write`].
-    fn finish(self: Box<Self>, sums: &PartSums, part_bytes: u64) -> Result<(), Failure>;
+    /// [`StoreError::Exists`]; else as [`Sink::write`].
+    fn finish(
+        self: Box<Self>,
+        sums: &PartSums,
+        part_bytes: u64,
+        replaces: bool,
+    ) -> Result<(), Failure>;
 
     /// Whether what was written is read back and compared before the object has its name.
     fn is_verified(&self) -> bool {

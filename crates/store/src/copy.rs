@@ -34,6 +34,8 @@ pub struct CopyOrder {
     pub version: String,
     /// The target.
     pub to: String,
+    /// Whether an object of this name may be replaced.
+    pub replaces: bool,
 }
 
 /// A copy.
@@ -166,9 +168,11 @@ impl Shared {
     /// Copy an object; `None` if it was stopped.
     fn copy(&self, order: &CopyOrder) -> Result<Option<CopyResult>, StoreError> {
         let mut patience = RetryState::new();
+        // From the first attempt that gives the copy its name, the object there is ours.
+        let mut replaces = order.replaces;
         loop {
             let mut written = 0;
-            let failure = match self.attempt(order, &mut written) {
+            let failure = match self.attempt(order, &mut written, &mut replaces) {
                 Ok(copied) => return Ok(copied),
                 Err(failure) => failure,
             };
@@ -187,7 +191,12 @@ impl Shared {
     }
 
     /// Try to; counts the bytes that were written.
-    fn attempt(&self, order: &CopyOrder, written: &mut u64) -> Result<Option<CopyResult>, Failure> {
+    fn attempt(
+        &self,
+        order: &CopyOrder,
+        written: &mut u64,
+        replaces: &mut bool,
+    ) -> Result<Option<CopyResult>, Failure> {
         let source = self.at_version(order)?;
         let size = source.len();
         let part_bytes = part_bytes(size);
@@ -210,7 +219,8 @@ impl Shared {
             drop(self.at_version(order)?);
         }
         let is_verified = sink.is_verified();
-        sink.finish(&sums, part_bytes)?;
+        sink.finish(&sums, part_bytes, *replaces)?;
+        *replaces = true;
         let copy = self.stores.open(&order.to)?;
         let found = copy.version().clone();
         let read_back = is_verified || found.tag.trim_matches('"') != sums.etag();
@@ -286,6 +296,7 @@ mod tests {
             from: path("from"),
             version: version.clone(),
             to: path(&format!("to-{number}")),
+            replaces: true,
         };
         let ended = Arc::new(AtomicBool::new(false));
         let mut first = true;

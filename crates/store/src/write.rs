@@ -3,7 +3,10 @@
 use crate::beneath;
 use crate::place::Place;
 use bytes::Bytes;
-use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, linkat, open, openat, renameat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
@@ -94,7 +97,7 @@ impl NewFile {
         Ok(NewFile { file, folder, name, unfinished, url, bytes: 0, done: false })
     }
 
-    fn name(&mut self, sums: &PartSums, part_bytes: u64) -> Result<(), StoreError> {
+    fn name(&mut self, sums: &PartSums, part_bytes: u64, replaces: bool) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
         self.file.sync_all().map_err(fail)?;
         let mut read_back = PartSums::default();
@@ -107,11 +110,32 @@ impl NewFile {
             at += part.len() as u64;
         }
         sums.check(&self.url, &read_back, part_bytes)?;
-        let renamed = renameat(&self.folder, &self.unfinished, &self.folder, &self.name);
-        renamed.map_err(|error| fail(error.into()))?;
+        match self.rename(replaces) {
+            Err(Errno::EXIST) if !replaces => {
+                return Err(StoreError::Exists { url: self.url.clone() });
+            }
+            renamed => renamed.map_err(|error| fail(error.into()))?,
+        }
         self.done = true;
         let synced = sync(&self.folder);
         synced.map_err(|error| StoreError::from_io(&self.url, error))
+    }
+}
+
+impl NewFile {
+    fn rename(&self, replaces: bool) -> rustix::io::Result<()> {
+        let (folder, from, to) = (&self.folder, &self.unfinished, &self.name);
+        if replaces {
+            return renameat(folder, from, folder, to);
+        }
+        match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+            // File systems that cannot, as NFS, have hard links.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                linkat(folder, from, folder, to, AtFlags::empty())?;
+                unlinkat(folder, from, AtFlags::empty())
+            }
+            renamed => renamed,
+        }
     }
 }
 
@@ -122,8 +146,13 @@ impl Sink for NewFile {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, sums: &PartSums, part_bytes: u64) -> Result<(), Failure> {
-        Ok(self.name(sums, part_bytes)?)
+    fn finish(
+        mut self: Box<Self>,
+        sums: &PartSums,
+        part_bytes: u64,
+        replaces: bool,
+    ) -> Result<(), Failure> {
+        Ok(self.name(sums, part_bytes, replaces)?)
     }
 
     fn is_verified(&self) -> bool {

@@ -179,6 +179,7 @@ fn copy_counted(
         from: from.into(),
         version: version.into(),
         to: to.into(),
+        replaces: true,
     };
     let orders = orders.iter().map(order).collect();
     let copies = Copies::start(stores.clone(), orders, 2).unwrap();
@@ -453,6 +454,35 @@ fn an_upload_that_fails_is_given_up() {
 }
 
 #[test]
+fn an_object_that_appears_meanwhile_is_replaced_only_if_it_may_be() {
+    let (place, local) = files(&[5]);
+    let (dav, _server, remote) = dav(&place, |_| None);
+    fs::create_dir(place.path().join("to")).unwrap();
+    fs::write(place.path().join("to/a"), b"of another").unwrap();
+    dav.objects.lock().unwrap().insert("/dr1/a".into(), b"of another".to_vec());
+    dav.folders.lock().unwrap().push("/dr1".into());
+    for (stores, object) in [(local, "to:a"), (remote, "web:a")] {
+        let version = version(&stores, "from:5");
+        let outcome = |replaces| {
+            let (from, to) = ("from:5".into(), object.into());
+            let order = CopyOrder { from, version: version.clone(), to, replaces };
+            let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
+            let mut done = Vec::new();
+            while let Some(more) = copies.poll(Duration::from_secs(10)) {
+                done.extend(more);
+            }
+            done.pop().unwrap().outcome
+        };
+        assert!(matches!(outcome(false), Err(StoreError::Exists { .. })));
+        assert_eq!(stores.open(object).unwrap().len(), 10);
+        outcome(true).unwrap();
+        assert_eq!(stores.open(object).unwrap().len(), 5);
+    }
+    assert_eq!(names(&place.path().join("to")), ["a"]);
+    assert!(dav.objects.lock().unwrap().keys().eq(["/dr1/a"]));
+}
+
+#[test]
 fn copies_stop_when_told() {
     let (place, stores) = files(&[5]);
     let version = version(&stores, "from:5");
@@ -460,6 +490,7 @@ fn copies_stop_when_told() {
         from: "from:5".into(),
         version: version.clone(),
         to: format!("to:{number}"),
+        replaces: true,
     };
     let copies = Copies::start(stores, (0..100_000).map(order).collect(), 2).unwrap();
     copies.stop();
@@ -505,6 +536,9 @@ impl Dav {
             "MOVE" => {
                 let (_, to) = request.header("destination").unwrap().split_once("://").unwrap();
                 let to = to[to.find('/').unwrap()..].to_string();
+                if request.header("overwrite") == Some("F") && objects.contains_key(&to) {
+                    return reply("412 Precondition Failed", b"");
+                }
                 match objects.remove(path) {
                     Some(object) => objects.insert(to, object),
                     None => return reply("404 Not Found", b""),
@@ -784,8 +818,12 @@ fn a_copy_within_a_busy_server_ends() {
     let root = format!("dav://127.0.0.1:{}/dr1", server.port);
     let named = |name| store(name, root.clone(), &[("anonymous", "true")]);
     let stores = swathe_store::stores(vec![named("one"), named("two")]);
-    let order =
-        CopyOrder { from: "one:a".into(), version: "20000000 \"kept\"".into(), to: "two:b".into() };
+    let order = CopyOrder {
+        from: "one:a".into(),
+        version: "20000000 \"kept\"".into(),
+        to: "two:b".into(),
+        replaces: true,
+    };
     let copies = Copies::start(stores, vec![order], 1).unwrap();
     let done = copies.poll(Duration::from_secs(60)).expect("what became of it");
     assert_eq!(done.len(), 1, "the copy hangs");

@@ -98,7 +98,7 @@ fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError>
     std::fs::write(&from, vec![7; size]).unwrap();
     let from = from.to_str().unwrap().to_string();
     let version = stores.open(&from).unwrap().version().to_string();
-    let order = CopyOrder { from, version, to: "named:a.fits".into() };
+    let order = CopyOrder { from, version, to: "named:a.fits".into(), replaces: true };
     let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
     let mut done = Vec::new();
     while let Some(more) = copies.poll(Duration::from_secs(10)) {

@@ -35,6 +35,7 @@ EXIT_CODES = (
 INTERNAL = 70
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.OptionError, 2),
     (errors.TargetsError, 2),
     (errors.NoSuchStoreError, 2),
     (errors.StoreSettingsError, 2),
@@ -73,6 +74,7 @@ def main() -> None:
     json_requested.set(False)
     try:
         try:
+            _check_arguments()
             app(prog_name="swathe")
         finally:
             # An error in writing is reported here, not when Python ends. Standard output is None if
@@ -102,6 +104,21 @@ def main() -> None:
         _fail(error, INTERNAL, f"internal error: {type(error).__name__}: {error}")
     finally:
         _end_trace()
+
+
+def _check_arguments() -> None:
+    """Check that the words of the command line are valid UTF-8, as all names must be.
+
+    Raises:
+        OptionError: If one is not.
+    """
+    for number, word in enumerate(sys.argv[1:], 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise errors.OptionError(
+                f"argument {number}: expected valid UTF-8, found {word!a}"
+            ) from None
 
 
 def _drop_output() -> None:

@@ -87,10 +87,23 @@ def connected(url: str | None) -> RemotePortal:
 
 
 # Options on positions, sizes and lists of targets.
+SIZE_FORMS = '30", 0.5arcmin, 0.01deg, 100pix, or height and width as 30"x20"'
 Frame = Annotated[
     str | None,
     typer.Option(
         metavar="NAME", help="Frame of positions: galactic, fk5, fk4, ecliptic, ...; else ICRS."
+    ),
+]
+TargetSize = Annotated[
+    str | None,
+    typer.Option("--size", metavar="S", help=f"Size of targets that have none: {SIZE_FORMS}."),
+]
+TimeRange = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--time",
+        metavar="START END",
+        help="Time range of the images: MJD, or as 2005-09-21T04:30:00 (UTC).",
     ),
 ]
 RaColumn = Annotated[
@@ -113,7 +126,6 @@ FileOfAll = Annotated[
     str | None,
     typer.Option("--file", metavar="FILE", help="File for targets that have none, with --targets."),
 ]
-SIZE_FORMS = '30", 0.5arcmin, 0.01deg, 100pix, or height and width as 30"x20"'
 WORDS = {"--box": 4, "--center": 2}
 PLACES = {"--sky": 2, "--at": 2, "--shape": 2}
 

@@ -19,7 +19,8 @@ from swathe.core.argument_checks import check_text
 from swathe.core.errors import SettingsError, SourceError, SwatheError, TargetsError
 from swathe.core.format import size_text
 from swathe.files.targets.cells import plain_cells
-from swathe.files.targets.columns import InvalidCell
+from swathe.files.targets.columns import InvalidCell, ListOptions
+from swathe.files.targets.table_files import is_packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,12 +90,22 @@ class PortalConnection:
             raise self._failed(error) from error
 
     def send_targets(
-        self, path: str, targets: Any, options: Mapping[str, Any], fields: Mapping[str, Any]
+        self,
+        path: str,
+        targets: Any,
+        choices: ListOptions,
+        options: Mapping[str, Any],
+        fields: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Send a list of targets with the options of a job; return the JSON of the answer."""
-        if not isinstance(targets, str | os.PathLike):
+        """Send a list of targets with the options of a job; return the JSON of the answer.
+
+        A file is sent as it is, unless it is packed, or `choices` fill in what it lacks.
+        """
+        packed = isinstance(targets, str | os.PathLike) and is_packed(Path(targets))
+        if not isinstance(targets, str | os.PathLike) or packed or choices != ListOptions():
             return self.post_json(
-                path, json={"targets": _json_targets(targets), "options": options, **fields}
+                path,
+                json={"targets": _json_targets(targets, choices), "options": options, **fields},
             )
         table = Path(targets)
         form = {"options": json.dumps(options)}
@@ -288,14 +299,22 @@ _KINDS: dict[int, type[SwatheError]] = {
 }
 
 
-def _json_targets(targets: Any) -> dict[str, list[Any]] | list[str]:
-    """Return targets in memory as JSON values: lines unchanged, columns in standard units."""
-    if isinstance(targets, list | tuple) and all(isinstance(line, str) for line in targets):
+def _json_targets(targets: Any, choices: ListOptions) -> dict[str, list[Any]] | list[str]:
+    """Return targets as JSON values: lines unchanged, columns in standard units.
+
+    Raises:
+        TargetsError: If the list cannot be read.
+    """
+    is_lines = isinstance(targets, list | tuple) and all(isinstance(line, str) for line in targets)
+    if is_lines and choices == ListOptions():
         return list(targets)
     from swathe.files.targets.columns import standard_columns
     from swathe.files.targets.target_list import read_list
 
-    columns = standard_columns(read_list(targets).table)
+    table, _, faults = read_list(targets, choices)
+    if faults:
+        raise TargetsError(next(iter(faults.values())))
+    columns = standard_columns(table, choices)
     return {name: [_plain(value) for value in plain_cells(each)] for name, each in columns.items()}
 
 

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 WAIT_S = 20.0
 """Longest time that one request waits for a change of a job."""
+PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
+"""Least time between two requests of `wait`; it doubles while the portal answers at once."""
 NOTEBOOK_S = 5.0
 """Timeout of the request that a notebook makes to show a job."""
 PROGRESS_S = 0.5
@@ -53,6 +55,8 @@ PARALLEL_FILES = 4
 """Number of files fetched in parallel."""
 MOST_MANIFEST_BYTES = 512 << 20
 """Maximum size of a manifest: more than that of a million rows."""
+MOST_ROWS = 1_000_000
+"""Maximum number of rows of a job that is fetched, whatever the portal says."""
 ROW_BYTES = 16 << 10
 """Allowed size of an archive beside the results, for each row of the job: headers, manifest."""
 NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
@@ -106,7 +110,7 @@ class RemoteJob:
             progress: Whether to show a progress bar, if standard error is a terminal.
         """
         end = None if timeout_s is None else time.monotonic() + timeout_s
-        status = self.status()
+        status, pause_s = self.status(), PAUSE_S
         most_s = PROGRESS_S if progress and can_show_progress() else WAIT_S
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
@@ -115,8 +119,16 @@ class RemoteJob:
                 if status.phase in ENDED or left_s <= 0:
                     return status
                 wait_s = min(left_s, most_s)
+                asked_s = time.monotonic()
                 content = self._connection.get_json(self._path, wait=wait_s, phase=status.phase)
                 status = self._job_of(content)
+                # A portal that answers at once is not asked again at once.
+                took_s = time.monotonic() - asked_s
+                if took_s < pause_s and status.phase not in ENDED:
+                    time.sleep(min(pause_s, wait_s) - min(took_s, wait_s))
+                    pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                else:
+                    pause_s = PAUSE_S
 
     def rows(self, status: RowStatus | None = None) -> Iterator[Row]:
         """Yield the rows in the order of the targets: those of one status, or all."""
@@ -124,6 +136,10 @@ class RemoteJob:
 
         start: int | None = 0
         while start is not None:
+            if start >= MOST_ROWS:
+                raise SourceError(
+                    f"{self._connection.url}: expected at most {MOST_ROWS:,} rows, found more"
+                )
             query: dict[str, Any] = {"start": start, "limit": 10_000}
             page = self._connection.get_json(
                 f"{self._path}/rows", **query, **_not_none(status=status)
@@ -214,10 +230,11 @@ class RemoteJob:
         with sole_writer(manifest):
             is_own = kind == "folder" and manifest_meta(manifest).get("job") == self.id
             own_names = _names(read_manifest(manifest)) if is_own else set()
-            ok_rows = list(islice(self.rows("ok"), job.rows + 1))
-            if len(ok_rows) > job.rows:
+            most_rows = min(job.rows, MOST_ROWS)
+            ok_rows = list(islice(self.rows("ok"), most_rows + 1))
+            if len(ok_rows) > most_rows:
                 raise SourceError(
-                    f"{self._connection.url}: expected at most the {job.rows} rows of the job, "
+                    f"{self._connection.url}: expected at most the {most_rows} rows of the job, "
                     "found more"
                 )
             # The portal may use the same local stores as this machine's catalogue.
@@ -239,7 +256,7 @@ class RemoteJob:
                     check_new(path, names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, None if overwrite else own_names, progress)
                 else:
-                    self._fetch_archive(path, kind, results, job.rows, overwrite)
+                    self._fetch_archive(path, kind, results, most_rows, overwrite)
             except OSError as error:
                 if isinstance(error, SwatheError):
                     raise
@@ -248,7 +265,7 @@ class RemoteJob:
                 manifest,
                 overwrite or is_own,
                 {row.name for row in results},
-                (job.rows + 1) * ROW_BYTES,
+                (most_rows + 1) * ROW_BYTES,
             )
 
     def _fetch_files(

@@ -81,6 +81,11 @@ class RemotePortal:
         bands: Sequence[str] | str = (),
         dataset: str | None = None,
         time: tuple[Any, Any] | None = None,
+        file: str | None = None,
+        size: Any = None,
+        frame: str | None = None,
+        ra: str | None = None,
+        dec: str | None = None,
         **own_options: Any,
     ) -> Estimate:
         """Return the size and predicted cost of a job. The arguments are those of `submit`.
@@ -89,11 +94,12 @@ class RemotePortal:
             TargetsError, JobError, RegionError: As `submit`.
         """
         from swathe.client.answers import estimate_of
+        from swathe.files.targets.target_list import choices_of
 
         options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
-        return estimate_of(
-            self._connection.send_targets("estimate", targets, options, {}), self.url
-        )
+        choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
+        answer = self._connection.send_targets("estimate", targets, choices, options, {})
+        return estimate_of(answer, self.url)
 
     def submit(
         self,
@@ -109,6 +115,11 @@ class RemotePortal:
         bands: Sequence[str] | str = (),
         dataset: str | None = None,
         time: tuple[Any, Any] | None = None,
+        file: str | None = None,
+        size: Any = None,
+        frame: str | None = None,
+        ra: str | None = None,
+        dec: str | None = None,
         **own_options: Any,
     ) -> RemoteJob:
         """Submit a job.
@@ -135,6 +146,11 @@ class RemotePortal:
                 red first. For `rgb` of listed files as in `cut_many`.
             dataset: Dataset searched for sky positions without a file; by default all.
             time: Time range of their images, from and to: MJD (UTC), ISO text or astropy times.
+            file: File of targets that name none, as `STORE:path`.
+            size: Size of sky targets without one, as in `cut_many`.
+            frame: Frame of positions, as in `cut_many`.
+            ra: Name of the column of right ascension or longitude, if that is ambiguous.
+            dec: Name of the column of declination or latitude.
             **own_options: Options of the operation, as in `cut_many`: `stack` of a stack.
 
         Raises:
@@ -143,10 +159,12 @@ class RemotePortal:
             LimitError: If the job exceeds a limit of the portal.
         """
         from swathe.client.answers import entry
+        from swathe.files.targets.target_list import choices_of
 
         fields = {"name": name, "start": start}
         options = _options(operation, format, mode, fill, planes, bands, dataset, time, own_options)
-        answer = self._connection.send_targets("jobs", targets, options, fields)
+        choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
+        answer = self._connection.send_targets("jobs", targets, choices, options, fields)
         return RemoteJob(self._connection, entry(answer, "id", str, self.url))
 
     def job(self, job_id: str) -> RemoteJob:

@@ -75,12 +75,22 @@ def check_text(name: str, value: Any) -> str:
     """
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a text, found {short_text(value)}")
+    check_unicode(name, value)
+    if "\0" in value:
+        raise ValueError(f"{name}: expected no character NUL, found {short_text(value)}")
+    return value
+
+
+def check_unicode(name: str, value: str) -> str:
+    """Return a text or a path.
+
+    Raises:
+        ValueError: If it holds a character that cannot be written as UTF-8.
+    """
     try:
         value.encode()
     except UnicodeEncodeError:
         raise ValueError(f"{name}: expected valid Unicode, found {short_text(value)}") from None
-    if "\0" in value:
-        raise ValueError(f"{name}: expected no character NUL, found {short_text(value)}")
     return value
 
 

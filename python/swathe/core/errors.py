@@ -15,6 +15,7 @@
     |  |- NoOverlapError        the region lies outside the image
     |  |- PartialOverlapError   the region lies partly outside, and mode="strict"
     |  `- PixelIndexError       an index of a section is out of range  (IndexError)
+    |- OptionError              options do not fit together         (ValueError)
     |- TargetsError             the list of targets cannot be read    (ValueError)
     |- OutputError              a result cannot be written            (OSError)
     |  `- OutputExistsError     the file exists, and overwrite=False  (FileExistsError)
@@ -87,6 +88,10 @@ class PartialOverlapError(RegionError):
 
 class PixelIndexError(RegionError, IndexError):
     """An index is out of range of its axis."""
+
+
+class OptionError(SwatheError, ValueError):
+    """An option is invalid, or does not go with another."""
 
 
 class TargetsError(SwatheError, ValueError):

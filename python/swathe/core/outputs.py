@@ -26,6 +26,8 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers of file systems without hard links."""
 HEAD_BYTES = 1 << 16
 """Bytes read of a trace to recognise it; a line is shorter."""
+_traces: list[Path] = []
+"""Files that events of this process are written to; no output replaces them."""
 EXISTS = "exists already; give --overwrite (overwrite=True in Python) to replace it"
 
 
@@ -48,6 +50,7 @@ def check_output(
             folder does not exist.
     """
     output = Path(path)
+    _refuse_trace(output)
     try:
         status: os.stat_result | None = output.stat()
     except OSError:
@@ -79,6 +82,21 @@ def check_trace(path: Path, *, rotates: bool = False) -> None:
         for old in sorted(path.parent.glob(f"{escape(path.name)}.*")):
             if old.name.rpartition(".")[2].isdecimal():
                 _check_events(old)
+
+
+def reserve_for_trace(*files: Path) -> None:
+    """Refuse these files as outputs from now on: events of this process are written to them."""
+    _traces[:] = files
+
+
+def _refuse_trace(output: Path) -> None:
+    for trace in _traces:
+        if os.path.realpath(output) == os.path.realpath(trace) or (
+            identities([output]).keys() & identities([trace]).keys()
+        ):
+            raise OutputError(
+                f"{output}: cannot write: events are recorded in this file; give another name"
+            )
 
 
 def _check_events(path: Path) -> None:
@@ -208,6 +226,10 @@ def check_new(
         OutputExistsError: If a file exists and `overwrite` is false.
         OutputError: If a file is a source.
     """
+    names = list(names)
+    for trace in _traces:
+        if trace.name in names:
+            _refuse_trace(folder / trace.name)
     try:
         existing_names = set(os.listdir(folder))
     except FileNotFoundError:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from swathe.core.errors import SettingsError
 from swathe.core.format import size_text
+from swathe.core.inputs import check_regular
 from swathe.core.value_errors import fault_text, short_text
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         SettingsError: If the file cannot be read.
     """
     try:
+        check_regular(path)
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:

@@ -10,9 +10,15 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe, trace
-from swathe.core.argument_checks import check_fill, check_texts, check_threads
-from swathe.core.errors import OutputError
-from swathe.core.format import forecast_text, seconds_text
+from swathe.core.argument_checks import (
+    check_fill,
+    check_text,
+    check_texts,
+    check_threads,
+    check_unicode,
+)
+from swathe.core.errors import OptionError
+from swathe.core.format import forecast_text, harmless_text, seconds_text
 from swathe.core.host import cores
 from swathe.core.outputs import (
     make_folder,
@@ -130,6 +136,7 @@ def cut_many(
         NoSuchStoreError: If there is no such store.
         OutputExistsError: If a result or manifest of this name exists, and neither `resume` nor
             `overwrite` is true.
+        OptionError: If options do not fit together.
         OutputError: If results cannot be written at all, or an output is a file that is read.
         KeyboardInterrupt: After Ctrl-C, when the manifest is written.
     """
@@ -141,14 +148,16 @@ def cut_many(
 
     started = time.perf_counter()
     threads, fill = check_threads(threads), check_fill(fill)
+    check_text("mode", mode)
+    output = Path(check_unicode("output", os.fsdecode(output)))
     result_options = ResultOptions.read(operation, format, _band_names(bands), own_options)
     result_options.kind.check_bands(result_options.bands, are_needed=False)
     if result_options.is_combined and (mode != "trim" or fill is not None):
-        raise OutputError(
+        raise OptionError(
             f"mode: expected trim without a fill, found {mode!r}: what goes into a stack or rgb is "
             "cut larger, and pixels outside of images do not count"
         )
-    output_paths = OutputPaths.of(Path(output), result_options)
+    output_paths = OutputPaths.of(output, result_options)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     span = None if planes is None else plane_span(planes)
     mixed = None
@@ -335,6 +344,11 @@ def _tell_prediction(prediction: Prediction, output_paths: OutputPaths, targets:
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
         "%s: predicted %s%s for %d targets: %d bytes in %d requests",
-        *(output_paths.path, forecast_text(prediction.median_s), spread, targets),
+        *(
+            harmless_text(f"{output_paths.path}"),
+            forecast_text(prediction.median_s),
+            spread,
+            targets,
+        ),
         *(prediction.bytes, prediction.requests),
     )

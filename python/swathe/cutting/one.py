@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import trace_is_on
-from swathe.core.argument_checks import check_fill
-from swathe.core.box import box_around, height_width, validated_box
+from swathe.core.argument_checks import check_fill, check_text
+from swathe.core.box import box_around, box_from_section, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
 from swathe.files.file import open_cached
 from swathe.files.source_name import name_of
@@ -32,7 +32,7 @@ def cut(
     path: Source,
     *,
     box: tuple[int, int, int, int] | None = None,
-    slices: Slices | None = None,
+    section: str | Slices | None = None,
     center: tuple[float, float] | None = None,
     shape: int | tuple[int, int] | None = None,
     sky: tuple[Any, Any] | str | SkyCoord | None = None,
@@ -46,19 +46,20 @@ def cut(
 ) -> Cutout:
     """Cut one region out of an image.
 
-    The region is one of `box`, `slices`, `center` with `shape`, `sky` with `size` or `size_deg`.
+    The region is one of `box`, `section`, `center` with `shape`, `sky` with `size` or `size_deg`.
 
     Example:
         >>> swathe.cut("frame.fits", box=(700, 600, 100, 80)).shape  # x0, y0, width, height
         (80, 100)
-        >>> swathe.cut("frame.fits", slices=numpy.s_[600:680, 700:800]).box  # y, x
+        >>> swathe.cut("frame.fits", section=numpy.s_[600:680, 700:800]).box  # y, x
         (700, 600, 100, 80)
 
     Args:
         path: FITS file by path or URL, as in `swathe.open`; any compression.
         box: `(x0, y0, width, height)` in pixels; x0 and y0 are zero-based, x along NAXIS1.
-        slices: NumPy slices in the order of the axes of `Image.shape`, `(..., y, x)`, with step 1:
-            the cutout is `image[slices]`. Slices beyond the image are trimmed.
+        section: a FITS section, `"[x1:x2,y1:y2]"`, one-based and inclusive; or NumPy slices in the
+            order of the axes of `Image.shape`, `(..., y, x)`, with step 1: the cutout is
+            `image[section]`. Slices beyond the image are trimmed.
         center: `(x, y)`, zero-based pixel position, rounded as in `astropy.nddata.Cutout2D`.
         shape: `(height, width)` in pixels, or one number for both.
         sky: right ascension and declination (ICRS), each in degrees, as an angle or as text; one
@@ -80,13 +81,16 @@ def cut(
         NoOverlapError, PartialOverlapError, RegionError: If the region is outside or invalid.
     """
     fill = check_fill(fill)
-    ways = {"box": box, "slices": slices, "center": center, "sky": sky}
+    check_text("mode", mode)
+    ways = {"box": box, "section": section, "center": center, "sky": sky}
     ways_used = [name for name, value in ways.items() if value is not None]
     if len(ways_used) != 1:
-        raise RegionError(f"give one of box, slices, center and sky, not {ways_used or 'none'}")
+        raise RegionError(f"give one of box, section, center and sky, not {ways_used or 'none'}")
     if (shape is None) != (center is None):
         raise RegionError("give center and shape together")
-    if slices is not None and planes is not None:
+    if isinstance(section, str):
+        box, section = box_from_section(section), None
+    if section is not None and planes is not None:
         raise RegionError("give slices or planes: slices choose planes too")
     place, side = _in_sky(sky, size, size_deg, frame)
 
@@ -95,8 +99,8 @@ def cut(
     def cut_from(file: File) -> Cutout:
         try:
             image = file.image(hdu)
-            if slices is not None:
-                start, stop = image.slice_ends(slices)
+            if section is not None:
+                start, stop = image.slice_ends(section)
                 return image.cut_all_axes(start, stop, mode, fill)
             if box is not None:
                 pixels = validated_box(*_as("box", "x0, y0, width, height", box))

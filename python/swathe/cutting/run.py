@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from swathe import _swathe
-from swathe.core.format import forecast_text, seconds_text
+from swathe.core.format import forecast_text, harmless_text, seconds_text
 from swathe.core.outputs import publish
 from swathe.core.progress import progress_bar
 
@@ -141,7 +141,8 @@ def _keep_outcome(
     meta = manifest.meta
     log.info(
         "%s: took %s, predicted %s: %d bytes in %d requests",
-        *(output_paths.path, seconds_text(meta["actual_s"]), forecast_text(prediction.median_s)),
+        *(harmless_text(f"{output_paths.path}"), seconds_text(meta["actual_s"])),
+        *(forecast_text(prediction.median_s),),
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())

@@ -55,6 +55,7 @@ class MirrorPlan:
         prefix: folder of the copies.
         copies: path of each missing or stale object, and path of its copy.
         versions: versions of these objects in the catalogue.
+        replaces: whether each copy may replace a file of its name.
         there: number of copies that are up to date.
         vanished: copies of objects that no longer exist.
         gone: copies that, like their objects, no longer exist.
@@ -74,6 +75,7 @@ class MirrorPlan:
     prefix: str
     copies: list[tuple[str, str]] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
+    replaces: list[bool] = field(default_factory=list)
     there: int = 0
     vanished: list[Replica] = field(default_factory=list)
     gone: list[Replica] = field(default_factory=list)
@@ -181,12 +183,14 @@ def plan(
                 continue
             # A killed run may have left a complete copy that is not recorded.
             is_own = is_own or (copy.version is None and is_same(replica, listed))
-        if fault := refusal(to, overwrite or is_own):
+        may_replace = overwrite or is_own
+        if fault := refusal(to, may_replace):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
             result.faults.append(SkippedObject(path, reason))
             continue
         result.copies.append((path, to))
         result.versions.append(replica.version)
+        result.replaces.append(may_replace)
         sizes.append(int(replica.version.partition(" ")[0]))
     remaining = [copy for copy in unmatched.values() if copy.state != "vanished"]
     _sort_out(result, remaining, target, copies_there, unlisted)
@@ -235,8 +239,10 @@ def copy_objects(
         report.elapsed_s = time.monotonic() - started
         return report
     orders = [
-        (f"{mirror_plan.source}:{path}", version, f"{mirror_plan.store}:{to}")
-        for (path, to), version in zip(mirror_plan.copies, mirror_plan.versions, strict=True)
+        (f"{mirror_plan.source}:{path}", version, f"{mirror_plan.store}:{to}", replaces)
+        for (path, to), version, replaces in zip(
+            mirror_plan.copies, mirror_plan.versions, mirror_plan.replaces, strict=True
+        )
     ]
     recorded = _begin(catalog, mirror_plan)
     copies = _swathe.Copies(orders, threads, engine)

@@ -435,7 +435,7 @@ class Image:
         wrong = [each for each in slices if not isinstance(each, slice | EllipsisType)]
         if wrong:
             raise RegionError(
-                f"slices: expected slices such as numpy.s_[10:20, 30:40], found {wrong[0]!r:.60}"
+                f"section: expected slices such as numpy.s_[10:20, 30:40], found {wrong[0]!r:.60}"
             )
         start, stop = [], []
         for index, length in zip(one_per_axis(slices, self.ndim), self.shape, strict=True):
@@ -443,7 +443,7 @@ class Image:
             first, last, step = index.indices(length)
             if step != 1 or first >= last:
                 raise RegionError(
-                    f"{self.url}, HDU {self.index}: slices: expected step 1 and at least a pixel "
+                    f"{self.url}, HDU {self.index}: section: expected step 1 and at least a pixel "
                     f"of the shape {self.shape}, found {index.start}:{index.stop}:{index.step}"
                 )
             start.append(first)

@@ -28,28 +28,39 @@ def plane_span(planes: Planes, length: int | None = None) -> tuple[int, int]:
     Raises:
         RegionError: If the planes are not consecutive; without a length also if there are none.
     """
-    if isinstance(planes, list):
-        first, last = _ends_of_list(planes)
-    elif isinstance(planes, slice):
-        if planes.step not in (None, 1):
-            raise RegionError(f"planes: expected consecutive planes, found {planes}")
-        if length is not None:
-            first, last, _ = planes.indices(length)
-        elif planes.stop is None:
-            raise RegionError(f"planes of many files: expected a last plane, found {planes}")
-        else:
-            first, last = planes.start or 0, planes.stop
-    elif isinstance(planes, tuple):
-        first, last = (operator.index(plane) for plane in planes)
-    else:
-        first = operator.index(planes)
-        first += length if length is not None and first < 0 else 0
-        last = first + 1
+    try:
+        first, last = _ends(planes, length)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, RegionError):
+            raise
+        raise RegionError(
+            "planes: expected a plane, a slice, (first, last) or a list of planes, "
+            f"found {short_text(planes)}"
+        ) from error
     if length is None and not 0 <= first < last <= MOST_PLANES:
         raise RegionError(
             f"planes: expected 0 <= first < last <= {MOST_PLANES:,}, found {short_text(planes)}"
         )
     return first, last
+
+
+def _ends(planes: Planes, length: int | None) -> tuple[int, int]:
+    if isinstance(planes, list):
+        return _ends_of_list(planes)
+    if isinstance(planes, slice):
+        if planes.step not in (None, 1):
+            raise RegionError(f"planes: expected consecutive planes, found {planes}")
+        if length is not None:
+            return planes.indices(length)[:2]
+        if planes.stop is None:
+            raise RegionError(f"planes of many files: expected a last plane, found {planes}")
+        return operator.index(planes.start or 0), operator.index(planes.stop)
+    if isinstance(planes, tuple):
+        first, last = (operator.index(plane) for plane in planes)
+        return first, last
+    first = operator.index(planes)
+    first += length if length is not None and first < 0 else 0
+    return first, first + 1
 
 
 def _ends_of_list(planes: list[int]) -> tuple[int, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import IO, Any, TypeAlias
 
+from swathe.core.argument_checks import check_unicode
+
 Source: TypeAlias = "str | bytes | os.PathLike[str] | IO[bytes]"
 """Path, URL, or file on disk that is open for reading."""
 LONGEST_PATH = 4096
@@ -16,11 +18,12 @@ def name_of(source: Source) -> str:
 
     Raises:
         TypeError: If it has none, or the content at its path may differ.
+        ValueError: If it is not valid Unicode.
     """
     if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
         raise _refusal("the bytes of a file; write them to a file")
     if isinstance(source, str | bytes | os.PathLike):
-        return os.fsdecode(source)
+        return check_unicode("path", os.fsdecode(source))
     if hasattr(source, "read"):
         return _name_of_open(source)
     if hasattr(source, "filename") or hasattr(source, "writeto"):

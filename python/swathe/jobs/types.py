@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from swathe.catalog.records.jobs import Phase
-from swathe.core.errors import DatasetError, JobError, OutputError
+from swathe.core.errors import DatasetError, JobError, OptionError
 from swathe.core.row_record import RowStatus
 from swathe.core.value_errors import short_text
 from swathe.operations.registry import DEFAULT, ResultOptions, own_options
@@ -98,7 +98,7 @@ class Options:
         """
         try:
             return ResultOptions.read(self.operation, self.format, self.bands, self.own)
-        except OutputError as error:
+        except OptionError as error:
             raise JobError(f"option {error}") from None
 
     def check(self, *, are_bands_needed: bool | None = None) -> None:
@@ -115,7 +115,7 @@ class Options:
             are_bands_needed = bool(self.bands)
         try:
             self.results.kind.check_bands(self.bands, are_needed=are_bands_needed)
-        except OutputError as error:
+        except OptionError as error:
             raise JobError(f"option {error}") from None
         if self.fill is not None and self.mode != "partial":
             raise JobError(f"option fill: goes with mode partial, not {self.mode}")

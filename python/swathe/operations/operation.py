@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from swathe.core.errors import OutputError
+from swathe.core.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -106,10 +106,10 @@ class Operation(ABC):
             are_needed: whether the images are searched by band, as for sky positions in a job.
 
         Raises:
-            OutputError: If the operation has no use for them, or needs others.
+            OptionError: If the operation has no use for them, or needs others.
         """
         if bands and not are_needed:
-            raise OutputError(
+            raise OptionError(
                 f"bands: expected none for operation {self.name} of listed files, "
                 f"found {len(bands)}"
             )

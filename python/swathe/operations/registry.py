@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-from swathe.core.errors import OutputError
+from swathe.core.errors import OptionError
 from swathe.core.value_errors import short_text
 from swathe.operations import kinds
 from swathe.operations.operation import (
@@ -39,12 +39,12 @@ def operation_of(name: str) -> Operation:
     """Return the operation of a name.
 
     Raises:
-        OutputError: If there is none.
+        OptionError: If there is none.
     """
     try:
         return operations()[name]
     except (KeyError, TypeError):
-        raise OutputError(
+        raise OptionError(
             f"operation: expected one of {', '.join(operations())}, found {short_text(name)}"
         ) from None
 
@@ -89,18 +89,18 @@ class ResultOptions:
         A format that only one operation makes chooses that operation: `rgb` needs no other word.
 
         Raises:
-            OutputError: If an option does not fit; names it.
+            OptionError: If an option does not fit; names it.
         """
         for name, value in (("operation", operation), ("format", file_format)):
             if not isinstance(value, str | None):
-                raise OutputError(f"{name}: expected a name, found {short_text(value)}")
+                raise OptionError(f"{name}: expected a name, found {short_text(value)}")
         kind = operation_of(operation or DEFAULT)
         names = [each.name for each in kind.formats]
         if operation in (None, DEFAULT) and file_format and file_format not in names:
             kind = _maker_of(file_format)
             names = [each.name for each in kind.formats]
         if (file_format or names[0]) not in names:
-            raise OutputError(
+            raise OptionError(
                 f"format: expected {' or '.join(names)} for operation {kind.name}, "
                 f"found {short_text(file_format)}"
             )
@@ -151,12 +151,12 @@ def _maker_of(file_format: str) -> Operation:
     """Return the first operation that makes a format.
 
     Raises:
-        OutputError: If no operation makes it.
+        OptionError: If no operation makes it.
     """
     for kind in operations().values():
         if any(each.name == file_format for each in kind.formats):
             return kind
-    raise OutputError(
+    raise OptionError(
         f"format: expected one of {', '.join(formats())}, found {short_text(file_format)}"
     )
 
@@ -165,7 +165,7 @@ def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of an operation's own options, defaults included.
 
     Raises:
-        OutputError: If a value is wrong, or the operation has no such option.
+        OptionError: If a value is wrong, or the operation has no such option.
     """
     own = {each.name: each for each in kind.options}
     for name, value in values.items():
@@ -173,11 +173,11 @@ def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
             others = own_options()
             if name not in others:
                 names = ", ".join(others) or "none"
-                raise OutputError(f"{str(name)[:50]}: expected an option ({names}), found another")
-            raise OutputError(
+                raise OptionError(f"{str(name)[:50]}: expected an option ({names}), found another")
+            raise OptionError(
                 f"{name}: expected operation {others[name][0].name}, found {kind.name}"
             )
         if value not in own[name].values:
             expected = ", ".join(own[name].values)
-            raise OutputError(f"{name}: expected one of {expected}, found {short_text(value)}")
+            raise OptionError(f"{name}: expected one of {expected}, found {short_text(value)}")
     return {name: values.get(name, each.default) for name, each in own.items()}

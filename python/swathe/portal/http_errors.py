@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from swathe.core import errors
+from swathe.core.format import harmless_text
 from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
     (errors.NoSuchResultError, 404),
     (errors.LimitError, 429),
     (errors.JobError, 422),
+    (errors.OptionError, 422),
     (errors.TargetsError, 422),
     (errors.RegionError, 422),
     (errors.NoSuchHduError, 422),
@@ -55,7 +57,7 @@ def text_of(error: errors.SwatheError) -> str:
     """
     text = with_store_names(str(error))
     if isinstance(error, errors.CatalogError | errors.OutputError):
-        log.warning("%s", text)
+        log.warning("%s", harmless_text(text))
         return OWN_PATH.sub(r"\1", text)
     return text
 

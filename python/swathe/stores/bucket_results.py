@@ -173,7 +173,10 @@ class Bucket:
         versions = [self._engine.open(local).version for local, _ in orders]
         largest = max(os.path.getsize(local) for local, _ in orders)
         copies = _swathe.Copies(
-            [(local, version, to) for (local, to), version in zip(orders, versions, strict=True)],
+            [
+                (local, version, to, True)
+                for (local, to), version in zip(orders, versions, strict=True)
+            ],
             max(LEAST_THREADS, min(THREADS, PUT_MEMORY // max(1, largest))),
             self._engine,
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from swathe.catalog import ProfileRecord, Store
+    from swathe.catalog import Catalog, ProfileRecord, Store
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,9 @@ def list() -> builtins.list[Store]:
 def show(name: str) -> MeasuredStore:
     """Return a store with its costs measured from this machine.
 
+    A path or URL, as `probe` takes it, is shown as the store that its probe measured: all local
+    files, or the server.
+
     Example:
         >>> swathe.stores.show("survey").profile.costs["request"][0]  # bytes, seconds
         [4096, 0.021]
@@ -117,7 +120,28 @@ def show(name: str) -> MeasuredStore:
 
     host = this_host()
     with Catalog.open() as catalog:
-        store = catalog.store(check_text("name", name))
+        store = _store_of(catalog, check_text("name", name))
         probes = catalog.probes(store.key, host)
         profile = catalog.profile(store.key, host)
     return MeasuredStore(store, host, probes[0].at if probes else None, profile)
+
+
+def _store_of(catalog: Catalog, name: str) -> Store:
+    """Return the store of a name; of a path or a URL what a probe of it measures.
+
+    Raises:
+        NoSuchStoreError: If it is a name, and there is no such store.
+    """
+    from swathe import _swathe
+    from swathe.catalog import root_url
+    from swathe.catalog.store_settings import Store
+    from swathe.stores.registry import LOCAL_ROOT, known_stores
+
+    if not ("/" in name or ":" in name or Path(name).exists()) or name in {
+        store.name for store in catalog.stores()
+    }:
+        return catalog.store(name)
+    root, _ = (known_stores() or _swathe.Stores("[]")).locate(name)
+    url = root_url(LOCAL_ROOT if root == "file://" else root)
+    tier = "local" if _swathe.StoreKind(url).is_local else "lan"
+    return Store(_swathe.redact_url(name), url, tier)

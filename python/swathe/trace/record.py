@@ -14,7 +14,7 @@ from typing import Self
 
 from swathe import _swathe
 from swathe.core.host import this_host
-from swathe.core.outputs import check_trace
+from swathe.core.outputs import check_trace, reserve_for_trace
 
 VARIABLE = "SWATHE_TRACE"
 """Variable with the destination of events for commands and workers."""
@@ -69,6 +69,8 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
     _prepare()
     _swathe.trace_start(place, prog, host, os.environ.get(TOKEN_VARIABLE))
     _places[:] = [place]
+    is_file = place not in ("stderr", "syslog") and not place.startswith(("tcp://", "syslog:"))
+    reserve_for_trace(*([path] if is_file else []))
 
 
 def for_children(place: str) -> str:
@@ -85,6 +87,7 @@ def for_children(place: str) -> str:
 def stop() -> RecordingCounts:
     """Stop recording, and write the rest; return the number of events."""
     _places.clear()
+    reserve_for_trace()
     return RecordingCounts(*_swathe.trace_stop())
 
 

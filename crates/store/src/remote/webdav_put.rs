@@ -162,17 +162,21 @@ impl WebdavPut {
         }
     }
 
-    fn rename(&self) -> Result<(), StoreError> {
+    fn rename(&self, replaces: bool) -> Result<(), StoreError> {
         let target = &self.target;
+        let overwrite = if replaces { "T" } else { "F" };
         let to = self.destination()?;
         target.block_on(async |client| {
             let renamed = target.with_retries(async |failed| {
                 let request = target.writing(client, method("MOVE"), &self.hidden);
-                let request = request.header(DESTINATION, &to).header(OVERWRITE, "T");
+                let request = request.header(DESTINATION, &to).header(OVERWRITE, overwrite);
                 let response = target.answer(request, &self.hidden, Some(sending(0))).await?;
                 // An earlier one may have succeeded: the caller checks the target.
                 if failed > 0 && response.status() == StatusCode::NOT_FOUND {
                     return Ok(());
+                }
+                if !replaces && response.status() == StatusCode::PRECONDITION_FAILED {
+                    return Err(StoreError::Exists { url: target.url.clone() }.into());
                 }
                 target.accepted(response, "MOVE").await.map(|_| ())
             });
@@ -230,7 +234,12 @@ impl Sink for WebdavPut {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _sums: &PartSums, _part_bytes: u64) -> Result<(), Failure> {
+    fn finish(
+        mut self: Box<Self>,
+        _sums: &PartSums,
+        _part_bytes: u64,
+        replaces: bool,
+    ) -> Result<(), Failure> {
         match &mut self.body {
             RequestBody::Whole(whole) => {
                 let whole = std::mem::take(whole);
@@ -238,7 +247,7 @@ impl Sink for WebdavPut {
             }
             RequestBody::Parts(..) => self.end()?,
         }
-        self.rename()?;
+        self.rename(replaces)?;
         self.done = true;
         Ok(())
     }

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swathe._swathe import HduKey
-    from swathe.core.box import Box
     from swathe.files.cutout import Cutout
 URL = re.compile("[a-z][a-z0-9]*:/")
 SHOWN_ROWS = 5
@@ -187,7 +186,8 @@ def cut(
     check_output(path, overwrite=overwrite, sources=[image])
     cutout = cut_one(
         image,
-        box=_section_of(section) if section is not None else _box_of(box),
+        box=_box_of(box),
+        section=_section_of(section),
         center=_center_of(center),
         shape=shape_of(shape),
         sky=place_of("--sky", sky, frame),
@@ -223,21 +223,20 @@ def _box_of(text: str | None) -> tuple[int, int, int, int] | None:
     return None if numbers is None else (numbers[0], numbers[1], numbers[2], numbers[3])
 
 
-def _section_of(text: str) -> Box:
-    """Read a FITS section.
+def _section_of(text: str | None) -> str | None:
+    """Check the form of a FITS section.
 
     Raises:
         typer.BadParameter: If the text is not a FITS section.
-        RegionError: If the section is empty.
     """
-    from swathe.core.box import box_from_section as section
     from swathe.core.box import section_ends
 
     try:
-        section_ends(text)
+        if text is not None:
+            section_ends(text)
     except errors.RegionError as error:
         raise typer.BadParameter(str(error), param_hint="--section") from error
-    return section(text)
+    return text
 
 
 def _center_of(text: str | None) -> tuple[float, float] | None:
@@ -267,7 +266,7 @@ def _report_cut(cutout: Cutout, path: Path, as_json: bool) -> None:
             }
         )
     else:
-        typer.echo(f"{path}: {' x '.join(map(str, cutout.shape[::-1]))} pixels from [{x0}, {y0}]")
+        print_text(f"{path}: {' x '.join(map(str, cutout.shape[::-1]))} pixels from [{x0}, {y0}]")
 
 
 def _cut_table(
@@ -285,14 +284,14 @@ def _cut_table(
             manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
         except KeyboardInterrupt as error:
             if str(error):
-                typer.echo(f"{output}: {error}; --resume continues with the others", err=True)
+                print_text(f"{output}: {error}; --resume continues with the others", err=True)
             raise
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
     if as_json:
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
-        typer.echo(f"{output}: {_outcome_text(meta, counts)}")
+        print_text(f"{output}: {_outcome_text(meta, counts)}")
         unsuccessful = manifest[manifest["status"] != "ok"]
         for row in unsuccessful[:SHOWN_ROWS]:
             print_text(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
@@ -326,7 +325,7 @@ def _prediction_printed() -> Iterator[None]:
     class Once(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             log.removeHandler(self)
-            typer.echo(record.getMessage(), err=True)
+            print_text(record.getMessage(), err=True)
 
     once, level = Once(), log.level
     log.addHandler(once)

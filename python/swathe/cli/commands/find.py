@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import SIZE_FORMS, Frame, Json, Overwrite, place_of, size_of
-from swathe.cli.output import print_json, print_table
+from swathe.cli.options import SIZE_FORMS, Frame, Json, Overwrite, TimeRange, place_of, size_of
+from swathe.cli.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -38,10 +38,7 @@ def find(
     ] = None,
     frame: Frame = None,
     dataset: Annotated[str | None, typer.Option(help="Dataset to search; else all.")] = None,
-    time: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="START END", help="Time range: MJD, or as 2005-09-21T04:30:00 (UTC)."),
-    ] = None,
+    time: TimeRange = None,
     band: Annotated[
         str | None,
         typer.Option(
@@ -91,7 +88,7 @@ def find(
         rows = [dict(zip(table.colnames, row, strict=True)) for row in _plain(table)]
         print_json({"images": rows})
     elif output is not None:
-        typer.echo(f"{output}: {len(table):,} images")
+        print_text(f"{output}: {len(table):,} images")
     else:
         _show(table)
 

@@ -9,7 +9,24 @@ import typer
 
 from swathe.catalog.records.jobs import ENDED
 from swathe.cli.operation_options import with_operations
-from swathe.cli.options import Fill, Json, Mode, Overwrite, Planes, Quiet, Url, connected, planes_of
+from swathe.cli.options import (
+    DecColumn,
+    FileOfAll,
+    Fill,
+    Frame,
+    Json,
+    Mode,
+    Overwrite,
+    Planes,
+    Quiet,
+    RaColumn,
+    TargetSize,
+    TimeRange,
+    Url,
+    connected,
+    planes_of,
+    size_of,
+)
 from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import forecast_text, seconds_text, size_text
 
@@ -55,6 +72,12 @@ def submit(
     dataset: Annotated[
         str | None, typer.Option(help="Dataset of the images, for sky positions.")
     ] = None,
+    time: TimeRange = None,
+    file: FileOfAll = None,
+    size: TargetSize = None,
+    frame: Frame = None,
+    ra: RaColumn = None,
+    dec: DecColumn = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Show the predicted cost; do not submit.")
     ] = False,
@@ -70,6 +93,12 @@ def submit(
         "planes": planes_of(planes),
         "bands": bands,
         "dataset": dataset,
+        "time": time,
+        "file": file,
+        "size": size_of(size),
+        "frame": frame,
+        "ra": ra,
+        "dec": dec,
     }
     set_options = {key: value for key, value in options.items() if value is not None}
     with connected(url) as portal:
@@ -139,7 +168,7 @@ def fetch(
     if as_json:
         print_json({**state, "output": str(output)})
     else:
-        typer.echo(f"{output}: {state['counts'].get('ok', 0)} of {len(table)} rows")
+        print_text(f"{output}: {state['counts'].get('ok', 0)} of {len(table)} rows")
     _exit_as(state)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.cli.options import (
-    SIZE_FORMS,
     DecColumn,
     FileOfAll,
     Frame,
@@ -19,6 +18,7 @@ from swathe.cli.options import (
     Mode,
     Planes,
     RaColumn,
+    TargetSize,
     planes_of,
     size_of,
 )
@@ -45,9 +45,7 @@ def predict(
         ),
     ] = None,
     file: FileOfAll = None,
-    size: Annotated[
-        str | None, typer.Option(metavar="S", help=f"Size of targets that have none: {SIZE_FORMS}.")
-    ] = None,
+    size: TargetSize = None,
     frame: Frame = None,
     ra: RaColumn = None,
     dec: DecColumn = None,

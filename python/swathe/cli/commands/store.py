@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from swathe.cli.options import Json
-from swathe.cli.output import cost_rows, print_json, print_table, report_wait
+from swathe.cli.output import cost_rows, print_json, print_table, print_text, report_wait
 from swathe.core.format import moment_text
 
 if TYPE_CHECKING:
@@ -93,7 +93,12 @@ def list_stores(as_json: Json = False) -> None:
 
 
 @app.command()
-def show(name: Name, as_json: Json = False) -> None:
+def show(
+    name: Annotated[
+        str, typer.Argument(help="Store: a name, or a path or URL as `swathe probe` takes it.")
+    ],
+    as_json: Json = False,
+) -> None:
     """Show the settings of a store, and its costs measured from this machine."""
     from swathe import stores
 
@@ -109,7 +114,7 @@ def show(name: Name, as_json: Json = False) -> None:
             }
         )
         return
-    typer.echo(f"{store.name}: {store.url} ({store.tier})")
+    print_text(f"{store.name}: {store.url} ({store.tier})")
     if store.options:
         typer.echo(f"  options: {_options_text(store.options)}")
     typer.echo(

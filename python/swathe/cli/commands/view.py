@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from swathe.cli.options import Json, Overwrite
-from swathe.cli.output import print_json
+from swathe.cli.output import print_json, print_text
 
 PIXELS = 20_000
 
@@ -98,7 +98,7 @@ def view(
         print_json({"events": count, **paths, "damaged": damaged_count})
     else:
         for path in filter(None, (output, picture)):
-            typer.echo(f"{path}: {count:,} events")
+            print_text(f"{path}: {count:,} events")
         for each in traced.damaged[:5]:
             typer.echo(f"  line {each.line}: {each.reason}", err=True)
         if (more := damaged_count - 5) > 0:

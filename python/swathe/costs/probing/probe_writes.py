@@ -73,7 +73,7 @@ class WriteProbe:
         self._names.update(names)
         began = time.perf_counter()
         copies = _swathe.Copies(
-            [(str(local), version, name) for name in names], streams, self._engine
+            [(str(local), version, name, True) for name in names], streams, self._engine
         )
         try:
             while (outcomes := copies.poll(POLL_S)) is not None:

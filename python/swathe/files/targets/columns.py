@@ -31,6 +31,7 @@ BOX = ("x0", "y0", "width", "height")
 PIXEL_COLUMNS = frozenset({*CENTER, *BOX})
 SIZES_DEG = {"size_deg": 1.0, "size_arcmin": 1 / 60, "size_arcsec": 1 / 3600}
 SIZE_COLUMNS = ("size", *SIZES_DEG, "size_pix")
+OTHER_COLUMNS = ("file", "id", "hdu", "frame", "group", "band", "planes", "dataset")
 COORDINATES = ("sky", "coord", "coords", "skycoord", "position")
 """Names that select the position among several columns of coordinates."""
 
@@ -166,13 +167,17 @@ def _in_pixels(sizes: Any) -> bool:
 
 def _by_key(table: Table) -> dict[str, Any]:
     """Return columns by name in lower case."""
-    standard_names = {"file", "id", "hdu", "frame", "ra", "dec", *SIZE_COLUMNS, *PIXEL_COLUMNS}
+    standard_names = {*OTHER_COLUMNS, "ra", "dec", *SIZE_COLUMNS, *PIXEL_COLUMNS}
     columns: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for name in table.colnames:
         key = name.strip().lower()
         if key in columns and key in standard_names:
-            raise TargetsError(f"the targets have two columns named {key}")
-        columns.setdefault(key, table[name])
+            raise TargetsError(
+                f"the targets: expected one column {key!r}, found {names[key]!r} and {name!r}"
+            )
+        if key not in columns:
+            columns[key], names[key] = table[name], name
     return columns
 
 

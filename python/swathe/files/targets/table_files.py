@@ -155,9 +155,13 @@ def _set_unit(table: Table, name: str, unit: str) -> None:
     table[name].unit = Unit(unit.strip('"'), parse_strict="silent")
 
 
+def is_packed(path: Path) -> bool:
+    """Check whether a file is packed, by its name."""
+    return path.suffix.lower() == PACKED
+
+
 def _open(path: Path) -> IO[bytes]:
-    is_packed = path.suffix.lower() == PACKED
-    return cast("IO[bytes]", gzip.open(path)) if is_packed else path.open("rb")
+    return cast("IO[bytes]", gzip.open(path)) if is_packed(path) else path.open("rb")
 
 
 def _text(path: Path) -> str:

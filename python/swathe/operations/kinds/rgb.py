@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swathe.core.errors import OutputError, RegionError
+from swathe.core.errors import OptionError, RegionError
 from swathe.operations.operation import ALIGNING_MEMORY, CombiningOperation, ResultFormat
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RgbOperation(CombiningOperation):
     def check_bands(self, bands: Sequence[str], *, are_needed: bool) -> None:
         """Check that there are three bands; images that are listed need none."""
         if len(bands) != BANDS and (bands or are_needed):
-            raise OutputError(f"bands: expected three, red first, found {len(bands)}")
+            raise OptionError(f"bands: expected three, red first, found {len(bands)}")
 
     def name_results(self, targets: Sequence[str], groups: Sequence[str]) -> list[str]:
         """Return the ids of the targets, or the groups of images that were listed."""

@@ -172,17 +172,21 @@ def archive(request: Request, job: ReadJob, kind: ArchiveKind) -> Response:
     )
 
 
-@router.api_route(
-    "/jobs/{job_id}/files/{name}",
-    methods=["GET", "HEAD"],
-    response_class=Response,
-    responses={
+FILE: dict[str, Any] = {
+    "path": "/jobs/{job_id}/files/{name}",
+    "response_class": Response,
+    "responses": {
         200: {"description": "The file.", "content": {"*/*": BYTES}},
         206: {"description": "Ranges of the file.", "content": {"*/*": BYTES}},
         416: {"description": "No such range.", "content": {}},
         **UNCHANGED,
     },
-)
+}
+
+
+# Two routes: the ids of operations end with the method.
+@router.get(**FILE)
+@router.head(**FILE)
 async def file(request: Request, job: ReadJob, name: str) -> Response:
     """Return a result, or ranges of it."""
     portal = portal_of(request)

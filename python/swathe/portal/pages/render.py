@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from swathe import _swathe
 from swathe.core.errors import SwatheError, TokenError
+from swathe.core.format import harmless_text
 from swathe.core.value_errors import fault_text
 from swathe.portal.access import cookie_of, token_of
 from swathe.portal.context import portal_of
@@ -123,7 +124,7 @@ class PageRoute(APIRoute):
             except RequestValidationError as error:
                 return error_page(request, 422, _error_text(error))
             except Exception:
-                log.exception("%s %s", request.method, request.url.path)
+                log.exception("%s %s", request.method, harmless_text(request.url.path))
                 return error_page(request, 500, "internal error of the portal; see its log")
 
         return answer

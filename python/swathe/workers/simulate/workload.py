@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from swathe.core.errors import TargetsError
+from swathe.core.inputs import check_regular
 
 BLOCK = 1 << 16
 """Bytes fetched and cached together."""
@@ -138,6 +139,7 @@ def read_workload(path: Path) -> ListedWorkload:
     rows: list[SimulatedBatch] = []
     sizes: dict[str, int] = {}
     try:
+        check_regular(path)
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]

@@ -84,7 +84,12 @@ impl Sink for Upload {
         Ok(self.send(part)?)
     }
 
-    fn finish(mut self: Box<Self>, _sums: &PartSums, _part_bytes: u64) -> Result<(), Failure> {
+    fn finish(
+        mut self: Box<Self>,
+        _sums: &PartSums,
+        _part_bytes: u64,
+        _replaces: bool,
+    ) -> Result<(), Failure> {
         Ok(self.complete()?)
     }
 }
@@ -194,7 +199,7 @@ mod tests {
             for _ in 0..4 {
                 upload.write(Bytes::from_static(b"part")).expect("sent");
             }
-            Box::new(upload).finish(&PartSums::default(), 4).expect("finished");
+            Box::new(upload).finish(&PartSums::default(), 4, true).expect("finished");
             before.enter();
         });
         let server = format!("SERVER={address} ");
