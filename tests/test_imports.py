@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from astropy.io import fits
 
 import swathe
+from swathe.catalog import Catalog, this_host
 from tests.conftest import MORE
 
 PACKAGES = (
@@ -185,6 +190,53 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
         "fastapi",
         "pydantic",
     }
+
+
+HEAVY = {
+    *("PIL", "alembic", "astropy", "click", "dask", "fastapi", "httpx", "matplotlib", "pandas"),
+    *("pyarrow", "pydantic", "rich", "sqlalchemy", "typer", "yaml"),
+}
+"""Packages that a cut of boxes in pixels does not need."""
+
+
+@pytest.mark.parametrize("has_catalog", [False, True])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "swathe.cut(image, box=(1, 2, 30, 40)).write(folder + '/cut.fits')",
+        "swathe.predict(targets)",
+        "swathe.predict([f'{image} 10 10 8 8'])",
+        "assert swathe.cut_many(targets, folder + '/cuts').meta['ok'] == 2",
+        "assert swathe.cut_many(targets, folder + '/cuts.zip').meta['ok'] == 2",
+        "assert len(swathe.cut_many([f'{image} 10 10 8 8'], folder + '/cuts.tar')) == 1",
+    ],
+)
+def test_a_first_cut_of_boxes_loads_only_what_it_needs(
+    call: str, has_catalog: bool, tmp_path: Path
+) -> None:
+    image, database = tmp_path / "image.fits", f"sqlite:///{tmp_path}/catalog.sqlite"
+    fits.PrimaryHDU(np.ones((50, 60), np.int16)).writeto(image)
+    if has_catalog:
+        with Catalog.open(database) as catalog:
+            catalog.put_compute(this_host(), {}, datetime.now(UTC))
+    code = (
+        "import sys, swathe; image, folder = sys.argv[1:]\n"
+        "targets = {'file': [image] * 2, 'x0': [1, 2], 'y0': [3, 4], 'width': [5, 6], "
+        "'height': [7, 8]}\n"
+        f"{call}\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, image, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"SWATHE_DATABASE": database},
+    )
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert "swathe" in loaded
+    assert not loaded & HEAVY
+    assert (tmp_path / "catalog.sqlite").exists() == has_catalog
 
 
 def test_dir_shows_the_public_names_only() -> None:
