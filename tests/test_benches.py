@@ -21,6 +21,7 @@ LEAST = {
     "profiles": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
+    "startup": (),
     "switch_interval": (),
     "tracing": (),
     "workers": (),

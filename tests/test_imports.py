@@ -192,7 +192,7 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
     }
 
 
-HEAVY = {
+NOT_FOR_CUTS = {
     *("PIL", "alembic", "astropy", "click", "dask", "fastapi", "httpx", "matplotlib", "pandas"),
     *("pyarrow", "pydantic", "rich", "sqlalchemy", "typer", "yaml"),
 }
@@ -235,8 +235,33 @@ def test_a_first_cut_of_boxes_loads_only_what_it_needs(
     )
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "swathe" in loaded
-    assert not loaded & HEAVY
+    assert not loaded & NOT_FOR_CUTS
     assert (tmp_path / "catalog.sqlite").exists() == has_catalog
+
+
+@pytest.mark.parametrize("suffix", ["fits", "npy", "png"])
+def test_the_command_cut_loads_no_other_command(suffix: str, tmp_path: Path) -> None:
+    fits.PrimaryHDU(np.ones((50, 60), np.int16)).writeto(tmp_path / "image.fits")
+    words = ["swathe", "cut", "image.fits", "--box", "1 2 30 40", "-o", f"cut.{suffix}"]
+    code = (
+        f"import sys; sys.argv = {words}\n"
+        "from swathe.cli.app import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    modules = set(done.stdout.splitlines()[-1].split())
+    loaded = {name.split(".")[0] for name in modules}
+    # Typer needs Pydantic.
+    assert not loaded & (NOT_FOR_CUTS - {"pydantic", "typer", "PIL"})
+    assert ("PIL" in loaded) == (suffix == "png")
+    commands = {name for name in modules if name.startswith("swathe.cli.commands.")}
+    assert commands == {"swathe.cli.commands.cut"}
 
 
 def test_dir_shows_the_public_names_only() -> None:

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
 from typer._click.exceptions import UsageError
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
@@ -96,6 +95,9 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
+            # Pydantic is imported by Typer when it reads options, not before.
+            from pydantic import ValidationError
+
             if isinstance(error.__cause__, ValidationError):
                 error.message = fault_text(error.__cause__.errors()[0])
             if ctx.invoked_subcommand == "cut" and "extra argument" in error.message:
