@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -143,17 +143,27 @@ def table_of(columns: dict[str, Any]) -> Table | PlainTable:
 
 
 def table_of_lines(
-    lines: Sequence[str], *, hours: bool = True
-) -> tuple[Table | PlainTable, dict[int, str]]:
+    lines: Sequence[str],
+    make: Callable[[dict[str, Any]], Any] | None = None,
+    *,
+    hours: bool = True,
+) -> tuple[Any, dict[int, str]]:
     """Return lines of text as a table, and the reasons why some rows could not be read.
+
+    Args:
+        lines: lines of text.
+        make: function that makes the table if no column has a unit; by default astropy's `Table`.
+        hours: whether sexagesimal longitudes are in hours.
 
     Raises:
         TargetsError: If no line is a target.
     """
-    return table_of_list(parse_lines(lines, hours=hours))
+    return table_of_list(parse_lines(lines, hours=hours), make)
 
 
-def table_of_list(read: TextList) -> tuple[Table | PlainTable, dict[int, str]]:
+def table_of_list(
+    read: TextList, make: Callable[[dict[str, Any]], Any] | None = None
+) -> tuple[Any, dict[int, str]]:
     """Return a list as a table; lines that are not targets become rows with faults."""
     numbers = sorted([*read.numbers, *(number for number, _ in read.faults)])
     row_of = {number: row for row, number in enumerate(numbers)}
@@ -165,8 +175,8 @@ def table_of_list(read: TextList) -> tuple[Table | PlainTable, dict[int, str]]:
     if faults:
         ids = dict(zip(read.numbers, read.columns["id"], strict=True))
         columns["id"] = _column([ids.get(number, f"{number}") for number in numbers])
-    if not read.units:
-        return table_of(columns), faults
+    if make is not None and not read.units:
+        return make(columns), faults
     from astropy.table import Table
 
     table = Table(columns)

@@ -207,7 +207,7 @@ def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
         if isinstance(targets, str | os.PathLike):
             return read_listing(Path(targets), hours=hours)
         if isinstance(targets, list | tuple) and targets and set(map(type, targets)) == {str}:
-            table, faults = table_of_lines(targets, hours=hours)
+            table, faults = table_of_lines(targets, table_of, hours=hours)
             return TargetTable(table, None, faults)
         if isinstance(targets, Mapping):
             return TargetTable(
