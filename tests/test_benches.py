@@ -23,6 +23,7 @@ LEAST = {
     "repeated_cuts": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
+    "startup": (),
     "switch_interval": (),
     "tracing": (),
     "workers": (),

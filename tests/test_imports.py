@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from astropy.io import fits
 
 import swathe
+from swathe.catalog import Catalog, this_host
 from tests.conftest import MORE
 
 PACKAGES = (
@@ -185,6 +190,77 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
         "fastapi",
         "pydantic",
     }
+
+
+NOT_FOR_CUTS = {
+    *("PIL", "alembic", "astropy", "click", "dask", "fastapi", "httpx", "matplotlib", "pandas"),
+    *("pyarrow", "pydantic", "rich", "sqlalchemy", "typer", "yaml"),
+}
+"""Packages that a cut of boxes in pixels does not need."""
+
+
+@pytest.mark.parametrize("has_catalog", [False, True])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "swathe.cut(image, box=(1, 2, 30, 40)).write(folder + '/cut.fits')",
+        "swathe.predict(targets)",
+        "swathe.predict([f'{image} 10 10 8 8'])",
+        "assert swathe.cut_many(targets, folder + '/cuts').meta['ok'] == 2",
+        "assert swathe.cut_many(targets, folder + '/cuts.zip').meta['ok'] == 2",
+        "assert len(swathe.cut_many([f'{image} 10 10 8 8'], folder + '/cuts.tar')) == 1",
+    ],
+)
+def test_a_first_cut_of_boxes_loads_only_what_it_needs(
+    call: str, has_catalog: bool, tmp_path: Path
+) -> None:
+    image, database = tmp_path / "image.fits", f"sqlite:///{tmp_path}/catalog.sqlite"
+    fits.PrimaryHDU(np.ones((50, 60), np.int16)).writeto(image)
+    if has_catalog:
+        with Catalog.open(database) as catalog:
+            catalog.put_compute(this_host(), {}, datetime.now(UTC))
+    code = (
+        "import sys, swathe; image, folder = sys.argv[1:]\n"
+        "targets = {'file': [image] * 2, 'x0': [1, 2], 'y0': [3, 4], 'width': [5, 6], "
+        "'height': [7, 8]}\n"
+        f"{call}\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, image, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"SWATHE_DATABASE": database},
+    )
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert "swathe" in loaded
+    assert not loaded & NOT_FOR_CUTS
+    assert (tmp_path / "catalog.sqlite").exists() == has_catalog
+
+
+@pytest.mark.parametrize("suffix", ["fits", "npy", "png"])
+def test_the_command_cut_loads_no_other_command(suffix: str, tmp_path: Path) -> None:
+    fits.PrimaryHDU(np.ones((50, 60), np.int16)).writeto(tmp_path / "image.fits")
+    words = ["swathe", "cut", "image.fits", "--box", "1 2 30 40", "-o", f"cut.{suffix}"]
+    code = (
+        f"import sys; sys.argv = {words}\n"
+        "from swathe.cli.app import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    modules = set(done.stdout.splitlines()[-1].split())
+    loaded = {name.split(".")[0] for name in modules}
+    assert not loaded & (NOT_FOR_CUTS - {"typer", "PIL"})
+    assert ("PIL" in loaded) == (suffix == "png")
+    commands = {name for name in modules if name.startswith("swathe.cli.commands.")}
+    assert commands == {"swathe.cli.commands.cut"}
 
 
 def test_dir_shows_the_public_names_only() -> None:

@@ -9,24 +9,24 @@
 import sys
 from typing import TYPE_CHECKING
 
-from swathe import datasets, stores, trace
 from swathe._swathe import __version__
-from swathe.client.job import RemoteJob
-from swathe.client.portal import RemotePortal, connect
 from swathe.core import cache, errors
 from swathe.core.lazy import lazy_names
-from swathe.costs.prediction import Prediction, predict
-from swathe.cutting.many import cut_many
-from swathe.cutting.one import cut
-from swathe.datasets.search import find
-from swathe.files.cutout import Cutout
-from swathe.files.file import File, Image, open
-from swathe.files.hdu import HduInfo
 
 if TYPE_CHECKING:
+    from swathe import datasets, stores, trace
+    from swathe.client.job import RemoteJob
+    from swathe.client.portal import RemotePortal, connect
     from swathe.core.sample_survey import sample
+    from swathe.costs.prediction import Prediction, predict
     from swathe.costs.recorded_probe import probe, probe_buffer
+    from swathe.cutting.many import cut_many
+    from swathe.cutting.one import cut
     from swathe.datasets.named_datasets import mirror
+    from swathe.datasets.search import find
+    from swathe.files.cutout import Cutout
+    from swathe.files.file import File, Image, open
+    from swathe.files.hdu import HduInfo
     from swathe.workers.simulate.simulation_study import simulate_pool
 
 # `import swathe.errors` and `from swathe.errors import ...`, though the module is in `core`.
@@ -63,11 +63,27 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "Cutout": "swathe.files.cutout",
+        "File": "swathe.files.file",
+        "HduInfo": "swathe.files.hdu",
+        "Image": "swathe.files.file",
+        "Prediction": "swathe.costs.prediction",
+        "RemoteJob": "swathe.client.job",
+        "RemotePortal": "swathe.client.portal",
+        "connect": "swathe.client.portal",
+        "cut": "swathe.cutting.one",
+        "cut_many": "swathe.cutting.many",
+        "datasets": "swathe.datasets",
+        "find": "swathe.datasets.search",
         "mirror": "swathe.datasets.named_datasets",
+        "open": "swathe.files.file",
+        "predict": "swathe.costs.prediction",
         "probe": "swathe.costs.recorded_probe",
         "probe_buffer": "swathe.costs.recorded_probe",
         "sample": "swathe.core.sample_survey",
         "simulate_pool": "swathe.workers.simulate.simulation_study",
+        "stores": "swathe.stores",
+        "trace": "swathe.trace",
     },
 )
 

@@ -7,13 +7,41 @@ from typing import Any
 
 import numpy as np
 import pytest
+from astropy.visualization import (
+    AsinhStretch,
+    LinearStretch,
+    LogStretch,
+    SqrtStretch,
+    ZScaleInterval,
+)
 from numpy.typing import NDArray
 from PIL import Image
 
 import swathe
 from swathe.core.errors import RegionError
-from swathe.files.preview import LARGEST_SIDE, contact_sheet, grey, picture
+from swathe.files.preview import LARGEST_SIDE, Stretch, contact_sheet, grey, picture, zscale
 from tests.support.fits_frames import contents, noise
+
+STRETCHES: dict[Stretch, Any] = {
+    "asinh": AsinhStretch(0.1),
+    "linear": LinearStretch(),
+    "log": LogStretch(),
+    "sqrt": SqrtStretch(),
+}
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 11, 999, 1001, 2500])
+def test_limits_and_stretches_are_those_of_astropy(count: int) -> None:
+    random = np.random.default_rng(count)
+    outliers = np.where(random.random(count) < 0.1, 1e4, random.normal(0, 1, count))
+    for values in (random.exponential(1, count), np.full(count, 7.0), outliers):
+        assert zscale(values) == tuple(map(float, ZScaleInterval().get_limits(values)))
+    plane = random.random((2, count))
+    for name, curve in STRETCHES.items():
+        low, high = zscale(plane.ravel())
+        expected = curve(np.clip((plane - low) / (high - low), 0, 1)) if high > low else plane
+        greys = np.asarray(expected[::-1] * 255).round()
+        assert high <= low or (grey(plane, name) == greys).all()
 
 
 def star(dtype: str = "f8") -> NDArray[Any]:

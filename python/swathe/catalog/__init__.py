@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swathe.catalog.outcome_log import OutcomeLog
 from swathe.catalog.records.datasets import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.records.measurements import Outcome, ProbeRecord, ProfileRecord, SampleRecord
 from swathe.catalog.store_settings import SCHEMES, TIERS, Store, root_url
@@ -40,6 +41,7 @@ __all__ = [
     "GranuleQuery",
     "Match",
     "Outcome",
+    "OutcomeLog",
     "ProbeRecord",
     "ProfileRecord",
     "Replica",

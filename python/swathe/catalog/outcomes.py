@@ -7,16 +7,11 @@ from dataclasses import fields
 from sqlalchemy import delete, select
 
 from swathe.catalog.database import Database
-from swathe.catalog.records.checks import count, finite, plain_text
+from swathe.catalog.outcome_log import OutcomeLog, valid_fields
 from swathe.catalog.records.measurements import Outcome
-from swathe.catalog.store_settings import root_url
 from swathe.catalog.tables import OutcomeRow
 
 OUTCOMES_KEPT = 10_000
-LONGEST_SUMMARY = 1_000
-# Types in dataclasses are text there.
-COUNTS = [field.name for field in fields(Outcome) if field.type == "int"]
-SECONDS = [field.name for field in fields(Outcome) if field.type == "float"]
 
 
 class OutcomeRecords(Database):
@@ -29,29 +24,43 @@ class OutcomeRecords(Database):
             ValueError: If its time has no zone, or a number is negative or not finite.
             StoreSettingsError: If its root is not the URL of a store, or contains credentials.
         """
-        row = OutcomeRow(
-            at=outcome.at,
-            host=plain_text(outcome.host, 255),
-            summary=plain_text(outcome.summary, LONGEST_SUMMARY),
-            root=root_url(outcome.root) if outcome.root else "",
-            **{name: count(getattr(outcome, name)) for name in COUNTS},
-            **{name: finite(getattr(outcome, name)) for name in SECONDS},
-        )
+        self._add([outcome], is_new=True)
+
+    def outcomes(self, limit: int = 100) -> list[Outcome]:
+        """Return the latest outcomes, newest first."""
+        self.enter_outcomes()
+        query = select(OutcomeRow).order_by(OutcomeRow.id.desc()).limit(max(0, limit))
+        with self._reading() as session:
+            return [_outcome(row) for row in session.scalars(query)]
+
+    def enter_outcomes(self) -> None:
+        """Record the outcomes that wait in the log beside the database."""
+        database = self._engine.url.database
+        if not self._on_sqlite or database is None:
+            return
+        with OutcomeLog(database).draining() as outcomes:
+            if outcomes:
+                self._add(outcomes, is_new=False)
+
+    def _add(self, outcomes: list[Outcome], *, is_new: bool) -> None:
+        """Record outcomes; unless they are new, those that are recorded already are left out."""
+        rows = [OutcomeRow(**valid_fields(outcome)) for outcome in outcomes]
         newest = select(OutcomeRow.id).order_by(OutcomeRow.id.desc())
         oldest = newest.offset(OUTCOMES_KEPT).limit(1).scalar_subquery()
         with self._writing() as session:
-            session.add(row)
+            if not is_new:
+                first = min(outcome.at for outcome in outcomes)
+                recent = select(OutcomeRow).where(OutcomeRow.at >= first)
+                recorded = {_outcome(row) for row in session.scalars(recent)}
+                rows = [
+                    row for row, each in zip(rows, outcomes, strict=True) if each not in recorded
+                ]
+            session.add_all(rows)
             session.flush()
             session.execute(
                 delete(OutcomeRow).where(OutcomeRow.id <= oldest),
                 execution_options={"synchronize_session": False},
             )
-
-    def outcomes(self, limit: int = 100) -> list[Outcome]:
-        """Return the latest outcomes, newest first."""
-        query = select(OutcomeRow).order_by(OutcomeRow.id.desc()).limit(max(0, limit))
-        with self._reading() as session:
-            return [_outcome(row) for row in session.scalars(query)]
 
 
 def _outcome(row: OutcomeRow) -> Outcome:

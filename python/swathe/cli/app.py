@@ -6,26 +6,22 @@ import errno
 import os
 import sys
 import traceback
-from typing import Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.main import get_group
 
 from swathe import trace
-from swathe.cli.commands import bench, buffer, cache, dataset, job, pool, portal, probe, store
-from swathe.cli.commands import trace as tracing
-from swathe.cli.commands.cut import cut
-from swathe.cli.commands.demo import demo
-from swathe.cli.commands.find import find
-from swathe.cli.commands.info import info
-from swathe.cli.commands.predict import predict
-from swathe.cli.commands.sample import sample
-from swathe.cli.commands.simulate import simulate
 from swathe.cli.options import ValuesCommand
 from swathe.cli.output import json_requested, print_error
 from swathe.cli.usage import ARCHIVE, CUTTING, MEASURING, PORTAL, Group
 from swathe.core import errors
 from swathe.core.format import harmless_text
 from swathe.trace.record import for_children
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
@@ -59,8 +55,44 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SwatheError, INTERNAL),
 )
 
+COMMANDS = {
+    **dict.fromkeys(("cut", "info", "predict", "sample", "demo"), CUTTING),
+    **dict.fromkeys(("store", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(("portal", "job", "pool"), PORTAL),
+    **dict.fromkeys(("probe", "buffer", "simulate", "bench", "trace"), MEASURING),
+}
+"""The commands and their sections, in the order of `swathe --help`."""
+
+
+class Commands(Group):
+    """The commands, each imported from its module in `commands/` when it is first used."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - the signature is Typer's
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """Return a command. For a wrong name all are imported, as Typer suggests similar ones."""
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                self.commands[name] = _command(name)
+        return super().get_command(ctx, cmd_name)
+
+
+def _command(name: str) -> Command:
+    """Return the command of a module: its function of this name, or its group `app`."""
+    module, section = import_module(f"swathe.cli.commands.{name}"), COMMANDS[name]
+    one = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if hasattr(module, "app"):
+        one.add_typer(module.app, cls=Group, name=name, rich_help_panel=section)
+    else:
+        kind = ValuesCommand if name in ("cut", "find") else None
+        one.command(cls=kind, rich_help_panel=section)(getattr(module, name))
+    return get_group(one).commands[name]
+
+
 app = typer.Typer(
-    cls=Group,
+    cls=Commands,
     help="Cut regions out of very large FITS images, at the speed of the disk.",
     epilog=EXIT_CODES,
     rich_markup_mode=None,
@@ -175,20 +207,3 @@ def _options(
         trace.start(trace_to)
         # Processes that this command starts record too.
         os.environ[trace.VARIABLE] = for_children(trace_to)
-
-
-# In the order of `swathe --help`.
-app.command(cls=ValuesCommand, rich_help_panel=CUTTING)(cut)
-for command in (info, predict, sample, demo):
-    app.command(rich_help_panel=CUTTING)(command)
-app.add_typer(store.app, cls=Group, name="store", rich_help_panel=ARCHIVE)
-app.add_typer(dataset.app, cls=Group, name="dataset", rich_help_panel=ARCHIVE)
-app.command(cls=ValuesCommand, rich_help_panel=ARCHIVE)(find)
-app.add_typer(cache.app, cls=Group, name="cache", rich_help_panel=ARCHIVE)
-app.add_typer(portal.app, cls=Group, name="portal", rich_help_panel=PORTAL)
-app.add_typer(job.app, cls=Group, name="job", rich_help_panel=PORTAL)
-app.add_typer(pool.app, cls=Group, name="pool", rich_help_panel=PORTAL)
-for measure in (probe.probe, buffer.buffer, simulate):
-    app.command(rich_help_panel=MEASURING)(measure)
-app.add_typer(bench.app, cls=Group, name="bench", rich_help_panel=MEASURING)
-app.add_typer(tracing.app, cls=Group, name="trace", rich_help_panel=MEASURING)

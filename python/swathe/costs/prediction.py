@@ -13,6 +13,7 @@ from swathe.core.argument_checks import check_count, check_texts, check_threads
 from swathe.core.errors import SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
+from swathe.core.paths import default_url
 from swathe.files.planes import plane_span
 from swathe.stores.registry import compute_costs, spread_of, stores_for
 
@@ -331,7 +332,7 @@ def record_outcome(
     """
     from datetime import UTC, datetime
 
-    from swathe.catalog import Catalog, Outcome, this_host
+    from swathe.catalog import Outcome, OutcomeLog, this_host
 
     low_s, high_s = prediction.interval_s
     outcome = Outcome(
@@ -349,14 +350,22 @@ def record_outcome(
         predicted_requests=prediction.requests,
         actual_requests=meta["requests"],
     )
+    timings = _swathe.take_timings()
+    outcome_log = OutcomeLog.of(default_url())
     try:
-        with Catalog.open() as catalog:
-            if outcome.targets:
-                catalog.add_outcome(outcome)
-            if timings := _swathe.take_timings():
-                from swathe.costs.fit.from_real_reads import feed_back
+        is_due = cuts > 0 and (outcome_log is None or outcome_log.append(outcome))
+        if is_due or timings:
+            from swathe.catalog import Catalog
 
-                feed_back(catalog, timings)
+            with Catalog.open() as catalog:
+                if is_due and outcome_log is None:
+                    catalog.add_outcome(outcome)
+                elif is_due:
+                    catalog.enter_outcomes()
+                if timings:
+                    from swathe.costs.fit.from_real_reads import feed_back
+
+                    feed_back(catalog, timings)
     except SwatheError as error:
         return [f"the prediction was not recorded: {error}"]
     return []

@@ -37,6 +37,7 @@ from swathe.cutting.earlier_run import (
 from swathe.cutting.output_paths import CutWork, OutputPaths
 from swathe.cutting.run import CutRun, log, run_cuts
 from swathe.files.manifest import Manifest, read_manifest
+from swathe.files.manifest_table import ManifestTable
 from swathe.files.planes import plane_span
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def cut_many(
     ra: str | None = None,
     dec: str | None = None,
     **own_options: Any,
-) -> Table:
+) -> ManifestTable:
     """Cut many regions; each file is opened and decompressed once for all of its targets.
 
     One bad target never stops the others. Ctrl-C stops the run within a second: finished results
@@ -123,7 +124,8 @@ def cut_many(
             pixels: `mean` (default), `median`, `sigma-clipped` or `weighted`.
 
     Returns:
-        The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
+        The manifest, used as an astropy table (`.table` is one), one row per target in their
+        order: id, status (`ok`, `no-overlap`,
         `missing`, `error`), reason, path (in the output), bytes, source, source_version, sha256.
         For stacks and `rgb`, the rows of targets have no path. After them comes a row for each
         result: its id is the group, its source_version a SHA-256 of its inputs. `meta` holds
@@ -227,7 +229,7 @@ def _cut_into(
     settings: dict[str, Any],
     progress: bool,
     started: float,
-) -> Table:
+) -> ManifestTable:
     """Cut what an earlier run did not finish; return the whole manifest."""
     from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
 
@@ -295,7 +297,7 @@ def _cut_into(
                 f"{finished:,} of {len(work.ids):,} targets are done"
             ) from error
         event.add(bytes=int(sum(manifest.bytes)))
-    return manifest.table()
+    return ManifestTable(manifest)
 
 
 def _pixel_options(settings: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 Content: TypeAlias = bytes
 """Content of a file; `bytes` is a column of the manifest."""
 LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+UNPRINTABLE = re.compile("[^ -~]")
 BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
@@ -118,9 +122,11 @@ class Manifest:
 
     def head(self) -> str:
         """Return the part of the file before the rows."""
-        head = io.StringIO()
-        Manifest([], [], self.meta).table().write(head, format="ascii.ecsv", delimiter=",")
-        return head.getvalue()
+        types = [f"# - {{name: {name}, datatype: {_type(name)}}}" for name in COLUMNS]
+        meta = [f"# - {_yaml(name)}: {_yaml(value)}" for name, value in self.meta.items()]
+        lines = ["# %ECSV 1.0", "# ---", "# datatype:", *types, "# delimiter: ','"]
+        lines += [*(["# meta: !!omap", *meta] if meta else []), "# schema: astropy-2.0"]
+        return "\n".join([*lines, ",".join(COLUMNS), ""])
 
     def rows(self) -> str:
         """Return the rows of the file."""
@@ -129,6 +135,38 @@ class Manifest:
             for name in COLUMNS
         )
         return "".join(f"{row}\n" for row in map(",".join, zip(*cells, strict=True)))
+
+
+def _type(name: str) -> str:
+    return "int64" if name == "bytes" else "string"
+
+
+def _yaml(value: Any) -> str:
+    """Return a value as YAML in one line. Not by a library, whose import takes 0.1 s.
+
+    Raises:
+        TypeError: If it is not a plain value.
+    """
+    if isinstance(value, str):
+        text = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + UNPRINTABLE.sub(_escape, text) + '"'
+    if value is None or isinstance(value, int):
+        return json.dumps(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return ".nan" if math.isnan(value) else f"{'-' if value < 0 else ''}.inf"
+        text = repr(float(value))
+        return text if "." in text else text.replace("e", ".0e")
+    if isinstance(value, Mapping):
+        pairs = (f"{_yaml(name)}: {_yaml(each)}" for name, each in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_yaml, value))}]"
+    raise TypeError(f"a value in a manifest: expected text, number or list, found {value!r:.50}")
+
+
+def _escape(letter: re.Match[str]) -> str:
+    return "\\U" + f"{ord(letter[0]):08X}"
 
 
 def _cells(texts: list[str]) -> list[str]:
@@ -180,10 +218,10 @@ def read_manifest(path: Path) -> Table | None:
     Raises:
         OutputError: If the file is not a manifest.
     """
-    from astropy.table import Table
-
     if not path.exists():
         return None
+    from astropy.table import Table
+
     try:
         table = Table.read(path, format="ascii.ecsv", fill_values=[])
     except Exception as error:  # the reader raises many kinds of errors
@@ -220,8 +258,6 @@ def _has_sibling(output: Path) -> bool:
 
 def manifest_meta(path: Path) -> dict[str, Any]:
     """Return the metadata of a manifest; empty if there is no manifest."""
-    from astropy.table import Table
-
     head: list[str] = []
     try:
         with path.open() as file:
@@ -229,6 +265,8 @@ def manifest_meta(path: Path) -> dict[str, Any]:
                 head.append(line)
                 if not line.startswith("#"):
                     break
+        from astropy.table import Table
+
         return dict(Table.read(head, format="ascii.ecsv").meta)
     except Exception:  # the reader raises many kinds of errors; replacing the file reports them
         return {}

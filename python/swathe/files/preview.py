@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 Stretch = Literal["asinh", "linear", "log", "sqrt"]
 LARGEST_SIDE = 4096
 """Largest side of a picture in pixels; larger images are thinned."""
+SOFTENING, LOG_SCALE = 0.1, 1000
+"""Parameters of the stretches `asinh` and `log`."""
+SAMPLES, LEAST_SAMPLES, LEAST_PART = 1000, 5, 0.5
+"""Samples of zscale: how many, and how many must stay, as a number and as a part."""
+FITS, CLIP_SIGMAS, CONTRAST = 5, 2.5, 0.25
+"""Fits of zscale, beyond which distance from the line a sample is an outlier, and its contrast."""
 
 
 def picture(data: NDArray[Any]) -> Image:
@@ -67,10 +73,9 @@ def _limits(
     values: NDArray[np.float64], low: float | None, high: float | None
 ) -> tuple[float, float]:
     import numpy as np
-    from astropy.visualization import ZScaleInterval
 
     with np.errstate(over="ignore", invalid="ignore"):  # squares of huge values
-        black, white = map(float, ZScaleInterval().get_limits(values))
+        black, white = zscale(values)
         if low is not None:
             black = float(np.percentile(values, low))
         if high is not None:
@@ -78,17 +83,52 @@ def _limits(
     return black, white
 
 
-def _stretch(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
-    from astropy.visualization import AsinhStretch, LinearStretch, LogStretch, SqrtStretch
+def zscale(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the limits of IRAF's zscale: a line fitted to sorted samples, without outliers.
 
-    ways = {
-        "asinh": AsinhStretch(0.1),
-        "linear": LinearStretch(),
-        "log": LogStretch(),
-        "sqrt": SqrtStretch(),
-    }
-    stretched: NDArray[np.float64] = ways[stretch](values)
-    return stretched
+    The numbers are those of `astropy.visualization.ZScaleInterval`, whose import takes 0.3 s.
+    """
+    import numpy as np
+
+    samples = np.sort(values[:: max(1, values.size // SAMPLES)][:SAMPLES])
+    count = len(samples)
+    least = max(LEAST_SAMPLES, int(count * LEAST_PART))
+    x, kernel = np.arange(count), np.ones(max(1, int(count * 0.01)), bool)
+    bad = np.zeros(count, bool)
+    low, high = float(samples[0]), float(samples[-1])
+    good, before, slope = count, count + 1, 0.0
+    for _ in range(FITS):
+        if good >= before or good < least:
+            break
+        line = np.polyfit(x, samples, deg=1, w=(~bad).astype(int))
+        flat = samples - np.polyval(line, x)
+        limit = CLIP_SIGMAS * flat[~bad].std()
+        bad[(flat < -limit) | (flat > limit)] = True
+        bad = np.convolve(bad, kernel, mode="same")
+        good, before, slope = int((~bad).sum()), good, float(line[0])
+    if good < least:
+        return low, high
+    center, median, slope = (count - 1) // 2, float(np.median(samples)), slope / CONTRAST
+    return (
+        max(low, median - (center - 1) * slope),
+        min(high, median + (count - center) * slope),
+    )
+
+
+def _stretch(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
+    import numpy as np
+
+    curved: NDArray[np.float64]
+    match stretch:
+        case "asinh":
+            curved = np.arcsinh(values / SOFTENING) / np.arcsinh(1 / SOFTENING)
+        case "log":
+            curved = np.log(LOG_SCALE * values + 1) / np.log(LOG_SCALE + 1)
+        case "sqrt":
+            curved = np.sqrt(values)
+        case "linear":
+            curved = values
+    return curved
 
 
 def contact_sheet(

@@ -71,9 +71,18 @@ class _CatalogContent:
     compute: str | None
 
 
+@dataclass(frozen=True)
+class _LocalCosts:
+    """Measurements of local files and of this host, and the state of the catalogue with them."""
+
+    state: object
+    stores: _swathe.Stores | None
+    compute: str | None
+
+
 _loaded: _CatalogContent | None = None
 _adopted: _CatalogContent | None = None
-_local: tuple[object, _swathe.Stores | None] | None = None
+_local: _LocalCosts | None = None
 
 
 def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
@@ -87,7 +96,8 @@ def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
     """
     if any(NAMED.match(name) for name in objects):
         return known_stores()
-    return _local_files()
+    local = _local_costs()
+    return local.stores if local else None
 
 
 def is_named(path: str) -> bool:
@@ -142,8 +152,8 @@ def spread_of(root: str) -> float:
 
 def compute_costs() -> str | None:
     """Return the computing costs of this host as JSON; `None` if they were not measured."""
-    content = _load_if_changed()
-    return content.compute if content else None
+    local = _local_costs() if _is_file(default_url()) else _load_if_changed()
+    return local.compute if local else None
 
 
 def storages() -> StoreSnapshot:
@@ -229,33 +239,38 @@ def _plain(root: str) -> str:
     return unquote(root) if _swathe.StoreKind(root).is_local else root
 
 
-def _local_files() -> _swathe.Stores | None:
-    """Return the measurements of local files and of this host; `None` if there are none.
+def _local_costs() -> _LocalCosts | _CatalogContent | None:
+    """Return the measurements of local files and of this host; `None` if there is no catalogue.
 
     Only a catalogue in a file is read.
     """
     global _local
     if _adopted is not None:
-        return _adopted.stores
+        return _adopted
     url = default_url()
     state = _state(url)
-    if state is None or not url.startswith("sqlite"):
+    if state is None or not _is_file(url):
         return None
-    if _local is None or _local[0] != state:
+    if _local is None or _local.state != state:
         costs, compute = read_local_costs(url.partition(":///")[2], LOCAL_ROOT, this_host())
         stores = None
         if costs is not None or compute is not None:
             measured = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
             stores = _swathe.Stores("[]", json.dumps(measured), compute)
         # Reading may have changed the files.
-        _local = _state(url), stores
-    return _local[1]
+        _local = _LocalCosts(_state(url), stores, compute)
+    return _local
+
+
+def _is_file(url: str) -> bool:
+    """Check whether a catalogue is a file."""
+    return url.startswith("sqlite")
 
 
 def _state(url: str) -> tuple[object, ...] | None:
     """Return a value that changes when the catalogue does; `None` if there is no catalogue."""
     prefix, _, path = url.partition(":///")
-    if not prefix.startswith("sqlite"):
+    if not _is_file(prefix):
         return url, time.monotonic() // RELOAD_S
     marks = []
     for name in (path, f"{path}-wal"):

@@ -292,7 +292,7 @@ def _cut_table(
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         print_text(f"{output}: {_outcome_text(meta, counts)}")
-        unsuccessful = manifest[manifest["status"] != "ok"]
+        unsuccessful = manifest[manifest["status"] != "ok"] if meta["ok"] < len(manifest) else []
         for row in unsuccessful[:SHOWN_ROWS]:
             print_text(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
         if len(unsuccessful) > SHOWN_ROWS:

@@ -39,7 +39,13 @@ from swathe.files.targets.columns import (
 )
 from swathe.files.targets.frames import frame_named
 from swathe.files.targets.positions import is_equatorial, size_of
-from swathe.files.targets.table_files import READERS, TargetTable, read_listing, table_of_lines
+from swathe.files.targets.table_files import (
+    READERS,
+    TargetTable,
+    read_listing,
+    table_of,
+    table_of_lines,
+)
 from swathe.stores.registry import is_named, with_store_names
 
 if TYPE_CHECKING:
@@ -195,26 +201,26 @@ def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
     Raises:
         TargetsError: If the list cannot be read.
     """
-    from astropy.table import Table
-
     frame = choices.frame if choices is not None else None
-    if isinstance(targets, Table):
-        return TargetTable(targets, None, {})
     try:
         hours = frame is None or is_equatorial(frame)
         if isinstance(targets, str | os.PathLike):
             return read_listing(Path(targets), hours=hours)
         if isinstance(targets, list | tuple) and targets and set(map(type, targets)) == {str}:
-            table, faults = table_of_lines(targets, hours=hours)
+            table, faults = table_of_lines(targets, table_of, hours=hours)
             return TargetTable(table, None, faults)
+        if isinstance(targets, Mapping):
+            return TargetTable(
+                table_of({name: _values(each) for name, each in targets.items()}), None, {}
+            )
+        from astropy.table import Table
+
+        if isinstance(targets, Table):
+            return TargetTable(targets, None, {})
         if hasattr(targets, "transform_to"):
             return TargetTable(Table({"sky": targets.reshape(-1)}), None, {})
         if hasattr(targets, "to_dict") and hasattr(targets, "columns"):
             return TargetTable(Table.from_pandas(targets), None, {})
-        if isinstance(targets, Mapping):
-            return TargetTable(
-                Table({name: _values(each) for name, each in targets.items()}), None, {}
-            )
     except RegionError as error:
         raise TargetsError(str(error)) from error
     except (TypeError, ValueError) as error:
@@ -232,6 +238,8 @@ def _values(column: Any) -> Any:
     import numpy as np
 
     if hasattr(column, "unit") or hasattr(column, "transform_to"):
+        return column
+    if type(column) is np.ndarray and column.dtype.kind in "iufU":
         return column
     values = list(column)
     kinds = set(map(type, values))

@@ -1,0 +1,118 @@
+"""Outcomes wait in a log beside the catalogue file, and none is lost or entered twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from swathe.catalog import Catalog, Outcome, OutcomeLog
+from swathe.catalog.outcome_log import FULL_BYTES
+from swathe.core.errors import CatalogError, StoreSettingsError
+
+
+def outcome(number: int, root: str = "") -> Outcome:
+    at = datetime(2026, 1, 2, 3, 4, 5, number, UTC)
+    return Outcome(at, "here", "a cut", number, root, 1.0, 0.5, 2.0, 1.5, 10, 11, 2, 3)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/new/catalog.sqlite"
+
+
+def log_of(url: str) -> OutcomeLog:
+    log = OutcomeLog.of(url)
+    assert log is not None
+    return log
+
+
+def test_outcomes_enter_the_catalogue_when_they_are_read(url: str) -> None:
+    for number in range(3):
+        assert not log_of(url).append(outcome(number))
+    with Catalog.open(url) as catalog:
+        catalog.add_outcome(outcome(9))
+        assert {each.targets for each in catalog.outcomes()} == {0, 1, 2, 9}
+        assert outcome(2) in catalog.outcomes()
+        assert log_of(url).path.stat().st_size == 0
+        log_of(url).append(outcome(4))
+        assert catalog.outcomes(1) == [outcome(4)]
+
+
+def test_a_process_killed_after_entering_them_enters_none_twice(url: str) -> None:
+    log = log_of(url)
+    log.append(outcome(1))
+    lines = log.path.read_bytes()
+    with Catalog.open(url) as catalog:
+        catalog.enter_outcomes()
+        log.path.write_bytes(lines)
+        log.append(outcome(2))
+        assert catalog.outcomes() == [outcome(2), outcome(1)]
+
+
+def test_a_failure_to_enter_them_keeps_them(url: str) -> None:
+    log = log_of(url)
+    log.append(outcome(1))
+    with pytest.raises(KeyError), log.draining() as outcomes:
+        raise KeyError(outcomes[0].targets)
+    with log.draining() as outcomes:
+        assert outcomes == [outcome(1)]
+    with log.draining() as outcomes:
+        assert outcomes == []
+
+
+def test_a_line_cut_short_by_a_power_failure_is_left_out(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = log_of(url)
+    log.append(outcome(1))
+    with log.path.open("ab") as file:
+        file.write(b'{"at": "2026\n')
+    log.append(outcome(2))
+    with log.draining() as outcomes:
+        assert outcomes == [outcome(1), outcome(2)]
+    assert "expected an outcome in each line" in caplog.text
+
+
+def test_a_large_log_is_due(url: str) -> None:
+    log = log_of(url)
+    log.append(outcome(1))
+    with log.path.open("ab") as file:
+        file.truncate(FULL_BYTES)
+    assert log.append(outcome(2))
+
+
+def test_several_processes_append_at_once(url: str) -> None:
+    code = (
+        "import sys; from tests.catalog.test_outcome_log import log_of, outcome\n"
+        "for number in range(50): log_of(sys.argv[1]).append(outcome(number))"
+    )
+    root = Path(__file__).parents[2]
+    processes = [subprocess.Popen([sys.executable, "-c", code, url], cwd=root) for _ in range(2)]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    with log_of(url).draining() as outcomes:
+        assert sorted(each.targets for each in outcomes) == sorted([*range(50), *range(50)])
+
+
+def test_what_no_catalogue_takes_is_refused_at_once(url: str) -> None:
+    with pytest.raises(StoreSettingsError):
+        log_of(url).append(outcome(1, root="https://user:secret@archive.example/"))
+    with pytest.raises(ValueError, match="time zone"):
+        log_of(url).append(Outcome(datetime(2026, 1, 1), *[*vars(outcome(1)).values()][1:]))
+    assert not log_of(url).path.exists() or log_of(url).path.stat().st_size == 0
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CatalogError, match="cannot write"):
+        log_of(f"sqlite:///{tmp_path}/file/catalog.sqlite").append(outcome(1))
+
+
+def test_a_catalogue_on_a_server_has_no_log() -> None:
+    assert OutcomeLog.of("postgresql+psycopg://user@host/name") is None
+    assert OutcomeLog.of("sqlite:///x?mode=ro") is None
+    assert os.fspath(log_of("sqlite:///x").path) == "x-outcomes"
