@@ -22,10 +22,10 @@ from swathe.costs.probing.save import keep_probe
 from swathe.costs.probing.store_probe import measure_store
 from swathe.files.targets.target_list import read_targets
 from swathe.stores.registry import (
+    bounds_of,
     compute_costs,
     is_named,
     known_stores,
-    spread_of,
     stores_for,
     with_store_names,
 )
@@ -146,7 +146,7 @@ def test_what_was_measured_of_local_files_is_of_all_plain_paths(
             found = swathe.predict(rows)
             requests.append(found.requests)
     assert requests[0] == requests[1] > requests[2] == requests[3]
-    assert spread_of("file://") == 0.1
+    assert bounds_of("file://") == (0.1, 0.1)
     catalog.put_profile("file:///", "another-host", local_costs(1), {}, datetime.now(UTC))
     swathe.cut(paths[0], box=(1, 2, 5, 4))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
 from swathe.core.paths import default_url
 from swathe.files.planes import plane_span
-from swathe.stores.registry import compute_costs, spread_of, stores_for
+from swathe.stores.registry import bounds_of, compute_costs, stores_for
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from swathe.files.planes import Planes
     from swathe.files.targets.target_list import ListOptions
 
-UNMEASURED_SPREAD = 1.0
-"""Uncertainty of stores, or a machine, never probed: half to twice the predicted time."""
-LOCAL_SPREAD = 0.3
+UNMEASURED_BOUNDS = (math.log(2), math.log(2))
+"""Of stores, or a machine, never probed: half to twice the predicted time."""
+LOCAL_BOUNDS = (math.log(1.3), math.log(1.3))
+LEAST_BOUND = math.log(1.05)
 MOST_FAULTS = 100
 """Number of reasons listed why targets cannot be cut; the engine lists as many for objects."""
 
@@ -260,10 +262,10 @@ def predict_job(job: _swathe.Job, most: int | None = None, machines: int = 1) ->
         explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
     # Objects are read in the order of the list, so stores mostly follow one another.
     seconds = sum(cost.median_s for cost in per_store.values())
-    ratio = _ratio(per_store.values())
+    bounds = _widest(per_store.values())
     return Prediction(
         seconds,
-        _interval_s(seconds, ratio),
+        _interval_s(seconds, bounds),
         sum(cost.bytes for cost in per_store.values()),
         sum(cost.requests for cost in per_store.values()),
         per_store,
@@ -290,10 +292,12 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
         # A second store gains nothing.
         seconds, shares = alone[best].median_s, {name: float(name == best) for name in alone}
     used = {name: alone[name] for name, share in shares.items() if share > 0}
-    ratio = _ratio([cost for prediction in used.values() for cost in prediction.per_store.values()])
+    bounds = _widest(
+        [cost for prediction in used.values() for cost in prediction.per_store.values()]
+    )
     return Prediction(
         seconds,
-        _interval_s(seconds, ratio),
+        _interval_s(seconds, bounds),
         round(sum(prediction.bytes * shares[name] for name, prediction in used.items())),
         round(sum(prediction.requests * shares[name] for name, prediction in used.items())),
         # If no target can be cut, no storage is read.
@@ -313,7 +317,7 @@ def read_at_once(prediction: Prediction, threads: int) -> Prediction:
     """Return the cost of a job whose stores are read at the same time, as in a mixture."""
     slowest = max((cost.median_s for cost in prediction.per_store.values()), default=0.0)
     median_s = max(slowest, prediction.compute_s / threads)
-    interval_s = _interval_s(median_s, _ratio(prediction.per_store.values()))
+    interval_s = _interval_s(median_s, _widest(prediction.per_store.values()))
     return replace(prediction, median_s=median_s, interval_s=interval_s)
 
 
@@ -383,27 +387,30 @@ def _cost(estimate: dict[str, Any]) -> StoreCost:
     names = ("objects", "targets", "headers_read", "unreadable", "measured", "compute_s")
     return StoreCost(
         seconds,
-        _interval_s(seconds, 1 + _spread(estimate)),
+        _interval_s(seconds, _bounds(estimate)),
         **{name: estimate["traffic"][name] for name in ("bytes", "requests")},
         **{name: estimate[name] for name in names},
         is_local=_swathe.StoreKind(estimate["root"]).is_local,
     )
 
 
-def _interval_s(seconds: float, ratio: float) -> tuple[float, float]:
-    return seconds / ratio, seconds * ratio
+def _interval_s(seconds: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    faster, slower = bounds
+    return seconds * math.exp(-faster), seconds * math.exp(slower)
 
 
-def _spread(estimate: dict[str, Any]) -> float:
-    """Return half the relative range of the middle 80 %."""
+def _bounds(estimate: dict[str, Any]) -> tuple[float, float]:
+    """Return logarithms of how much faster and slower 80 of 100 jobs are at most."""
     if _swathe.StoreKind(estimate["root"]).is_local:
-        return UNMEASURED_SPREAD if compute_costs() is None else LOCAL_SPREAD
+        return UNMEASURED_BOUNDS if compute_costs() is None else LOCAL_BOUNDS
     if not estimate["measured"]:
-        return UNMEASURED_SPREAD
-    return max(spread_of(estimate["root"]), 0.05)
+        return UNMEASURED_BOUNDS
+    faster, slower = bounds_of(estimate["root"])
+    return max(faster, LEAST_BOUND), max(slower, LEAST_BOUND)
 
 
-def _ratio(costs: Iterable[StoreCost]) -> float:
-    return max(
-        (cost.interval_s[1] / cost.median_s for cost in costs if cost.median_s > 0), default=1
-    )
+def _widest(costs: Iterable[StoreCost]) -> tuple[float, float]:
+    """Return the bounds of the least certain of some costs."""
+    used = [(cost.median_s, *cost.interval_s) for cost in costs if cost.median_s > 0]
+    faster = max((math.log(median / low) for median, low, _ in used), default=0.0)
+    return faster, max((math.log(high / median) for median, _, high in used), default=0.0)

@@ -38,22 +38,23 @@ class StoreSnapshot:
         stores: name, root and options of each store. There are no credentials, since a catalogue
             holds none.
         costs: measured costs by host and key of the store.
-        spreads: relative spread by host and key of the store.
+        bounds: logarithms of how much faster and slower 80 of 100 jobs are at most, by host and key
+            of the store.
         compute: costs of computing by host.
     """
 
     host: str
     stores: list[dict[str, Any]]
     costs: dict[str, dict[str, Any]]
-    spreads: dict[str, dict[str, float]]
+    bounds: dict[str, dict[str, tuple[float, float]]]
     compute: dict[str, Any]
 
-    def seen_from(self, host: str) -> tuple[dict[str, Any], dict[str, float], Any]:
-        """Return costs, spreads and computing costs of a host, or those of `self.host`."""
+    def seen_from(self, host: str) -> tuple[dict[str, Any], dict[str, tuple[float, float]], Any]:
+        """Return costs, bounds and computing costs of a host, or those of `self.host`."""
         both = (self.host, host)
         costs = {root: of for each in both for root, of in self.costs.get(each, {}).items()}
-        spreads = {root: of for each in both for root, of in self.spreads.get(each, {}).items()}
-        return costs, spreads, self.compute.get(host, self.compute.get(self.host))
+        bounds = {root: of for each in both for root, of in self.bounds.get(each, {}).items()}
+        return costs, bounds, self.compute.get(host, self.compute.get(self.host))
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class _CatalogContent:
     stores: _swathe.Stores
     names: dict[str, str]
     roots: re.Pattern[str]
-    spreads: dict[str, float]
+    bounds: dict[str, tuple[float, float]]
     compute: str | None
 
 
@@ -144,10 +145,10 @@ def to_native(stores: Iterable[Store]) -> _swathe.Stores:
     return _swathe.Stores(json.dumps(described))
 
 
-def spread_of(root: str) -> float:
-    """Return half the relative range of the middle 80 % of measured over predicted times."""
+def bounds_of(root: str) -> tuple[float, float]:
+    """Return logarithms of how much faster and slower 80 of 100 jobs of a store are at most."""
     content = _load_if_changed()
-    return content.spreads.get(root, 0.0) if content else 0.0
+    return content.bounds.get(root, (0.0, 0.0)) if content else (0.0, 0.0)
 
 
 def compute_costs() -> str | None:
@@ -165,13 +166,14 @@ def storages() -> StoreSnapshot:
     from swathe.catalog import Catalog
 
     costs: dict[str, dict[str, Any]] = {}
-    spreads: dict[str, dict[str, float]] = {}
+    bounds: dict[str, dict[str, tuple[float, float]]] = {}
     with Catalog.open(default_url()) as catalog:
         for profile in catalog.profiles():
             costs.setdefault(profile.host, {})[profile.root] = profile.costs
-            spreads.setdefault(profile.host, {})[profile.root] = float(
-                profile.spread.get("model", 0)
-            )
+            spread = profile.spread
+            model = spread.get("model", 0)
+            faster, slower = (float(spread.get(name, model)) for name in ("faster", "slower"))
+            bounds.setdefault(profile.host, {})[profile.root] = (faster, slower)
         stores = [
             {"name": store.name, "root": store.url, "options": store.options}
             for store in catalog.stores()
@@ -180,7 +182,7 @@ def storages() -> StoreSnapshot:
         compute = {
             host: costs_here for host in hosts if (costs_here := catalog.compute(host)) is not None
         }
-    return StoreSnapshot(this_host(), stores, costs, spreads, compute)
+    return StoreSnapshot(this_host(), stores, costs, bounds, compute)
 
 
 def use_snapshot(snapshot: StoreSnapshot) -> None:
@@ -210,7 +212,7 @@ def _load(url: str) -> _CatalogContent:
 
 def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
     """Return stores in the engine's form, as seen from a host."""
-    costs, spreads, compute = snapshot.seen_from(host)
+    costs, bounds, compute = snapshot.seen_from(host)
     described = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
     measured = {_plain(root): of for root, of in costs.items()}
     names: dict[str, str] = {}
@@ -220,9 +222,9 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
             names.setdefault(f"{root}/", store["name"])
             names.setdefault(root, store["name"])
     compute_json = None if compute is None else json.dumps(compute)
-    relative_spreads = {_plain(root): spread for root, spread in spreads.items()}
+    plain_bounds = {_plain(root): of for root, of in bounds.items()}
     stores = _swathe.Stores(json.dumps(described), json.dumps(measured), compute_json)
-    return _CatalogContent(state, stores, names, _any_of(names), relative_spreads, compute_json)
+    return _CatalogContent(state, stores, names, _any_of(names), plain_bounds, compute_json)
 
 
 def _any_of(roots: Iterable[str]) -> re.Pattern[str]:

@@ -21,6 +21,7 @@ from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample
 from swathe.costs.fit.fit_request_curve import RequestCurve, fit_curve, fit_line
 from swathe.costs.fit.fit_shared_limits import fit_limits, most_useful_streams
 from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, lower_median, ratios, screen, spread_of
+from swathe.costs.fit.unseen import unseen_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,11 +44,14 @@ def fit(samples: Iterable[Sample]) -> Profile:
     notes: list[str] = []
     spread: dict[str, float] = {}
 
-    curve = fit_curve(reads, notes)
+    connects = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "connect"])
+    connect_s = lower_median(connects) if len(connects) else None
+    curve = fit_curve(reads, notes, connect_s)
     spread["request"] = curve.spread
     limits = fit_limits(reads, curve, notes)
     streams = most_useful_streams(reads, curve, limits, notes)
-    total, served = limits.total_bytes_per_s, limits.requests_per_s
+    total_seen = total = limits.total_bytes_per_s
+    served = limits.requests_per_s
     works = math.isfinite(limits.served_bytes_per_s)
     if math.isfinite(total):
         spread["total_bytes_per_s"] = limits.total_spread
@@ -67,8 +71,6 @@ def fit(samples: Iterable[Sample]) -> Profile:
         )
     if not math.isfinite(served):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")
-    connects = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "connect"])
-    connect_s = lower_median(connects) if len(connects) else 0.0
     if len(connects):
         spread["connect_s"] = spread_of(connects)
     else:
@@ -80,7 +82,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
 
     points = zip(curve.sizes.tolist(), curve.seconds.tolist(), strict=True)
     costs = Costs(
-        connect_s=connect_s,
+        connect_s=connect_s or 0.0,
         open_s=open_s,
         request=tuple((round(size), seconds) for size, seconds in points),
         total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
@@ -89,6 +91,9 @@ def fit(samples: Iterable[Sample]) -> Profile:
         served_bytes_per_s=limits.served_bytes_per_s if works else None,
     )
     spread["model"] = spread_of(ratios(costs, reads))
+    sizes = len({sample.bytes // sample.requests for sample in reads if sample.streams == 1})
+    unseen = unseen_of(sizes, most, math.isfinite(total_seen))
+    spread["faster"], spread["slower"] = (math.hypot(spread["model"], part) for part in unseen)
     return Profile(costs, spread, tuple(notes), rejected)
 
 

@@ -48,11 +48,19 @@ class RequestCurve:
         return np.asarray(np.interp(size, self.sizes, self.seconds) + slope * beyond)
 
 
-def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
+def fit_curve(
+    reads: Sequence[Sample], notes: list[str], connect_s: float | None = None
+) -> RequestCurve:
     """Fit the time of a request as a function of its size, from requests that ran alone.
 
     First a straight line is fitted robustly. Then each size may deviate from it as far as its own
     samples support. Finally the curve is made to rise.
+
+    Args:
+        reads: samples of reads.
+        notes: notes are added to these.
+        connect_s: seconds to open a connection. If only one size was measured, the latency is taken
+            to be at most that, and the rest of the time to be for the bytes.
     """
     alone = [sample for sample in reads if sample.streams == 1]
     if not alone:
@@ -67,7 +75,9 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     errors = np.hypot(1.25 * noise / np.sqrt(counts), 0.01)
 
     latency, slope = _line(sizes, seconds, errors)
-    slope_known = slope * sizes[-1] > 2 * errors[-1] * latency and len(sizes) > 1
+    if len(sizes) == 1 and connect_s is not None and 0 < connect_s < latency:
+        latency, slope = connect_s, float((seconds[0] - connect_s) / max(sizes[0], 1.0))
+    slope_known = slope * sizes[-1] > 2 * errors[-1] * latency
     line = latency + slope * sizes
     off = np.log(seconds / line)
     trust = np.maximum(0, 1 - (2 * errors / np.maximum(np.abs(off), 1e-12)) ** 2)
