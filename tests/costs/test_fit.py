@@ -171,6 +171,32 @@ def test_bandwidth_lost_in_latency_is_told() -> None:
     assert valid(profile.costs)
 
 
+def test_what_was_not_seen_widens_the_interval() -> None:
+    """By how much more or less than the prediction a job may take."""
+    store = SimulatedStore(noise=0.02)
+    alone = [read(store, size, 1, 1) for size in (10_000, 300_000) for _ in range(10)]
+    several = [read(store, 300_000, streams, streams) for streams in (2, 4) for _ in range(5)]
+    line = [read(store, 300_000, streams, streams) for streams in (16, 64) for _ in range(10)]
+    one_size = fit(alone[:10]).spread
+    one_stream = fit(alone).spread
+    no_limit = fit([*alone, *several]).spread
+    all_seen = fit([*alone, *several, *line]).spread
+    assert one_size["slower"] > no_limit["slower"] > all_seen["slower"] > 0
+    # What was never tried together is used one after the other: the rest may be faster.
+    assert one_stream["faster"] > no_limit["faster"] > all_seen["faster"] > 0
+
+
+def test_the_time_to_connect_tells_latency_from_bandwidth_if_one_size_was_read() -> None:
+    store = SimulatedStore(latency_s=0.03, stream_bytes_per_s=20_000)
+    found = [read(store, 12_000, 1, 1) for _ in range(4)]
+    connect = replace(found[0], kind="connect", bytes=0, elapsed_s=0.03)
+    costs = fit([*found, connect]).costs
+    assert costs.read_s(120_000, 1, 1) == pytest.approx(6.03, rel=0.05)
+    # A connection that took longer than the request says nothing.
+    slow = replace(connect, elapsed_s=1.0)
+    assert fit([*found, slow]).costs.read_s(12_000, 1, 1) == pytest.approx(0.63, rel=0.05)
+
+
 def test_the_curve_follows_a_bend() -> None:
     """Large requests at a tenth of the bandwidth of small ones, as through a small cache."""
     sizes = [1024 * 4**power for power in range(8)] * 5
