@@ -249,23 +249,19 @@ impl Cached {
 
     /// Fetch missing parts from peers, if that is predicted to take less than the server does.
     /// Returns whether any arrived.
-    fn ask_peers(&self, parts: &[Part], streams: u32) -> bool {
+    fn ask_peers(&self, parts: &[Part], ranges_per_request: u32, streams: u32) -> bool {
         let blocks = self.cells.blocks();
         if !blocks.peers.any(&self.cells.opened().called) || !blocks.takes() {
             return false;
         }
-        let mut load = Load { requests: 0, bytes: 0, largest: 0 };
-        let mut numbers = Vec::new();
-        for range in missing(parts) {
-            if range.is_empty() || range.end > self.len() {
-                continue;
-            }
-            let length = range.end - range.start;
-            load.requests += 1;
-            load.bytes += length;
-            load.largest = load.largest.max(length);
-            numbers.extend(range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES);
-        }
+        let mut ranges: Vec<Range<u64>> = missing(parts).collect();
+        ranges.retain(|range| !range.is_empty() && range.end <= self.len());
+        let load = match &self.costs().multi_range {
+            Some(multi_range) => Load::of_vectors(&ranges, ranges_per_request, multi_range),
+            None => Load::of(&ranges),
+        };
+        let cells = |range: Range<u64>| range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES;
+        let mut numbers: Vec<u64> = ranges.into_iter().flat_map(cells).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let store_s = self.costs().seconds(load, streams.max(1));
@@ -471,16 +467,26 @@ impl Source for Cached {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces {
-        let (mut parts, mut ends, mut oldest) = self.divided(&requests);
-        if self.ask_peers(&parts, streams) {
-            (parts, ends, oldest) = self.divided(&requests);
+    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
+        self.fetch_vectors(ranges, 1, streams)
+    }
+
+    fn fetch_vectors(
+        &self,
+        ranges: Vec<Range<u64>>,
+        ranges_per_request: u32,
+        streams: u32,
+    ) -> Pieces {
+        let (mut parts, mut ends, mut oldest) = self.divided(&ranges);
+        if self.ask_peers(&parts, ranges_per_request, streams) {
+            (parts, ends, oldest) = self.divided(&ranges);
         }
         if let Err(error) = self.confirm(oldest) {
             return Box::new(std::iter::once(Err(error)));
         }
         let missing: Vec<Range<u64>> = missing(&parts).collect();
-        let fetched = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
+        let fetched = (!missing.is_empty())
+            .then(|| self.inner.fetch_vectors(missing, ranges_per_request, streams));
         Box::new(AssembledRead {
             inner: self.inner.clone(),
             fetched,

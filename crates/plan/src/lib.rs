@@ -7,7 +7,7 @@ mod planner;
 mod schedule;
 mod windows;
 
-pub use costs::{Costs, CostsError, Curve, Load, Requests, part_of};
+pub use costs::{Costs, CostsError, Curve, Load, MultiRange, Requests, part_of};
 pub use planner::{Caps, Plan, TIE, plan, soonest};
 pub use schedule::{Compute, Step, Task, finish_s, paced_s};
 pub use windows::{Break, Reach, windows};

@@ -123,10 +123,21 @@ pub trait Source: Send + Sync {
         Bytes::new()
     }
 
-    /// Read ranges, those of a remote object with up to `streams` requests in flight. They arrive
+    /// Read ranges, each of a remote object with a request and up to `streams` in flight. They arrive
     /// in their order, each as soon as it and those before it are complete; an error is the last.
     /// Dropping the rest ends its requests.
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces;
+    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces;
+
+    /// Read ranges as [`Source::fetch`] does, up to `ranges_per_request` of them with one request,
+    /// if the store honours that.
+    fn fetch_vectors(
+        &self,
+        ranges: Vec<Range<u64>>,
+        _ranges_per_request: u32,
+        streams: u32,
+    ) -> Pieces {
+        self.fetch(ranges, streams)
+    }
 
     /// The most likely traffic of reading these ranges with a server if all of them are cached:
     /// none, or one byte to check that the object is unchanged. `None` if some are not cached.
