@@ -1,7 +1,7 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
-use crate::measured::RequestTiming;
+use crate::measured::{RequestTiming, VectorTiming};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -186,6 +186,21 @@ pub trait Source: Send + Sync {
         streams: u32,
         fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError>;
+
+    /// Read ranges, ascending and disjoint, with one request, and measure it. Nothing is repeated;
+    /// after `limit` it counts as refused.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] if the source is not read with requests of HTTP; else as
+    /// [`Source::read_exact_at`].
+    fn measure_vector(
+        &self,
+        _ranges: &[Range<u64>],
+        _limit: Duration,
+    ) -> Result<VectorTiming, StoreError> {
+        let why = "it is not read with requests for ranges".to_string();
+        Err(StoreError::Unsupported { url: self.url().to_string(), why })
+    }
 }
 
 /// Ranges on their way.
