@@ -30,7 +30,8 @@ use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
 use swathe_plan::{Costs, Load};
 use swathe_store_api::{
-    Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, Version,
+    Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, VectorTiming,
+    Version,
 };
 pub use tls::Identity;
 
@@ -509,6 +510,14 @@ impl Source for Cached {
         fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError> {
         self.inner.measure(requests, streams, fresh)
+    }
+
+    fn measure_vector(
+        &self,
+        ranges: &[Range<u64>],
+        limit: Duration,
+    ) -> Result<VectorTiming, StoreError> {
+        self.inner.measure_vector(ranges, limit)
     }
 }
 
