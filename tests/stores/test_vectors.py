@@ -55,8 +55,10 @@ def server(
             url = run.url if name == "xrootd" else run
         fits.writeto(files / "frame.fits", image)
         files.chmod(0o755)
+        fits.CompImageHDU(image, tile_shape=(64, 64)).writeto(files / "frame.fits.fz")
         # Of what was written just now, the ETag of Apache is weak.
-        os.utime(files / "frame.fits", (1e9, 1e9))
+        for file in ("frame.fits", "frame.fits.fz"):
+            os.utime(files / file, (1e9, 1e9))
         yield Server(name, stack.enter_context(servers.proxy(url, rtt_ms=20)).url, image)
 
 
@@ -106,6 +108,22 @@ def test_a_cut_with_the_index_warm_moves_little_more_than_its_rows(
     (cut,) = (tmp_path / "out").glob("*.fits")
     expected = server.image[600:700, 700:800]
     np.testing.assert_array_equal(fits.getdata(cut), expected)
+
+
+def test_tiles_are_one_request(
+    server: Server, study: VectorStudy, catalog: Catalog, tmp_path: Path
+) -> None:
+    catalog.add_store("far", server.url)
+    costs = replace(COSTS, multi_range=study.multi_range(COSTS)).as_dict()
+    catalog.put_profile(server.url, this_host(), costs, {"model": 0.1}, datetime.now(UTC))
+    box = {"x0": 700, "y0": 600, "width": 30, "height": 400}
+    targets = {name: [value] for name, value in {"file": "far:frame.fits.fz", **box}.items()}
+    loads = [plan["load"] for plan in swathe.predict(targets).explained[0]["plans"]]
+    assert [load["requests"] for load in loads] == [1, 1]
+    assert loads[1]["ranges"] == 7  # rows of tiles
+    swathe.cut_many(targets, tmp_path / "out", progress=False)
+    (cut,) = (tmp_path / "out").glob("*.fits")
+    np.testing.assert_array_equal(fits.getdata(cut), server.image[600:1000, 700:730])
 
 
 def test_more_ranges_than_are_honoured_are_read_all_the_same(
