@@ -173,7 +173,7 @@ def plan_of(rows: dict[str, list[Any]]) -> tuple[Way, int]:
 
 
 def _round(plan: dict[str, Any]) -> Round:
-    return [(at["start"], at["end"] - at["start"]) for at in plan["requests"]], plan["streams"]
+    return [(at["start"], at["end"] - at["start"]) for at in plan["ranges"]], plan["streams"]
 
 
 def requests_of(way: Way) -> Segments:

@@ -270,11 +270,33 @@ def lzw(data: bytes, most_bits: int = 16) -> bytes:
     return bytes([0x1F, 0x9D, 0x80 | most_bits]) + b"".join(codes)
 
 
+def answers() -> dict[str, bytes]:
+    """Answers to a request for the ranges of `fuzz_targets/multipart.rs`, by the kind of server."""
+
+    def part(first: int, last: int, kind: str = "Content-Range") -> bytes:
+        head = f"\r\n--XX\r\nContent-Type: a/b\r\n{kind}: bytes {first}-{last}/1000\r\n\r\n"
+        return head.encode() + b"-" * (last - first + 1)
+
+    start = b"\x07multipart/byteranges; boundary=XX\n"
+    every = [(10, 29), (40, 40), (41, 59), (900, 999)]
+    end = b"\r\n--XX--\r\n"
+    return {
+        "apart": start + b"".join(part(*of) for of in every) + end,
+        "xrootd": start + b"".join(part(*of, "Content-range") for of in every) + end,
+        "reordered": start + b"".join(part(*of) for of in reversed(every)) + end,
+        "merged": start + part(10, 999) + end,
+        "left-out": start + part(40, 40) + end,
+        "without-end": start + b"".join(part(*of) for of in every),
+        "single": b"\x40bytes 10-59/1000\n" + bytes(50),
+    }
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     with mock.patch("time.time", return_value=0):  # which gzip puts into tiles
         whole = files()
         corpus = {"cut": whole, "header": headers(whole), "tile": tiles(), "stream": streams()}
+        corpus["multipart"] = answers()
     for target, seeds in corpus.items():
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

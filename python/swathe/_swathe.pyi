@@ -222,6 +222,41 @@ def measure(
 ) -> list[Timing]:
     """Open an object and time reads of it: `Source.measure`."""
 
+class VectorTiming:
+    """How one request for many ranges was answered; times in seconds."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why it was of no use; None if all ranges came."""
+
+    @property
+    def parts(self) -> int:
+        """Return the number of parts: fewer than ranges if the server merged some."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether the parts came in the order of the request."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the answer, with the headers of parts."""
+
+    @property
+    def first_byte_s(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+
+def measure_vector(
+    url: str,
+    ranges: Sequence[tuple[int, int]],
+    limit_s: float,
+    stores: Stores | None = None,
+) -> VectorTiming:
+    """Open an object and time one request for ranges `(offset, length)`, ascending and apart.
+
+    After `limit_s` seconds without a whole answer it counts as refused.
+    """
+
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
     """Open an object anew; return the seconds, and its size in bytes."""
 

@@ -92,6 +92,13 @@ def test_show_tells_the_latest_profile_of_this_host(run: Run) -> None:
         "streams": 8,
         "buffer_bytes": None,
         "served_bytes_per_s": 2.4e9,
+        "multi_range": {
+            "ranges": 200,
+            "header_bytes": 7000,
+            "range_s": 5e-6,
+            "part_bytes": 110,
+            "gap_bytes": 0,
+        },
     }
     # Parts of the values: no seconds, no MB/s.
     spread = {"connect_s": 0.001, "total_bytes_per_s": 0.17, "model": 0.2}
@@ -114,6 +121,7 @@ def test_show_tells_the_latest_profile_of_this_host(run: Run) -> None:
         "    requests_per_s 5,123",
         "    streams 8",
         "    served_bytes_per_s 2.4 GB/s",
+        "    multi_range up to 200 in a request, 5 µs and 110 bytes for each",
         "    model measured over predicted ± 20.0%",
     ]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swathe.costs.cost_model import Costs, line_s, queue_s
+from swathe.costs.cost_model import Costs, MultiRange, line_s, queue_s
 
 IDLE = 0.75  # of crates/plan/src/costs.rs
 COSTS = Costs(0.04, 0.02, ((0, 0.02), (1_000_000, 0.04)), 2e8, 500.0, 32)
@@ -111,12 +111,15 @@ def test_more_streams_never_take_longer(requests: int, streams: int) -> None:
 
 
 def test_costs_survive_json() -> None:
-    assert Costs.from_dict(json.loads(json.dumps(COSTS.as_dict()))) == COSTS
+    multi_range = MultiRange(200, 7000, 1e-5, 110)
+    for costs in (COSTS, replace(COSTS, multi_range=multi_range)):
+        assert Costs.from_dict(json.loads(json.dumps(costs.as_dict()))) == costs
+        costs.read_s(1000)
 
 
 def test_costs_of_a_profile_kept_before_are_read() -> None:
     kept = COSTS.as_dict()
-    del kept["served_bytes_per_s"]
+    del kept["served_bytes_per_s"], kept["multi_range"]
     assert Costs.from_dict(kept) == COSTS
 
 
@@ -130,6 +133,7 @@ def test_names_are_those_of_the_native_half() -> None:
         "streams",
         "buffer_bytes",
         "served_bytes_per_s",
+        "multi_range",
     }
 
 

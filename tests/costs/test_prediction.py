@@ -234,7 +234,12 @@ def test_the_plan_is_told_beside_what_was_not_chosen(
             ways = {other["how"]: other for other in how["instead"]}
             assert set(ways) == {"each piece", "whole object"}
             size = (survey / f"0.{kind}").stat().st_size
-            assert ways["whole object"]["load"] == {"requests": 1, "bytes": size, "largest": size}
+            assert ways["whole object"]["load"] == {
+                "requests": 1,
+                "ranges": 1,
+                "bytes": size,
+                "largest": size,
+            }
             asked = sum(plan["load"]["requests"] for plan in how["plans"])
             assert ways["each piece"]["load"]["requests"] > asked
             seconds = sum(plan["seconds"] for plan in how["plans"])

@@ -199,6 +199,49 @@ def _nginx(folder: Path, locations: str, host: str = "127.0.0.1") -> Iterator[st
         yield f"http://127.0.0.1:{port}"
 
 
+APACHE_CONFIG = """\
+ServerRoot {place}
+ServerName 127.0.0.1
+PidFile {place}/apache.pid
+ErrorLog {place}/error.log
+Listen 127.0.0.1:{port}
+LoadModule mpm_event_module {modules}/mod_mpm_event.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+DocumentRoot {folder}
+"""
+
+
+@contextmanager
+def apache(folder: Path) -> Iterator[str]:
+    """Run Apache 2.4 over a folder; gives its URL. Answers with many ranges have no length."""
+    program = shutil.which("apache2", path="/usr/sbin:/usr/bin")
+    if program is None:
+        pytest.skip("apache2-bin is not installed")
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="swathe-test-apache-") as name:
+        place = Path(name)
+        config = place / "apache.conf"
+        modules = "/usr/lib/apache2/modules"
+        text = APACHE_CONFIG.format(place=place, folder=folder, port=port, modules=modules)
+        config.write_text(text)
+        with run_server([program, "-D", "FOREGROUND", "-f", str(config)], place, port):
+            yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def caddy(folder: Path) -> Iterator[str]:
+    """Run Caddy over a folder; gives its URL."""
+    program = shutil.which("caddy")
+    if program is None:
+        pytest.skip("caddy is not installed")
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="swathe-test-caddy-") as name:
+        listen = f"127.0.0.1:{port}"
+        command = [program, "file-server", "--root", str(folder), "--listen", listen]
+        with run_server(command, Path(name), port):
+            yield f"http://{listen}"
+
+
 @contextmanager
 def run_server(command: list[str], folder: Path, *ports: int) -> Iterator[None]:
     """Run a server until the end of the block; what it says goes into a file of the folder."""

@@ -12,6 +12,20 @@ from swathe import _swathe
 from swathe.costs.probing.probe_schedule import OPENING_BYTES
 from swathe.costs.probing.resolve_target import ProbeTarget
 
+PART_BYTES = 100
+"""What each part of an answer with many ranges has beside its data."""
+
+
+@dataclass(frozen=True)
+class VectorTiming:
+    """What `_swathe.measure_vector` tells of a request."""
+
+    refusal: str | None
+    parts: int
+    is_ordered: bool
+    bytes: int
+    seconds: float
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -42,6 +56,8 @@ class SimulatedStore:
     outliers
         Part of the calls (of requests, where these go one after the other) that take 2 to 10
         times as long.
+    vector_ranges
+        Most ranges of a request; with more, the server sends the whole object.
     clock_s, bytes_moved, calls
         What measuring has used so far.
 
@@ -57,6 +73,9 @@ class SimulatedStore:
     noise: float = 0.0
     outliers: float = 0.0
     object_bytes: int = 1 << 30
+    vector_ranges: int = 1
+    range_s: float = 0.0
+    is_merging: bool = False
     seed: int = 0
     clock_s: float = 0.0
     bytes_moved: int = 0
@@ -92,6 +111,29 @@ class SimulatedStore:
         self.measure_open(url)
         self.clock_s += max(timing.end_s for timing in timings)
         return timings
+
+    def measure_vector(
+        self,
+        url: str,
+        ranges: Sequence[tuple[int, int]],
+        limit_s: float,
+        stores: _swathe.Stores | None = None,
+    ) -> VectorTiming:
+        """As `_swathe.measure_vector`."""
+        self.measure_open(url)
+        count, rows = len(ranges), sum(length for _, length in ranges)
+        if count > self.vector_ranges:
+            return VectorTiming("answer 200 OK", 0, True, 0, self.latency_s)
+        span = ranges[-1][0] + ranges[-1][1] - ranges[0][0]
+        parts, size = (1, span) if self.is_merging else (count, rows)
+        size += parts * PART_BYTES
+        rate = min(self.stream_bytes_per_s, self.total_bytes_per_s)
+        seconds = self.latency_s + (count - 1) * self.range_s + size / rate
+        self.clock_s += min(seconds, limit_s)
+        if seconds > limit_s:
+            return VectorTiming(f"no whole answer in {limit_s} s", 0, True, 0, limit_s)
+        self.bytes_moved += size
+        return VectorTiming(None, parts, True, size, seconds)
 
     def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
         """As `_swathe.measure_open`."""

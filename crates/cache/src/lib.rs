@@ -31,7 +31,8 @@ use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
 use swathe_plan::{Costs, Load};
 use swathe_store_api::{
-    Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, Version,
+    Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, VectorTiming,
+    Version,
 };
 pub use tls::Identity;
 use whole_fetch::{WholeFetch, WholeFetches};
@@ -267,38 +268,45 @@ impl Cached {
 
     /// Fetch missing parts from peers, if that is predicted to take less than the server does.
     /// Returns whether any arrived.
-    fn ask_peers(&self, parts: &[Part], streams: u32) -> bool {
+    fn ask_peers(&self, parts: &[Part], ranges_per_request: u32, streams: u32) -> bool {
         let blocks = self.cells.blocks();
         if !blocks.peers.any(&self.cells.opened().called) || !blocks.takes() {
             return false;
         }
-        let mut load = Load { requests: 0, bytes: 0, largest: 0 };
-        let mut numbers = Vec::new();
-        for range in missing(parts) {
-            if range.is_empty() || range.end > self.len() {
-                continue;
-            }
-            let length = range.end - range.start;
-            load.requests += 1;
-            load.bytes += length;
-            load.largest = load.largest.max(length);
-            numbers.extend(range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES);
-        }
+        let mut ranges: Vec<Range<u64>> = missing(parts).collect();
+        ranges.retain(|range| !range.is_empty() && range.end <= self.len());
+        let store_s = self.read_s(&ranges, ranges_per_request, streams);
+        let cells = |range: Range<u64>| range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES;
+        let mut numbers: Vec<u64> = ranges.into_iter().flat_map(cells).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let store_s = self.costs().seconds(load, streams.max(1));
         let moved = blocks.peers.get(&self.cells, numbers, store_s);
         self.avoided.peers.add(moved);
         moved.bytes > 0
     }
 
+    /// Predicted seconds to read ranges from the server.
+    fn read_s(&self, ranges: &[Range<u64>], ranges_per_request: u32, streams: u32) -> f64 {
+        let load = match &self.costs().multi_range {
+            Some(multi_range) => Load::of_vectors(ranges, ranges_per_request, multi_range),
+            None => Load::of(ranges),
+        };
+        self.costs().seconds(load, streams.max(1))
+    }
+
     /// Read the parts of requests: from blocks, or from the server.
-    fn fetch_divided(&self, (parts, ends, oldest): Divided, streams: u32) -> Pieces {
+    fn fetch_divided(
+        &self,
+        (parts, ends, oldest): Divided,
+        ranges_per_request: u32,
+        streams: u32,
+    ) -> Pieces {
         if let Err(error) = self.confirm(oldest) {
             return Box::new(std::iter::once(Err(error)));
         }
         let missing: Vec<Range<u64>> = missing(&parts).collect();
-        let fetched = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
+        let fetched = (!missing.is_empty())
+            .then(|| self.inner.fetch_vectors(missing, ranges_per_request, streams));
         Box::new(AssembledRead {
             inner: self.inner.clone(),
             fetched,
@@ -519,17 +527,27 @@ impl Source for Cached {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces {
-        let mut divided = self.divided(&requests);
-        if self.ask_peers(&divided.0, streams) {
-            divided = self.divided(&requests);
+    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
+        self.fetch_vectors(ranges, 1, streams)
+    }
+
+    fn fetch_vectors(
+        &self,
+        ranges: Vec<Range<u64>>,
+        ranges_per_request: u32,
+        streams: u32,
+    ) -> Pieces {
+        let mut divided = self.divided(&ranges);
+        if self.ask_peers(&divided.0, ranges_per_request, streams) {
+            divided = self.divided(&ranges);
         }
         let wanted: Vec<Range<u64>> = missing(&divided.0).collect();
-        let are_here = || missing(&self.divided(&requests).0).next().is_none();
-        if !wanted.is_empty() && self.await_whole(&wanted, streams, are_here) {
-            divided = self.divided(&requests);
+        let are_here = || missing(&self.divided(&ranges).0).next().is_none();
+        let read_s = || self.read_s(&wanted, ranges_per_request, streams);
+        if !wanted.is_empty() && self.await_whole(read_s, are_here) {
+            divided = self.divided(&ranges);
         }
-        self.fetch_divided(divided, streams)
+        self.fetch_divided(divided, ranges_per_request, streams)
     }
 
     fn measure(
@@ -539,6 +557,14 @@ impl Source for Cached {
         fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError> {
         self.inner.measure(requests, streams, fresh)
+    }
+
+    fn measure_vector(
+        &self,
+        ranges: &[Range<u64>],
+        limit: Duration,
+    ) -> Result<VectorTiming, StoreError> {
+        self.inner.measure_vector(ranges, limit)
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use swathe_plan::{Break, Caps, Choice, Costs, Load, Plan, RentOrBuy, plan};
+use swathe_plan::{Break, Caps, Choice, Costs, Plan, RentOrBuy, plan};
 use swathe_store_api::{Source, StoreError};
 use swathe_trace::{Ids, Level, event};
 
@@ -94,21 +94,20 @@ fn whole_plan(ranges: &[Range<u64>], costs: &Costs, connected: u32) -> Plan {
 }
 
 impl Cached {
-    /// Before ranges are fetched that are not cached: begin to fetch the whole object beside them,
+    /// Before ranges are fetched in `read_s` that are not cached: begin to fetch the whole object beside them,
     /// or wait until it brought them, `if_all_here`, as the rule says. Returns whether it waited.
     pub(crate) fn await_whole(
         &self,
-        ranges: &[Range<u64>],
-        streams: u32,
+        read_s: impl Fn() -> f64,
         if_all_here: impl Fn() -> bool,
     ) -> bool {
         let costs = self.costs();
-        let read_s = costs.seconds(Load::of(ranges), streams.max(1));
         let choice = {
             let mut state = self.whole.lock();
             if state.cuts == 0 {
                 return false;
             }
+            let read_s = read_s();
             if state.cuts == 1 || state.has_failed || !self.can_hold_whole() {
                 state.rule.spend(read_s);
                 return false;
@@ -162,15 +161,14 @@ impl Cached {
             }
             return false;
         }
-        let Plan { requests, streams, load, seconds, .. } =
-            whole_plan(&ranges, self.costs(), self.connections());
-        let (process, bytes) = (std::process::id(), load.bytes);
-        state.running = Some(Running { process, planned_s: seconds, bytes, bytes_done: 0 });
+        let plan = whole_plan(&ranges, self.costs(), self.connections());
+        let (process, bytes) = (std::process::id(), plan.load.bytes);
+        state.running = Some(Running { process, planned_s: plan.seconds, bytes, bytes_done: 0 });
         drop(state);
         let source = self.beside();
         let thread = thread::Builder::new().name("swathe-whole".to_string());
         let spawned = thread.spawn(move || {
-            let fetched = source.fetch_whole(requests, streams);
+            let fetched = source.fetch_whole(&plan);
             source.record_whole(bytes, fetched.as_ref().err());
             source.end_whole(fetched.is_err());
         });
@@ -180,10 +178,11 @@ impl Cached {
         spawned.is_ok()
     }
 
-    fn fetch_whole(&self, requests: Vec<Range<u64>>, streams: u32) -> Result<(), StoreError> {
-        let lengths: Vec<u64> = requests.iter().map(|range| range.end - range.start).collect();
-        let divided = self.divided(&requests);
-        for (length, piece) in lengths.into_iter().zip(self.fetch_divided(divided, streams)) {
+    fn fetch_whole(&self, plan: &Plan) -> Result<(), StoreError> {
+        let lengths = plan.ranges.iter().map(|range| range.end - range.start);
+        let divided = self.divided(&plan.ranges);
+        let pieces = self.fetch_divided(divided, plan.ranges_per_request, plan.streams);
+        for (length, piece) in lengths.zip(pieces) {
             piece?;
             self.whole.update(|state| {
                 if let Some(running) = &mut state.running {

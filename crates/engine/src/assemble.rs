@@ -165,7 +165,7 @@ fn from_rows(
     let mut active: Vec<Sweep> = Vec::new();
     let what = || format!("the image in HDU {}", template.hdu);
     let planned = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
-    work.stages.planned(planned.load.bytes, planned.load.requests, planned.seconds);
+    work.stages.planned(planned.load(), planned.seconds());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
@@ -295,7 +295,7 @@ fn from_tiles(
     let what = || format!("the tiles of HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.planned(planned.load.bytes, planned.load.requests, planned.seconds);
+    work.stages.planned(planned.load(), planned.seconds());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
@@ -453,7 +453,7 @@ fn read_entries(
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.planned(planned.load.bytes, planned.load.requests, planned.seconds);
+    work.stages.planned(planned.load(), planned.seconds());
     work.stages.enter(Stage::Read);
     content.read(planned, &what, &mut work.reading, &mut |at, piece| {
         work.stages.moved(piece.len() as u64);

@@ -3,7 +3,7 @@
 use crate::decoded_cache::{self, BLOCK_BYTES, DecodedCache, Piece};
 use crate::error::EngineError;
 use crate::inflate::{OUTPUT_BYTES, StreamReader};
-use crate::requests::{local_cap_bytes, local_plan, remote_requests};
+use crate::requests::{ReadRequests, local_cap_bytes, local_plan, remote_requests};
 use crate::worker_context::{Cancel, PieceReceiver, ReadContext};
 use bytes::Bytes;
 use std::ops::Range;
@@ -13,13 +13,20 @@ use swathe_store_api::{Source, Traffic};
 
 /// How segments will be read.
 pub(crate) struct ReadPlan {
-    requests: Vec<Range<u64>>,
-    pub(crate) load: Load,
-    /// Predicted seconds of the read. Not for inflated or cached bytes.
-    pub(crate) seconds: Option<f64>,
-    /// Requests at the same time.
-    streams: u32,
+    requests: ReadRequests,
     at: Break,
+}
+
+impl ReadPlan {
+    /// What it comes to.
+    pub(crate) fn load(&self) -> Load {
+        self.requests.load
+    }
+
+    /// Predicted seconds of the read. Not for inflated or cached bytes.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        self.requests.seconds
+    }
 }
 
 /// The bytes of an object after any whole-file decompression.
@@ -84,40 +91,38 @@ impl ByteSource {
         what: &dyn Fn() -> String,
         reading: &ReadContext,
     ) -> Result<ReadPlan, EngineError> {
-        let (requests, streams, seconds) = match self {
+        let requests = match self {
             ByteSource::Plain(source) => {
                 check_end(&**source, segments, what)?;
                 if source.is_local() {
-                    let plan = local_plan(&**source, segments, local_cap_bytes(&**source), at);
-                    (plan.requests, 1, Some(plan.seconds))
+                    local_plan(&**source, segments, local_cap_bytes(&**source), at).into()
                 } else {
                     remote_requests(&**source, segments, reading.share, at, 0.0)
                 }
             }
             ByteSource::Stream(_) => {
                 let (gap_bytes, cap_bytes) = (self.gap_bytes(), OUTPUT_BYTES as u64);
-                (windows(segments, Reach { gap_bytes, cap_bytes }, at), 1, None)
+                ReadRequests::of_one_thread(windows(segments, Reach { gap_bytes, cap_bytes }, at))
             }
         };
-        let load = Load::of(&requests);
-        Ok(ReadPlan { requests, load, seconds, streams, at })
+        Ok(ReadPlan { requests, at })
     }
 
     /// Read as planned; each piece goes to `sink` in ascending order.
     pub(crate) fn read(
         &self,
-        ReadPlan { requests, load, streams, at, .. }: ReadPlan,
+        ReadPlan { requests, at }: ReadPlan,
         what: &dyn Fn() -> String,
         reading: &mut ReadContext,
         sink: &mut PieceReceiver<'_>,
     ) -> Result<(), EngineError> {
         match self {
             ByteSource::Plain(source) if source.is_local() => {
-                read_local(&**source, requests, load, reading, sink)
+                read_local(&**source, requests, reading, sink)
             }
-            ByteSource::Plain(source) => read_remote(&**source, requests, streams, reading, sink),
+            ByteSource::Plain(source) => read_remote(&**source, requests, reading, sink),
             ByteSource::Stream(reader) => {
-                let windows = requests;
+                let windows = requests.ranges;
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
                 let read = match &reading.memory {
@@ -164,8 +169,7 @@ fn truncated(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineEr
 
 fn read_local(
     source: &dyn Source,
-    requests: Vec<Range<u64>>,
-    load: Load,
+    ReadRequests { ranges, load, .. }: ReadRequests,
     reading: &mut ReadContext,
     sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
@@ -174,28 +178,26 @@ fn read_local(
     if scratch.len() < load.largest as usize {
         scratch.resize(load.largest as usize, 0);
     }
-    for request in requests {
+    for range in ranges {
         cancel.check()?;
-        let piece = &mut scratch[..(request.end - request.start) as usize];
-        source.read_exact_at(request.start, piece)?;
-        sink(request.start, piece)?;
+        let piece = &mut scratch[..(range.end - range.start) as usize];
+        source.read_exact_at(range.start, piece)?;
+        sink(range.start, piece)?;
     }
     Ok(())
 }
 
 fn read_remote(
     source: &dyn Source,
-    requests: Vec<Range<u64>>,
-    streams: u32,
+    requests: ReadRequests,
     reading: &mut ReadContext,
     sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
-    let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
-    let read =
-        starts.into_iter().zip(source.fetch(requests, streams)).try_for_each(|(at, piece)| {
-            reading.cancel.check()?;
-            sink(at, &piece?)
-        });
+    let starts: Vec<u64> = requests.ranges.iter().map(|range| range.start).collect();
+    let read = starts.into_iter().zip(requests.fetch(source)).try_for_each(|(at, piece)| {
+        reading.cancel.check()?;
+        sink(at, &piece?)
+    });
     reading.add(source.take_traffic());
     read
 }

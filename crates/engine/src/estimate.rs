@@ -92,6 +92,8 @@ struct UnitEstimate {
     /// Requests in flight.
     streams: u32,
     traffic: Traffic,
+    /// Ranges of requests after the first of each.
+    further_ranges: u64,
     header_read: bool,
     explained: Option<ReadExplanation>,
     fault: Option<String>,
@@ -154,7 +156,10 @@ pub fn estimate(
                 // The server computes too, from the first request on: its time for a request, or a
                 // byte, was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
-                let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
+                let further: u64 = all.iter().map(|expected| expected.further_ranges).sum();
+                let ranges = traffic.requests + further;
+                let load =
+                    Load { requests: traffic.requests, ranges, bytes: traffic.bytes, largest: 0 };
                 let moved_s = store
                     .settings()
                     .costs
@@ -238,7 +243,7 @@ fn expect(
         let bytes = costs.first_bytes();
         let beyond = Step { wait_s: costs.open_s, ..Step::default() };
         let mut steps = vec![beyond];
-        steps.extend(Step::reading(&alone, Load { requests: 1, bytes, largest: bytes }, 1));
+        steps.extend(Step::reading(&alone, Load::single(bytes), 1));
         (Traffic { bytes, requests: 1, ..Traffic::default() }, steps)
     } else {
         (Traffic::default(), Vec::new())
@@ -283,7 +288,8 @@ fn expect(
         expected.streams = 1;
     }
     for plan in plans.iter().filter(|plan| plan.load.requests > 0) {
-        let Load { requests, bytes, .. } = plan.load;
+        let Load { requests, ranges, bytes, .. } = plan.load;
+        expected.further_ranges += ranges - requests;
         let dates = object.source().questions(requests, plan.streams);
         let total = Traffic { bytes, requests: requests + dates, ..Traffic::default() };
         expected.traffic.add(total);

@@ -10,7 +10,7 @@ use swathe_store_api::{Pieces, Source, StoreError};
 /// Requested ranges, taken in ascending order.
 pub(crate) struct Prefetch {
     fetched: Pieces,
-    requests: VecDeque<Range<u64>>,
+    ranges: VecDeque<Range<u64>>,
     /// The last answer: its offset, and the bytes not yet taken.
     piece: (u64, Bytes),
 }
@@ -24,10 +24,9 @@ impl Prefetch {
         share: u32,
         decode_byte_s: f64,
     ) -> Prefetch {
-        let (requests, streams, _) =
-            remote_requests(source, ranges, share, Break::Anywhere, decode_byte_s);
-        let fetched = source.fetch(requests.clone(), streams);
-        Prefetch { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
+        let requests = remote_requests(source, ranges, share, Break::Anywhere, decode_byte_s);
+        let ranges = requests.ranges.clone().into();
+        Prefetch { fetched: requests.fetch(source), ranges, piece: (0, Bytes::new()) }
     }
 
     /// The bytes from `at` on, as far as they arrived together; earlier bytes are freed. `None`
@@ -41,12 +40,12 @@ impl Prefetch {
                 self.piece = (end, Bytes::new());
                 return Some(Ok(rest));
             }
-            if self.requests.front().is_none_or(|request| at < request.start) {
+            if self.ranges.front().is_none_or(|range| at < range.start) {
                 return None;
             }
-            let request = self.requests.pop_front()?;
+            let range = self.ranges.pop_front()?;
             match self.fetched.next()? {
-                Ok(bytes) => self.piece = (request.start, bytes),
+                Ok(bytes) => self.piece = (range.start, bytes),
                 Err(error) => return Some(Err(error)),
             }
         }

@@ -1,8 +1,8 @@
 //! What to ask a source for, so that it costs least: the planner with the bounds of one thread.
 
 use std::ops::Range;
-use swathe_plan::{Break, Caps, Costs, Plan, Reach, TIE, part_of, plan, windows};
-use swathe_store_api::{Source, Traffic};
+use swathe_plan::{Break, Caps, Costs, Load, Plan, Reach, TIE, part_of, plan, windows};
+use swathe_store_api::{Pieces, Source, Traffic};
 
 /// What one thread may hold of an object while it reads it: a bound on memory, within which plans
 /// choose.
@@ -11,6 +11,39 @@ const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// Compressed bytes of a file fetched at a time. A read of this size costs 10 us; smaller ones do not
 /// come out faster.
 pub(crate) const INPUT_BYTES: usize = 128 << 10;
+
+/// What to ask a source for, and how.
+pub(crate) struct ReadRequests {
+    /// Disjoint, ascending.
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// What they come to.
+    pub(crate) load: Load,
+    /// Seconds that is predicted to take. Not for inflated or cached bytes.
+    pub(crate) seconds: Option<f64>,
+    ranges_per_request: u32,
+    /// Requests at the same time.
+    streams: u32,
+}
+
+impl ReadRequests {
+    /// Ranges that one thread reads, one after the other.
+    pub(crate) fn of_one_thread(ranges: Vec<Range<u64>>) -> ReadRequests {
+        let load = Load::of(&ranges);
+        ReadRequests { ranges, load, seconds: None, ranges_per_request: 1, streams: 1 }
+    }
+
+    /// Request them.
+    pub(crate) fn fetch(self, source: &dyn Source) -> Pieces {
+        source.fetch_vectors(self.ranges, self.ranges_per_request, self.streams)
+    }
+}
+
+impl From<Plan> for ReadRequests {
+    fn from(plan: Plan) -> ReadRequests {
+        let Plan { ranges, ranges_per_request, streams, load, seconds, .. } = plan;
+        ReadRequests { ranges, load, seconds: Some(seconds), ranges_per_request, streams }
+    }
+}
 
 /// Most bytes of a local file that are read at a time.
 pub(crate) fn local_cap_bytes(source: &dyn Source) -> u64 {
@@ -28,22 +61,21 @@ pub(crate) fn local_plan(
     plan(segments, source.costs(), Caps { request_bytes, ..CAPS }, at, u32::MAX)
 }
 
-/// What to ask for, how much of it at the same time, and the seconds that is predicted to take.
-/// `decode_byte_s`: as for [`remote_plan`].
+/// What to ask a server for, or the cache if all is there. `decode_byte_s`: as for
+/// [`remote_plan`].
 pub(crate) fn remote_requests(
     source: &dyn Source,
     segments: &[Range<u64>],
     share: u32,
     at: Break,
     decode_byte_s: f64,
-) -> (Vec<Range<u64>>, u32, Option<f64>) {
-    if let Some((requests, _)) = at_hand(source, segments, at) {
-        return (requests, 1, None);
+) -> ReadRequests {
+    if let Some((ranges, _)) = at_hand(source, segments, at) {
+        return ReadRequests::of_one_thread(ranges);
     }
     let costs = source.costs().share(share);
     let connected = part_of(source.connections(), share);
-    let plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
-    (plan.requests, plan.streams, Some(plan.seconds))
+    remote_plan(segments, &costs, at, connected, decode_byte_s).into()
 }
 
 /// Plan the requests for segments of a remote object. Decoding a byte takes `decode_byte_s`.

@@ -3,6 +3,7 @@
 
 use crate::error::EngineError;
 use std::time::{Duration, Instant};
+use swathe_plan::Load;
 use swathe_trace::{Ids, Level, Record};
 
 /// The stages of a cut.
@@ -58,8 +59,8 @@ pub struct Stages {
     /// The stage with a recorded start and no recorded end yet.
     open_stage: Option<Stage>,
     bytes: Option<u64>,
-    /// Requests that were planned, and the seconds that they are predicted to take.
-    planned: Option<(u64, Option<f64>)>,
+    /// What was planned, and the seconds that it is predicted to take.
+    planned: Option<(Load, Option<f64>)>,
 }
 
 impl Stages {
@@ -132,11 +133,11 @@ impl Stages {
     }
 
     /// So was it decided to read.
-    pub(crate) fn planned(&mut self, bytes: u64, requests: u64, seconds: Option<f64>) {
+    pub(crate) fn planned(&mut self, load: Load, seconds: Option<f64>) {
         // The end of another stage must not record it.
         if self.open_stage == Some(Stage::Plan) {
-            self.bytes = Some(bytes);
-            self.planned = Some((requests, seconds));
+            self.bytes = Some(load.bytes);
+            self.planned = Some((load, seconds));
         }
     }
 
@@ -152,8 +153,8 @@ impl Stages {
             let (bytes, planned) = (self.bytes.take(), self.planned.take());
             record_events(&[name], at, &self.about, Some(ended(error)), |record| {
                 push_bytes(record, bytes);
-                if let Some((requests, seconds)) = planned {
-                    record.number("REQUESTS", requests);
+                if let Some((load, seconds)) = planned {
+                    record.number("REQUESTS", load.requests).number("RANGES", load.ranges);
                     let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
                     seconds.iter().for_each(|text| _ = record.text("PREDICTED_S", text));
                 }
@@ -238,10 +239,11 @@ mod tests {
     fn only_a_recorded_plan_is_stored_for_its_end() {
         let mut stages = Stages::start();
         stages.change(Stage::Plan, Instant::now());
-        stages.planned(1, 2, Some(3.0));
+        let load = Load::single(1);
+        stages.planned(load, Some(3.0));
         assert_eq!((stages.bytes, stages.planned), (None, None));
         stages.open_stage = Some(Stage::Plan);
-        stages.planned(1, 2, Some(3.0));
-        assert_eq!((stages.bytes, stages.planned), (Some(1), Some((2, Some(3.0)))));
+        stages.planned(load, Some(3.0));
+        assert_eq!((stages.bytes, stages.planned), (Some(1), Some((load, Some(3.0)))));
     }
 }

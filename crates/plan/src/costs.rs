@@ -34,6 +34,51 @@ pub struct Costs {
     /// time for them: it is a busy computer, and works at all requests at once.
     #[serde(default)]
     pub served_bytes_per_s: Option<f64>,
+    /// How requests for many ranges are answered, if a probe saw them honoured.
+    #[serde(default)]
+    pub multi_range: Option<MultiRange>,
+}
+
+/// How a server answers a request for many ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MultiRange {
+    /// Most ranges of one request.
+    pub ranges: u32,
+    /// Bytes of the longest `Range` header.
+    pub header_bytes: u32,
+    /// The server's time for each range after the first, seconds.
+    pub range_s: f64,
+    /// Bytes that each part has beside its data: boundary and headers.
+    pub part_bytes: u32,
+    /// Ranges with a gap up to this are answered as one part.
+    pub gap_bytes: u32,
+}
+
+impl MultiRange {
+    /// Most ranges of one request, none of which ends after `end`.
+    pub fn most_ranges(&self, end: u64) -> u32 {
+        let digits = end.checked_ilog10().unwrap_or(0) + 1;
+        // `bytes=`, and for each range two numbers, a dash and a comma.
+        let fitting = self.header_bytes.saturating_sub(6) / (2 * digits + 2);
+        self.ranges.min(fitting).max(1)
+    }
+
+    fn check(&self) -> Result<(), CostsError> {
+        let numbers = [
+            ("multi_range.ranges", f64::from(self.ranges), 2.0, 1e5),
+            ("multi_range.header_bytes", f64::from(self.header_bytes), 64.0, 1e6),
+            ("multi_range.range_s", self.range_s, 0.0, 10.0),
+            ("multi_range.part_bytes", f64::from(self.part_bytes), 0.0, 1e5),
+            ("multi_range.gap_bytes", f64::from(self.gap_bytes), 0.0, 1e9),
+        ];
+        for (name, value, least, most) in numbers {
+            if !(least..=most).contains(&value) {
+                return Err(CostsError { name, value });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
@@ -41,12 +86,14 @@ pub struct Costs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve(Vec<(f64, f64)>);
 
-/// The load of a read: a number of requests, their bytes, and those of the largest.
+/// The load of a read: a number of requests, their ranges and bytes, and those of the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Load {
     /// Requests.
     pub requests: u64,
-    /// Bytes of all of them.
+    /// Ranges of all of them.
+    pub ranges: u64,
+    /// Bytes of all of them, with those beside the data of parts.
     pub bytes: u64,
     /// Bytes of the largest.
     pub largest: u64,
@@ -141,6 +188,7 @@ impl Costs {
             streams: 1,
             buffer_bytes: None,
             served_bytes_per_s: None,
+            multi_range: None,
         }
     }
 
@@ -155,6 +203,7 @@ impl Costs {
             streams: 8,
             buffer_bytes: None,
             served_bytes_per_s: None,
+            multi_range: None,
         }
     }
 
@@ -187,6 +236,9 @@ impl Costs {
         {
             return refuse("buffer_bytes", bytes as f64);
         }
+        if let Some(multi_range) = &self.multi_range {
+            multi_range.check()?;
+        }
         if self.request.0.len() < 2 {
             return refuse("request points", self.request.0.len() as f64);
         }
@@ -211,13 +263,20 @@ impl Costs {
     /// Seconds that a load takes a server that makes one request wait for another.
     pub fn served_s(&self, load: Load) -> f64 {
         let bytes_s = self.served_bytes_per_s.map_or(0.0, |per_s| load.bytes as f64 / per_s);
-        load.requests as f64 / self.requests_per_s + bytes_s
+        load.requests as f64 / self.requests_per_s + bytes_s + self.further_ranges_s(load)
+    }
+
+    /// Seconds of the server for the ranges of requests after the first of each.
+    fn further_ranges_s(&self, load: Load) -> f64 {
+        let range_s = self.multi_range.map_or(0.0, |multi_range| multi_range.range_s);
+        load.ranges.saturating_sub(load.requests) as f64 * range_s
     }
 
     /// Seconds to read a load on `streams` open connections; see [`Costs::requests_s`].
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         let requests = Requests::new(load.requests as f64, f64::from(streams));
-        self.requests_s(requests, load.bytes as f64, load.largest as f64)
+        let ranges_s = self.further_ranges_s(load);
+        self.vectors_s(requests, load.bytes as f64, load.largest as f64, ranges_s)
     }
 
     /// Seconds of requests on open connections, from their total `bytes` and the `largest`:
@@ -228,18 +287,24 @@ impl Costs {
     /// bytes, `o` is `t(b / n)`, and in the third of these `i` is 0
     /// (`docs/design/007-cost-model.md`).
     pub fn requests_s(&self, requests: Requests, bytes: f64, largest: f64) -> f64 {
+        self.vectors_s(requests, bytes, largest, 0.0)
+    }
+
+    /// The same for requests that have more ranges, for which the server takes `ranges_s` in all.
+    fn vectors_s(&self, requests: Requests, bytes: f64, largest: f64, ranges_s: f64) -> f64 {
         if requests.count == 0.0 {
             return 0.0;
         }
-        let size = bytes / requests.count;
-        let (latency_s, each_s) = (self.latency_s(), self.request.seconds(size));
+        let (size, ranges_s) = (bytes / requests.count, ranges_s / requests.count);
+        let latency_s = self.latency_s() + ranges_s;
+        let each_s = self.request.seconds(size) + ranges_s;
         let byte_s = self.served_bytes_per_s.map(|per_s| 1.0 / per_s);
         let own_s = byte_s.map_or(each_s, |byte_s| latency_s + size * byte_s);
-        let serve_s = 1.0 / self.requests_per_s + size * byte_s.unwrap_or(0.0);
+        let serve_s = 1.0 / self.requests_per_s + ranges_s + size * byte_s.unwrap_or(0.0);
         requests
             .line_s(latency_s, bytes / self.total_bytes_per_s)
             .max(requests.queue_s(each_s, own_s, serve_s, byte_s.is_some()))
-            .max(self.request.seconds(largest))
+            .max(self.request.seconds(largest) + ranges_s)
     }
 
     /// Seconds of what all readers of the store share that a load takes up.
@@ -255,14 +320,19 @@ impl Costs {
             requests_per_s: self.requests_per_s / f64::from(parts),
             served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / f64::from(parts)),
             streams: part_of(self.streams, parts),
+            multi_range: self.multi_range.map(|multi_range| MultiRange {
+                range_s: multi_range.range_s * f64::from(parts),
+                ..multi_range
+            }),
             ..self.clone()
         }
     }
 
     /// The gap that costs as much as another request, in the simplest case: one
-    /// stream whose time is a straight line, and no other limit.
+    /// stream whose time is a straight line, a range for each request, and no other limit.
     pub fn single_gap(&self) -> Option<u64> {
-        let (latency, speed) = self.request.line().filter(|_| self.streams == 1)?;
+        let is_single = self.streams == 1 && self.multi_range.is_none();
+        let (latency, speed) = self.request.line().filter(|_| is_single)?;
         let limited = self.total_bytes_per_s < speed
             || self.served_bytes_per_s.is_some_and(|per_s| per_s < speed)
             || self.requests_per_s * latency < 1.0;
@@ -275,7 +345,7 @@ impl Costs {
     }
 
     /// Bytes in a second of one request, once they come.
-    fn stream_bytes_per_s(&self) -> f64 {
+    pub(crate) fn stream_bytes_per_s(&self) -> f64 {
         1e6 / (self.request.seconds(1e6) - self.latency_s()).max(1e-9)
     }
 
@@ -319,7 +389,7 @@ mod tests {
             requests_per_s: 1000.0,
             ..Costs::remote()
         };
-        let load = |requests, bytes, largest| Load { requests, bytes, largest };
+        let load = |requests, bytes, largest| Load { requests, ranges: requests, bytes, largest };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         close(costs.seconds(load(1, 1_000_000, 1_000_000), 8), 1.1);
         close(costs.seconds(load(9, 9_000, 1_000), 8), 2.0 * 0.101);
@@ -340,19 +410,62 @@ mod tests {
             served_bytes_per_s: Some(1e6),
             ..Costs::remote()
         };
-        let load = |requests| Load { requests, bytes: requests * 10_000, largest: 10_000 };
+        let load = |requests| Load {
+            requests,
+            ranges: requests,
+            bytes: requests * 10_000,
+            largest: 10_000,
+        };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         close(costs.seconds(load(8), 8), 0.03 + 7.0 * 0.012);
         close(costs.seconds(load(40), 20), 0.03 + 39.0 * 0.012);
         close(costs.seconds(load(4), 2), 2.0 * 0.03 + (1.0 + IDLE) * 0.012);
         close(costs.seconds(load(2), 1), 2.0 * 0.03);
         // It works on while the streams carry what it has served.
-        let large = |requests| Load { requests, bytes: requests * 1_000_000, largest: 1_000_000 };
+        let large =
+            |requests| Load { bytes: requests * 1_000_000, largest: 1_000_000, ..load(requests) };
         let costs = Costs { request: Curve::affine(0.02, 0.2e6), ..costs };
         close(costs.seconds(large(2), 2), 5.02);
         close(costs.seconds(large(8), 8), 0.02 + 8.0 + 7.0 * 0.002);
         close(costs.seconds(large(2), 1), 2.0 * 5.02);
         close(costs.share(2).served_s(load(3)), 2.0 * 3.0 * 0.012);
+    }
+
+    /// A server of 2 ms for each range after the first.
+    fn vector_costs() -> Costs {
+        let multi_range = MultiRange {
+            ranges: 200,
+            header_bytes: 7000,
+            range_s: 2e-3,
+            part_bytes: 100,
+            gap_bytes: 0,
+        };
+        Costs {
+            request: Curve::affine(0.1, 1e6),
+            multi_range: Some(multi_range),
+            ..Costs::remote()
+        }
+    }
+
+    #[test]
+    fn further_ranges_of_a_request_take_the_server_time() {
+        let costs = vector_costs();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+        let load = |requests, ranges| Load { requests, ranges, bytes: 0, largest: 0 };
+        close(costs.seconds(load(1, 1), 1), 0.1);
+        close(costs.seconds(load(1, 11), 1), 0.12);
+        // One after the other, as the server works on one at a time.
+        close(costs.seconds(load(8, 88), 8), 0.12 + 7.0 * (0.02 + 0.5e-3));
+        close(costs.served_s(load(2, 22)), 1e-3 + 0.04);
+        close(costs.share(2).served_s(load(2, 22)), 2.0 * (1e-3 + 0.04));
+    }
+
+    #[test]
+    fn a_header_holds_fewer_ranges_of_a_large_object() {
+        let multi_range = vector_costs().multi_range.expect("as above");
+        assert_eq!([9, 1 << 20, u64::MAX].map(|end| multi_range.most_ranges(end)), [200, 200, 166]);
+        let short = MultiRange { header_bytes: 64, ..multi_range };
+        assert_eq!([9, 1 << 20, u64::MAX].map(|end| short.most_ranges(end)), [14, 3, 1]);
     }
 
     #[test]
@@ -374,6 +487,16 @@ mod tests {
             Costs { streams: 0, ..Costs::remote() },
             Costs { buffer_bytes: Some(0), ..Costs::local() },
             Costs { buffer_bytes: Some(1 << 40), ..Costs::local() },
+            Costs {
+                multi_range: vector_costs().multi_range.map(|of| MultiRange { ranges: 1, ..of }),
+                ..Costs::remote()
+            },
+            Costs {
+                multi_range: vector_costs()
+                    .multi_range
+                    .map(|of| MultiRange { range_s: f64::NAN, ..of }),
+                ..Costs::remote()
+            },
             Costs { request: Curve(vec![(0.0, 1.0)]), ..Costs::remote() },
             Costs { request: Curve(vec![(0.0, 1.0), (0.0, 2.0)]), ..Costs::remote() },
             Costs { request: Curve(vec![(0.0, 1.0), (5.0, 0.5)]), ..Costs::remote() },

@@ -8,7 +8,7 @@ mod rent_or_buy;
 mod schedule;
 mod windows;
 
-pub use costs::{Costs, CostsError, Curve, Load, Requests, part_of};
+pub use costs::{Costs, CostsError, Curve, Load, MultiRange, Requests, part_of};
 pub use planner::{Caps, Plan, TIE, plan, soonest};
 pub use rent_or_buy::{Choice, RentOrBuy};
 pub use schedule::{Compute, Step, Task, finish_s, paced_s};

@@ -1,6 +1,6 @@
 //! The cheapest requests for a set of segments.
 
-use crate::costs::{Costs, Load};
+use crate::costs::{Costs, Load, MultiRange};
 use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
 
@@ -33,8 +33,10 @@ pub struct Caps {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Plan {
     /// Disjoint ranges, ascending.
-    pub requests: Vec<Range<u64>>,
-    /// How many of them are in flight at the same time.
+    pub ranges: Vec<Range<u64>>,
+    /// How many of them go into each request; the last may have fewer.
+    pub ranges_per_request: u32,
+    /// How many requests are in flight at the same time.
     pub streams: u32,
     /// What they come to.
     pub load: Load,
@@ -50,13 +52,15 @@ pub struct Plan {
 ///
 /// For any number of requests, the fewest bytes are read by closing the smallest gaps. So the
 /// candidates are how many gaps to close, how large requests may grow, and how many to have in
-/// flight (`docs/design/007-cost-model.md`).
+/// flight (`docs/design/007-cost-model.md`); if the store honours it, also how many ranges go into
+/// a request (`docs/design/019-vector-reads.md`).
 pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
-        let requests = windows(ranges, reach, at);
-        let load = Load::of(&requests);
-        return Plan { seconds: costs.seconds(load, 1), requests, streams: 1, load, reach };
+        let ranges = windows(ranges, reach, at);
+        let load = Load::of(&ranges);
+        let seconds = costs.seconds(load, 1);
+        return Plan { ranges, ranges_per_request: 1, streams: 1, load, seconds, reach };
     }
     let apart = windows(ranges, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
     if apart.is_empty() {
@@ -73,13 +77,12 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
     let mut plans: Vec<TrialPlan> = Vec::new();
     let mut try_all = |reach, at| {
         let load = Load::of(&windows(ranges, reach, at));
-        plans.extend(streams.iter().map(|&streams| {
-            let seconds = seconds_on(load, streams, costs, connected);
-            TrialPlan { seconds, load, streams, reach, at }
-        }));
+        let windows = WindowTrial { reach, at, ranges_per_request: 1 };
+        plans.extend(trials(load, windows, &streams, costs, connected));
         load
     };
-    for gap_bytes in gaps.worth_trying(base, costs, &streams) {
+    let lengths = gaps.worth_trying(base, costs, &streams);
+    for &gap_bytes in &lengths {
         let merged = Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
         for pieces in piece_counts(costs.streams, apart.len()) {
             let cap_bytes = merged.bytes.div_ceil(pieces).min(caps.request_bytes);
@@ -91,7 +94,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
             }
         }
     }
-    let whole = Load::of(&[apart[0].start..apart[apart.len() - 1].end]);
+    let whole = apart[0].start..apart[apart.len() - 1].end;
     if apart.len() <= FEW_GAPS + 1 {
         // Other gaps than the smallest, if that makes the largest request smaller; for few
         // segments also none, and any number of those that touch together.
@@ -101,7 +104,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         } else {
             (segments, apart.len().min(costs.streams as usize), &[largest])
         };
-        let cap_bytes = whole.bytes.min(caps.request_bytes);
+        let cap_bytes = (whole.end - whole.start).min(caps.request_bytes);
         for &gap_bytes in reached {
             for pieces in 1..=most {
                 let far = Reach { gap_bytes, cap_bytes };
@@ -113,16 +116,29 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
     // If segments touch, the borders between them may divide the whole better than even pieces.
     let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
     let each = try_all(alone, Break::BetweenSegments);
-    plans.retain(|TrialPlan { load, streams, .. }| {
-        let fits = load.largest <= caps.request_bytes || at == Break::BetweenSegments;
+    if let Some(multi_range) = &costs.multi_range {
+        for gap_bytes in gaps.worth_vectors(lengths, costs, multi_range, &streams, whole.end) {
+            let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
+            let merged = windows(ranges, reach, at);
+            for ranges_per_request in vector_sizes(&merged, multi_range, caps, &streams) {
+                let load = Load::of_vectors(&merged, ranges_per_request, multi_range);
+                let windows = WindowTrial { reach, at, ranges_per_request };
+                plans.extend(trials(load, windows, &streams, costs, connected));
+            }
+        }
+    }
+    plans.retain(|TrialPlan { load, streams, windows, .. }| {
+        let is_segment = at == Break::BetweenSegments && windows.ranges_per_request == 1;
+        let fits = load.largest <= caps.request_bytes || is_segment;
         fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
-    let plainest = [base, whole, each]
+    let plainest = [base, Load::of(&[whole]), each]
         .map(|load| soonest(load, costs, connected))
         .into_iter()
         .fold(f64::INFINITY, f64::min);
-    let TrialPlan { seconds, load, streams, reach, at } = choose(&plans, plainest, costs);
-    Plan { requests: windows(ranges, reach, at), streams, load, seconds, reach }
+    let TrialPlan { seconds, load, streams, windows: chosen } = choose(&plans, plainest, costs);
+    let WindowTrial { reach, at, ranges_per_request } = chosen;
+    Plan { ranges: windows(ranges, reach, at), ranges_per_request, streams, load, seconds, reach }
 }
 
 /// The least seconds in which requests that come to this are answered, on any number of streams.
@@ -144,8 +160,54 @@ struct TrialPlan {
     seconds: f64,
     load: Load,
     streams: u32,
+    windows: WindowTrial,
+}
+
+/// How segments are merged, and their windows put into requests.
+#[derive(Clone, Copy)]
+struct WindowTrial {
     reach: Reach,
     at: Break,
+    ranges_per_request: u32,
+}
+
+/// These windows on each number of streams.
+fn trials(
+    load: Load,
+    windows: WindowTrial,
+    streams: &[u32],
+    costs: &Costs,
+    connected: u32,
+) -> impl Iterator<Item = TrialPlan> {
+    streams.iter().map(move |&streams| {
+        let seconds = seconds_on(load, streams, costs, connected);
+        TrialPlan { seconds, load, streams, windows }
+    })
+}
+
+/// Numbers of ranges in a request: as many as are allowed, as fit, and as keep all streams busy
+/// for a round or a few.
+fn vector_sizes(
+    merged: &[Range<u64>],
+    multi_range: &MultiRange,
+    caps: Caps,
+    streams: &[u32],
+) -> Vec<u32> {
+    let count = merged.len() as u64;
+    let most = u64::from(multi_range.most_ranges(merged.last().map_or(0, |last| last.end)));
+    let largest = merged.iter().map(|range| range.end - range.start).max().unwrap_or(1);
+    let fitting = caps.request_bytes / (largest + u64::from(multi_range.part_bytes)).max(1);
+    let even = streams
+        .iter()
+        .flat_map(|&streams| [1, 4].map(|rounds| count.div_ceil(rounds * u64::from(streams))));
+    let mut sizes: Vec<u32> = even
+        .chain([most, fitting])
+        .map(|size| size.min(most).min(count) as u32)
+        .filter(|&size| size > 1)
+        .collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
 }
 
 /// Of those that are as quick as the quickest, and not slower than the `plainest` ways, the one
@@ -236,12 +298,39 @@ impl Gaps {
         lengths
     }
 
+    /// Lengths up to which gaps may be worth closing if requests have many ranges: of those as
+    /// above, what costs as much as another range, and what makes the ranges fit into one request,
+    /// or one on each stream. Closing a gap that is not longer than a part's headers costs nothing.
+    fn worth_vectors(
+        &self,
+        mut lengths: Vec<u64>,
+        costs: &Costs,
+        multi_range: &MultiRange,
+        streams: &[u32],
+        end: u64,
+    ) -> Vec<u64> {
+        let part_bytes = u64::from(multi_range.part_bytes);
+        let free = part_bytes.max(u64::from(multi_range.gap_bytes));
+        let speeds = [costs.stream_bytes_per_s(), costs.total_bytes_per_s];
+        lengths.extend(speeds.map(|per_s| part_bytes + (multi_range.range_s * per_s) as u64));
+        let most = u64::from(multi_range.most_ranges(end));
+        lengths.extend(streams.iter().filter_map(|&streams| {
+            let too_many = (self.0.len() as u64 + 1).saturating_sub(most * u64::from(streams));
+            self.0.get(too_many.checked_sub(1)? as usize).copied()
+        }));
+        lengths.iter_mut().for_each(|length| *length = (*length).max(free));
+        lengths.retain(|&length| length < self.largest());
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
     /// Up to which length gaps are best closed, on this many streams. That large requests hold up
     /// the others is left out: they can be split.
     fn cheapest(&self, base: Load, costs: &Costs, streams: u32) -> u64 {
         let seconds = |closed: u64, bytes: u64| {
             let apart = base.requests - closed;
-            let load = |requests| Load { requests, bytes, largest: 0 };
+            let load = |requests| Load { requests, ranges: requests, bytes, largest: 0 };
             let as_they_are = costs.seconds(load(apart), streams);
             as_they_are.min(costs.seconds(load(apart.max(u64::from(streams))), streams))
         };
@@ -262,16 +351,39 @@ impl Gaps {
 }
 
 impl Load {
-    /// What requests come to.
-    pub fn of(requests: &[Range<u64>]) -> Load {
-        requests.iter().fold(Load::default(), |load, request| {
-            let bytes = request.end - request.start;
-            Load {
-                requests: load.requests + 1,
-                bytes: load.bytes + bytes,
-                largest: load.largest.max(bytes),
-            }
+    /// One request of so many bytes.
+    pub fn single(bytes: u64) -> Load {
+        Load { requests: 1, ranges: 1, bytes, largest: bytes }
+    }
+
+    /// What ranges come to, with a request for each.
+    pub fn of(ranges: &[Range<u64>]) -> Load {
+        ranges.iter().fold(Load::default(), |load, range| load.and(1, range.end - range.start))
+    }
+
+    /// What ranges come to, so many of them in each request.
+    pub fn of_vectors(
+        ranges: &[Range<u64>],
+        ranges_per_request: u32,
+        multi_range: &MultiRange,
+    ) -> Load {
+        ranges.chunks(ranges_per_request.max(1) as usize).fold(Load::default(), |load, request| {
+            let data: u64 = request.iter().map(|range| range.end - range.start).sum();
+            // A single range is not sent as a part.
+            let parts = if request.len() > 1 { request.len() as u64 } else { 0 };
+            let headers = parts * u64::from(multi_range.part_bytes);
+            load.and(request.len() as u64, data + headers)
         })
+    }
+
+    /// With another request.
+    fn and(self, ranges: u64, bytes: u64) -> Load {
+        Load {
+            requests: self.requests + 1,
+            ranges: self.ranges + ranges,
+            bytes: self.bytes + bytes,
+            largest: self.largest.max(bytes),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -249,21 +250,60 @@ pub(crate) fn measure(
     enter(py, &Cancel::default(), move || timed(&*stores.open(&url)?, &requests, streams, fresh))
 }
 
+/// Ranges from offsets and lengths.
+fn to_ranges(pairs: &[(u64, u64)]) -> Vec<Range<u64>> {
+    pairs.iter().map(|&(at, length)| at..at.saturating_add(length)).collect()
+}
+
 fn timed(
     source: &dyn swathe_store_api::Source,
     requests: &[(u64, u64)],
     streams: u32,
     fresh: bool,
 ) -> Result<Vec<Timing>, EngineError> {
-    let ranges: Vec<_> =
-        requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
     let timing = |timing: swathe_store_api::RequestTiming| Timing {
         bytes: timing.bytes,
         start_s: timing.start_s,
         first_byte_s: timing.first_byte_s,
         end_s: timing.end_s,
     };
-    Ok(source.measure(&ranges, streams, fresh)?.into_iter().map(timing).collect())
+    Ok(source.measure(&to_ranges(requests), streams, fresh)?.into_iter().map(timing).collect())
+}
+
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct VectorTiming {
+    refusal: Option<String>,
+    parts: u32,
+    is_ordered: bool,
+    bytes: u64,
+    first_byte_s: f64,
+    seconds: f64,
+}
+
+/// Time one request for many ranges. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (url, ranges, limit_s, stores=None))]
+pub(crate) fn measure_vector(
+    py: Python<'_>,
+    url: String,
+    ranges: Vec<(u64, u64)>,
+    limit_s: f64,
+    stores: Option<&Stores>,
+) -> PyResult<VectorTiming> {
+    let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
+    let stores = inner(py, stores)?;
+    let ranges = to_ranges(&ranges);
+    enter(py, &Cancel::default(), move || {
+        let swathe_store_api::VectorTiming {
+            refusal,
+            parts,
+            is_ordered,
+            bytes,
+            first_byte_s,
+            seconds,
+        } = stores.open(&url)?.measure_vector(&ranges, limit)?;
+        Ok(VectorTiming { refusal, parts, is_ordered, bytes, first_byte_s, seconds })
+    })
 }
 
 /// Open an object anew: seconds, and its bytes.

@@ -1,7 +1,7 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
-use crate::measured::RequestTiming;
+use crate::measured::{RequestTiming, VectorTiming};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -123,10 +123,21 @@ pub trait Source: Send + Sync {
         Bytes::new()
     }
 
-    /// Read ranges, those of a remote object with up to `streams` requests in flight. They arrive
+    /// Read ranges, each of a remote object with a request and up to `streams` in flight. They arrive
     /// in their order, each as soon as it and those before it are complete; an error is the last.
     /// Dropping the rest ends its requests.
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces;
+    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces;
+
+    /// Read ranges as [`Source::fetch`] does, up to `ranges_per_request` of them with one request,
+    /// if the store honours that.
+    fn fetch_vectors(
+        &self,
+        ranges: Vec<Range<u64>>,
+        _ranges_per_request: u32,
+        streams: u32,
+    ) -> Pieces {
+        self.fetch(ranges, streams)
+    }
 
     /// A single cut begins to read: others from the same object may follow, and then all of it may
     /// be worth fetching.
@@ -179,6 +190,21 @@ pub trait Source: Send + Sync {
         streams: u32,
         fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError>;
+
+    /// Read ranges, ascending and disjoint, with one request, and measure it. Nothing is repeated;
+    /// after `limit` it counts as refused.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] if the source is not read with requests of HTTP; else as
+    /// [`Source::read_exact_at`].
+    fn measure_vector(
+        &self,
+        _ranges: &[Range<u64>],
+        _limit: Duration,
+    ) -> Result<VectorTiming, StoreError> {
+        let why = "it is not read with requests for ranges".to_string();
+        Err(StoreError::Unsupported { url: self.url().to_string(), why })
+    }
 }
 
 /// Ranges on their way.

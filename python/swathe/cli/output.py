@@ -49,6 +49,9 @@ def cost_rows(
             (size, seconds), (larger, longer) = value[-2:]
             rate = rate_text((larger - size) / (longer - seconds))
             text = f"{seconds_text(value[0][1])}, one stream {rate}"
+        elif name == "multi_range":
+            each = f"{seconds_text(value['range_s'])} and {value['part_bytes']} bytes for each"
+            text = f"up to {value['ranges']} in a request, {each}"
         elif name.endswith("_bytes_per_s"):
             text = rate_text(value)
         elif name == "requests_per_s":

@@ -58,6 +58,25 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class MultiRange:
+    """How a server answers a request for many ranges.
+
+    Attributes:
+        ranges: most ranges of one request.
+        header_bytes: length of the longest `Range` header.
+        range_s: the server's time for each range after the first.
+        part_bytes: bytes of each part beside its data: boundary and headers.
+        gap_bytes: ranges with a gap up to this are answered as one part.
+    """
+
+    ranges: int
+    header_bytes: int
+    range_s: float
+    part_bytes: int
+    gap_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Costs:
     """Parameters of the cost model.
 
@@ -73,6 +92,7 @@ class Costs:
         buffer_bytes: best read size for one request after the other, if it was studied.
         served_bytes_per_s: throughput of a server that makes one request wait for another, beside
             its time per request; None if its time was not seen to depend on bytes.
+        multi_range: how requests for many ranges are answered; None if no probe saw them honoured.
     """
 
     connect_s: float
@@ -83,6 +103,7 @@ class Costs:
     streams: int
     buffer_bytes: int | None = None
     served_bytes_per_s: float | None = None
+    multi_range: MultiRange | None = None
 
     def request_s(self, size: ArrayLike) -> NDArray[np.float64]:
         """Return the curve t() in seconds for sizes in bytes.
@@ -128,7 +149,9 @@ class Costs:
     def from_dict(cls, costs: Mapping[str, Any]) -> Costs:
         """Return the costs from the result of `as_dict`."""
         request = tuple((int(size), float(seconds)) for size, seconds in costs["request"])
-        return cls(**{**costs, "request": request})
+        multi_range = costs.get("multi_range")
+        vectors = None if multi_range is None else MultiRange(**multi_range)
+        return cls(**{**costs, "request": request, "multi_range": vectors})
 
 
 def line_s(

@@ -50,7 +50,7 @@ pub(super) fn reads(
     let tiled = segments.len() > 1;
     let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
     let source = object.source();
-    let whole = Load { requests: 1, bytes: source.len(), largest: source.len() };
+    let whole = Load::single(source.len());
     let seconds_of = |load| soonest(load, costs, connected);
     let otherwise =
         |how, unpack_s| Alternative { how, load: whole, seconds: seconds_of(whole), unpack_s };
@@ -73,7 +73,7 @@ pub(super) fn reads(
                 })
                 .collect();
             let mut others = Vec::new();
-            if plans.iter().any(|plan| !plan.requests.is_empty()) {
+            if plans.iter().any(|plan| !plan.ranges.is_empty()) {
                 let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
                 let (how, load, seconds) = ("each piece", Load::default(), 0.0);
                 let mut each = Alternative { how, load, seconds, unpack_s };
@@ -81,6 +81,7 @@ pub(super) fn reads(
                     let load = Load::of(&windows(round, alone, Break::BetweenSegments));
                     each.seconds += seconds_of(load);
                     each.load.requests += load.requests;
+                    each.load.ranges += load.ranges;
                     each.load.bytes += load.bytes;
                     each.load.largest = each.load.largest.max(load.largest);
                 }
@@ -107,7 +108,7 @@ pub(super) fn reads(
             }];
             let method = if first { "decompressed once" } else { "from seek points" };
             let mut others = Vec::new();
-            if !first && plans.iter().any(|plan| !plan.requests.is_empty()) {
+            if !first && plans.iter().any(|plan| !plan.ranges.is_empty()) {
                 others.push(otherwise("decompressed once", decode_s + end as f64 * byte_s));
             }
             Reads { method, plans, unpacked: raw + unpacked, unpack_s, instead: others }
@@ -125,7 +126,7 @@ fn server_plan(
     decode_byte_s: f64,
 ) -> Plan {
     if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
-        let load = Load { requests, bytes, largest: bytes };
+        let load = Load { requests, ranges: requests, bytes, largest: bytes };
         return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
     }
     remote_plan(ranges, costs, at, connected, decode_byte_s)

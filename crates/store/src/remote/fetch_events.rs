@@ -13,6 +13,13 @@ pub(super) fn about(called: &str, store: &str) -> Ids {
     ids
 }
 
+/// Record that a server did not answer a request for many ranges as such.
+pub(super) fn record_refusal(about: &Ids, why: &str) {
+    event(Level::Warning, "VECTOR_REFUSED", about, |record| {
+        record.text("REASON", why);
+    });
+}
+
 /// A request with a recorded start, perhaps by another thread than will record its end.
 pub(super) struct FetchEvents<'a> {
     about: &'a Ids,

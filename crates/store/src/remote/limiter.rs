@@ -26,6 +26,8 @@ pub(super) struct Limiter {
     pub(super) silence: StallHistory,
     /// Whether the server sends the date of an object only with PROPFIND.
     pub(super) is_dating: AtomicBool,
+    /// Whether requests for many ranges were not answered as the profile says.
+    pub(super) refuses_vectors: AtomicBool,
 }
 
 struct State {
@@ -53,8 +55,9 @@ impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
         let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
-        let (silence, is_dating) = (StallHistory::default(), AtomicBool::new(false));
-        Limiter { state: Mutex::new(state), freed: Notify::new(), silence, is_dating }
+        let (silence, freed) = Default::default();
+        let (is_dating, refuses_vectors) = Default::default();
+        Limiter { state: Mutex::new(state), freed, silence, is_dating, refuses_vectors }
     }
 }
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
-use swathe_store_api::{Failure, StoreError};
+use swathe_store_api::{Failure, StoreError, parse_content_range};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -80,7 +80,8 @@ impl RequestTarget {
     ) -> Result<(u64, Validators, Bytes), Failure> {
         let requested = 0..most;
         let began = Instant::now();
-        let response = self.send(client, &requested, None, stall).await?;
+        let ranges = std::slice::from_ref(&requested);
+        let response = self.send(client, ranges, None, stall).await?;
         let first_byte = began.elapsed();
         let seen = Validators::of(&response);
         let size = match response.status() {
@@ -117,17 +118,19 @@ impl RequestTarget {
         Ok((size, seen, first.into()))
     }
 
-    /// The answer to a request, whatever its status, that is not compressed.
+    /// The answer to a request for ranges, whatever its status, that is not compressed.
     pub(super) async fn send(
         &self,
         client: &Client,
-        range: &Range<u64>,
+        ranges: &[Range<u64>],
         etag: Option<&str>,
         stall: Duration,
     ) -> Result<Response, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let bytes = format!("bytes={}-{}", range.start, range.end - 1);
+        let numbers: Vec<String> =
+            ranges.iter().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
+        let bytes = format!("bytes={}", numbers.join(","));
         let fields = [(RANGE, Some(bytes.as_str())), (IF_MATCH, etag)];
         for (name, value) in fields {
             if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
@@ -197,14 +200,7 @@ impl RequestTarget {
         &self,
         response: &Response,
     ) -> Result<(Range<u64>, Option<u64>), StoreError> {
-        let parse = |text: &str| {
-            let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
-            let (first, last) = range.split_once('-')?;
-            let range = first.parse().ok()?..last.parse::<u64>().ok()?.checked_add(1)?;
-            let total = if total == "*" { None } else { Some(total.parse().ok()?) };
-            Some((range, total))
-        };
-        header(response, CONTENT_RANGE).and_then(parse).ok_or_else(|| {
+        header(response, CONTENT_RANGE).and_then(parse_content_range).ok_or_else(|| {
             let host = host(response.url());
             self.network(format!("{host} sent part of it without saying which"))
         })

@@ -1,44 +1,26 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
-use super::attempt::{Attempt, Try};
+use super::object_reader::{ObjectReader, Piece};
 use super::propfind_version::{OpenedRemote, round};
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
-use crate::timing::{Timing, record};
+use super::vector_request::vector_requests;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use reqwest::{Client, StatusCode};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_net::net;
 use swathe_plan::Costs;
-use swathe_store_api::{Failure, Pieces, RequestTiming, Source, StoreError, Traffic, Version};
+use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming, Version};
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
 
-/// Memory reserved before bytes have come.
-const RESERVE_BYTES: u64 = 8 << 20;
-
 /// An object on a server, at the version it had when it was opened.
 pub(crate) struct RemoteObject {
-    inner: Arc<Inner>,
+    inner: Arc<ObjectReader>,
 }
-
-struct Inner {
-    target: RequestTarget,
-    version: Version,
-    seen: Validators,
-    /// The first bytes, if they were sent with opening.
-    first: Bytes,
-    /// Whether the date must be requested separately.
-    is_dated: bool,
-}
-
-/// The bytes of a range, and whether the date is to be checked before they are returned. Not for
-/// bytes sent with opening: if they were of a version after the date, later reads report it.
-type Piece = (Bytes, bool);
 
 impl RemoteObject {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
@@ -50,7 +32,7 @@ impl RemoteObject {
             None => target.marked(seen.tag().unwrap_or("unversioned")),
         };
         let version = Version { size, tag };
-        Ok(RemoteObject { inner: Arc::new(Inner { target, version, seen, first, is_dated }) })
+        Ok(RemoteObject::new(target, version, seen, first, is_dated))
     }
 
     /// An object assumed to be at a version seen before, without a request: the first read checks.
@@ -66,125 +48,19 @@ impl RemoteObject {
         }
         let etag = (!is_dated).then(|| version.tag.clone());
         let seen = Validators { etag, ..Validators::default() };
-        let inner = Inner { target, version, seen, first: Bytes::new(), is_dated };
-        Some(RemoteObject { inner: Arc::new(inner) })
-    }
-}
-
-impl Inner {
-    fn len(&self) -> u64 {
-        self.version.size
+        Some(RemoteObject::new(target, version, seen, Bytes::new(), is_dated))
     }
 
-    fn changed(&self) -> StoreError {
-        StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
-    }
-
-    /// Return the pieces of a round, once they are known to be of the version that was opened.
-    async fn vouched(
-        &self,
-        client: &Client,
-        scope: &Scope,
-        pieces: Vec<Result<Piece, StoreError>>,
-    ) -> Vec<Result<Bytes, StoreError>> {
-        if pieces.iter().flatten().any(|(_, is_asked_for)| *is_asked_for) {
-            let is_same = |date: &str| self.target.marked(date) == self.version.tag;
-            let vouched = self.target.vouch(client, scope, is_same, || self.changed()).await;
-            if let Err(error) = vouched {
-                return vec![Err(error)];
-            }
-        }
-        pieces.into_iter().map(|piece| piece.map(|(bytes, _)| bytes)).collect()
-    }
-
-    /// The bytes of a range; continues after a broken answer.
-    async fn fetch(
-        &self,
-        client: &Client,
-        range: Range<u64>,
-        scope: &Scope,
-    ) -> Result<Piece, StoreError> {
-        let target = &self.target;
-        if range.end > self.len() || range.start > range.end {
-            return Err(target.short(&range, self.len().saturating_sub(range.start)));
-        }
-        if range.is_empty() {
-            return Ok((Bytes::new(), false));
-        }
-        if range.end <= self.first.len() as u64 {
-            return Ok((self.first.slice(range.start as usize..range.end as usize), false));
-        }
-        let bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
-        let attempt = RangeAttempt { object: self, client, range, bytes };
-        let (read, attempt) = target.read(scope, attempt).await;
-        read.map(|()| (attempt.bytes.into(), self.is_dated))
-    }
-
-    /// One request for the missing part of a range; returns the time until the answer began.
-    async fn attempt(
-        &self,
-        client: &Client,
-        range: &Range<u64>,
-        stall: Duration,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Duration, Failure> {
-        let target = &self.target;
-        let rest = range.start + bytes.len() as u64..range.end;
-        let began = Instant::now();
-        let response = target.send(client, &rest, self.seen.strong(), stall).await?;
-        let first_byte = began.elapsed();
-        let status = response.status();
-        if status.is_success() && self.seen.differ(&Validators::of(&response)) {
-            return Err(self.changed().into());
-        }
-        match status {
-            StatusCode::PARTIAL_CONTENT => {}
-            StatusCode::OK => return Err(target.no_ranges().into()),
-            // Every requested range was inside the object.
-            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
-                return Err(self.changed().into());
-            }
-            _ => return Err(target.refused(response, stall).await),
-        }
-        match target.content_range(&response)? {
-            (_, Some(total)) if total != self.len() => {
-                return Err(self.changed().into());
-            }
-            (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
-            _ => target.body(response, &rest, first_byte, stall, bytes).await?,
-        }
-        Ok(first_byte)
-    }
-}
-
-/// A request for the missing part of a range.
-struct RangeAttempt<'a> {
-    object: &'a Inner,
-    client: &'a Client,
-    range: Range<u64>,
-    bytes: Vec<u8>,
-}
-
-impl Attempt for RangeAttempt<'_> {
-    type Answer = ();
-
-    async fn run(&mut self, numbers: Try) -> Result<(), Failure> {
-        let RangeAttempt { object, client, range, bytes } = self;
-        let (began, had) = (Instant::now(), bytes.len());
-        let stall = object.target.allowed(numbers.failed);
-        let first_byte = object.attempt(client, range, stall, bytes).await?;
-        record(Timing {
-            root: object.target.store_key.clone(),
-            bytes: (bytes.len() - had) as u64,
-            in_flight: numbers.in_flight,
-            first_byte_s: first_byte.as_secs_f64(),
-            seconds: began.elapsed().as_secs_f64(),
-        });
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.len()
+    fn new(
+        target: RequestTarget,
+        version: Version,
+        seen: Validators,
+        first: Bytes,
+        is_dated: bool,
+    ) -> RemoteObject {
+        let (single_costs, notes) = Default::default();
+        let inner = ObjectReader { target, version, seen, first, is_dated, single_costs, notes };
+        RemoteObject { inner: Arc::new(inner) }
     }
 }
 
@@ -210,7 +86,10 @@ impl Source for RemoteObject {
     }
 
     fn costs(&self) -> &Costs {
-        &self.inner.target.store.costs
+        match self.inner.target.limiter.refuses_vectors.load(Ordering::Relaxed) {
+            true => self.inner.single_costs(),
+            false => &self.inner.target.store.costs,
+        }
     }
 
     fn connections(&self) -> u32 {
@@ -248,7 +127,20 @@ impl Source for RemoteObject {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces {
+    fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
+        self.fetch_vectors(ranges, 1, streams)
+    }
+
+    fn fetch_vectors(
+        &self,
+        ranges: Vec<Range<u64>>,
+        ranges_per_request: u32,
+        streams: u32,
+    ) -> Pieces {
         let net = match net() {
             Ok(net) => net,
             Err(why) => return Box::new(std::iter::once(Err(self.inner.target.network(why)))),
@@ -257,19 +149,23 @@ impl Source for RemoteObject {
         let inner = self.inner.clone();
         let scope = Scope::current();
         net.runtime.spawn(async move {
-            let fetch = |range| inner.fetch(&net.client, range, &scope);
+            let requests = vector_requests(&inner, ranges, ranges_per_request);
+            let fetch = |ranges| inner.fetch_vector(&net.client, ranges, &scope);
             let fetches = requests.into_iter().map(fetch);
-            let pieces = stream::iter(fetches).buffered(streams.max(1) as usize);
+            let answers = stream::iter(fetches).buffered(streams.max(1) as usize);
             // What waits for the date keeps no other request from being sent.
             let mut pieces = if inner.is_dated {
-                pieces
+                answers
                     .chunks(round(streams) as usize)
-                    .map(|pieces| inner.vouched(&net.client, &scope, pieces))
+                    .map(|answers| {
+                        inner.vouched(&net.client, &scope, answers.into_iter().flatten().collect())
+                    })
                     .buffered(2)
                     .flat_map(stream::iter)
                     .left_stream()
             } else {
-                pieces.map(|piece| piece.map(|(bytes, _)| bytes)).right_stream()
+                let bytes = |piece: Result<Piece, StoreError>| piece.map(|(bytes, _)| bytes);
+                answers.flat_map(stream::iter).map(bytes).right_stream()
             };
             // The caller may have enough: the requests in flight then end with this task.
             while let Some(piece) = pieces.next().await {
@@ -313,5 +209,14 @@ impl Source for RemoteObject {
             let attempts = requests.iter().map(one);
             stream::iter(attempts).buffered(streams.max(1) as usize).try_collect().await
         })
+    }
+
+    fn measure_vector(
+        &self,
+        ranges: &[Range<u64>],
+        limit: Duration,
+    ) -> Result<VectorTiming, StoreError> {
+        let inner = &self.inner;
+        inner.target.block_on(async |client| inner.measure_vector(client, ranges, limit).await)
     }
 }

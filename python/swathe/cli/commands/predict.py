@@ -165,7 +165,7 @@ def _explain(how: dict[str, Any]) -> None:
     print_text(f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}")
     for plan in how["plans"]:
         load, reach = plan["load"], plan["reach"]
-        if not plan["requests"]:
+        if not plan["ranges"]:
             # At most a request that checks whether the object is unchanged.
             typer.echo(f"    cached here: {_requests(load)} to the store")
             continue
@@ -175,7 +175,7 @@ def _explain(how: dict[str, Any]) -> None:
             f"{seconds_text(plan['seconds'])}: "
             f"gaps up to {size_text(reach['gap_bytes'])} are also read{split}"
         )
-        ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["requests"]]
+        ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["ranges"]]
         more = ", ..." if len(ranges) > SHOWN_REQUESTS else ""
         typer.echo(f"    bytes {', '.join(ranges[:SHOWN_REQUESTS])}{more}")
     if how["unpacked"]:
@@ -185,7 +185,7 @@ def _explain(how: dict[str, Any]) -> None:
 
 
 def _explain_why(how: dict[str, Any]) -> None:
-    remote_plans = [plan for plan in how["plans"] if plan["requests"]]
+    remote_plans = [plan for plan in how["plans"] if plan["ranges"]]
     if not remote_plans:
         return
     others = []
@@ -204,13 +204,14 @@ def _explain_why(how: dict[str, Any]) -> None:
 
 def _is_split(plan: dict[str, Any]) -> bool:
     """Return whether the plan splits a range into adjacent requests."""
-    ranges = plan["requests"]
+    ranges = plan["ranges"]
     return any(one["end"] == other["start"] for one, other in pairwise(ranges))
 
 
 def _requests(load: dict[str, int]) -> str:
-    count = load["requests"]
-    return f"{count:,} request{'s' * (count != 1)}, {size_text(load['bytes'])}"
+    count, ranges = load["requests"], load["ranges"]
+    many = f" of {ranges:,} ranges" * (ranges > count)
+    return f"{count:,} request{'s' * (count != 1)}{many}, {size_text(load['bytes'])}"
 
 
 def _objects(count: int) -> str:

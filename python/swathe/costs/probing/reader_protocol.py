@@ -30,6 +30,30 @@ class Timing(Protocol):
         """Return the time at which the answer was complete."""
 
 
+class VectorTiming(Protocol):
+    """How one request for many ranges was answered."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why it was of no use; None if all ranges came."""
+
+    @property
+    def parts(self) -> int:
+        """Return the number of parts."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether they came in the order of the request."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the answer."""
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds until the last byte."""
+
+
 class Reader(Protocol):
     """Functions that measure; the module `swathe._swathe` has them."""
 
@@ -43,6 +67,15 @@ class Reader(Protocol):
         stores: Stores | None = None,
     ) -> Sequence[Timing]:
         """Read ranges (offset, length), `streams` in flight; `fresh`: each on a new connection."""
+
+    def measure_vector(
+        self,
+        url: str,
+        ranges: Sequence[tuple[int, int]],
+        limit_s: float,
+        stores: Stores | None = None,
+    ) -> VectorTiming:
+        """Read ranges (offset, length), ascending and apart, with one request."""
 
     def measure_open(self, url: str, stores: Stores | None = None) -> tuple[float, int]:
         """Open an object; return the seconds, and its size in bytes."""

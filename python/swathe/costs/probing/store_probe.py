@@ -37,6 +37,7 @@ from swathe.costs.probing.probe_schedule import (
     Cell,
     ProbeParameters,
 )
+from swathe.costs.probing.probe_vectors import VectorStudy, study_vectors
 from swathe.costs.probing.probe_writes import STREAMS as WRITTEN_AT_ONCE
 from swathe.costs.probing.probe_writes import WriteProbe, writing_costs
 
@@ -198,22 +199,46 @@ class _ProbeRun:
         self._open()
         if writing is not None:
             self._write(writing)
+        vectors = self._vectors()
         stopped = self._read()
+        profile = fit_local(self.samples) if self.place.is_local else fit(self.samples)
+        if vectors is not None:
+            multi_range = vectors.multi_range(profile.costs)
+            profile = replace(profile, costs=replace(profile.costs, multi_range=multi_range))
         seconds = self.clock() - self.started
         return Probe(
             root=self.place.root,
             label=self.place.label,
             parameters=self.parameters,
             samples=self.samples,
-            profile=fit_local(self.samples) if self.place.is_local else fit(self.samples),
+            profile=profile,
             elapsed_s=seconds,
             bytes_moved=self.bytes_moved,
             requests=self.requests,
             cache=self._cache(),
             stopped=stopped,
-            notes=self._notes(),
+            notes=self._notes() + ([] if vectors is None else vectors.notes()),
             writing=writing_costs(self.samples),
         )
+
+    def _vectors(self) -> VectorStudy | None:
+        """Learn how requests for many ranges are answered; None of stores that have none."""
+        if self.place.is_local or _swathe.StoreKind(self.place.root).is_bucket:
+            return None
+        name, size = max(self.sizes.items(), key=lambda item: item[1])
+        study = study_vectors(
+            name,
+            size,
+            quick=self.parameters.streams == QUICK_STREAMS,
+            max_time_s=self.parameters.max_time_s / 5,
+            max_bytes=self._left_bytes() // 5,
+            opening_bytes=self._opening_bytes(name),
+            stores=self.stores,
+            reader=self.reader,
+            clock=self.clock,
+        )
+        self._count(study.bytes_moved, 2 * study.requests)
+        return study
 
     def _open(self) -> None:
         """Measure the time before the first byte."""

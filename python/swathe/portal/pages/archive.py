@@ -193,6 +193,11 @@ def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | Non
             else []
         ),
         ("Useful parallel streams", costs["streams"], "count", "streams", ""),
+        *(
+            [("Ranges in a request", vectors["ranges"], "count", "multi_range", "maximum")]
+            if (vectors := costs.get("multi_range"))
+            else []
+        ),
         ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),
     ]
     return [

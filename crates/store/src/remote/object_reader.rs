@@ -1,0 +1,165 @@
+//! An object of a server at the version it had when it was opened: ranges of it.
+
+use super::attempt::{Attempt, Try};
+use super::range_request::Validators;
+use super::request_target::RequestTarget;
+use crate::timing::{Timing, record};
+use bytes::Bytes;
+use reqwest::{Client, StatusCode};
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+use swathe_plan::Costs;
+use swathe_store_api::{Failure, StoreError, Version};
+use swathe_trace::Scope;
+
+/// Memory reserved before bytes have come.
+pub(super) const RESERVE_BYTES: u64 = 8 << 20;
+
+/// An object, and what was seen of it.
+pub(super) struct ObjectReader {
+    pub(super) target: RequestTarget,
+    pub(super) version: Version,
+    pub(super) seen: Validators,
+    /// The first bytes, if they were sent with opening.
+    pub(super) first: Bytes,
+    /// Whether the date must be requested separately.
+    pub(super) is_dated: bool,
+    /// The costs without requests for many ranges: the server may refuse them.
+    pub(super) single_costs: OnceLock<Costs>,
+    /// Not reported yet.
+    pub(super) notes: Mutex<Vec<String>>,
+}
+
+/// The bytes of a range, and whether the date is to be checked before they are returned. Not for
+/// bytes sent with opening: if they were of a version after the date, later reads report it.
+pub(super) type Piece = (Bytes, bool);
+
+impl ObjectReader {
+    pub(super) fn len(&self) -> u64 {
+        self.version.size
+    }
+
+    /// The costs of reading with a request for each range.
+    pub(super) fn single_costs(&self) -> &Costs {
+        self.single_costs
+            .get_or_init(|| Costs { multi_range: None, ..self.target.store.costs.clone() })
+    }
+
+    /// Whether a range is read with a request: it is in the object, and did not come with opening.
+    pub(super) fn is_requested(&self, range: &Range<u64>) -> bool {
+        !range.is_empty() && range.end <= self.len() && range.end > self.first.len() as u64
+    }
+
+    pub(super) fn changed(&self) -> StoreError {
+        StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
+    }
+
+    /// Return the pieces of a round, once they are known to be of the version that was opened.
+    pub(super) async fn vouched(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        pieces: Vec<Result<Piece, StoreError>>,
+    ) -> Vec<Result<Bytes, StoreError>> {
+        if pieces.iter().flatten().any(|(_, is_asked_for)| *is_asked_for) {
+            let is_same = |date: &str| self.target.marked(date) == self.version.tag;
+            let vouched = self.target.vouch(client, scope, is_same, || self.changed()).await;
+            if let Err(error) = vouched {
+                return vec![Err(error)];
+            }
+        }
+        pieces.into_iter().map(|piece| piece.map(|(bytes, _)| bytes)).collect()
+    }
+
+    /// The bytes of a range; continues after a broken answer.
+    pub(super) async fn fetch(
+        &self,
+        client: &Client,
+        range: Range<u64>,
+        scope: &Scope,
+    ) -> Result<Piece, StoreError> {
+        let target = &self.target;
+        if range.end > self.len() || range.start > range.end {
+            return Err(target.short(&range, self.len().saturating_sub(range.start)));
+        }
+        if range.is_empty() {
+            return Ok((Bytes::new(), false));
+        }
+        if range.end <= self.first.len() as u64 {
+            return Ok((self.first.slice(range.start as usize..range.end as usize), false));
+        }
+        let bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
+        let attempt = RangeAttempt { object: self, client, range, bytes };
+        let (read, attempt) = target.read(scope, attempt).await;
+        read.map(|()| (attempt.bytes.into(), self.is_dated))
+    }
+
+    /// One request for the missing part of a range; returns the time until the answer began.
+    pub(super) async fn attempt(
+        &self,
+        client: &Client,
+        range: &Range<u64>,
+        stall: Duration,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Duration, Failure> {
+        let target = &self.target;
+        let rest = range.start + bytes.len() as u64..range.end;
+        let began = Instant::now();
+        let response =
+            target.send(client, std::slice::from_ref(&rest), self.seen.strong(), stall).await?;
+        let first_byte = began.elapsed();
+        let status = response.status();
+        if status.is_success() && self.seen.differ(&Validators::of(&response)) {
+            return Err(self.changed().into());
+        }
+        match status {
+            StatusCode::PARTIAL_CONTENT => {}
+            StatusCode::OK => return Err(target.no_ranges().into()),
+            // Every requested range was inside the object.
+            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
+                return Err(self.changed().into());
+            }
+            _ => return Err(target.refused(response, stall).await),
+        }
+        match target.content_range(&response)? {
+            (_, Some(total)) if total != self.len() => {
+                return Err(self.changed().into());
+            }
+            (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
+            _ => target.body(response, &rest, first_byte, stall, bytes).await?,
+        }
+        Ok(first_byte)
+    }
+}
+
+/// A request for the missing part of a range.
+struct RangeAttempt<'a> {
+    object: &'a ObjectReader,
+    client: &'a Client,
+    range: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Attempt for RangeAttempt<'_> {
+    type Answer = ();
+
+    async fn run(&mut self, numbers: Try) -> Result<(), Failure> {
+        let RangeAttempt { object, client, range, bytes } = self;
+        let (began, had) = (Instant::now(), bytes.len());
+        let stall = object.target.allowed(numbers.failed);
+        let first_byte = object.attempt(client, range, stall, bytes).await?;
+        record(Timing {
+            root: object.target.store_key.clone(),
+            bytes: (bytes.len() - had) as u64,
+            in_flight: numbers.in_flight,
+            first_byte_s: first_byte.as_secs_f64(),
+            seconds: began.elapsed().as_secs_f64(),
+        });
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}

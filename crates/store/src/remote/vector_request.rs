@@ -1,0 +1,333 @@
+//! Requests for many ranges of an object. What is not answered as such is requested range by range.
+
+use super::attempt::{Attempt, Try};
+use super::fetch_events::record_refusal;
+use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
+use super::range_request::Validators;
+use super::response::header;
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE};
+use reqwest::{Client, Response, StatusCode};
+use std::ops::Range;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use swathe_net::host;
+use swathe_plan::{Break, Caps, plan};
+use swathe_store_api::{Failure, Multipart, Retry, StoreError, VectorTiming};
+use swathe_trace::Scope;
+use tokio::time::timeout;
+
+/// What reading range by range may hold of an object.
+const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
+
+/// Divide ranges into requests of up to `ranges_per_request`, and no more than the server takes.
+/// Those of a request ascend and do not overlap.
+pub(super) fn vector_requests(
+    object: &ObjectReader,
+    ranges: Vec<Range<u64>>,
+    ranges_per_request: u32,
+) -> Vec<Vec<Range<u64>>> {
+    let taken = object.target.store.costs.multi_range.map_or(1, |of| of.most_ranges(object.len()));
+    let most = ranges_per_request.min(taken) as usize;
+    let mut requests: Vec<Vec<Range<u64>>> = Vec::new();
+    for range in ranges {
+        let is_requested = object.is_requested(&range);
+        let open = requests.last_mut().filter(|request| {
+            let follows = |last: &Range<u64>| object.is_requested(last) && last.end <= range.start;
+            is_requested && request.len() < most && request.last().is_some_and(follows)
+        });
+        match open {
+            Some(request) => request.push(range),
+            None => requests.push(vec![range]),
+        }
+    }
+    requests
+}
+
+impl ObjectReader {
+    /// The bytes of the ranges of one request.
+    pub(super) async fn fetch_vector(
+        &self,
+        client: &Client,
+        ranges: Vec<Range<u64>>,
+        scope: &Scope,
+    ) -> Vec<Result<Piece, StoreError>> {
+        if let [range] = &ranges[..] {
+            return vec![self.fetch(client, range.clone(), scope).await];
+        }
+        let target = &self.target;
+        if target.limiter.refuses_vectors.load(Ordering::Relaxed) {
+            return self.fetch_apart(client, &ranges, scope).await;
+        }
+        let attempt = VectorAttempt::new(self, client, ranges);
+        let (answer, attempt) = target.read(scope, attempt).await;
+        let refusal = match answer {
+            Err(error) => return vec![Err(error)],
+            Ok(refusal) => refusal,
+        };
+        let missing: Vec<Range<u64>> = attempt
+            .ranges
+            .iter()
+            .zip(&attempt.bytes)
+            .filter(|(range, bytes)| (bytes.len() as u64) < range.end - range.start)
+            .map(|(range, _)| range.clone())
+            .collect();
+        let mut apart = self.fetch_apart(client, &missing, scope).await.into_iter();
+        let mut pieces = Vec::with_capacity(attempt.ranges.len());
+        for (range, bytes) in attempt.ranges.iter().zip(attempt.bytes) {
+            let is_complete = bytes.len() as u64 == range.end - range.start;
+            match if is_complete { None } else { apart.next() } {
+                None => pieces.push(Ok((bytes.into(), self.is_dated))),
+                Some(piece) => {
+                    let is_last = piece.is_err();
+                    pieces.push(piece);
+                    if is_last {
+                        return pieces;
+                    }
+                }
+            }
+        }
+        // The server answers, but not that.
+        if let Some(why) = refusal {
+            self.refuse_vectors(&why);
+        }
+        pieces
+    }
+
+    /// From now on, request range by range.
+    fn refuse_vectors(&self, why: &str) {
+        let target = &self.target;
+        if target.limiter.refuses_vectors.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        record_refusal(&target.about, why);
+        let note = format!(
+            "{}: a request for many ranges was refused ({why}); ranges are requested one by one \
+             until `swathe probe` is run again",
+            target.store_key
+        );
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
+    /// The bytes of ranges that do not overlap, by the requests that then cost least.
+    async fn fetch_apart(
+        &self,
+        client: &Client,
+        ranges: &[Range<u64>],
+        scope: &Scope,
+    ) -> Vec<Result<Piece, StoreError>> {
+        let connected = self.target.limiter.connections();
+        let plan = plan(ranges, self.single_costs(), CAPS, Break::BetweenSegments, connected);
+        let fetch = |window: &Range<u64>| self.fetch(client, window.clone(), scope);
+        let fetches = stream::iter(plan.ranges.iter().map(fetch));
+        let mut windows = fetches.buffered(plan.streams.max(1) as usize);
+        let (mut pieces, mut rest) = (Vec::new(), ranges);
+        for window in &plan.ranges {
+            let (bytes, is_dated) = match windows.next().await {
+                Some(Ok(piece)) => piece,
+                Some(Err(error)) => {
+                    pieces.push(Err(error));
+                    break;
+                }
+                None => break,
+            };
+            let count = rest.partition_point(|range| range.end <= window.end);
+            let (inside, others) = rest.split_at(count);
+            rest = others;
+            pieces.extend(inside.iter().map(|range| {
+                let from = (range.start - window.start) as usize;
+                let to = (range.end - window.start) as usize;
+                Ok((Bytes::copy_from_slice(&bytes[from..to]), is_dated))
+            }));
+        }
+        pieces
+    }
+
+    /// Measure one request for many ranges.
+    pub(super) async fn measure_vector(
+        &self,
+        client: &Client,
+        ranges: &[Range<u64>],
+        limit: Duration,
+    ) -> Result<VectorTiming, StoreError> {
+        let mut attempt = VectorAttempt::new(self, client, ranges.to_vec());
+        let began = Instant::now();
+        let _permit = self.target.limiter.permit().await;
+        let refusal = match timeout(limit, attempt.request(limit)).await {
+            Err(_) => Some(format!("no whole answer in {} s", limit.as_secs_f32())),
+            Ok(Ok(refusal)) => refusal,
+            Ok(Err(Failure { error, retry: Retry::Passing })) => Some(error.to_string()),
+            Ok(Err(failure)) => return Err(failure.error),
+        };
+        let AnswerShape { parts, is_ordered, bytes, first_byte } = attempt.shape;
+        let (first_byte_s, seconds) = (first_byte.as_secs_f64(), began.elapsed().as_secs_f64());
+        Ok(VectorTiming { refusal, parts, is_ordered, bytes, first_byte_s, seconds })
+    }
+}
+
+/// The last answer, as far as it came.
+#[derive(Default)]
+struct AnswerShape {
+    parts: u32,
+    is_ordered: bool,
+    bytes: u64,
+    first_byte: Duration,
+}
+
+/// A request for what is missing of many ranges.
+struct VectorAttempt<'a> {
+    object: &'a ObjectReader,
+    client: &'a Client,
+    /// Ascending, disjoint, not empty, inside the object.
+    ranges: Vec<Range<u64>>,
+    /// Of each, the first bytes.
+    bytes: Vec<Vec<u8>>,
+    shape: AnswerShape,
+}
+
+impl<'a> VectorAttempt<'a> {
+    fn new(
+        object: &'a ObjectReader,
+        client: &'a Client,
+        ranges: Vec<Range<u64>>,
+    ) -> VectorAttempt<'a> {
+        let bytes = vec![Vec::new(); ranges.len()];
+        VectorAttempt { object, client, ranges, bytes, shape: AnswerShape::default() }
+    }
+
+    /// The numbers and the rests of ranges that are not complete.
+    fn missing(&self) -> (Vec<usize>, Vec<Range<u64>>) {
+        let rests = self.ranges.iter().zip(&self.bytes).enumerate().filter_map(
+            |(number, (range, bytes))| {
+                let rest = range.start + bytes.len() as u64..range.end;
+                (!rest.is_empty()).then_some((number, rest))
+            },
+        );
+        rests.unzip()
+    }
+
+    /// Send one request; `Some` is why it is of no use to request many ranges.
+    async fn request(&mut self, stall: Duration) -> Result<Option<String>, Failure> {
+        let (numbers, rests) = self.missing();
+        if rests.is_empty() {
+            return Ok(None);
+        }
+        let (object, target) = (self.object, &self.object.target);
+        let began = Instant::now();
+        let response = target.send(self.client, &rests, object.seen.strong(), stall).await?;
+        self.shape = AnswerShape { first_byte: began.elapsed(), ..AnswerShape::default() };
+        let status = response.status();
+        if status.is_success() && object.seen.differ(&Validators::of(&response)) {
+            return Err(object.changed().into());
+        }
+        match status {
+            StatusCode::PARTIAL_CONTENT => {}
+            StatusCode::PRECONDITION_FAILED => return Err(object.changed().into()),
+            // The whole object, or a list or a header that is too long for it: whether the object
+            // changed, a request for one range says.
+            StatusCode::OK
+            | StatusCode::BAD_REQUEST
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::RANGE_NOT_SATISFIABLE
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::NOT_IMPLEMENTED => return Ok(Some(format!("answer {status}"))),
+            _ => return Err(target.refused(response, stall).await),
+        }
+        let kind = header(&response, CONTENT_TYPE).unwrap_or_default();
+        let parts = match header(&response, CONTENT_RANGE) {
+            Some(range) if !kind.trim_start().to_ascii_lowercase().starts_with("multipart/") => {
+                Multipart::single(range, rests, object.len())
+            }
+            _ => Multipart::new(kind, rests, object.len()),
+        };
+        match parts {
+            Err(error) => Ok(Some(error.to_string())),
+            Ok(parts) => self.receive(response, parts, &numbers, stall).await,
+        }
+    }
+
+    /// Take the parts of an answer. If it is not right, nothing of it is used.
+    async fn receive(
+        &mut self,
+        mut response: Response,
+        mut parts: Multipart,
+        numbers: &[usize],
+        stall: Duration,
+    ) -> Result<Option<String>, Failure> {
+        let target = &self.object.target;
+        let before: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
+        let mut silence = self.shape.first_byte;
+        loop {
+            let began = Instant::now();
+            let chunk = timeout(stall, response.chunk()).await;
+            silence = silence.max(began.elapsed());
+            let chunk = match chunk {
+                Err(_) => {
+                    return Err(Failure::passing(target.stalled(&host(response.url()), stall)));
+                }
+                Ok(Err(error)) => {
+                    let (host, why) = (host(response.url()), swathe_net::why(&error));
+                    let why = format!("{host} broke off an answer of many ranges: {why}");
+                    return Err(Failure::passing(target.network(why)));
+                }
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) if parts.is_complete() => {
+                    target.limiter.silence.tell(silence);
+                    return Ok(None);
+                }
+                Ok(Ok(None)) if parts.is_ended() => {
+                    return Ok(Some("ranges were left out of the answer".into()));
+                }
+                Ok(Ok(None)) => {
+                    let why = format!("{} ended an answer inside a part", host(response.url()));
+                    return Err(Failure::passing(target.network(why)));
+                }
+            };
+            target.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            let (ranges, bytes) = (&self.ranges, &mut self.bytes);
+            let fed = parts.feed(&chunk, &mut |at, data| {
+                let (range, piece) = (&ranges[numbers[at]], &mut bytes[numbers[at]]);
+                if piece.is_empty() {
+                    piece.reserve((range.end - range.start).min(RESERVE_BYTES) as usize);
+                }
+                piece.extend_from_slice(data);
+            });
+            self.shape.bytes += chunk.len() as u64;
+            (self.shape.parts, self.shape.is_ordered) = (parts.parts(), parts.is_ordered());
+            if let Err(error) = fed {
+                self.bytes
+                    .iter_mut()
+                    .zip(before)
+                    .for_each(|(bytes, length)| bytes.truncate(length));
+                return Ok(Some(error.to_string()));
+            }
+        }
+    }
+}
+
+impl Attempt for VectorAttempt<'_> {
+    /// Why the server is not to be sent such requests, if it is not.
+    type Answer = Option<String>;
+
+    async fn run(&mut self, numbers: Try) -> Result<Option<String>, Failure> {
+        let (began, had) = (Instant::now(), self.bytes());
+        let stall = self.object.target.allowed(numbers.failed);
+        match self.request(stall).await {
+            // XRootD cuts the connection at too many ranges, and never answers some lists.
+            Err(Failure { error, retry: Retry::Passing })
+                if self.bytes() == had && (numbers.failed > 0 || began.elapsed() >= stall) =>
+            {
+                Ok(Some(error.to_string()))
+            }
+            answer => answer,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.iter().map(Vec::len).sum()
+    }
+}
