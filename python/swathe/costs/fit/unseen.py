@@ -1,8 +1,9 @@
 """How far jobs may be from their prediction, for what a probe has not seen.
 
 The scatter of a probe's own reads says nothing of a limit that they did not reach. So the bounds
-are those of jobs over links drawn at random (`benches/random_links.py`, seeds 1 to 60 and 101 to
-140): natural logarithms of actual over predicted time, at the 10th and the 90th percentile.
+are those of jobs over links drawn at random (`benches/random_links.py`; links 1 to 16 after a full
+probe, 101 to 140 after a quick one): natural logarithms of actual over predicted time, about at the
+10th and the 90th percentile.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ ONE_SIZE = (0.45, 1.4)
 ONE_STREAM = (0.6, 0.3)
 """Never several at once: what the line carries together is unknown."""
 NO_TOTAL = (0.5, 0.9)
-"""More streams were always faster: they share a limit that was not reached."""
+"""More streams were always faster: they may share a limit that was not reached."""
+MANY_STREAMS, NO_TOTAL_OF_MANY = 64, (0.25, 0.5)
+"""As many streams as a full probe tries did not reach it, either."""
 SEEN = (0.15, 0.4)
 """All limits were reached."""
 
@@ -29,4 +32,6 @@ def unseen_of(sizes: int, streams: int, is_total_seen: bool) -> tuple[float, flo
         return ONE_SIZE
     if streams <= 1:
         return ONE_STREAM
-    return SEEN if is_total_seen else NO_TOTAL
+    if is_total_seen:
+        return SEEN
+    return NO_TOTAL_OF_MANY if streams >= MANY_STREAMS else NO_TOTAL
