@@ -16,6 +16,7 @@ LEAST = {
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
     "find": (),
     "lifelines": (),
+    "many_clients": (),
     "plan": ("--only", "latency"),
     "portal": (),
     "profiles": (),
@@ -38,7 +39,7 @@ PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "p
 @pytest.mark.more
 @pytest.mark.parametrize("name", LEAST)
 def test_a_little_of_a_benchmark_runs(name: str) -> None:
-    if name in ("experiments", "plan", "random_links", "repeated_cuts") and not (
+    if name in ("experiments", "many_clients", "plan", "random_links", "repeated_cuts") and not (
         shutil.which("nginx") and shutil.which("cargo")
     ):
         pytest.skip("nginx, or cargo, which builds the proxy, is not installed")

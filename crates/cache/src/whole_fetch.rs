@@ -6,6 +6,7 @@
 use crate::{BlockCache, Cached, ReaderKey, missing};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -168,9 +169,12 @@ impl Cached {
         let source = self.beside();
         let thread = thread::Builder::new().name("swathe-whole".to_string());
         let spawned = thread.spawn(move || {
-            let fetched = source.fetch_whole(&plan);
-            source.record_whole(bytes, fetched.as_ref().err());
-            source.end_whole(fetched.is_err());
+            // Whatever happens, those who wait must be told.
+            let fetched = catch_unwind(AssertUnwindSafe(|| source.fetch_whole(&plan)));
+            if let Ok(fetched) = &fetched {
+                source.record_whole(bytes, fetched.as_ref().err());
+            }
+            source.end_whole(!matches!(fetched, Ok(Ok(()))));
         });
         if spawned.is_err() {
             self.end_whole(true);
