@@ -48,7 +48,7 @@ def _impossible(sample: Sample) -> str | None:
     first, seconds = sample.first_byte_s, sample.elapsed_s
     # Differences of times may be zero or less.
     least = 0.0 if sample.kind == "connect" else LEAST_S
-    if not least <= seconds <= MOST_S:
+    if not least <= seconds < MOST_S:
         return "impossible time"
     if first is not None and not 0 <= first <= seconds:
         return "first byte before the start or after the end"
