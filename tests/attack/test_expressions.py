@@ -190,8 +190,9 @@ def test_the_walk_sees_the_expressions() -> None:
     assert {
         "portal.vo.parameters",
         "portal.sources",
-        "files.targets.target_list",
+        "files.targets.result_names",
         "files.manifest",
+        "files.manifest_columns",
     } <= {use.module for use in USES}
     assert len(USES) > 50
     assert in_functions() == DYNAMIC
