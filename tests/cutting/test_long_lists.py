@@ -160,6 +160,11 @@ def test_long_list_gives_what_a_short_list_gives(
     assert isinstance(manifest, LongManifest)
     assert len(manifest) == COUNT
     table = whole(manifest)
+    assert [row["id"] for row in manifest] == columns["id"]
+    with pytest.raises(TypeError, match=r"expected use of tables\(\), found \['status'\]"):
+        manifest["status"]
+    with pytest.raises(AttributeError, match=r"expected use of tables\(\), found \.colnames"):
+        _ = manifest.colnames
     for name in short.colnames:
         assert table[name].tolist() == short[name].tolist()
     kept = ("ok", "no-overlap", "missing", "error", "mode", "operation", "done_before")
