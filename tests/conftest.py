@@ -83,6 +83,7 @@ MORE = frozenset(
         "cli/test_demo",
         "costs/test_resolve_target",
         "costs/test_store_probe",
+        "cutting/test_long_list_memory",
         "datasets/test_mirroring",
         "experiments/test_experiments",
         "jobs/test_kill",

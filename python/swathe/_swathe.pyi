@@ -1,6 +1,7 @@
 """Native module of Swathe. Use the classes of the package, which have defaults and units."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +15,7 @@ TRUSTED_S: float
 """Seconds for which the version of an object is trusted; then its server is asked again."""
 
 Mode: TypeAlias = Literal["trim", "partial", "strict"]
-OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
+OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits", "null"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
 class Stores:
@@ -500,11 +501,14 @@ class Job:
         ids: list[str] | None = None,
         most_bytes: int | None = None,
     ) -> None: ...
-    def start(self) -> Batch:
-        """Start cutting."""
+    def start(self, output: Output | None = None) -> Batch:
+        """Start cutting into an open output, by default into the job's own.
+
+        An output that was given stays open. Several batches may write to it, one after another.
+        """
 
     def open(self) -> Output:
-        """Open the output for results made in Python; nothing is cut.
+        """Open the output, for batches or for results made in Python; nothing is cut.
 
         Raises:
             OutputError: If the output cannot be written.
@@ -520,7 +524,7 @@ class Job:
         """
 
 class Output:
-    """Output of a job, open for results made in Python."""
+    """Open output of one job or of several."""
 
     def put(self, name: str, content: bytes) -> None:
         """Write a result by the rules of a batch; for `.fits`, `content` is the extensions.
@@ -530,8 +534,16 @@ class Output:
             OutputError: If the file cannot be written, or is a source.
         """
 
-    def close(self, manifest: bytes) -> None:
-        """Close the output, as `Batch.close` does."""
+    def close(self, manifest: str | PathLike[str] | None = None) -> None:
+        """Close the output when all batches have ended: an archive gets its name.
+
+        A zip or tar archive gets the manifest, a file, as its last member. Without this call an
+        archive stays unfinished; a folder lacks nothing.
+
+        Raises:
+            OutputExistsError: If the archive exists and may not be replaced.
+            OutputError: If it cannot be written.
+        """
 
 class Batch:
     """A running batch."""
@@ -553,21 +565,15 @@ class Batch:
     def finish(self) -> dict[str, Any]:
         """Wait for the threads; return seconds per stage, bytes and warnings."""
 
-    def close(self, manifest: bytes) -> None:
-        """Close the output of a finished batch: an archive gets the manifest and its name.
-
-        Without this call an archive stays unfinished; a folder lacks nothing.
-
-        Raises:
-            OutputExistsError: If the archive exists and may not be replaced.
-            OutputError: If it cannot be written.
-        """
-
-def zip_members(path: str) -> list[tuple[str, int, int]]:
-    """Return the complete members of a zip archive: name, bytes, and end of each.
+class ZipMembers(Iterator[tuple[str, int, int]]):
+    """Complete members of a zip archive, one by one: name, bytes, and end of each.
 
     The central directory is not needed; an interrupted archive has none.
     """
+
+    def __init__(self, path: str) -> None: ...
+    def __iter__(self) -> ZipMembers: ...
+    def __next__(self) -> tuple[str, int, int]: ...
 
 class Rows:
     """Finished rows, as parallel lists."""

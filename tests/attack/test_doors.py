@@ -31,7 +31,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from swathe.catalog import Catalog
 from swathe.core.errors import CatalogError, OutputError
 from swathe.files.manifest import FORMULA
-from swathe.files.targets.target_list import unique_names
+from swathe.files.targets.result_names import unique_names
 from swathe.portal.config import config_of
 from swathe.portal.http import connections
 from swathe.portal.http.connections import with_limits

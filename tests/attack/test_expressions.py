@@ -24,7 +24,7 @@ import swathe
 from swathe.catalog.store_settings import _looks_secret
 from swathe.core.box import SECTION, box_from_section
 from swathe.core.errors import DatasetError, RegionError
-from swathe.files.manifest import BLANKS, LINE_ENDS, _before_comment
+from swathe.files.manifest_columns import BLANKS, LINE_ENDS, _before_comment
 from swathe.portal.vo.parameters import NUMBER, SUB
 from swathe.stores.listing import validate_pattern
 
@@ -190,8 +190,9 @@ def test_the_walk_sees_the_expressions() -> None:
     assert {
         "portal.vo.parameters",
         "portal.sources",
-        "files.targets.target_list",
+        "files.targets.result_names",
         "files.manifest",
+        "files.manifest_columns",
     } <= {use.module for use in USES}
     assert len(USES) > 50
     assert in_functions() == DYNAMIC

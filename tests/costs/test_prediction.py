@@ -357,10 +357,14 @@ def test_what_cannot_be_read_costs_its_opening_and_is_told(survey: Path, tmp_pat
     assert json.loads(run("predict", "--targets", str(table), "--json").stdout)["faults"] == [fault]
 
 
-def test_a_batch_that_cut_nothing_says_nothing_of_predictions(
+def test_a_batch_that_cut_or_wrote_nothing_says_nothing_of_predictions(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:
     swathe.cut_many(targets([str(tmp_path / "none.fit")]), tmp_path / "none", progress=False)
+    assert catalog.outcomes() == []
+    # It writes nothing, and the prediction includes writing.
+    made = swathe.cut_many(targets([str(survey / "0.fit")]), "null:", progress=False)
+    assert made.meta["ok"] == 4
     assert catalog.outcomes() == []
     swathe.cut_many(targets([str(survey / "0.fit")]), tmp_path / "out", progress=False)
     assert len(catalog.outcomes()) == 1

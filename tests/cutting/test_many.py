@@ -36,7 +36,8 @@ from swathe.core.errors import (
 )
 from swathe.core.format import forecast_text, seconds_text
 from swathe.costs.prediction import sky_of, to_engine_job
-from swathe.files.manifest import MANIFEST, Manifest
+from swathe.files.manifest import MANIFEST
+from swathe.files.manifest_columns import Manifest
 from swathe.files.targets.target_list import read_targets
 from tests.support.fits_frames import (
     KINDS,
@@ -761,10 +762,10 @@ def test_results_that_do_not_fit_are_rows_of_the_manifest(
 
     write = Manifest.write
 
-    def write_after_all(manifest: Manifest, to: Path) -> bytes:
+    def write_after_all(manifest: Manifest, to: Path) -> None:
         if to.exists():  # not at the start
             (small_disk / "spare").unlink(missing_ok=True)
-        return write(manifest, to)
+        write(manifest, to)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Manifest, "write", write_after_all)

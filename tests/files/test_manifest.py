@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 import swathe
 from swathe import _swathe
 from swathe.core.errors import OutputError
-from swathe.files.manifest import COLUMNS, LINE_ENDS, Manifest, read_manifest
+from swathe.core.row_table import DictColumn
+from swathe.files.manifest import COLUMNS, read_manifest
+from swathe.files.manifest_columns import LINE_ENDS, Manifest
 from tests.support.fits_frames import noise, results, write_kinds
 
 
@@ -133,8 +135,9 @@ def test_any_text_can_be_read_again(
     ids: list[str], reason: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.ecsv"
-    made = Manifest(ids, ["source"] * len(ids), {"output": "x"})
-    made.reason = [reason] * len(ids)
+    made = Manifest(ids, DictColumn.same("source", len(ids)), {"output": "x"}, ids)
+    for row in range(len(ids)):
+        made.enter(row, "error", reason)
     made.write(path)
     kept = read_manifest(path)
     assert kept is not None
@@ -145,7 +148,7 @@ def test_any_text_can_be_read_again(
 
 
 def test_new_manifest_says_interrupted() -> None:
-    made = Manifest(["a", "b"], ["f", "g"], {})
+    made = Manifest(["a", "b"], DictColumn.of(["f", "g"]), {}, ["a.fits", "b.fits"])
     assert list(made.table()["status"]) == ["error", "error"]
     assert list(made.table()["reason"]) == ["interrupted", "interrupted"]
     assert made.counts() == {"ok": 0, "no-overlap": 0, "missing": 0, "error": 2}
@@ -154,16 +157,17 @@ def test_new_manifest_says_interrupted() -> None:
 def test_write_replaces_at_once_and_leaves_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "manifest.ecsv"
     for name in ("first", "second"):
-        Manifest([name], ["f"], {"output": name}).write(path)
+        Manifest([name], DictColumn.of(["f"]), {"output": name}, ["f"]).write(path)
     assert [file.name for file in tmp_path.iterdir()] == ["manifest.ecsv"]
     assert "second" in path.read_text()
     with pytest.raises(OutputError, match="none"):
-        Manifest(["a"], ["f"], {}).write(tmp_path / "none" / "manifest.ecsv")
+        Manifest(["a"], DictColumn.of(["f"]), {}, ["a"]).write(tmp_path / "none" / "manifest.ecsv")
 
 
 def test_hundred_thousand_rows_are_written_quickly(tmp_path: Path) -> None:
     count = 100_000
-    made = Manifest([str(n) for n in range(count)], ["/a/b.fits"] * count, {})
+    ids = [str(n) for n in range(count)]
+    made = Manifest(ids, DictColumn.same("/a/b.fits", count), {}, ids)
     made.write(tmp_path / "m.ecsv")  # astropy's own writer takes 20 s
     assert (tmp_path / "m.ecsv").read_bytes().count(b"\n") > count
 

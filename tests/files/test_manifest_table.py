@@ -14,7 +14,10 @@ from astropy.table import Table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swathe.files.manifest import Manifest, read_manifest
+from swathe.core.row_table import DictColumn
+from swathe.files.manifest import read_manifest
+from swathe.files.manifest_columns import Manifest
+from swathe.files.manifest_head import head_of
 from swathe.files.manifest_table import ManifestTable
 
 PLAIN = (
@@ -29,8 +32,9 @@ VALUES = PLAIN | st.lists(PLAIN, max_size=3) | st.dictionaries(NAMES, PLAIN, max
 
 
 def manifest() -> Manifest:
-    made = Manifest(["a", "b"], ["x.fits", "y.fits"], {"ok": 1})
-    made.status[0], made.bytes[0] = "ok", 2880
+    source = DictColumn.of(["x.fits", "y.fits"])
+    made = Manifest(["a", "b"], source, {"ok": 1}, ["a.fits", "b.fits"])
+    made.enter(0, "ok", size=2880)
     return made
 
 
@@ -40,6 +44,7 @@ def test_it_is_used_as_a_table() -> None:
     table.meta["mine"] = 5
     assert table["status"].tolist() == ["ok", "error"]
     assert [row["id"] for row in table[table["status"] != "ok"]] == ["b"]
+    assert table.failed["id"].tolist() == ["b"]
     assert [row["bytes"] for row in table] == [2880, 0]
     assert table.colnames == table.table.colnames
     table["more"] = [1, 2]
@@ -67,15 +72,17 @@ def test_it_is_copied_and_pickled(is_used: bool) -> None:
 @settings(max_examples=30)
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
 def test_the_head_is_read_back_by_astropy(meta: dict[str, Any]) -> None:
-    made = Manifest(["a"], ["x"], meta)
-    table = Table.read((made.head() + made.rows()).splitlines(), format="ascii.ecsv")
+    made = Manifest(["a"], DictColumn.of(["x"]), meta, ["a.fits"])
+    content = b"".join([head_of(meta), *made.rows()]).decode()
+    table = Table.read(content.splitlines(), format="ascii.ecsv")
     assert dict(table.meta) == meta
     assert list(table.meta) == list(meta)
 
 
 @pytest.mark.parametrize("number", [1e-7, 1e300, -2.5, 1e16, math.inf, -math.inf])
 def test_numbers_of_the_head_stay_numbers(number: float, tmp_path: Path) -> None:
-    made = Manifest(["a"], ["x"], {"fill": np.float64(number), "nan": math.nan})
+    meta = {"fill": np.float64(number), "nan": math.nan}
+    made = Manifest(["a"], DictColumn.of(["x"]), meta, ["a.fits"])
     made.write(tmp_path / "manifest.ecsv")
     table = read_manifest(tmp_path / "manifest.ecsv")
     assert table is not None
@@ -85,4 +92,4 @@ def test_numbers_of_the_head_stay_numbers(number: float, tmp_path: Path) -> None
 
 def test_an_object_in_the_head_is_an_error() -> None:
     with pytest.raises(TypeError, match="expected text, number or list"):
-        Manifest([], [], {"what": object()}).head()
+        head_of({"what": object()})

@@ -66,13 +66,18 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Start cutting.
+    /// Start cutting into an open output. Several batches may write to it, one after another.
     ///
     /// # Errors
-    /// [`EngineError::Output`] if the output cannot be written.
-    pub fn start(job: Job, cancel: Cancel) -> Result<Batch, EngineError> {
-        let output = Arc::new(Output::open(&job)?);
-        let shared = Arc::new(Shared::new(job, output.clone(), cancel));
+    /// [`EngineError::Internal`] if no thread can be started.
+    pub fn start(
+        job: impl Into<Arc<Job>>,
+        output: Arc<Output>,
+        cancel: Cancel,
+    ) -> Result<Batch, EngineError> {
+        let job = job.into();
+        output.protect_sources(&job);
+        let shared = Arc::new(Shared::new(job, cancel));
         let threads = shared.workers;
         let scope = Scope::current();
         let (sender, rows) = channel();
@@ -138,11 +143,11 @@ impl Batch {
         self.shared.cancel.cancel();
     }
 
-    /// Wait for the threads; returns the costs, and the output, to be closed.
+    /// Wait for the threads; returns the costs.
     ///
     /// # Errors
     /// [`EngineError::Internal`] if a thread died.
-    pub fn finish(self) -> Result<(Summary, Output), EngineError> {
+    pub fn finish(self) -> Result<Summary, EngineError> {
         let mut stages = Stages::start();
         let mut traffic = Traffic::default();
         for thread in self.threads {
@@ -153,14 +158,9 @@ impl Batch {
             stages.add(&work.stages);
             traffic.add(work.traffic());
         }
-        let output = lock(&self.shared.output).take();
-        let output = output.and_then(Arc::into_inner).ok_or_else(|| EngineError::Internal {
-            place: "cutting".into(),
-            message: "the output is still in use".into(),
-        })?;
         let notes = std::mem::take(&mut *lock(&self.shared.notes));
         let wall_s = self.started.elapsed().as_secs_f64();
-        Ok((Summary { stages, traffic, wall_s, notes }, output))
+        Ok(Summary { stages, traffic, wall_s, notes })
     }
 }
 

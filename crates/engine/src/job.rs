@@ -16,6 +16,8 @@ pub enum OutputKind {
     Tar,
     /// One IMAGE extension per cutout, EXTNAME its name.
     Fits,
+    /// None: results are made, hashed and dropped.
+    Null,
 }
 
 /// One target of a batch.

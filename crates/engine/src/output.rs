@@ -18,9 +18,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use swathe_fits::as_extension;
-pub use zip::{Member, members};
+pub use zip::{Member, Members, members};
 use zip::{Zip, ZipEntry};
 
 /// An open output, written by many threads.
@@ -28,7 +28,7 @@ pub struct Output {
     path: PathBuf,
     container: Container,
     overwrite: bool,
-    sources: Sources,
+    sources: RwLock<Sources>,
 }
 
 enum Container {
@@ -36,6 +36,7 @@ enum Container {
     Zip(Mutex<Zip>),
     Tar(Mutex<GrowingFile>),
     Fits(Mutex<GrowingFile>),
+    Null,
 }
 
 impl Output {
@@ -45,9 +46,15 @@ impl Output {
     /// # Errors
     /// [`EngineError::Output`] if it cannot be written.
     pub fn open(job: &Job) -> Result<Output, EngineError> {
-        let sources = Sources::new(&job.files, &job.stores);
+        let sources = RwLock::new(Sources::new(&job.files, &job.stores));
         let container = open_container(job).map_err(|source| output_error(&job.output, source))?;
         Ok(Output { path: job.output.clone(), container, overwrite: job.overwrite, sources })
+    }
+
+    /// From now on, never replace the files that this job reads.
+    pub(crate) fn protect_sources(&self, job: &Job) {
+        let sources = Sources::new(&job.files, &job.stores);
+        *self.sources.write().unwrap_or_else(PoisonError::into_inner) = sources;
     }
 
     /// The bytes of a cutout as this output holds them.
@@ -94,10 +101,12 @@ impl Output {
                 lock(zip).add(ready)
             }
             Container::Tar(file) => {
-                let header = tar_header(name, bytes.len()).map_err(|e| output_error(&path, e))?;
-                lock(file).add(&[header.as_bytes(), bytes, tar_padding(bytes.len())])
+                let length = bytes.len() as u64;
+                let header = tar_header(name, length).map_err(|e| output_error(&path, e))?;
+                lock(file).add(&[header.as_bytes(), bytes, tar_padding(length)])
             }
             Container::Fits(file) => lock(file).add(&[bytes]),
+            Container::Null => Ok(()),
         }
         .map_err(|source| output_error(&path, source))
     }
@@ -109,7 +118,7 @@ impl Output {
         let written = File::create_new(&new)
             .and_then(|mut file| file.write_all(bytes))
             .map_err(|source| output_error(path, source))
-            .and_then(|()| publish(&new, path, self.overwrite, &self.sources));
+            .and_then(|()| self.publish(&new, path));
         if written.is_err() {
             // No file exists if it could not be created.
             let _ = std::fs::remove_file(&new);
@@ -117,39 +126,49 @@ impl Output {
         written
     }
 
-    /// Write the manifest as the last member of an archive (in FITS, as the bytes of an
-    /// extension), and rename the output to its name. All is on the disk then; of a folder the
-    /// names.
+    /// Write the manifest, a file, as the last member of a zip or tar archive, and rename the output
+    /// to its name. All is on the disk then; of a folder the names. The manifest of a FITS file is
+    /// [`put`](Output::put) before.
     ///
     /// # Errors
     /// As [`Output::put`]; the archive stays unfinished.
-    pub fn close(self, manifest: &[u8]) -> Result<(), EngineError> {
+    pub fn close(&self, manifest: Option<&Path>) -> Result<(), EngineError> {
         let fail = |source| output_error(&self.path, source);
+        let manifest = manifest.map(File::open).transpose().map_err(fail)?;
         match &self.container {
+            Container::Null => return Ok(()),
             Container::Folder => return sync_folder(&self.path).map_err(fail),
             Container::Zip(zip) => {
                 let mut zip = lock(zip);
-                let added = zip.add(ZipEntry::new(MANIFEST, manifest));
-                added.and_then(|()| zip.finish()).map_err(fail)?;
+                if let Some(mut file) = manifest {
+                    zip.add_file(MANIFEST, &mut file).map_err(fail)?;
+                }
+                zip.finish().map_err(fail)?;
             }
-            Container::Tar(_) => {
-                self.put(MANIFEST, manifest)?;
+            Container::Tar(tar) => {
+                let mut tar = lock(tar);
+                if let Some(mut file) = manifest {
+                    add_to_tar(&mut tar, MANIFEST, &mut file).map_err(fail)?;
+                }
+                tar.sync().map_err(fail)?;
             }
-            Container::Fits(file) => lock(file).add(&[manifest]).map_err(fail)?,
+            Container::Fits(file) => lock(file).sync().map_err(fail)?,
         }
-        if let Container::Tar(file) | Container::Fits(file) = &self.container {
-            lock(file).sync().map_err(fail)?;
-        }
-        publish(&unfinished(&self.path), &self.path, self.overwrite, &self.sources)?;
+        self.publish(&unfinished(&self.path), &self.path)?;
         sync_folder(folder_of(&self.path)).map_err(fail)
+    }
+
+    fn publish(&self, new: &Path, path: &Path) -> Result<(), EngineError> {
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        publish(new, path, self.overwrite, &sources)
     }
 }
 
 /// The manifest within an archive.
 const MANIFEST: &str = "manifest.ecsv";
-const TAR_BLOCK: usize = 512;
+const TAR_BLOCK: u64 = 512;
 /// The end mark of a tar archive. Written after every member: at the last, the disk may be full.
-const TAR_END: [u8; 2 * TAR_BLOCK] = [0; 2 * TAR_BLOCK];
+const TAR_END: [u8; 2 * TAR_BLOCK as usize] = [0; 2 * TAR_BLOCK as usize];
 /// `O_NOFOLLOW` of Linux and macOS: a link may lead to a file that is not ours.
 const O_NOFOLLOW: i32 = if cfg!(target_os = "linux") { 0o400_000 } else { 0x0100 };
 
@@ -173,16 +192,23 @@ fn output_error(path: &Path, source: io::Error) -> EngineError {
 }
 
 fn open_container(job: &Job) -> io::Result<Container> {
-    if job.kind == OutputKind::Folder {
-        open_folder(&job.output)?;
-        return Ok(Container::Folder);
+    match job.kind {
+        OutputKind::Null => return Ok(Container::Null),
+        OutputKind::Folder => {
+            open_folder(&job.output)?;
+            return Ok(Container::Folder);
+        }
+        OutputKind::Zip | OutputKind::Tar | OutputKind::Fits => {}
     }
     std::fs::create_dir_all(folder_of(&job.output))?;
     let file = open_archive(&job.output, job.append.is_some())?;
     let end = job.append.unwrap_or(0).min(file.metadata()?.len());
     match job.kind {
         OutputKind::Folder => Ok(Container::Folder),
-        OutputKind::Zip => Ok(Container::Zip(Mutex::new(Zip::new(file, end)?))),
+        OutputKind::Null => Ok(Container::Null),
+        OutputKind::Zip => {
+            Ok(Container::Zip(Mutex::new(Zip::new(file, end, &unfinished(&job.output))?)))
+        }
         OutputKind::Tar => Ok(Container::Tar(Mutex::new(GrowingFile::new(file, end, &TAR_END)?))),
         OutputKind::Fits => {
             let mut grown = GrowingFile::new(file, end, &[])?;
@@ -224,11 +250,18 @@ fn open_archive(path: &Path, append: bool) -> io::Result<File> {
     options.create(true).truncate(false).open(&part)
 }
 
-fn tar_header(name: &str, bytes: usize) -> io::Result<tar::Header> {
+fn add_to_tar(tar: &mut GrowingFile, name: &str, file: &mut File) -> io::Result<()> {
+    let bytes = file.metadata()?.len();
+    let header = tar_header(name, bytes)?;
+    let padding = tar_padding(bytes);
+    tar.add_file(header.as_bytes(), file, bytes, &[padding])
+}
+
+fn tar_header(name: &str, bytes: u64) -> io::Result<tar::Header> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let mut header = tar::Header::new_ustar();
     header.set_path(name)?;
-    header.set_size(bytes as u64);
+    header.set_size(bytes);
     header.set_mode(0o644);
     header.set_mtime(now.map_or(0, |since| since.as_secs()));
     header.set_entry_type(tar::EntryType::Regular);
@@ -236,8 +269,8 @@ fn tar_header(name: &str, bytes: usize) -> io::Result<tar::Header> {
     Ok(header)
 }
 
-fn tar_padding(bytes: usize) -> &'static [u8] {
-    &TAR_END[..bytes.next_multiple_of(TAR_BLOCK) - bytes]
+fn tar_padding(bytes: u64) -> &'static [u8] {
+    &TAR_END[..(bytes.next_multiple_of(TAR_BLOCK) - bytes) as usize]
 }
 
 #[cfg(test)]

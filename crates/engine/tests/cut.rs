@@ -4,10 +4,12 @@ use proptest::prelude::*;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use swathe_array::Region;
 use swathe_engine::{
-    Batch, Cancel, EngineError, Job, Mode, Object, OutputKind, Row, Selector, Target, cut, members,
+    Batch, Cancel, EngineError, Job, Mode, Object, Output, OutputKind, Row, Selector, Target, cut,
+    members,
 };
 
 fn open(path: &str) -> Result<Object, EngineError> {
@@ -130,7 +132,8 @@ fn enough_rows_are_gathered_and_what_failed_with_them() {
     // Every other one is outside.
     let boxes: Vec<_> = (0..100).map(|number| (0, [number % 2 * 50, 0, 4, 4])).collect();
     let job = job(vec![file], &boxes, folder.path().join("out"), OutputKind::Folder);
-    let batch = Batch::start(job, Cancel::default()).unwrap();
+    let output = Arc::new(Output::open(&job).unwrap());
+    let batch = Batch::start(job, output, Cancel::default()).unwrap();
     let long = Duration::from_secs(60);
     let mut rows = batch.gather(30, long).unwrap();
     assert!(rows.len() >= 30);
@@ -148,12 +151,15 @@ fn enough_rows_are_gathered_and_what_failed_with_them() {
 
 fn run(job: Job) -> Vec<Row> {
     let count = job.targets.len();
-    let batch = Batch::start(job, Cancel::default()).unwrap();
+    let output = Arc::new(Output::open(&job).unwrap());
+    let manifest = tempfile::NamedTempFile::new().unwrap();
+    let batch = Batch::start(job, output.clone(), Cancel::default()).unwrap();
     let mut rows = Vec::new();
     while let Some(more) = batch.poll(Duration::from_millis(50)) {
         rows.extend(more);
     }
-    batch.finish().unwrap().1.close(b"").unwrap();
+    batch.finish().unwrap();
+    output.close(Some(manifest.path())).unwrap();
     rows.sort_by_key(|row| row.target);
     assert_eq!(rows.iter().map(|row| row.target).collect::<Vec<_>>(), Vec::from_iter(0..count));
     rows

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use swathe_engine::{Cancel, EngineError, OutputKind, Row, STAGES, Target};
 use swathe_plan::Compute;
@@ -19,7 +19,7 @@ use swathe_plan::Compute;
 /// The order for a batch. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Job {
-    inner: swathe_engine::Job,
+    inner: Arc<swathe_engine::Job>,
 }
 
 #[pymethods]
@@ -86,6 +86,7 @@ impl Job {
             "zip" => OutputKind::Zip,
             "tar" => OutputKind::Tar,
             "fits" => OutputKind::Fits,
+            "null" => OutputKind::Null,
             _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
         };
         let inner = swathe_engine::Job {
@@ -103,23 +104,28 @@ impl Job {
             threads,
             stores: inner(py, stores)?,
         };
-        Ok(Job { inner })
+        Ok(Job { inner: Arc::new(inner) })
     }
 
-    /// Start cutting.
-    fn start(&self, py: Python<'_>) -> PyResult<Batch> {
+    /// Start cutting into this output, which stays open; by default into the job's own.
+    #[pyo3(signature = (output=None))]
+    fn start(&self, py: Python<'_>, output: Option<&Output>) -> PyResult<Batch> {
+        let output = match output {
+            Some(output) => output.get(py)?,
+            None => self.open(py)?.get(py)?,
+        };
         let job = self.inner.clone();
         let cancel = Cancel::default();
         let token = cancel.clone();
-        let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, token))?;
-        Ok(Batch { inner: Mutex::new(Some(inner)), output: Mutex::new(None), cancel })
+        let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, output, token))?;
+        Ok(Batch { inner: Mutex::new(Some(inner)), cancel })
     }
 
-    /// Open its output for results that Python computes.
+    /// Open its output, for batches or for results that Python computes.
     fn open(&self, py: Python<'_>) -> PyResult<Output> {
         let opened = py.detach(|| swathe_engine::Output::open(&self.inner));
         let inner = opened.map_err(|error| to_python(py, &error))?;
-        Ok(Output { inner: Mutex::new(Some(inner)) })
+        Ok(Output { inner: Mutex::new(Some(Arc::new(inner))) })
     }
 
     /// What it will cost, storage by storage, as JSON.
@@ -145,42 +151,34 @@ impl Job {
     }
 }
 
-/// The output of a job, open for results that Python computes.
+/// The open output of one job or of several.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Output {
-    inner: Mutex<Option<swathe_engine::Output>>,
+    inner: Mutex<Option<Arc<swathe_engine::Output>>>,
+}
+
+impl Output {
+    fn get(&self, py: Python<'_>) -> PyResult<Arc<swathe_engine::Output>> {
+        let output = lock(py, &self.inner)?.clone();
+        output.ok_or_else(|| PyValueError::new_err("the output is closed"))
+    }
 }
 
 #[pymethods]
 impl Output {
     /// Write a result.
     fn put(&self, py: Python<'_>, name: &str, content: &[u8]) -> PyResult<()> {
-        let written = py.detach(|| {
-            let inner = self.inner.lock().map_err(|_| poisoned())?;
-            inner.as_ref().map(|output| output.put(name, content)).transpose()
-        });
-        match written.map_err(|error| to_python(py, &error))? {
-            Some(()) => Ok(()),
-            None => Err(PyValueError::new_err("the output is closed")),
-        }
+        let output = self.get(py)?;
+        py.detach(|| output.put(name, content)).map_err(|error| to_python(py, &error))
     }
 
-    /// Close it, with its manifest.
-    fn close(&self, py: Python<'_>, manifest: &[u8]) -> PyResult<()> {
-        close(py, &self.inner, manifest)
+    /// Close it, with its manifest, a file. All batches have ended.
+    #[pyo3(signature = (manifest=None))]
+    fn close(&self, py: Python<'_>, manifest: Option<PathBuf>) -> PyResult<()> {
+        let output = self.get(py)?;
+        lock(py, &self.inner)?.take();
+        py.detach(|| output.close(manifest.as_deref())).map_err(|error| to_python(py, &error))
     }
-}
-
-/// Close an output that exists once.
-fn close(
-    py: Python<'_>,
-    output: &Mutex<Option<swathe_engine::Output>>,
-    manifest: &[u8],
-) -> PyResult<()> {
-    let Some(output) = lock(py, output)?.take() else {
-        return Err(PyValueError::new_err("the output is closed, or its batch is not finished"));
-    };
-    py.detach(|| output.close(manifest)).map_err(|error| to_python(py, &error))
 }
 
 /// What a lock guards. A thread that panicked may have left it half done: that is an error, not the
@@ -200,8 +198,6 @@ fn poisoned() -> EngineError {
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Batch {
     inner: Mutex<Option<swathe_engine::Batch>>,
-    /// After it has finished.
-    output: Mutex<Option<swathe_engine::Output>>,
     cancel: Cancel,
 }
 
@@ -234,10 +230,8 @@ impl Batch {
         let Some(batch) = lock(py, &self.inner)?.take() else {
             return Err(PyValueError::new_err("the batch is finished"));
         };
-        // Not through `enter`: the output must be closed even when Ctrl-C comes again.
-        let finished = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
-        let (summary, output) = finished;
-        *lock(py, &self.output)? = Some(output);
+        // Not through `enter`: the threads are waited for even when Ctrl-C comes again.
+        let summary = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
         let cost = PyDict::new(py);
         for (stage, name) in STAGES {
             cost.set_item(name, summary.stages.seconds(stage))?;
@@ -251,19 +245,30 @@ impl Batch {
         cost.set_item("notes", summary.notes)?;
         Ok(cost)
     }
-
-    /// Close the output of a batch that has finished, with its manifest.
-    fn close(&self, py: Python<'_>, manifest: &[u8]) -> PyResult<()> {
-        close(py, &self.output, manifest)
-    }
 }
 
-/// The whole members of a zip archive in their order, whether it has a directory or not: name,
-/// bytes, and the end of each.
-#[pyfunction]
-pub(crate) fn zip_members(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, u64, u64)>> {
-    let members = py.detach(|| File::open(path).and_then(|file| swathe_engine::members(&file)))?;
-    Ok(members.into_iter().map(|member| (member.name, member.size, member.end)).collect())
+/// The whole members of a zip archive in their order, whether it has a directory or not, one by one.
+#[pyclass(module = "swathe._swathe")]
+pub(crate) struct ZipMembers {
+    members: swathe_engine::Members<File>,
+}
+
+#[pymethods]
+impl ZipMembers {
+    #[new]
+    fn new(path: PathBuf) -> PyResult<ZipMembers> {
+        Ok(ZipMembers { members: swathe_engine::Members::of(File::open(path)?)? })
+    }
+
+    fn __iter__(members: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        members
+    }
+
+    /// Name, bytes, and the end of the next.
+    fn __next__(&mut self) -> PyResult<Option<(String, u64, u64)>> {
+        let member = self.members.next().transpose()?;
+        Ok(member.map(|member| (member.name, member.size, member.end)))
+    }
 }
 
 impl Batch {

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _swathe {
     #[pymodule_export]
-    use crate::batch::{Batch, Job, Output, Rows, zip_members};
+    use crate::batch::{Batch, Job, Output, Rows, ZipMembers};
     #[pymodule_export]
     use crate::copies::{Copies, CopyOutcome, remove_folder, rename_each};
     #[pymodule_export]

@@ -86,12 +86,46 @@ class DictColumn(Generic[T]):
         few = self.few()
         return DictColumn, (few.values, few.codes)
 
-    def list(self) -> list[T]:
-        """Return the value of each row."""
-        return [self.values[code] for code in self.codes.tolist()]
+    def list(self, rows: slice = slice(None)) -> list[T]:
+        """Return the value of each row, or of some."""
+        return [self.values[code] for code in self.codes[rows].tolist()]
+
+    def value(self, row: int) -> T:
+        """Return the value of a row."""
+        return self.values[int(self.codes[row])]
 
     def __len__(self) -> int:
         return len(self.codes)
+
+
+class TextColumn:
+    """A column of text that is filled in; equal texts are stored once."""
+
+    def __init__(self, count: int, text: str = "") -> None:
+        """Set the number of rows, and the text of all of them."""
+        self._codes = np.zeros(count, np.int32)
+        self._values = [text]
+        self._numbers = {text: 0}
+
+    def __getitem__(self, row: int) -> str:
+        return self._values[int(self._codes[row])]
+
+    def __setitem__(self, row: int, text: str) -> None:
+        self._codes[row] = self._number(text)
+
+    def put(self, rows: NDArray[np.int64], texts: Sequence[str], codes: NDArray[np.int32]) -> None:
+        """Set the texts of some rows; `codes` are positions in `texts`."""
+        self._codes[rows] = np.array([self._number(text) for text in texts], np.int32)[codes]
+
+    def list(self, rows: slice = slice(None)) -> list[str]:
+        """Return the text of each row, or of some."""
+        return [self._values[code] for code in self._codes[rows].tolist()]
+
+    def _number(self, text: str) -> int:
+        number = self._numbers.setdefault(text, len(self._values))
+        if number == len(self._values):
+            self._values.append(text)
+        return number
 
 
 @dataclass(eq=False, kw_only=True)

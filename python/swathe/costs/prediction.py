@@ -184,6 +184,7 @@ def target_lists(
     *,
     planes: tuple[int, int] | None,
     combined: bool = False,
+    first: int = 0,
 ) -> dict[str, RowTable]:
     """Return a list of targets as it is in each of some stores with replicas.
 
@@ -200,7 +201,13 @@ def target_lists(
             raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
     return {
         name: read_targets(
-            targets, sky_of, store=name, choices=choices, planes=planes, combined=combined
+            targets,
+            sky_of,
+            store=name,
+            choices=choices,
+            planes=planes,
+            combined=combined,
+            first=first,
         )
         for name in stores
     }

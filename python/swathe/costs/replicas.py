@@ -41,6 +41,7 @@ def mix_targets(
     threads: int,
     combined: bool = False,
     before: Container[str] = (),
+    first: int = 0,
 ) -> MixedTargets:
     """Return a list whose files are distributed over stores as `predict(stores=...)` shows.
 
@@ -56,12 +57,13 @@ def mix_targets(
         threads: number of threads.
         combined: whether results are made from several targets.
         before: sources of an earlier run, which are used again.
+        first: number of the first target, for a piece of a list.
 
     Raises:
         TargetsError: If the list cannot be read.
         NoSuchStoreError: If there is no such store.
     """
-    lists = target_lists(targets, stores, choices, planes=planes, combined=combined)
+    lists = target_lists(targets, stores, choices, planes=planes, combined=combined, first=first)
     predictions = {name: predict_targets(rows, mode, threads, 1) for name, rows in lists.items()}
     shares = mix_replicas(predictions, threads).shares
     files = {name: rows.source.values for name, rows in lists.items()}

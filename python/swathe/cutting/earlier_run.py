@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.outputs import check_new
 from swathe.cutting.resume import whole_members
-from swathe.files.manifest import FAILED, Manifest, read_manifest
+from swathe.files.manifest import COLUMNS, FAILED
+from swathe.files.manifest_file import read_rows
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
     from pathlib import Path
 
     from astropy.table import Table
 
+    from swathe.cutting.earlier_rows import EarlierRows
     from swathe.cutting.output_paths import CutWork, OutputPaths
+    from swathe.files.manifest_columns import Manifest
+
+
+STATUS, SOURCE = COLUMNS.index("status"), COLUMNS.index("source")
 
 
 def check_outputs(
@@ -26,6 +32,8 @@ def check_outputs(
     earlier: Table | None,
     sources: Callable[[], Iterable[str]],
     overwrite: bool,
+    *,
+    is_first: bool,
 ) -> None:
     """Check that no result or manifest replaces a source, or a file that must be kept.
 
@@ -35,13 +43,15 @@ def check_outputs(
         earlier: manifest of the resumed run, whose own results may be replaced.
         sources: function that returns the local files that are read.
         overwrite: whether other existing files are replaced.
+        is_first: whether it is the first piece of the list; then the run has written nothing yet.
 
     Raises:
         OutputExistsError: If a file exists and `overwrite` is false.
         OutputError: If an output is a source.
     """
     resumes = earlier is not None
-    is_broken_off = output_paths.kind != "folder" and output_paths.part.exists()
+    is_archive = output_paths.kind != "folder"
+    is_broken_off = is_first and is_archive and output_paths.part.exists()
     if is_broken_off and not (resumes or overwrite):
         raise OutputExistsError(
             f"{output_paths.path}: an interrupted run left {output_paths.part.name}; "
@@ -52,10 +62,10 @@ def check_outputs(
         check_new(
             output_paths.manifest.parent,
             [output_paths.manifest.name],
-            overwrite=overwrite or resumes,
+            overwrite=overwrite or resumes or not is_first,
             sources=sources,
         )
-        if output_paths.kind != "folder":
+        if is_archive:
             archive = [output_paths.path.name]
             may_go = overwrite or (resumes and not is_broken_off)
             check_new(output_paths.path.parent, archive, overwrite=may_go, sources=sources)
@@ -69,7 +79,7 @@ def check_outputs(
         raise OutputExistsError(f"{error}, or --resume (resume=True) to do only the rest") from None
 
 
-def check_same_kind(earlier: Table, output_paths: OutputPaths) -> None:
+def check_same_kind(earlier: Table | EarlierRows, output_paths: OutputPaths) -> None:
     """Check that the earlier run had the same kind of results: from one image, or from several.
 
     Raises:
@@ -87,7 +97,9 @@ def check_same_kind(earlier: Table, output_paths: OutputPaths) -> None:
         )
 
 
-def check_same_pixels(earlier: Table, output_paths: OutputPaths, options: dict[str, Any]) -> None:
+def check_same_pixels(
+    earlier: Table | EarlierRows, output_paths: OutputPaths, options: dict[str, Any]
+) -> None:
     """Check that results of the earlier run, which are kept, have the pixels that are asked for.
 
     Combined results are compared by their inputs.
@@ -121,16 +133,23 @@ def sources_of(targets: Any, files: Iterable[str]) -> list[str]:
 
 def sources_before(output_paths: OutputPaths) -> set[str]:
     """Return what an earlier run has read successfully."""
-    earlier = read_manifest(output_paths.latest_manifest)
-    if earlier is None:
+    path = output_paths.latest_manifest
+    if output_paths.is_null or not path.exists():
         return set()
-    return set(map(str, earlier["source"][earlier["status"] == "ok"]))
+    return {row[SOURCE] for row in read_rows(path) if row[STATUS] == "ok"}
 
 
 def keep_earlier(
-    manifest: Manifest, work: CutWork, earlier: Table | None, output_paths: OutputPaths
+    manifest: Manifest,
+    work: CutWork,
+    earlier: Table | None,
+    output_paths: OutputPaths,
+    end: int | None = None,
 ) -> tuple[list[int], int | None]:
     """Copy the outcome of an earlier run into the manifest: its results and its errors.
+
+    If the archive was checked before, `end` is its length up to which it is kept, and `earlier`
+    has no done results that it lacks.
 
     Returns:
         The rows whose results are to be made, and the length in bytes up to which an archive is
@@ -139,7 +158,6 @@ def keep_earlier(
     rows = work.paths(output_paths)
     if earlier is None:
         return list(rows.values()), None
-    end = None
     results = _results(earlier)
     whole = _take_inputs(manifest, work, earlier)
     _keep_failed(
@@ -153,25 +171,27 @@ def keep_earlier(
         if row is not None and _is_same(manifest, work, row, earlier_row, whole):
             finished[str(earlier_row["path"])] = earlier_row
     sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
-    if output_paths.kind == "folder":
+    sound: Container[str]
+    if end is not None:
+        sound = sizes
+    elif output_paths.kind == "folder":
         sound = {path for path, size in sizes.items() if _has_size(output_paths.path / path, size)}
     else:
         extensions = output_paths.result_options.kind.hdus
-        sound, end = whole_members(output_paths.archive, output_paths.kind, sizes, rows, extensions)
+        sound, end = whole_members(
+            output_paths.archive, output_paths.kind, sizes.get, rows, extensions
+        )
     todo = []
     for path, row in rows.items():
         if path not in sound or path not in finished:
             todo.append(row)
             continue
         earlier_row = finished[path]
-        manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
-        manifest.bytes[row] = int(earlier_row["bytes"])
-        manifest.source_version[row] = str(earlier_row["source_version"])
-        manifest.sha256[row] = str(earlier_row["sha256"])
+        size, version = int(earlier_row["bytes"]), str(earlier_row["source_version"])
+        manifest.enter(row, "ok", "", size, version, str(earlier_row["sha256"]))
     for row in work.inputs(todo) if work.results is not None else ():
-        if manifest.status[row] == "ok":
-            manifest.status[row], manifest.reason[row] = "error", "interrupted"
-            manifest.source_version[row] = ""
+        if manifest.is_ok(row):
+            manifest.enter(row, "error", "interrupted")
     return todo, end
 
 
@@ -185,7 +205,7 @@ def _is_same(
 ) -> bool:
     """Check whether an earlier result has the same source, or the same inputs."""
     if work.results is None:
-        return str(earlier_row["source"]) == manifest.source[row]
+        return str(earlier_row["source"]) == manifest.source.value(row)
     result = row - work.first
     is_whole = whole.issuperset(work.results.inputs[result])
     return is_whole and str(earlier_row["source_version"]) == work.results.digests[result]
@@ -201,11 +221,10 @@ def _take_inputs(manifest: Manifest, work: CutWork, earlier: Table) -> set[int]:
     _keep_failed(manifest, rows, images)
     whole = set()
     for row, earlier_row in zip(rows.values(), images, strict=True):
-        if row is None or str(earlier_row["source"]) != manifest.source[row]:
+        if row is None or str(earlier_row["source"]) != manifest.source.value(row):
             continue
         if earlier_row["status"] == "ok":
-            manifest.status[row], manifest.reason[row] = "ok", ""
-            manifest.source_version[row] = str(earlier_row["source_version"])
+            manifest.enter(row, "ok", version=str(earlier_row["source_version"]))
         if earlier_row["status"] in ("ok", "no-overlap"):
             whole.add(row)
     return whole
@@ -213,7 +232,7 @@ def _take_inputs(manifest: Manifest, work: CutWork, earlier: Table) -> set[int]:
 
 def _names_of(earlier: Table) -> list[str]:
     """Return the names of results from their ids, since a failed one has no path."""
-    from swathe.files.targets.target_list import unique_names
+    from swathe.files.targets.result_names import unique_names
 
     return unique_names(earlier["id"].tolist())
 
@@ -222,10 +241,9 @@ def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table
     """Copy the reasons of failed rows of an earlier run; `rows` are in its order."""
     columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
     for row, status, reason, source, version in zip(rows.values(), *columns, strict=True):
-        if status in FAILED and row is not None and source == manifest.source[row]:
+        if status in FAILED and row is not None and source == manifest.source.value(row):
             # It is valid until the row is tried again: this run may be stopped before that.
-            manifest.status[row], manifest.reason[row] = status, reason
-            manifest.source_version[row] = version
+            manifest.enter(row, status, reason, version=version)
 
 
 def _has_size(path: Path, size: int) -> bool:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from swathe import _swathe, trace
 from swathe.core.argument_checks import (
     check_fill,
     check_text,
@@ -17,43 +14,18 @@ from swathe.core.argument_checks import (
     check_threads,
     check_unicode,
 )
-from swathe.core.errors import OptionError
-from swathe.core.format import forecast_text, harmless_text, seconds_text
+from swathe.core.errors import OptionError, OutputError
 from swathe.core.host import cores
-from swathe.core.outputs import (
-    make_folder,
-    refuse_if_sources,
-    remove_unfinished,
-    sole_writer,
-)
-from swathe.cutting.earlier_run import (
-    check_outputs,
-    check_same_kind,
-    check_same_pixels,
-    keep_earlier,
-    sources_before,
-    sources_of,
-)
-from swathe.cutting.output_paths import CutWork, OutputPaths
-from swathe.cutting.run import CutRun, log, run_cuts
-from swathe.files.manifest import Manifest, read_manifest
-from swathe.files.manifest_table import ManifestTable
+from swathe.core.outputs import make_folder, sole_writer
 from swathe.files.planes import plane_span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from astropy.table import Table
-
     from swathe._swathe import Mode
-    from swathe.core.row_table import RowTable
-    from swathe.costs.prediction import Prediction
+    from swathe.files.manifest_file import LongManifest
+    from swathe.files.manifest_table import ManifestTable
     from swathe.files.planes import Planes
-    from swathe.operations.registry import ResultOptions
-
-
-MOST_INSPECTED = 16
-"""Number of objects per store that a job's prediction inspects; the rest are assumed alike."""
 
 
 def cut_many(
@@ -77,7 +49,7 @@ def cut_many(
     ra: str | None = None,
     dec: str | None = None,
     **own_options: Any,
-) -> ManifestTable:
+) -> ManifestTable | LongManifest:
     """Cut many regions; each file is opened and decompressed once for all of its targets.
 
     One bad target never stops the others. Ctrl-C stops the run within a second: finished results
@@ -90,8 +62,10 @@ def cut_many(
             Parquet table. It needs a column `file` and one of: (`x`, `y`, `height`, `width`: centre
             and size, as in `Cutout2D`), (`x0`, `y0`, `width`, `height`), or a sky position and a
             size. The columns `id` and `hdu` are optional. Units of columns are honoured. File names
-            in a table file are relative to its folder.
-        output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+            in a table file are relative to its folder. Or an iterator of dicts (column: value), of
+            tuples (`file, x, y, height, width` or `file, ra, dec, size`) or of lines.
+        output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file; or `null:`, which only
+            counts: the cutouts are made and dropped, and no manifest is written.
         stores: names of stores with replicas, or one name, with the same paths in each. The files
             are read from all of them, by the shares that `predict(stores=...)` shows; a store that
             lacks a file gets none of its targets. The column `source` and `meta["stores"]` say from
@@ -133,8 +107,16 @@ def cut_many(
         for `o.zip` as `o.manifest.ecsv` beside it, and as the last member of the archive (in
         `.fits`: as the extension MANIFEST).
 
+        A list of more than 100,000 targets is read and cut in parts of about so many, and may have
+        any length. All targets of a file are planned together if the list is sorted by file; if
+        not, `meta["notes"]` says how often a file was read again. Then a
+        `swathe.files.manifest_file.LongManifest` is returned instead of a table: `meta`, the first
+        failed targets as `failed`, and `tables()`, which yields the rows from the file.
+
     Raises:
-        TargetsError: If the list cannot be read.
+        TargetsError: If the list cannot be read, or an iterator raises an error. What was cut
+            before is kept, and is in the manifest. Stacks, pictures of three bands and `.fits`
+            take up to 100,000 targets.
         NoSuchStoreError: If there is no such store.
         OutputExistsError: If a result or manifest of this name exists, and neither `resume` nor
             `overwrite` is true.
@@ -142,10 +124,10 @@ def cut_many(
         OutputError: If results cannot be written at all, or an output is a file that is read.
         KeyboardInterrupt: After Ctrl-C, when the manifest is written.
     """
-    from swathe.costs.prediction import sky_of
-    from swathe.costs.replicas import mix_targets
-    from swathe.files.targets.target_list import choices_of, read_targets
-    from swathe.operations.make_results import of_bands
+    from swathe.cutting.earlier_run import sources_before
+    from swathe.cutting.list_run import GivenList, ListRun
+    from swathe.cutting.output_paths import OutputPaths
+    from swathe.files.targets.target_list import choices_of
     from swathe.operations.registry import ResultOptions
 
     started = time.perf_counter()
@@ -160,197 +142,31 @@ def cut_many(
             "cut larger, and pixels outside of images do not count"
         )
     output_paths = OutputPaths.of(output, result_options)
-    choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
-    span = None if planes is None else plane_span(planes)
-    mixed = None
-    stores = check_texts("stores", stores)
-    if stores:
-        mixed = mix_targets(
-            targets,
-            stores,
-            choices,
-            mode=mode,
-            planes=span,
-            threads=threads or cores(),
-            combined=result_options.is_combined,
-            before=sources_before(output_paths) if resume else (),
-        )
-        rows = mixed.rows
-    else:
-        rows = read_targets(
-            targets, sky_of, choices=choices, planes=span, combined=result_options.is_combined
-        )
-    files = rows.source.values if mixed is None else mixed.replicas
-    if result_options.bands:
-        rows = of_bands(rows, result_options.bands)
-    make_folder(output_paths.manifest.parent)
+    if output_paths.is_null and resume:
+        raise OutputError(f"{output_paths.path}: expected an output with results to resume")
     settings: dict[str, Any] = {
         "mode": mode,
         "fill": fill,
-        "planes": span,
-        "threads": threads,
-        "shares": None if mixed is None else mixed.counts,
+        "planes": None if planes is None else plane_span(planes),
+        "threads": threads or cores(),
+        "stores": check_texts("stores", stores),
     }
-    with sole_writer(output_paths.manifest):
-        sources = partial(sources_of, targets, files)
-        refuse_if_sources(output_paths.hidden(), sources)
-        earlier = read_manifest(output_paths.latest_manifest) if resume else None
-        if earlier is not None:
-            check_same_kind(earlier, output_paths)
-            check_same_pixels(earlier, output_paths, _pixel_options(settings))
-        work = _work(rows, result_options, settings["planes"], earlier)
-        check_outputs(output_paths, work, earlier, sources, overwrite)
-        if output_paths.kind == "folder":
-            remove_unfinished(output_paths.path)
-        replaces = overwrite or (output_paths.kind == "folder" and earlier is not None)
-        output_paths = output_paths._replace(overwrite=replaces)
-        return _cut_into(output_paths, work, earlier, settings, progress, started)
-
-
-def _work(
-    rows: RowTable,
-    result_options: ResultOptions,
-    planes: tuple[int, int] | None,
-    earlier: Table | None,
-) -> CutWork:
-    """Return the work to do; a resumed run uses the pixel size of the earlier run."""
-    from swathe.operations.make_results import results_of
-
-    if not result_options.is_combined:
-        return CutWork(rows)
-    before = None if earlier is None else earlier.meta.get("pixel_deg")
-    return CutWork(*results_of(rows, result_options, planes, before))
-
-
-def _cut_into(
-    output_paths: OutputPaths,
-    work: CutWork,
-    earlier: Table | None,
-    settings: dict[str, Any],
-    progress: bool,
-    started: float,
-) -> ManifestTable:
-    """Cut what an earlier run did not finish; return the whole manifest."""
-    from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
-
-    shares, threads = settings["shares"], settings["threads"] or cores()
-    meta = {
-        "output": output_paths.path.name,
-        **_pixel_options(settings),
-        **_run_options(output_paths.result_options, work),
-    }
-    meta["swathe"] = _swathe.__version__
-    if shares is not None:
-        meta["stores"] = shares
-    sources = work.rows.source.map(_swathe.redact_url).list()
-    # A result from several images has no source of its own.
-    sources += [""] * (len(work.ids) - len(sources))
-    manifest = Manifest(work.ids, sources, meta)
-    results, end = keep_earlier(manifest, work, earlier, output_paths)
-    todo = work.inputs(results)
-    waits = len(results) + (len(todo) if work.results is not None else 0)
-    manifest.meta["done_before"] = len(work.ids) - waits
-    todo = without_faults(manifest, work.rows, todo)
-    if work.results is not None:
-        without_faults(manifest, work.rows, work.results.unused_rows(len(work.rows)))
-    names = {row: path for path, row in work.paths(output_paths).items()}
-    paths = {row: names[row] for row in results}
-    is_made = not output_paths.result_options.is_plain
-    job = to_engine_job(
-        work.rows.take(todo),
-        [f"{row}.fits" if is_made else paths[row] for row in todo],
-        output=str(output_paths.cut_into),
-        kind="folder" if is_made else output_paths.kind,
-        append=None if is_made else end,
-        overwrite=output_paths.overwrite and not is_made,
-        mode=settings["mode"],
-        fill=settings["fill"],
-        threads=threads,
+    given = GivenList(
+        targets, choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec), settings
     )
-    try:
-        prediction = predict_job(job, MOST_INSPECTED)
-        if shares is not None:
-            prediction = read_at_once(prediction, threads)
-    except KeyboardInterrupt:
-        if earlier is not None:
-            manifest.write(output_paths.latest_manifest)
-        elif output_paths.kind == "folder":
-            manifest.write(output_paths.manifest)
-        raise
-    if earlier is None:
-        # If the process is killed now, no older manifest describes these results, and they are
-        # known to belong to this run.
-        manifest.write(output_paths.unfinished)
-    if todo:
-        _tell_prediction(prediction, output_paths, len(todo))
-    run = CutRun(output_paths, work, manifest, todo, paths, end)
-    with (
-        trace.scope.where_none(job=token_hex(4)),
-        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.median_s, 6)) as event,
-    ):
-        try:
-            with output_paths.scratch():
-                run_cuts(run, job, prediction, progress, started)
-        except KeyboardInterrupt as error:
-            finished = manifest.counts()["ok"]
-            raise KeyboardInterrupt(
-                f"{finished:,} of {len(work.ids):,} targets are done"
-            ) from error
-        event.add(bytes=int(sum(manifest.bytes)))
-    return ManifestTable(manifest)
-
-
-def _pixel_options(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that choose pixels, as the manifest records them; without absent ones."""
-    fill, planes = settings["fill"], settings["planes"]
-    options: dict[str, Any] = {"mode": settings["mode"]}
-    if fill is not None:
-        options["fill"] = float(fill)
-    if planes is not None:
-        options["planes"] = list(planes)
-    return options
-
-
-def _run_options(result_options: ResultOptions, work: CutWork) -> dict[str, Any]:
-    """Return the options of the run, as the manifest records them."""
-    options = {
-        "operation": result_options.operation,
-        "format": result_options.format,
-        **result_options.own,
-    }
-    if result_options.bands:
-        options["bands"] = list(result_options.bands)
-    if work.results is not None:
-        options |= {"images": len(work.rows), "pixel_deg": work.pixel_deg}
-    return options
-
-
-def without_faults(manifest: Manifest, rows: RowTable, todo: list[int]) -> list[int]:
-    """Record why some rows cannot be cut; return the others."""
-    faults = rows.faults()
-    for row in todo:
-        if row in faults:
-            manifest.status[row], manifest.reason[row] = faults[row]
-            manifest.source_version[row] = ""
-    return [row for row in todo if row not in faults]
+    if resume and settings["stores"]:
+        given.before = sources_before(output_paths)
+    pieces = given.pieces(result_options)
+    list_run = ListRun(output_paths, given, settings, progress, started, overwrite, resume)
+    first = next(pieces)
+    if output_paths.is_null:
+        return list_run.cut(first, pieces)
+    make_folder(output_paths.manifest.parent)
+    with sole_writer(output_paths.manifest):
+        return list_run.cut(first, pieces)
 
 
 def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
     """Return names of bands, also from text such as `i,r,g`."""
     names = bands.split(",") if isinstance(bands, str) else check_texts("bands", bands)
     return tuple(name.strip() for name in names if name.strip())
-
-
-def _tell_prediction(prediction: Prediction, output_paths: OutputPaths, targets: int) -> None:
-    low_s, high_s = prediction.interval_s
-    spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
-    log.info(
-        "%s: predicted %s%s for %d targets: %d bytes in %d requests",
-        *(
-            harmless_text(f"{output_paths.path}"),
-            forecast_text(prediction.median_s),
-            spread,
-            targets,
-        ),
-        *(prediction.bytes, prediction.requests),
-    )

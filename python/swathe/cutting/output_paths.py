@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from swathe.operations.registry import ResultOptions
 
 
+NULL = "null:"
+"""Output that only counts: results are made, hashed and dropped, and there is no manifest file."""
 UNCONVERTED = ".swathe-cut-many.part"
 """Folder of cutouts from which results are made; for an archive it is `.NAME.cut.part`."""
 
@@ -54,6 +56,13 @@ class OutputPaths(NamedTuple):
             OutputError: If the output cannot hold such results.
         """
         kind = output_kind(path)
+        if kind == "null":
+            if not result_options.is_plain:
+                raise OutputError(
+                    f"{NULL}: expected operation cut and format fits, found "
+                    f"{result_options.operation} and {result_options.format}"
+                )
+            return cls(path, kind, path, path, result_options)
         if result_options.format != "fits" and kind == "fits":
             raise OutputError(
                 f"{path}: expected a folder, *.zip or *.tar for format {result_options.format}, "
@@ -92,6 +101,11 @@ class OutputPaths(NamedTuple):
             yield
         finally:
             shutil.rmtree(self.cut_into, ignore_errors=True)
+
+    @property
+    def is_null(self) -> bool:
+        """Check whether results are dropped."""
+        return self.kind == "null"
 
     def member(self, name: str) -> str:
         """Return the path of a result in the output."""
@@ -164,6 +178,8 @@ def output_kind(path: Path) -> OutputKind:
     Raises:
         OutputError: If files with this suffix are not supported.
     """
+    if str(path) == NULL:
+        return "null"
     match path.suffix.lower():
         case ".zip":
             return "zip"

@@ -4,50 +4,57 @@ from __future__ import annotations
 
 import math
 import tarfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, OutputError
 from swathe.files.manifest import MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator
     from pathlib import Path
 
     from swathe._swathe import OutputKind
 
 
+class Members(Protocol):
+    """Names of members."""
+
+    def add(self, member: str, /) -> None:
+        """Add a name."""
+
+    def __contains__(self, member: object, /) -> bool: ...
+
+
 def whole_members(
     archive: Path,
     kind: OutputKind,
-    sizes: Mapping[str, int],
+    size_of: Callable[[str], int | None],
     names: Container[str],
     extensions: int = 1,
-) -> tuple[set[str], int]:
+    members: Members | None = None,
+) -> tuple[Members, int]:
     """Return the valid members of an archive, and the end of the last of them in bytes.
 
     After a power cut an archive may hold less than its manifest says, or more. Members follow each
     other. From the first of our `names` with a wrong size on, no member is kept. The manifest is
-    not kept either; it is written anew. In `.fits` a result has this many `extensions`.
+    not kept either; it is written anew. In `.fits` a result has this many `extensions`. The valid
+    members are added to `members`, by default a new set.
 
     Raises:
         OutputError: If the archive cannot be read.
     """
-    valid_members: set[str] = set()
+    valid_members: Members = set() if members is None else members
     end = 0
     try:
         length = archive.stat().st_size
         for name, size, after in _members(archive, kind, extensions):
-            if (
-                after > length
-                or name in valid_members
-                or (name in names and sizes.get(name) != size)
-            ):
+            if after > length or name in valid_members or (name in names and size_of(name) != size):
                 break
             valid_members.add(name)
             end = after
     except FileNotFoundError:
-        return set(), 0
+        return valid_members, 0
     except (tarfile.TarError, FormatError):
         pass
     except OSError as error:
@@ -68,10 +75,11 @@ def _all_members(
 ) -> Iterator[tuple[str, int, int]]:
     match kind:
         case "zip":
-            yield from _swathe.zip_members(str(archive))
+            yield from _swathe.ZipMembers(str(archive))
         case "tar":
             with tarfile.open(archive, "r:") as members:
                 for member in members:
+                    vars(members)["members"] = []  # else all are kept in memory
                     end = member.offset_data + -(-member.size // 512) * 512
                     yield member.name, member.size, end
         case _:

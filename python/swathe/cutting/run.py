@@ -7,187 +7,357 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from swathe import _swathe
+import numpy as np
+
+from swathe import _swathe, trace
 from swathe.core.format import forecast_text, harmless_text, seconds_text
 from swathe.core.outputs import publish
 from swathe.core.progress import progress_bar
+from swathe.core.row_table import DIGEST_BYTES, DictColumn, hexadecimal
+from swathe.files.manifest import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
+    from numpy.typing import NDArray
+
     from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
     from swathe.cutting.output_paths import CutWork, OutputPaths
-    from swathe.files.manifest import Manifest
+    from swathe.files.manifest_columns import Manifest
+    from swathe.files.manifest_file import ManifestFile
     from swathe.operations.make_results import Maker, RowOutcome
-
-    CompletedColumns = tuple[list[int], list[RowStatus], list[str], list[int], list[str], list[str]]
 
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.1
+GATHERED = 1000
+"""Rows per request to the engine, if it writes the results in their final form."""
+MOST_INSPECTED = 16
+"""Number of objects per store that a prediction inspects; the rest are assumed alike."""
 CHECKPOINT_S = 10.0
 """Interval at which the manifest is written during a run, in case the process is killed."""
 
 
-class CutRun(NamedTuple):
-    """A run.
+@dataclass
+class CutRun:
+    """A run: the pieces of a list are cut one after another into one output.
 
     Attributes:
         output_paths: output of the run.
-        work: targets and results.
-        manifest: outcome of each row.
-        todo: targets to cut.
-        paths: paths of the results to make, by row of the manifest.
-        end: length in bytes up to which an archive is kept.
+        settings: mode, fill, planes and threads.
+        manifest_file: manifest of the pieces that have ended.
+        progress: whether to show a bar.
+        started: time when the run was started.
+        output: the open output, once the first piece is cut.
     """
 
     output_paths: OutputPaths
-    work: CutWork
-    manifest: Manifest
-    todo: list[int]
-    paths: dict[int, str]
-    end: int | None
+    settings: dict[str, Any]
+    manifest_file: ManifestFile
+    progress: bool
+    started: float
+    output: _swathe.Output | None = None
+    _job: str = field(default_factory=lambda: token_hex(4), init=False)
 
-    def output(self) -> _swathe.Output | None:
-        """Open the output if results are made here; otherwise the engine opens it.
+    def cut(
+        self,
+        work: CutWork,
+        manifest: Manifest,
+        results: list[int],
+        todo: list[int],
+        end: int | None,
+        *,
+        is_only: bool,
+    ) -> None:
+        """Cut a piece, and enter its rows into the manifest however it ends.
+
+        Args:
+            work: targets and results of the piece.
+            manifest: manifest of the piece.
+            results: rows of the results to make.
+            todo: targets to cut.
+            end: length in bytes up to which an archive is kept; `None` to begin anew.
+            is_only: whether the list has no other piece.
+        """
+        from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
+
+        output_paths, settings = self.output_paths, self.settings
+        paths = {row: manifest.name[row] for row in results}
+        is_made = not output_paths.result_options.is_plain
+        job = to_engine_job(
+            work.rows.take(todo),
+            [f"{row}.fits" if is_made else paths[row] for row in todo],
+            output=str(output_paths.cut_into),
+            kind="folder" if is_made else output_paths.kind,
+            mode=settings["mode"],
+            fill=settings["fill"],
+            threads=settings["threads"],
+        )
+        prediction = predict_job(job, MOST_INSPECTED)
+        if "stores" in manifest.meta:
+            prediction = read_at_once(prediction, settings["threads"])
+        if end is None or self.output is not None:
+            # If the process is killed now, no older manifest describes these results, and they are
+            # known to belong to this run.
+            self.manifest_file.save(manifest)
+        if todo:
+            _tell_prediction(prediction, output_paths, len(todo))
+        with (
+            trace.scope.where_none(job=self._job),
+            trace.event("JOB", rows=len(todo), predicted_s=round(prediction.median_s, 6)) as event,
+        ):
+            with output_paths.scratch():
+                if self.output is None:
+                    self.output = self._open(end)
+                batch = job.start(None if is_made else self.output)
+                piece = PieceFiles(work, manifest, todo, paths, is_only)
+                self._run(batch, piece, prediction)
+            event.add(bytes=int(manifest.bytes.sum()))
+
+    def _open(self, end: int | None) -> _swathe.Output:
+        """Open the output.
 
         Raises:
             OutputError: If it cannot be opened.
         """
+        from swathe.core.row_table import RowTable
         from swathe.costs.prediction import to_engine_job
 
         output_paths = self.output_paths
-        if output_paths.result_options.is_plain:
-            return None
         return to_engine_job(
-            self.work.rows[:0],
+            RowTable.of([]),
             output=str(output_paths.path),
             kind=output_paths.kind,
-            append=self.end,
+            append=end,
             overwrite=output_paths.overwrite,
         ).open()
 
-    def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
-        """Return the maker of the results."""
-        from swathe.operations.make_results import Combiner, Converter, PassThrough, ResultFiles
+    def _run(self, batch: _swathe.Batch, piece: PieceFiles, prediction: Prediction) -> None:
+        begun = time.perf_counter()
+        stop = threading.Event()
 
-        if output is None:
-            return PassThrough()
-        output_paths, work = self.output_paths, self.work
+        def cancel() -> None:
+            stop.set()
+            batch.cancel()
+
+        with (
+            _interrupt_later(cancel),
+            progress_bar("cutting", self.progress, len(piece.todo)) as show,
+        ):
+            try:
+                self._collect(batch, piece, self._maker(piece, stop.is_set), show)
+            except BaseException:
+                batch.cancel()
+                raise
+            finally:
+                try:
+                    cost = batch.finish()
+                    actual_s = time.perf_counter() - begun
+                    self._count(cost, prediction, actual_s, piece, whole=not stop.is_set())
+                finally:
+                    self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
+
+    def _count(
+        self,
+        cost: dict[str, Any],
+        prediction: Prediction,
+        actual_s: float,
+        piece: PieceFiles,
+        *,
+        whole: bool,
+    ) -> None:
+        """Report the cost of a piece to the user, the manifest and the catalogue.
+
+        A prediction is compared with the cost only if the `whole` of it was done.
+        """
+        from swathe.costs.prediction import record_outcome
+
+        meta, output_paths = self.manifest_file.meta, self.output_paths
+        moved = {name: cost.pop(name) for name in ("bytes_moved", "requests")}
+        notes = cost.pop("notes")
+        del cost["from_peers"], cost["from_cache"]
+        seconds = {"predicted_s": prediction.median_s, "actual_s": actual_s}
+        seconds |= {f"{name}_s": value for name, value in cost.items()}
+        for name, value in seconds.items():
+            meta[name] = round(meta.get(name, 0.0) + value, 6)
+        meta["total_s"] = round(time.perf_counter() - self.started, 6)
+        for name, count in moved.items():
+            meta[name] = meta.get(name, 0) + count
+        log.info(
+            "%s: took %s, predicted %s: %d bytes in %d requests",
+            *(harmless_text(f"{output_paths.path}"), seconds_text(actual_s)),
+            forecast_text(prediction.median_s),
+            *(moved["bytes_moved"], moved["requests"]),
+        )
+        result_options = output_paths.result_options
+        summary = f"cut_many into {output_paths.kind}, as {result_options.format}"
+        counts = piece.manifest.counts()
+        for status, count in counts.items():
+            meta[status] = self.manifest_file.counts[status] + count
+        # The time to combine images is not predicted; writing is, and null: does not write.
+        is_predicted = whole and not (result_options.is_combined or output_paths.is_null)
+        before = len(piece.manifest.id) - len(piece.paths)
+        cuts = counts["ok"] - before if is_predicted else 0
+        outcome = {"actual_s": round(actual_s, 6), **moved}
+        notes += record_outcome(prediction, outcome, summary, cuts)
+        meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
+
+    def _maker(self, piece: PieceFiles, stopped: Callable[[], bool]) -> Maker | None:
+        """Return the maker of the results; `None` if the engine writes them."""
+        from swathe.operations.make_results import Combiner, Converter, ResultFiles
+
+        output_paths, work = self.output_paths, piece.work
+        if output_paths.result_options.is_plain:
+            return None
+        assert self.output is not None
         files = ResultFiles(
-            output_paths.cut_into, output, output_paths.path, output_paths.kind, self.paths, stopped
+            output_paths.cut_into,
+            self.output,
+            output_paths.path,
+            output_paths.kind,
+            piece.paths,
+            stopped,
         )
         if work.results is None:
             return Converter(files, output_paths.result_options)
-        todo = [row - work.first for row in self.paths]
+        todo = [row - work.first for row in piece.paths]
         return Combiner(
             files, output_paths.result_options, work.results, todo, work.first, work.rows
         )
 
+    def _collect(
+        self,
+        batch: _swathe.Batch,
+        piece: PieceFiles,
+        maker: Maker | None,
+        show: Callable[[int], None],
+    ) -> None:
+        """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
+        count, saved = 0, time.monotonic()
+        todo = np.array(piece.todo, np.int64)
+        for outcome in maker.begin() if maker is not None else ():
+            piece.enter(outcome)
+        enough = GATHERED if maker is None else 1
+        while (news := batch.gather(enough, POLL_S)) is not None:
+            if maker is None:
+                count += piece.enter_columns(todo, *news)
+            else:
+                for cut in outcomes_of(todo, *news):
+                    for outcome in maker.take(cut):
+                        piece.enter(outcome)
+                    count += 1
+            show(count)
+            if time.monotonic() - saved > CHECKPOINT_S:
+                self.manifest_file.save(piece.manifest)
+                saved = time.monotonic()
 
-def run_cuts(
-    run: CutRun, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
-) -> None:
-    """Run the job. However it ends, the manifest is written and says which rows are done."""
-    output_paths, manifest = run.output_paths, run.manifest
-    begun = time.perf_counter()
-    output = run.output()
-    batch = job.start()
-    stop = threading.Event()
+    def close(self) -> None:
+        """Close the output; then it has its name, and so has the manifest.
 
-    def cancel() -> None:
-        stop.set()
-        batch.cancel()
-
-    with (
-        _interrupt_later(cancel),
-        progress_bar("cutting", progress, len(run.todo)) as show,
-    ):
-        try:
-            _collect(batch, run, run.maker(output, stop.is_set), show)
-        except BaseException:
-            batch.cancel()
-            raise
-        finally:
-            try:
-                cost = batch.finish()
-                manifest.meta["predicted_s"] = round(prediction.median_s, 6)
-                manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
-                manifest.meta.update(_cost(cost, started))
-                _keep_outcome(prediction, manifest, output_paths, whole=not stop.is_set())
-            finally:
-                content = manifest.write(output_paths.unfinished)
-            # The archive gets its name when it holds the manifest; the manifest file comes last.
-            last = manifest.extension() if output_paths.kind == "fits" else content
-            (batch if output is None else output).close(last)
-            if output_paths.unfinished != output_paths.manifest:
-                publish(output_paths.unfinished, output_paths.manifest, overwrite=True)
+        Raises:
+            OutputError: If a file cannot be written.
+        """
+        output, self.output = self.output, None
+        if output is None:
+            return
+        manifest_file, output_paths = self.manifest_file, self.output_paths
+        manifest_file.finish()
+        # The archive gets its name when it holds the manifest; the manifest file comes last.
+        if output_paths.kind == "fits" and manifest_file.last is not None:
+            output.put(EXTENSION, manifest_file.last.extension())
+        output.close(output_paths.unfinished if output_paths.kind in ("zip", "tar") else None)
+        if output_paths.unfinished != output_paths.manifest:
+            publish(output_paths.unfinished, output_paths.manifest, overwrite=True)
 
 
-def _keep_outcome(
-    prediction: Prediction, manifest: Manifest, output_paths: OutputPaths, *, whole: bool
-) -> None:
-    """Report the cost of the work to the user, the manifest and the catalogue.
+class PieceFiles(NamedTuple):
+    """A piece that is cut.
 
-    A prediction is compared with the cost only if the `whole` of it was done.
+    Attributes:
+        work: targets and results.
+        manifest: outcome of each row.
+        todo: targets to cut.
+        paths: paths of the results to make, by row of the manifest.
+        is_only: whether the list has no other piece.
     """
-    from swathe.costs.prediction import record_outcome
 
-    meta = manifest.meta
-    log.info(
-        "%s: took %s, predicted %s: %d bytes in %d requests",
-        *(harmless_text(f"{output_paths.path}"), seconds_text(meta["actual_s"])),
-        *(forecast_text(prediction.median_s),),
-        *(meta["bytes_moved"], meta["requests"]),
-    )
-    meta.update(manifest.counts())
-    result_options = output_paths.result_options
-    summary = f"cut_many into {output_paths.kind}, as {result_options.format}"
-    # The time to combine images is not predicted.
-    is_predicted = whole and not result_options.is_combined
-    cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
-    meta["notes"] += record_outcome(prediction, meta, summary, cuts)
+    work: CutWork
+    manifest: Manifest
+    todo: list[int]
+    paths: dict[int, str]
+    is_only: bool
+
+    def enter(self, outcome: RowOutcome) -> None:
+        """Enter the outcome of a row."""
+        row, status, reason, size, version, sha256 = outcome
+        self.manifest.enter(row, status, reason, size, version, sha256)
+
+    def enter_columns(
+        self,
+        todo: NDArray[np.int64],
+        targets: bytes,
+        size: bytes,
+        sha256: bytes,
+        versions: list[str],
+        version: bytes,
+        failed: list[tuple[int, str, str]],
+    ) -> int:
+        """Enter rows as the engine returns them; return their number."""
+        rows = todo[np.frombuffer(targets, np.int64)]
+        codes = np.frombuffer(version, np.int32)
+        self.manifest.enter_done(
+            rows,
+            np.frombuffer(size, np.int64),
+            DictColumn(versions, codes),
+            np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES),
+        )
+        for at, status, reason in failed:
+            self.manifest.enter(
+                int(rows[at]), cast("RowStatus", status), reason, version=versions[codes[at]]
+            )
+        return len(rows)
 
 
-def _collect(batch: _swathe.Batch, run: CutRun, maker: Maker, show: Callable[[int], None]) -> None:
-    """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
+def outcomes_of(
+    todo: NDArray[np.int64],
+    targets: bytes,
+    size: bytes,
+    sha256: bytes,
+    versions: list[str],
+    version: bytes,
+    failed: list[tuple[int, str, str]],
+) -> Iterator[RowOutcome]:
+    """Yield rows that the engine returns."""
     from swathe.operations.make_results import RowOutcome
 
-    count, saved = 0, time.monotonic()
-    for outcome in maker.begin():
-        _enter(run, outcome)
-    for columns in completed_rows(batch):
-        for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
-            cut = RowOutcome(run.todo[target], status, reason, size, version, sha256)
-            for outcome in maker.take(cut):
-                _enter(run, outcome)
-            count += 1
-        show(count)
-        if time.monotonic() - saved > CHECKPOINT_S:
-            run.manifest.write(run.output_paths.unfinished)
-            saved = time.monotonic()
+    faults = {at: (status, reason) for at, status, reason in failed}
+    digests = hexadecimal(np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES))
+    rows = todo[np.frombuffer(targets, np.int64)].tolist()
+    sizes = np.frombuffer(size, np.int64).tolist()
+    codes = np.frombuffer(version, np.int32).tolist()
+    for at, row in enumerate(rows):
+        status, reason = faults.get(at, ("ok", ""))
+        yield RowOutcome(
+            row, cast("RowStatus", status), reason, sizes[at], versions[codes[at]], digests[at]
+        )
 
 
-def _enter(run: CutRun, outcome: RowOutcome) -> None:
-    """Enter the outcome of a row."""
-    manifest, row = run.manifest, outcome.row
-    manifest.status[row], manifest.reason[row] = outcome.status, outcome.reason
-    manifest.bytes[row], manifest.sha256[row] = outcome.bytes, outcome.sha256
-    manifest.source_version[row] = outcome.version
-    manifest.path[row] = run.paths.get(row, "") if outcome.status == "ok" else ""
-
-
-def completed_rows(batch: _swathe.Batch) -> Iterator[CompletedColumns]:
-    """Yield the columns of newly done rows, which may be empty, until all are done."""
-    while (rows := batch.poll(POLL_S)) is not None:
-        # Each attribute access makes a new list.
-        status = cast("list[RowStatus]", rows.status)
-        yield (rows.target, status, rows.reason, rows.bytes, rows.version, rows.sha256)
+def _tell_prediction(prediction: Prediction, output_paths: OutputPaths, targets: int) -> None:
+    low_s, high_s = prediction.interval_s
+    spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
+    log.info(
+        "%s: predicted %s%s for %d targets: %d bytes in %d requests",
+        harmless_text(f"{output_paths.path}"),
+        *(forecast_text(prediction.median_s), spread, targets),
+        *(prediction.bytes, prediction.requests),
+    )
 
 
 @contextmanager
@@ -213,11 +383,3 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, usual)
     if caught:
         usual(*caught[0])
-
-
-def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
-    """Return the cost of the work in seconds and bytes, as the manifest records it."""
-    counters = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
-    del cost["from_peers"], cost["from_cache"]
-    seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
-    return {**seconds, "total_s": round(time.perf_counter() - started, 6), **counters}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
-    from swathe.files.manifest import Manifest
+    from swathe.files.manifest_columns import Manifest
 
 
 class ManifestTable:
@@ -33,6 +33,11 @@ class ManifestTable:
         """Counts, seconds and options of the run."""
         meta: dict[str, Any] = (self.table if "table" in vars(self) else self._manifest).meta
         return meta
+
+    @property
+    def failed(self) -> Table:
+        """The targets that are not `ok`."""
+        return self.table[self.table["status"] != "ok"]
 
     def __len__(self) -> int:
         return len(self.table if "table" in vars(self) else self._manifest.id)

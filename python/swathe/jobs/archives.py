@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, SourceError
-from swathe.core.row_record import STATUSES
-from swathe.core.row_table import hexadecimal
-from swathe.files.manifest import MANIFEST, Manifest
+from swathe.files.manifest import MANIFEST
+from swathe.files.manifest_columns import Manifest
+from swathe.files.manifest_head import head_of
 from swathe.jobs.types import Result
 from swathe.operations.registry import ResultOptions
 from swathe.stores.results import INPUTS
@@ -109,21 +109,17 @@ def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
         "notes": list(job.notes),
         **{str(status): count for status, count in job.counts.items()},
     }
-    yield Manifest([], [], meta).head().encode()
+    yield head_of(meta)
     suffix = ResultOptions.read(options["operation"], options["format"]).suffix
     for rows in pages:
-        part = Manifest(rows.id, rows.source.list(), {})
-        part.status = [STATUSES[code] for code in rows.status.tolist()]
-        part.reason = rows.reason.list()
-        stored = rows.has("ok") & (rows.result < 0)
-        part.path = [
-            f"{name}{suffix}" if is_there else ""
-            for name, is_there in zip(rows.name, stored.tolist(), strict=True)
+        names = [
+            f"{name}{suffix}" if is_alone else ""
+            for name, is_alone in zip(rows.name, (rows.result < 0).tolist(), strict=True)
         ]
-        part.bytes = rows.bytes.tolist()
-        part.source_version = rows.version.list()
-        part.sha256 = hexadecimal(rows.sha256)
-        yield part.rows().encode()
+        part = Manifest(rows.id, rows.source, {}, names)
+        part.status, part.reason, part.bytes = rows.status, rows.reason, rows.bytes
+        part.source_version, part.sha256 = rows.version, rows.sha256
+        yield from part.rows()
 
 
 def archive(

@@ -12,7 +12,7 @@ from swathe import _swathe
 from swathe.core.errors import JobError, RegionError
 from swathe.core.row_record import RowRecord
 from swathe.core.row_table import RowTable
-from swathe.files.targets.target_list import unique_names
+from swathe.files.targets.result_names import unique_names
 from swathe.operations.grid import Grid, scale_deg
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
-from swathe.files.targets.target_list import unique_names
+from swathe.files.targets.result_names import unique_names
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.formats import digest_of, read_cutout
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
@@ -174,18 +174,6 @@ class Maker(Protocol):
 
     def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Return the rows that end with one outcome of the engine; none after a stop."""
-
-
-class PassThrough:
-    """Maker that leaves the engine's files as they are."""
-
-    def begin(self) -> Iterator[RowOutcome]:
-        """Return nothing."""
-        return iter(())
-
-    def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
-        """Yield the row."""
-        yield outcome
 
 
 @dataclass(frozen=True)

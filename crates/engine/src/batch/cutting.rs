@@ -9,7 +9,6 @@ use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
 use crate::job::{Job, Target};
 use crate::object::Object;
-use crate::output::Output;
 use crate::template::Template;
 use crate::timing::{Stage, about};
 use crate::worker_context::{Cancel, SpareBuffers, WorkerContext};
@@ -21,8 +20,7 @@ use swathe_trace::Ids;
 
 /// What the threads of a batch share.
 pub(super) struct Shared {
-    pub job: Job,
-    pub output: Mutex<Option<Arc<Output>>>,
+    pub job: Arc<Job>,
     units: Mutex<VecDeque<Unit>>,
     objects: Objects,
     /// Threads, and how many of them are at work on a unit.
@@ -41,7 +39,7 @@ struct OpenUnit<'a> {
 }
 
 impl Shared {
-    pub fn new(job: Job, output: Arc<Output>, cancel: Cancel) -> Shared {
+    pub fn new(job: Arc<Job>, cancel: Cancel) -> Shared {
         let units = divide(&job);
         let mut left = vec![0; job.files.len()];
         for unit in &units {
@@ -52,7 +50,6 @@ impl Shared {
             workers: workers(&job, units.len()) as u32,
             busy: AtomicU32::new(0),
             units: Mutex::new(units),
-            output: Mutex::new(Some(output)),
             notes: Mutex::default(),
             cancel,
             job,
@@ -105,7 +102,7 @@ impl Shared {
     }
 
     fn open(&self, file: usize) -> Result<Arc<Object>, (bool, String)> {
-        let Job { files, stores, .. } = &self.job;
+        let Job { files, stores, .. } = &*self.job;
         self.objects.open(file, &files[file], stores, &self.cancel)
     }
 

@@ -23,7 +23,8 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
         ..job(&file, output, OutputKind::Folder)
     };
     swathe_trace::start(&run, "p", "h", None).expect("started");
-    let batch = Batch::start(job, Cancel::default()).expect("begun");
+    let output = Arc::new(Output::open(&job).expect("opened"));
+    let batch = Batch::start(job, output, Cancel::default()).expect("begun");
     let mut rows = Vec::new();
     while let Some(more) = batch.poll(Duration::from_millis(10)) {
         rows.extend(more);

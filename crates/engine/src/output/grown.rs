@@ -1,7 +1,7 @@
 //! A file that grows by whole pieces, and always ends as it should.
 
 use std::fs::File;
-use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 
 /// A file to which pieces are added, before what always ends it.
 pub(crate) struct GrowingFile {
@@ -34,23 +34,50 @@ impl GrowingFile {
     /// # Errors
     /// If it cannot be written.
     pub fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let written = self.write(parts);
-        match written {
-            Ok(()) => {
-                self.end += parts.iter().map(|part| part.len() as u64).sum::<u64>();
-                Ok(())
-            }
-            Err(error) => {
-                // Its space was allocated before, so the disk has room for it.
-                self.write(&[])?;
-                self.file.set_len(self.end + self.tail.len() as u64)?;
-                Err(error)
-            }
+        let written = self.write(self.end, parts);
+        self.settle(written, parts.iter().map(|part| part.len() as u64).sum())
+    }
+
+    /// Append a piece of any size: the first bytes, `length` bytes of a reader, and the last parts.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn add_file(
+        &mut self,
+        head: &[u8],
+        source: &mut impl Read,
+        length: u64,
+        rest: &[&[u8]],
+    ) -> io::Result<()> {
+        let rest_bytes: u64 = rest.iter().map(|part| part.len() as u64).sum();
+        let after = self.end + head.len() as u64 + length;
+        let written = self.copy(head, source, length).and_then(|()| self.write(after, rest));
+        self.settle(written, head.len() as u64 + length + rest_bytes)
+    }
+
+    fn copy(&mut self, head: &[u8], source: &mut impl Read, length: u64) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(head)?;
+        match io::copy(&mut source.take(length), &mut self.file)? {
+            copied if copied == length => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 
-    fn write(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.end))?;
+    /// Count a piece that was written, or remove one that was not written whole.
+    fn settle(&mut self, written: io::Result<()>, bytes: u64) -> io::Result<()> {
+        if let Err(error) = written {
+            // Its space was allocated before, so the disk has room for it.
+            self.write(self.end, &[])?;
+            self.file.set_len(self.end + self.tail.len() as u64)?;
+            return Err(error);
+        }
+        self.end += bytes;
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
         let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
         slices.push(IoSlice::new(self.tail));
         let mut left = &mut slices[..];
@@ -89,5 +116,10 @@ mod tests {
         grown.add(&[b", ", b"", b"second"]).expect("added");
         assert_eq!(std::fs::read(&path).expect("read"), b"first, secondEND");
         assert_eq!(grown.end(), 13);
+        grown.add_file(b"<", &mut &b"file, cut"[..], 4, &[b">"]).expect("added");
+        assert_eq!(std::fs::read(&path).expect("read"), b"first, second<file>END");
+        assert!(grown.add_file(b"<", &mut &b"fi"[..], 4, &[b">"]).is_err());
+        assert_eq!(std::fs::read(&path).expect("read"), b"first, second<file>END");
+        assert_eq!(grown.end(), 19);
     }
 }

@@ -49,7 +49,9 @@ fn an_archive_is_seen_when_it_is_whole() {
             let output = Output::open(&Job { overwrite, ..job("a", &path, kind) }).expect("opened");
             output.put("a", b"cut").expect("written");
             assert_eq!(std::fs::read(&path).expect("read"), b"old");
-            match output.close(b"manifest") {
+            let manifest = folder.path().join("manifest");
+            std::fs::write(&manifest, b"manifest").expect("written");
+            match output.close(Some(&manifest)) {
                 Ok(()) => assert!(overwrite),
                 Err(EngineError::OutputExists { .. }) => assert!(!overwrite),
                 Err(error) => panic!("{error}"),

@@ -3,8 +3,9 @@
 
 use super::grown::GrowingFile;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 const LOCAL: u32 = 0x0403_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
@@ -24,6 +25,9 @@ const UTF_8: u16 = 1 << 11;
 /// Members have no date: 1980-01-01 is the first date of the format.
 const DATE: u16 = 0x21;
 const LOCAL_BYTES: usize = 30;
+/// A directory longer than this is put into a file of its own until it is written.
+const DIRECTORY_BYTES: usize = 1 << 20;
+const READ_BYTES: usize = 1 << 16;
 
 /// A member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,14 +49,37 @@ pub struct Member {
 /// # Errors
 /// If it cannot be read.
 pub fn members(file: &File) -> io::Result<Vec<Member>> {
-    let length = file.metadata()?.len();
-    let mut list = Vec::new();
-    let mut start = 0;
-    while let Some(member) = member_at(file, start, length)? {
-        start = member.end;
-        list.push(member);
+    Members::of(file)?.collect()
+}
+
+/// The members of an archive in their order, read one by one: see [`members`].
+pub struct Members<F> {
+    file: F,
+    length: u64,
+    start: u64,
+}
+
+impl<F: std::borrow::Borrow<File>> Members<F> {
+    /// Start with the first member.
+    ///
+    /// # Errors
+    /// If the length of the file cannot be read.
+    pub fn of(file: F) -> io::Result<Members<F>> {
+        let length = file.borrow().metadata()?.len();
+        Ok(Members { file, length, start: 0 })
     }
-    Ok(list)
+}
+
+impl<F: std::borrow::Borrow<File>> Iterator for Members<F> {
+    type Item = io::Result<Member>;
+
+    fn next(&mut self) -> Option<io::Result<Member>> {
+        let member = member_at(self.file.borrow(), self.start, self.length).transpose()?;
+        if let Ok(member) = &member {
+            self.start = member.end;
+        }
+        Some(member)
+    }
 }
 
 fn member_at(file: &File, start: u64, length: u64) -> io::Result<Option<Member>> {
@@ -102,7 +129,49 @@ impl<'a> ZipEntry<'a> {
 /// An archive that is being written.
 pub(crate) struct Zip {
     grown: GrowingFile,
-    members: Vec<Member>,
+    directory: Directory,
+}
+
+/// The directory of an archive that is being written. It may have millions of entries, so most of
+/// it is in a file that no longer has a name.
+struct Directory {
+    archive: PathBuf,
+    spill: Option<File>,
+    spilled_bytes: u64,
+    recent: Vec<u8>,
+    count: u64,
+}
+
+impl Directory {
+    fn new(archive: &Path) -> Directory {
+        let archive = archive.to_path_buf();
+        Directory { archive, spill: None, spilled_bytes: 0, recent: Vec::new(), count: 0 }
+    }
+
+    /// Make room for another entry.
+    fn make_room(&mut self) -> io::Result<()> {
+        if self.recent.len() < DIRECTORY_BYTES {
+            return Ok(());
+        }
+        let spill =
+            match &mut self.spill {
+                Some(spill) => spill,
+                empty => empty.insert(self.archive.parent().map_or_else(
+                    || Err(io::ErrorKind::InvalidInput.into()),
+                    tempfile::tempfile_in,
+                )?),
+            };
+        spill.write_all_at(&self.recent, self.spilled_bytes)?;
+        self.spilled_bytes += self.recent.len() as u64;
+        self.recent.clear();
+        Ok(())
+    }
+
+    fn add(&mut self, member: &Member) -> io::Result<()> {
+        member.central(&mut self.recent)?;
+        self.count += 1;
+        Ok(())
+    }
 }
 
 impl Zip {
@@ -110,11 +179,19 @@ impl Zip {
     ///
     /// # Errors
     /// If it cannot be read or written.
-    pub fn new(file: File, end: u64) -> io::Result<Zip> {
-        let mut members = members(&file)?;
-        members.retain(|member| member.end <= end);
-        let end = members.last().map_or(0, |member| member.end);
-        Ok(Zip { grown: GrowingFile::new(file, end, &[])?, members })
+    pub fn new(file: File, end: u64, path: &Path) -> io::Result<Zip> {
+        let mut directory = Directory::new(path);
+        let mut last = 0;
+        for member in Members::of(&file)? {
+            let member = member?;
+            if member.end > end {
+                break;
+            }
+            directory.make_room()?;
+            directory.add(&member)?;
+            last = member.end;
+        }
+        Ok(Zip { grown: GrowingFile::new(file, last, &[])?, directory })
     }
 
     /// Add a member.
@@ -122,14 +199,38 @@ impl Zip {
     /// # Errors
     /// If it cannot be written; the archive is left as it was.
     pub fn add(&mut self, ZipEntry { name, bytes, crc }: ZipEntry<'_>) -> io::Result<()> {
-        let start = self.grown.end();
-        let size = bytes.len() as u64;
-        let mut member = Member { name: name.to_string(), size, start, end: 0, crc };
-        let head = member.local()?;
-        self.grown.add(&[&head, bytes])?;
-        member.end = self.grown.end();
-        self.members.push(member);
-        Ok(())
+        self.directory.make_room()?;
+        let member = self.next(name, bytes.len() as u64, crc);
+        self.grown.add(&[&member.local()?, bytes])?;
+        self.directory.add(&member)
+    }
+
+    /// Add a file as a member.
+    ///
+    /// # Errors
+    /// As [`Zip::add`].
+    pub fn add_file(&mut self, name: &str, file: &mut File) -> io::Result<()> {
+        let mut crc = crc32fast::Hasher::new();
+        let mut buffer = vec![0; READ_BYTES];
+        let mut size = 0;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                count => {
+                    crc.update(&buffer[..count]);
+                    size += count as u64;
+                }
+            }
+        }
+        file.rewind()?;
+        self.directory.make_room()?;
+        let member = self.next(name, size, crc.finalize());
+        self.grown.add_file(&member.local()?, file, size, &[])?;
+        self.directory.add(&member)
+    }
+
+    fn next(&self, name: &str, size: u64, crc: u32) -> Member {
+        Member { name: name.to_string(), size, start: self.grown.end(), end: 0, crc }
     }
 
     /// Write the directory, and wait until all is on the disk.
@@ -138,25 +239,28 @@ impl Zip {
     /// If it cannot be written; the members stay, and it can be tried again.
     pub fn finish(&mut self) -> io::Result<()> {
         let start = self.grown.end();
-        let mut directory = Vec::with_capacity(self.members.len() * 80);
-        for member in &self.members {
-            member.central(&mut directory)?;
-        }
-        let bytes = directory.len() as u64;
-        let count = self.members.len() as u64;
+        let Directory { spill, spilled_bytes, recent, count, .. } = &mut self.directory;
+        let (bytes, count) = (*spilled_bytes + recent.len() as u64, *count);
+        let mut end = Vec::new();
         if count >= u64::from(u16::MAX) || start + bytes >= u64::from(IN_EXTRA) {
-            end_64(&mut directory, count, bytes, start);
+            end_64(&mut end, count, bytes, start);
         }
-        directory.extend_from_slice(&END.to_le_bytes());
-        directory.extend_from_slice(&[0; 4]);
+        end.extend_from_slice(&END.to_le_bytes());
+        end.extend_from_slice(&[0; 4]);
         let few = u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes();
-        directory.extend_from_slice(&few);
-        directory.extend_from_slice(&few);
+        end.extend_from_slice(&few);
+        end.extend_from_slice(&few);
         for value in [bytes, start] {
-            directory.extend_from_slice(&clamped(value).to_le_bytes());
+            end.extend_from_slice(&clamped(value).to_le_bytes());
         }
-        directory.extend_from_slice(&[0; 2]);
-        self.grown.add(&[&directory])?;
+        end.extend_from_slice(&[0; 2]);
+        match spill {
+            Some(spill) => {
+                spill.rewind()?;
+                self.grown.add_file(&[], spill, *spilled_bytes, &[recent, &end])?;
+            }
+            None => self.grown.add(&[recent, &end])?,
+        }
         self.grown.sync()
     }
 }
@@ -264,7 +368,7 @@ mod tests {
     fn an_archive_that_was_broken_off_is_gone_on_with() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
-        let mut zip = Zip::new(opened(&path), 0).unwrap();
+        let mut zip = Zip::new(opened(&path), 0, &path).unwrap();
         for number in 0..3_usize {
             let name = format!("ä-{number}");
             zip.add(ZipEntry::new(&name, &vec![7; 100 * number])).unwrap();
@@ -278,7 +382,7 @@ mod tests {
         let entries = members(&file).unwrap();
         let names: Vec<&str> = entries.iter().map(|member| &*member.name).collect();
         assert_eq!(names[..3], ["ä-0", "ä-1", "ä-2"]);
-        let mut zip = Zip::new(file, entries[1].end).unwrap();
+        let mut zip = Zip::new(file, entries[1].end, &path).unwrap();
         zip.add(ZipEntry::new("last", b"content")).unwrap();
         zip.finish().unwrap();
         let names: Vec<_> =
@@ -287,10 +391,30 @@ mod tests {
     }
 
     #[test]
+    fn a_long_directory_is_whole_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.zip");
+        let mut zip = Zip::new(opened(&path), 0, &path).unwrap();
+        let count = 3 * DIRECTORY_BYTES / 100;
+        for number in 0..count {
+            let name = format!("{number:054}");
+            zip.add(ZipEntry::new(&name, b"content")).unwrap();
+        }
+        assert!(zip.directory.spilled_bytes > DIRECTORY_BYTES as u64);
+        zip.finish().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let mut archive = zip::ZipArchive::new(opened(&path)).unwrap();
+        assert_eq!(archive.len(), count);
+        let mut text = String::new();
+        archive.by_name(&format!("{:054}", 7)).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "content");
+    }
+
+    #[test]
     fn no_bytes_make_the_reader_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
-        let mut zip = Zip::new(opened(&path), 0).unwrap();
+        let mut zip = Zip::new(opened(&path), 0, &path).unwrap();
         zip.add(ZipEntry::new("name", b"content")).unwrap();
         zip.finish().unwrap();
         let whole = std::fs::read(&path).unwrap();

@@ -97,7 +97,7 @@ def cut(
             "-o",
             help="Output file: *.fits, *.npy or *.png, by default cut.fits; with --targets a "
             "folder, "
-            "*.zip, *.tar or *.fits.",
+            "*.zip, *.tar or *.fits, or null: to drop the results and only count them.",
         ),
     ] = None,
     store: Annotated[
@@ -278,6 +278,7 @@ def _cut_table(
     options: dict[str, Any],
 ) -> None:
     from swathe.cutting.many import cut_many
+    from swathe.cutting.output_paths import NULL
 
     with nullcontext() if quiet or as_json else _prediction_printed():
         try:
@@ -292,11 +293,13 @@ def _cut_table(
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         print_text(f"{output}: {_outcome_text(meta, counts)}")
-        unsuccessful = manifest[manifest["status"] != "ok"] if meta["ok"] < len(manifest) else []
-        for row in unsuccessful[:SHOWN_ROWS]:
+        failed = manifest.failed if counts["ok"] < len(manifest) else []
+        for row in failed[:SHOWN_ROWS]:
             print_text(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
-        if len(unsuccessful) > SHOWN_ROWS:
-            typer.echo(f"  and {len(unsuccessful) - SHOWN_ROWS:,} more, see the manifest", err=True)
+        others = len(manifest) - counts["ok"] - SHOWN_ROWS
+        if others > 0:
+            where = ", see the manifest" if str(output) != NULL else ""
+            typer.echo(f"  and {others:,} more{where}", err=True)
         for note in meta["notes"]:
             print_text(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):

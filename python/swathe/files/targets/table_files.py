@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 from swathe.core.errors import NotFoundError, TargetsError
 from swathe.files.targets.text_list import LONGEST_ROW, TextList, header_of, parse_lines
@@ -14,6 +16,8 @@ from swathe.files.targets.text_list import LONGEST_ROW, TextList, header_of, par
 if TYPE_CHECKING:
     from astropy.table import Table
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 READERS = {
     ".csv": "ascii.csv",
@@ -43,8 +47,14 @@ class PlainTable:
         self.meta: dict[str, Any] = {}
         self._columns = columns
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._columns[name]
+    @overload
+    def __getitem__(self, key: str) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> PlainTable: ...
+    def __getitem__(self, key: str | slice) -> NDArray[Any] | PlainTable:
+        if isinstance(key, str):
+            return self._columns[key]
+        return PlainTable({name: column[key] for name, column in self._columns.items()})
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()), ()))
@@ -110,6 +120,171 @@ def read_listing(path: Path, *, hours: bool = True) -> TargetTable:
     return TargetTable(table, path.parent, faults)
 
 
+def text_pieces(
+    path: Path, reader: str, hours: bool, rows: int, piece: Callable[[TargetTable, int, bool], T]
+) -> Iterator[T] | None:
+    """Return the pieces of a text table, each with its first row and whether it is the last.
+
+    Returns `None` if the file has at most so many `rows`.
+
+    Raises:
+        TargetsError: If a line is too long.
+    """
+    with _lines(path) as lines:
+        if sum(1 for _ in islice(lines, rows + 1)) <= rows:
+            return None
+    return _text_pieces(path, reader, hours, rows, piece)
+
+
+def _text_pieces(
+    path: Path, reader: str, hours: bool, rows: int, piece: Callable[[TargetTable, int, bool], T]
+) -> Iterator[T]:
+    mark = _csv_mark(path) if reader == "ascii.csv" else ","
+    with _lines(path) as lines:
+        head, rest = _head(lines, reader)
+        is_text = reader == "text"
+        numbered = (
+            (number, line)
+            for number, line in enumerate(rest, len(head) + 1)
+            if not is_text or (line.strip() and line[0] != "#")
+        )
+        first, (number, line) = 0, next(numbered, (0, ""))
+        while line:
+            block: list[str] = []
+            numbers: list[int] = []
+            # A cell within quotes may hold line ends.
+            is_open = False
+            while line and (len(block) < rows or is_open):
+                block.append(line)
+                numbers.append(number)
+                is_open ^= not is_text and line.count('"') % 2 == 1
+                number, line = next(numbered, (0, ""))
+            try:
+                table = _text_table(head, block, numbers, reader, mark, hours)
+            except TargetsError as error:
+                raise TargetsError(f"{path}: {error}") from error
+            except Exception as error:  # each reader has errors of its own
+                raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
+            yield piece(table._replace(folder=path.parent), first, not line)
+            first += len(table.table)
+
+
+def _text_table(
+    head: list[str], block: list[str], numbers: list[int], reader: str, mark: str, hours: bool
+) -> TargetTable:
+    """Return some lines of a text table, below the lines of its head."""
+    from astropy.table import Table
+
+    if reader == "text":
+        all_numbers = [*range(1, len(head) + 1), *numbers]
+        table, faults = table_of_lines([*head, *block], hours=hours, numbers=all_numbers)
+        return TargetTable(table, None, faults)
+    text = "".join([*head, *block])
+    if reader == "ascii.csv":
+        return TargetTable(Table.read(text, format=reader, delimiter=mark), None, {})
+    return TargetTable(Table.read(text, format=reader), None, {})
+
+
+def _head(lines: Iterator[str], reader: str) -> tuple[list[str], Iterator[str]]:
+    """Return the lines that belong to every piece of a text table, and those after them."""
+    head: list[str] = []
+    line = next(lines, "")
+    while line and (not line.strip() or (line.startswith("#") and reader != "ascii.csv")):
+        head.append(line)
+        line = next(lines, "")
+    if reader == "text" and header_of(line) is None:
+        return head, chain([line], lines)
+    head.append(line)
+    after = list(islice(lines, 2))
+    # VizieR writes units and dashes below the names.
+    is_vizier = len(after) == 2 and after[1].strip() and not set(after[1]) - set("-\t \r\n")
+    if reader == "text" and "\t" in line and is_vizier:
+        return head + after, lines
+    return head, chain(after, lines)
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[Iterator[str]]:
+    """Open a text and yield its lines, with their ends."""
+    with _open(path) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
+
+        def each() -> Iterator[str]:
+            while line := text.readline(LONGEST_ROW + 1):
+                if len(line) > LONGEST_ROW:
+                    raise TargetsError(
+                        f"{path}: expected lines of up to {LONGEST_ROW:,} characters, found more"
+                    )
+                yield line
+
+        yield each()
+
+
+def count_parquet(path: Path) -> int:
+    """Return the number of rows of a Parquet file.
+
+    Raises:
+        TargetsError: If the file cannot be read.
+    """
+    return int(_parquet(path).metadata.num_rows)
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(path)
+    except ImportError as error:
+        raise TargetsError(f"{path}: {error}; try: pip install swathe[parquet]") from error
+    except Exception as error:  # pyarrow has many kinds of errors
+        raise TargetsError(f"{path}: cannot be read as parquet: {error}") from error
+
+
+def read_parquet_pieces(path: Path, rows: int) -> Iterator[Table]:
+    """Yield the rows of a Parquet file, so many at a time."""
+    import pyarrow as pa
+
+    file = _parquet(path)
+    for batch in file.iter_batches(rows):
+        yield _of_arrow(pa.Table.from_batches([batch]))
+
+
+def count_fits(path: Path) -> int:
+    """Return the number of rows of the first table of a FITS file.
+
+    Raises:
+        TargetsError: If there is none.
+    """
+    from astropy.io import fits
+
+    try:
+        with fits.open(path) as hdus:
+            return int(_first_table(hdus).header["NAXIS2"])
+    except TargetsError as error:
+        raise TargetsError(f"{path}: {error}") from error
+    except Exception as error:  # astropy has many kinds of errors
+        raise TargetsError(f"{path}: cannot be read as fits: {error}") from error
+
+
+def read_fits_piece(path: Path, first: int, rows: int) -> Table:
+    """Read some rows of the first table of a FITS file."""
+    from astropy.io import fits
+    from astropy.table import Table
+
+    with fits.open(path, memmap=path.suffix.lower() != PACKED) as hdus:
+        hdu = _first_table(hdus)
+        part = type(hdu)(hdu.data[first : first + rows], hdu.header)
+        return Table.read(part, format="fits", character_as_bytes=False).copy()
+
+
+def _first_table(hdus: Any) -> Any:
+    from astropy.io import fits
+
+    tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]
+    if not tables or isinstance(tables[0], fits.CompImageHDU):
+        raise TargetsError("expected a table, found no HDU with one")
+    return tables[0]
+
+
 def _read(path: Path, reader: str) -> Table:
     from astropy.table import Table
 
@@ -147,6 +322,7 @@ def table_of_lines(
     make: Callable[[dict[str, Any]], Any] | None = None,
     *,
     hours: bool = True,
+    numbers: Sequence[int] | None = None,
 ) -> tuple[Any, dict[int, str]]:
     """Return lines of text as a table, and the reasons why some rows could not be read.
 
@@ -154,11 +330,12 @@ def table_of_lines(
         lines: lines of text.
         make: function that makes the table if no column has a unit; by default astropy's `Table`.
         hours: whether sexagesimal longitudes are in hours.
+        numbers: line number of each line, by default from 1.
 
     Raises:
         TargetsError: If no line is a target.
     """
-    return table_of_list(parse_lines(lines, hours=hours), make)
+    return table_of_list(parse_lines(lines, hours=hours, numbers=numbers), make)
 
 
 def table_of_list(
@@ -245,10 +422,7 @@ def _read_fits(path: Path) -> Table:
     from astropy.table import Table
 
     with fits.open(path) as hdus:
-        tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]
-        if not tables or isinstance(tables[0], fits.CompImageHDU):
-            raise TargetsError("expected a table, found no HDU with one")
-        table = Table.read(tables[0], format="fits", character_as_bytes=False)
+        table = Table.read(_first_table(hdus), format="fits", character_as_bytes=False)
         # Copy, so that nothing refers to the file when it is closed.
         return table.copy()
 
@@ -278,10 +452,15 @@ def _read_parquet(path: Path) -> Table:
 
     Units and UCDs are those that astropy wrote, or those of the VOTable that describes the file.
     """
-    from astropy.table import Table
     from pyarrow import parquet
 
-    columns = parquet.ParquetFile(path).read()
+    return _of_arrow(parquet.ParquetFile(path).read())
+
+
+def _of_arrow(columns: Any) -> Table:
+    """Return columns of a Parquet file as a table."""
+    from astropy.table import Table
+
     table = Table({name: columns[name].to_numpy() for name in columns.column_names})
     metadata = columns.schema.metadata or {}
     for name, unit, ucd in (*_of_astropy(metadata), *_of_votable(metadata)):

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unicodedata import combining, normalize
 
 from swathe.core.angles import Size
 from swathe.core.box import LIMIT, box_around, validated_box
@@ -39,6 +37,7 @@ from swathe.files.targets.columns import (
 )
 from swathe.files.targets.frames import frame_named
 from swathe.files.targets.positions import is_equatorial, size_of
+from swathe.files.targets.result_names import unique_names
 from swathe.files.targets.table_files import (
     READERS,
     TargetTable,
@@ -63,8 +62,6 @@ if TYPE_CHECKING:
 __all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "read_targets"]
 
 SKY = ("ra", "dec", "size_deg")
-NAME_BYTES = 60
-"""Longest name in characters: with a number added it fits into an EXTNAME (68 characters)."""
 LARGEST = (1 << 63) - 1
 
 
@@ -77,13 +74,16 @@ def read_targets(
     *,
     planes: tuple[int, ...] | None = None,
     combined: bool = False,
+    first: int = 0,
+    names: Callable[[list[str]], list[str]] = unique_names,
 ) -> RowTable:
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
     Relative file names in a table file are relative to its folder; with a `store` all are paths in
     it. `sky_of` returns the sky mapping of an HDU, and is called for at most `most_images` images.
     `choices` fill in what the list lacks. With `combined`, results are made from several targets,
-    which must be sky positions; then the table has their groups and bands.
+    which must be sky positions; then the table has their groups and bands. For a piece of a list,
+    `first` is the number of its first target, and `names` returns the names of results from ids.
 
     Raises:
         TargetsError: If the table cannot be read or lacks columns.
@@ -113,7 +113,7 @@ def read_targets(
     # Once per file: what a name means depends on the file system and the stores.
     source = DictColumn.of(texts(columns["file"])).map(_file_name(store, folder, choices.file))
     given_ids = texts(columns["id"]) if "id" in columns else [""] * count
-    ids = [name or str(row) for row, name in enumerate(given_ids)]
+    ids = [name or str(row) for row, name in enumerate(given_ids, first)]
     faults: dict[int, Fault] = {row: ("error", fault) for row, fault in wrong.items()}
     hdu: DictColumn[str | None] = DictColumn.same(None, count)
     if "hdu" in columns:
@@ -126,7 +126,7 @@ def read_targets(
         position=np.arange(count),
         result=np.full(count, -1),
         id=ids,
-        name=unique_names(ids),
+        name=names(ids),
         source=source,
         hdu=hdu,
         box=np.zeros((count, 4), np.int64),
@@ -202,6 +202,8 @@ def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
         TargetsError: If the list cannot be read.
     """
     frame = choices.frame if choices is not None else None
+    if isinstance(targets, TargetTable):
+        return targets
     try:
         hours = frame is None or is_equatorial(frame)
         if isinstance(targets, str | os.PathLike):
@@ -364,43 +366,6 @@ def _in_store(name: str, store: str) -> str:
 
 def _beside(name: str, folder: Path) -> str:
     return name if not name or "://" in name or is_named(name) else str(folder / name)
-
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
-DEVICE = r"(?ai:(?:con|prn|aux|nul|conin|conout|com[0-9]|lpt[0-9])(?:\.|$))"
-"""Names of devices on Windows, with any suffix."""
-_DEVICE = re.compile(DEVICE)
-_HARMLESS = re.compile(rf"(?!{DEVICE})[A-Za-z0-9_+][A-Za-z0-9._+-]{{0,{NAME_BYTES - 1}}}")
-
-
-def unique_names(ids: list[str]) -> list[str]:
-    """Return a file name for each id, without suffix: unique, of safe characters.
-
-    Letters lose their accents; names of devices get a `_` in front.
-    """
-    if len(set(map(str.lower, ids))) == len(ids) and all(map(_HARMLESS.fullmatch, ids)):
-        return list(ids)
-    used: set[str] = set()
-    counts: dict[str, int] = {}
-    names = []
-    for user_id in ids:
-        clean = _clean(user_id)
-        key = lower = clean.lower()
-        name, copies = clean, counts.get(key, 1)
-        while lower in used:
-            copies += 1
-            name, lower = f"{clean}-{copies}", f"{key}-{copies}"
-        counts[key] = copies
-        used.add(lower)
-        names.append(name)
-    return names
-
-
-def _clean(user_id: str) -> str:
-    """Return an id as a file name in ASCII, valid in all file systems, archives and FITS."""
-    letters = "".join(each for each in normalize("NFKD", user_id) if not combining(each))
-    clean = _UNSAFE.sub("_", letters).lstrip(".-") or "target"
-    return f"{'_' if _DEVICE.match(clean) else ''}{clean}"[:NAME_BYTES]
 
 
 def _number(value: Any, name: str) -> float:

@@ -52,18 +52,22 @@ class TextList:
         return len(self.numbers)
 
 
-def parse_lines(texts: Sequence[str], *, hours: bool = True) -> TextList:
+def parse_lines(
+    texts: Sequence[str], *, hours: bool = True, numbers: Sequence[int] | None = None
+) -> TextList:
     """Parse a list of targets; without ids, line numbers are used.
 
     Args:
         texts: lines of the list.
         hours: whether sexagesimal longitudes are in hours, as for right ascensions.
+        numbers: number of each line; by default from 1.
 
     Raises:
         TargetsError: If the list is empty, or no line is a target.
     """
     # Cells at both ends of a row with tabs may be empty.
-    stripped = [(number, line.strip(" \r\n\f\v")) for number, line in enumerate(texts, 1)]
+    numbered = enumerate(texts, 1) if numbers is None else zip(numbers, texts, strict=True)
+    stripped = [(number, line.strip(" \r\n\f\v")) for number, line in numbered]
     lines = [(number, line) for number, line in stripped if line.strip() and line[0] != "#"]
     if not lines:
         raise TargetsError(

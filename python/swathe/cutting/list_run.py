@@ -1,0 +1,327 @@
+"""The run of a list: read in pieces, each cut into the same output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from swathe import _swathe
+from swathe.core.errors import OutputError, TargetsError
+from swathe.core.outputs import refuse_if_sources, remove_unfinished
+from swathe.cutting.earlier_rows import EarlierRows, earlier_rows_path
+from swathe.cutting.earlier_run import (
+    check_outputs,
+    check_same_kind,
+    check_same_pixels,
+    keep_earlier,
+    sources_of,
+)
+from swathe.cutting.output_paths import CutWork, OutputPaths
+from swathe.cutting.run import CutRun
+from swathe.files.manifest import read_manifest
+from swathe.files.manifest_columns import Manifest
+from swathe.files.manifest_file import LongManifest, ManifestFile
+from swathe.files.manifest_table import ManifestTable
+from swathe.files.targets.pieces import RowPiece, TablePiece, read_pieces, whole_objects
+from swathe.files.targets.result_names import PieceNames, TextSet
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from astropy.table import Table
+
+    from swathe.core.row_table import DictColumn, RowTable
+    from swathe.files.targets.columns import ListOptions
+    from swathe.operations.registry import ResultOptions
+
+
+@dataclass
+class GivenList:
+    """The list of a user.
+
+    Attributes:
+        targets: the list, as in `cut_many`.
+        choices: what it lacks.
+        settings: mode, planes, threads and stores of the run.
+        counts: number of targets by store, if there are several.
+        replicas: files of the last piece that was read, in all of the stores.
+        before: sources of an earlier run, which are used again.
+    """
+
+    targets: Any
+    choices: ListOptions
+    settings: dict[str, Any]
+    counts: dict[str, int] | None = None
+    replicas: list[str] = field(default_factory=list)
+    before: Container[str] = ()
+
+    def pieces(self, result_options: ResultOptions) -> Iterator[RowPiece]:
+        """Yield the list in pieces.
+
+        Raises:
+            TargetsError: If the list cannot be read.
+        """
+        read = partial(self._read, result_options, PieceNames())
+        return whole_objects(read_pieces(self.targets, self.choices), read)
+
+    def _read(
+        self, result_options: ResultOptions, names: PieceNames, piece: TablePiece
+    ) -> RowTable:
+        from swathe.costs.prediction import sky_of
+        from swathe.costs.replicas import mix_targets
+        from swathe.files.targets.target_list import read_targets
+        from swathe.operations.make_results import of_bands
+
+        settings, combined = self.settings, result_options.is_combined
+        if combined and not piece.is_last:
+            raise TargetsError(
+                f"a stack or rgb: expected a list of up to {len(piece.table.table):,} targets, "
+                "found more; divide the list by group"
+            )
+        common: dict[str, Any] = {
+            "planes": settings["planes"],
+            "combined": combined,
+            "first": piece.first,
+        }
+        if settings["stores"]:
+            mixed = mix_targets(
+                piece.table,
+                settings["stores"],
+                self.choices,
+                mode=settings["mode"],
+                threads=settings["threads"],
+                before=self.before,
+                **common,
+            )
+            rows = mixed.rows
+            rows.name = names(rows.id)
+            self.replicas = mixed.replicas
+            counts = self.counts or dict.fromkeys(mixed.counts, 0)
+            self.counts = {store: counts[store] + mixed.counts[store] for store in counts}
+        else:
+            rows = read_targets(piece.table, sky_of, choices=self.choices, names=names, **common)
+        return of_bands(rows, result_options.bands) if result_options.bands else rows
+
+    def sources(self, rows: RowTable) -> list[str]:
+        """Return the local files that are read for some rows, and the list itself."""
+        return sources_of(self.targets, self.replicas or rows.source.values)
+
+
+@dataclass
+class ListRun:
+    """The run of a list.
+
+    Attributes:
+        output_paths: output.
+        given: list.
+        settings: mode, fill, planes, threads and stores.
+        progress: whether to show a bar.
+        started: time when the run was started.
+        overwrite: whether files are replaced.
+        resume: whether results of an earlier run are kept.
+    """
+
+    output_paths: OutputPaths
+    given: GivenList
+    settings: dict[str, Any]
+    progress: bool
+    started: float
+    overwrite: bool
+    resume: bool
+    _seen: TextSet = field(default_factory=TextSet, init=False)
+    _divided: int = field(default=0, init=False)
+
+    def cut(self, first: RowPiece, others: Iterator[RowPiece]) -> ManifestTable | LongManifest:
+        """Cut all pieces; return the manifest.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C, when the manifest is written.
+        """
+        self._check(first)
+        earlier = self._earlier(first)
+        paths = self.output_paths
+        manifest_file = ManifestFile(None if paths.is_null else paths.unfinished, {})
+        run = CutRun(paths, self.settings, manifest_file, self.progress, self.started)
+        is_whole = False
+        try:
+            self._cut_piece(run, first, earlier, is_only=first.is_last)
+            # Its memory is needed for the next piece.
+            piece, first = first, first._replace(rows=first.rows[:0])
+            del piece
+            for piece in others:
+                self._cut_piece(run, piece, earlier, is_only=False)
+            is_whole = True
+        finally:
+            if self._divided:
+                manifest_file.meta["notes"] = [
+                    *manifest_file.meta.get("notes", []),
+                    f"{self._divided:,} times a file was read again for another part of the list: "
+                    "it is not sorted by file, or has too many targets of one file; each part was "
+                    "planned alone",
+                ]
+            run.close()
+            if isinstance(earlier, EarlierRows):
+                earlier.close(is_whole=is_whole)
+        return manifest_file.result(None if paths.is_null else paths.manifest)
+
+    def _check(self, first: RowPiece) -> None:
+        """Check that the output can take a list that is longer than its first piece.
+
+        Raises:
+            OutputError: If it cannot.
+        """
+        if first.is_last:
+            return
+        path, count = self.output_paths.path, len(first.rows)
+        if self.output_paths.kind == "fits":
+            raise OutputError(
+                f"{path}: expected up to about {count:,} targets for a FITS file, found more; "
+                "write a .zip or .tar"
+            )
+        if self.output_paths.kind == "folder" and self.overwrite:
+            raise OutputError(
+                f"{path}: expected a new folder for more than about {count:,} targets, found "
+                "overwrite: sources that are read later could be replaced; write a .zip or .tar"
+            )
+
+    def _earlier(self, first: RowPiece) -> Table | EarlierRows | None:
+        """Return the earlier run that is resumed, if there is one."""
+        paths = self.output_paths
+        if paths.is_null:
+            return None
+        refuse_if_sources(paths.hidden(), partial(self.given.sources, first.rows))
+        if not self.resume:
+            return None
+        earlier: Table | EarlierRows | None
+        if first.is_last or not paths.latest_manifest.exists():
+            earlier = read_manifest(paths.latest_manifest)
+        else:
+            earlier = EarlierRows(paths)
+        if earlier is not None:
+            check_same_kind(earlier, paths)
+            check_same_pixels(earlier, paths, _pixel_options(self.settings))
+        return earlier
+
+    def _cut_piece(
+        self,
+        run: CutRun,
+        piece: RowPiece,
+        earlier: Table | EarlierRows | None,
+        *,
+        is_only: bool,
+    ) -> None:
+        end = None
+        is_first = run.output is None
+        if isinstance(earlier, EarlierRows):
+            end = earlier.end
+            earlier = earlier.table([run.output_paths.member(name) for name in piece.rows.name])
+        work = self._work(piece.rows, earlier)
+        paths = run.output_paths
+        if not paths.is_null:
+            sources = partial(self.given.sources, piece.rows)
+            check_outputs(paths, work, earlier, sources, self.overwrite, is_first=is_first)
+        if is_first:
+            if paths.kind == "folder":
+                remove_unfinished(paths.path)
+            if not self.resume and not paths.is_null:
+                earlier_rows_path(paths).unlink(missing_ok=True)
+            replaces = self.overwrite or (paths.kind == "folder" and earlier is not None)
+            run.output_paths = paths = paths._replace(overwrite=replaces)
+            run.manifest_file.meta |= {
+                "output": paths.path.name,
+                **_pixel_options(self.settings),
+                **_run_options(paths.result_options, work),
+                "swathe": _swathe.__version__,
+            }
+        meta = run.manifest_file.meta
+        if self.given.counts is not None:
+            meta["stores"] = self.given.counts
+        self._count_divided(piece.rows.source)
+        manifest = Manifest(work.ids, _sources(work), meta, _names(work, paths))
+        results, end = keep_earlier(manifest, work, earlier, paths, end)
+        todo = work.inputs(results)
+        waits = len(results) + (len(todo) if work.results is not None else 0)
+        meta["done_before"] = meta.get("done_before", 0) + len(work.ids) - waits
+        todo = without_faults(manifest, work.rows, todo)
+        if work.results is not None:
+            without_faults(manifest, work.rows, work.results.unused_rows(len(work.rows)))
+        try:
+            run.cut(work, manifest, results, todo, end, is_only=is_only)
+        except KeyboardInterrupt as error:
+            if run.output is None:
+                if earlier is not None:
+                    manifest.write(paths.latest_manifest)
+                elif paths.kind == "folder":
+                    manifest.write(paths.manifest)
+                raise
+            counts = run.manifest_file.counts
+            raise KeyboardInterrupt(
+                f"{counts['ok']:,} of {sum(counts.values()):,} targets are done"
+                + ("" if piece.is_last else "; the rest of the list was not read")
+            ) from error
+
+    def _work(self, rows: RowTable, earlier: Table | None) -> CutWork:
+        """Return the work to do; a resumed run uses the pixel size of the earlier run."""
+        from swathe.operations.make_results import results_of
+
+        result_options = self.output_paths.result_options
+        if not result_options.is_combined:
+            return CutWork(rows)
+        before = None if earlier is None else earlier.meta.get("pixel_deg")
+        return CutWork(*results_of(rows, result_options, self.settings["planes"], before))
+
+    def _count_divided(self, source: DictColumn[str]) -> None:
+        """Count the objects that an earlier piece read, too."""
+        files = source.few().values
+        self._divided += int(self._seen.contains(files).sum())
+        self._seen.add(files)
+
+
+def _sources(work: CutWork) -> DictColumn[str]:
+    """Return the source of each row of the manifest."""
+    from swathe.core.row_table import DictColumn
+
+    sources = work.rows.source.map(_swathe.redact_url)
+    # A result from several images has no source of its own.
+    others = DictColumn.same("", len(work.ids) - len(sources))
+    return DictColumn.joined([sources, others]) if len(others) else sources
+
+
+def _names(work: CutWork, output_paths: OutputPaths) -> list[str]:
+    """Return the path of each row's result; empty for images of combined results."""
+    return [*[""] * work.first, *work.paths(output_paths)]
+
+
+def _pixel_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that choose pixels, as the manifest records them; without absent ones."""
+    fill, planes = settings["fill"], settings["planes"]
+    options: dict[str, Any] = {"mode": settings["mode"]}
+    if fill is not None:
+        options["fill"] = float(fill)
+    if planes is not None:
+        options["planes"] = list(planes)
+    return options
+
+
+def _run_options(result_options: ResultOptions, work: CutWork) -> dict[str, Any]:
+    """Return the options of the run, as the manifest records them."""
+    options = {
+        "operation": result_options.operation,
+        "format": result_options.format,
+        **result_options.own,
+    }
+    if result_options.bands:
+        options["bands"] = list(result_options.bands)
+    if work.results is not None:
+        options |= {"images": len(work.rows), "pixel_deg": work.pixel_deg}
+    return options
+
+
+def without_faults(manifest: Manifest, rows: RowTable, todo: list[int]) -> list[int]:
+    """Record why some rows cannot be cut; return the others."""
+    faults = rows.faults()
+    for row in todo:
+        if row in faults:
+            manifest.enter(row, *faults[row])
+    return [row for row in todo if row not in faults]

@@ -1,0 +1,183 @@
+"""The manifest of a run, written while the pieces of its list end."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from swathe.core.errors import OutputError
+from swathe.core.outputs import write_file
+from swathe.core.row_record import STATUSES
+from swathe.core.row_table import CODES
+from swathe.files.manifest import COLUMNS, ENDED
+from swathe.files.manifest_head import head_of
+from swathe.files.manifest_table import ManifestTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from astropy.table import Table
+
+    from swathe.files.manifest_columns import Manifest
+
+MOST_FAILED = 1000
+"""Number of failed rows in a LongManifest; the file has all."""
+TABLE_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class LongManifest:
+    """Manifest of a list that was cut in pieces, which is too long for one table.
+
+    Attributes:
+        path: the file; `None` for the output `null:`.
+        meta: counts and seconds, as in the head of the file.
+        failed: id, status and reason of the first 1,000 targets that are not `ok`.
+    """
+
+    path: Path | None
+    meta: dict[str, Any]
+    failed: Table
+
+    def __len__(self) -> int:
+        return sum(self.meta[status] for status in ENDED)
+
+    def __iter__(self) -> Iterator[Any]:
+        for table in self.tables():
+            yield from table
+
+    def __getitem__(self, item: Any) -> NoReturn:
+        raise TypeError(f"manifest of a long list: expected use of tables(), found [{item!r:.50}]")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"manifest of a long list: expected use of tables(), found .{name}")
+
+    def tables(self, rows: int = TABLE_ROWS) -> Iterator[Table]:
+        """Yield the manifest as tables of so many rows.
+
+        Raises:
+            OutputError: If the output was `null:`, which keeps no manifest.
+        """
+        from astropy.table import Table
+
+        if self.path is None:
+            raise OutputError("null:: expected an output with a manifest; null: only counts")
+        lines = read_rows(self.path)
+        while some := list(islice(lines, rows)):
+            columns = dict(zip(COLUMNS, map(list, zip(*some, strict=True)), strict=True))
+            yield Table({**columns, "bytes": np.array(columns["bytes"], np.int64)}, meta=self.meta)
+
+
+def read_rows(path: Path) -> Iterator[list[str]]:
+    """Yield the rows of a manifest; a killed process may have left half a row at the end."""
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = (line for line in file if not line.startswith("#"))
+        for number, row in enumerate(csv.reader(lines)):
+            if number and len(row) == len(COLUMNS):
+                yield row
+
+
+class ManifestFile:
+    """File to which the manifests of pieces are written; without a path they are only counted.
+
+    During a run it holds the rows of the pieces that have ended, and those of the present piece as
+    of the last `save`. Only `finish` gives it its final head.
+
+    Attributes:
+        path: the file.
+        meta: metadata in its head, which may change until the end.
+        pieces: number of pieces that have ended.
+        counts: number of rows by status, of the pieces that have ended.
+        last: the only piece of a short list.
+    """
+
+    def __init__(self, path: Path | None, meta: dict[str, Any]) -> None:
+        """Begin without pieces."""
+        self.path, self.meta = path, meta
+        self.pieces = 0
+        self.counts: dict[str, int] = dict.fromkeys(ENDED, 0)
+        self.last: Manifest | None = None
+        self._failed: list[tuple[str, str, str]] = []
+        self._head_bytes = self._end = 0
+
+    def save(self, manifest: Manifest) -> None:
+        """Write the state of the present piece behind the pieces that have ended.
+
+        Raises:
+            OutputError: If the file cannot be written.
+        """
+        if self.path is None:
+            return
+        if not self.pieces:
+            manifest.write(self.path)
+            self._head_bytes = len(head_of(manifest.meta))
+            return
+        try:
+            with self.path.open("r+b") as file:
+                file.truncate(self._end)
+                file.seek(self._end)
+                file.writelines(manifest.rows())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot write: {error.strerror}") from error
+
+    def end_piece(self, manifest: Manifest, *, is_only: bool) -> None:
+        """Write and count a piece that has ended; the only one is written by `finish`.
+
+        Raises:
+            OutputError: If the file cannot be written.
+        """
+        self.last = manifest if is_only else None
+        for status, count in manifest.counts().items():
+            self.counts[status] += count
+        room = MOST_FAILED - len(self._failed)
+        for row in np.flatnonzero(manifest.status != CODES["ok"])[:room].tolist():
+            status = STATUSES[manifest.status[row]]
+            self._failed.append((manifest.id[row], status, manifest.reason.list()[row]))
+        if not is_only:
+            self.save(manifest)
+        if self.path is not None and not is_only:
+            self._end = self.path.stat().st_size
+        self.pieces += 1
+
+    def finish(self) -> None:
+        """Give the file its final head.
+
+        Raises:
+            OutputError: If the file cannot be written.
+        """
+        if self.path is None or not self.pieces:
+            return
+        if self.last is not None:
+            self.last.write(self.path)
+            return
+        head = head_of(self.meta)
+        with self.path.open("rb") as rows:
+            rows.seek(self._head_bytes)
+
+            def save(file: Any) -> None:
+                file.write(head)
+                shutil.copyfileobj(rows, file, 1 << 20)
+
+            write_file(self.path, save, overwrite=True, durable=True)
+
+    def result(self, path: Path | None) -> ManifestTable | LongManifest:
+        """Return the manifest; its file is now at `path`."""
+        if self.last is not None:
+            return ManifestTable(self.last)
+        from astropy.table import Table
+
+        columns = list(zip(*self._failed, strict=True)) or [(), (), ()]
+        names = ("id", "status", "reason")
+        failed = Table(
+            {name: np.array(each, str) for name, each in zip(names, columns, strict=True)}
+        )
+        return LongManifest(path, self.meta, failed)

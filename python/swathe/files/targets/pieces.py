@@ -1,0 +1,242 @@
+"""Read lists of targets of any length, a number of rows at a time.
+
+A file is read in pieces if it has more than PIECE_ROWS targets: Parquet, FITS, CSV, ECSV and text.
+A VOTable is read whole, by astropy, and then divided. An iterator gives dicts (column: value),
+tuples (`file, x, y, height, width` or `file, ra, dec, size`) or lines of text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swathe.core.errors import TargetsError
+from swathe.files.targets.columns import CENTER, ListOptions
+from swathe.files.targets.positions import is_equatorial
+from swathe.files.targets.table_files import (
+    TargetTable,
+    count_fits,
+    count_parquet,
+    kind_of,
+    read_fits_piece,
+    read_parquet_pieces,
+    table_of_lines,
+    text_pieces,
+)
+from swathe.files.targets.target_list import read_list
+from swathe.files.targets.text_list import header_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swathe.core.row_table import RowTable
+
+PIECE_ROWS = 100_000
+"""Targets that are planned together. Of a longer list, so many are read, cut and forgotten."""
+TUPLES = {5: ("file", *CENTER), 4: ("file", "ra", "dec", "size")}
+"""Columns of targets that are tuples, by length."""
+
+
+class TablePiece(NamedTuple):
+    """Some targets of a list.
+
+    Attributes:
+        table: the targets.
+        first: number of the first of them in the list.
+        is_last: whether no others follow. An iterator may still raise an error.
+    """
+
+    table: TargetTable
+    first: int
+    is_last: bool
+
+
+def read_pieces(targets: Any, choices: ListOptions | None = None) -> Iterator[TablePiece]:
+    """Yield a list of targets in pieces of at most PIECE_ROWS.
+
+    Raises:
+        TargetsError: If the list cannot be read, or an iterator raises an error. The targets
+            before it are yielded first.
+    """
+    frame = choices.frame if choices is not None else None
+    hours, rows = frame is None or is_equatorial(frame), PIECE_ROWS
+    if isinstance(targets, Iterator):
+        return _of_iterator(targets, choices, rows)
+    if isinstance(targets, str | os.PathLike):
+        pieces = _of_file(Path(targets), hours, rows)
+        if pieces is not None:
+            return pieces
+    return _of_table(read_list(targets, choices), rows)
+
+
+def _of_table(whole: TargetTable, rows: int) -> Iterator[TablePiece]:
+    """Yield the pieces of a table in memory."""
+    count = len(whole.table)
+    if count <= rows:
+        yield TablePiece(whole, 0, True)
+        return
+    for first in range(0, count, rows):
+        end = min(first + rows, count)
+        faults = {
+            row - first: whole.faults[row] for row in range(first, end) if row in whole.faults
+        }
+        table = TargetTable(whole.table[first:end], whole.folder, faults)
+        yield TablePiece(table, first, end == count)
+
+
+def _of_file(path: Path, hours: bool, rows: int) -> Iterator[TablePiece] | None:
+    """Return the pieces of a file, or `None` if it is read whole."""
+    reader = kind_of(path)
+    if not path.exists():
+        return None
+    if reader == "parquet":
+        count = count_parquet(path)
+        if count <= rows:
+            return None
+        tables = (TargetTable(table, path.parent, {}) for table in read_parquet_pieces(path, rows))
+        return _numbered(tables, count)
+    if reader == "fits":
+        count = count_fits(path)
+        if count <= rows:
+            return None
+        tables = (
+            TargetTable(read_fits_piece(path, first, rows), path.parent, {})
+            for first in range(0, count, rows)
+        )
+        return _numbered(tables, count)
+    if reader == "votable":
+        return None
+    return text_pieces(path, reader, hours, rows, TablePiece)
+
+
+def _numbered(tables: Iterator[TargetTable], count: int) -> Iterator[TablePiece]:
+    first = 0
+    for table in tables:
+        end = first + len(table.table)
+        yield TablePiece(table, first, end >= count)
+        first = end
+
+
+def _of_iterator(
+    targets: Iterator[Any], choices: ListOptions | None, rows: int
+) -> Iterator[TablePiece]:
+    """Yield the targets of an iterator; if it raises, those before the error come first."""
+    first, failure = 0, None
+    ahead: list[Any] = []
+    while True:
+        piece = ahead
+        try:
+            # One more is taken, to know whether this is the last piece.
+            for target in islice(targets, rows + 1 - len(piece)):
+                piece.append(target)
+        except Exception as error:  # of the user's iterator
+            failure = error
+        piece, ahead = piece[:rows], piece[rows:]
+        if piece or first == 0:
+            is_last = not ahead
+            if piece or failure is None:
+                yield TablePiece(_table_of(piece, first, choices), first, is_last)
+            first += len(piece)
+        if failure is not None and not ahead:
+            raise TargetsError(
+                f"target {first} of the list: the iterator ended with "
+                f"{type(failure).__name__}: {failure}"
+            ) from failure
+        if not ahead:
+            return
+
+
+def _table_of(targets: list[Any], first: int, choices: ListOptions | None) -> TargetTable:
+    """Return targets of an iterator as a table.
+
+    Raises:
+        TargetsError: If they are not dicts, tuples or text, all of one kind.
+    """
+    if not targets or isinstance(targets[0], str):
+        kind: type = str
+    else:
+        kind = Mapping if isinstance(targets[0], Mapping) else Sequence
+    for row, target in enumerate(targets, first):
+        if not isinstance(target, kind) or (kind is Sequence and isinstance(target, str)):
+            raise TargetsError(
+                f"target {row} of the list: expected {kind.__name__.lower()}, as before, or text, "
+                f"a dict or a tuple; found {type(target).__name__}"
+            )
+    if kind is str:
+        return _table_of_lines(targets, first, choices)
+    if kind is Mapping:
+        names = dict.fromkeys(chain.from_iterable(targets))
+        return read_list({name: [each.get(name) for each in targets] for name in names}, choices)
+    columns = getattr(targets[0], "_fields", None) or TUPLES.get(len(targets[0]))
+    for row, target in enumerate(targets, first):
+        if columns is None or len(target) != len(columns):
+            expected = " or ".join(f"({', '.join(names)})" for names in TUPLES.values())
+            raise TargetsError(
+                f"target {row} of the list: expected {expected}, found {len(target)} values"
+            )
+    assert columns is not None
+    return read_list(
+        dict(zip(columns, map(list, zip(*targets, strict=True)), strict=True)), choices
+    )
+
+
+def _table_of_lines(lines: list[str], first: int, choices: ListOptions | None) -> TargetTable:
+    """Return lines of an iterator as a table; their ids are line numbers of the whole list."""
+    if not lines:
+        return read_list({"file": []}, choices)
+    if not first and header_of(lines[0]) is not None:
+        raise TargetsError(
+            f"target 0 of the list: expected a target, found column names "
+            f"({lines[0].strip()[:80]}); "
+            "give dicts, or a list of lines"
+        )
+    frame = choices.frame if choices is not None else None
+    hours = frame is None or is_equatorial(frame)
+    numbers = range(first + 1, first + len(lines) + 1)
+    table, faults = table_of_lines(lines, hours=hours, numbers=numbers)
+    return TargetTable(table, None, faults)
+
+
+class RowPiece(NamedTuple):
+    """Rows of a list that are planned together.
+
+    Attributes:
+        rows: the rows.
+        is_last: whether no others follow.
+    """
+
+    rows: RowTable
+    is_last: bool
+
+
+def whole_objects(
+    pieces: Iterator[TablePiece], read: Callable[[TablePiece], RowTable]
+) -> Iterator[RowPiece]:
+    """Yield pieces as rows; the last object of a piece goes whole into the next one.
+
+    So all targets of an object are in one piece, if the list is sorted by object. An object with
+    more than half of a piece's targets is divided.
+    """
+    import numpy as np
+
+    from swathe.core.row_table import RowTable
+
+    kept: RowTable | None = None
+    try:
+        for piece in pieces:
+            rows = read(piece)
+            if kept is not None:
+                rows, kept = RowTable.joined([kept, rows]), None
+            if not piece.is_last:
+                others = np.flatnonzero(rows.source.codes != rows.source.codes[-1])
+                start = int(others[-1]) + 1 if len(others) else 0
+                if start > 0 and len(rows) - start <= len(rows) // 2:
+                    rows, kept = rows[:start], rows[start:]
+            yield RowPiece(rows, piece.is_last)
+    except TargetsError:
+        if kept is not None:
+            yield RowPiece(kept, True)
+        raise

@@ -1,0 +1,337 @@
+"""Lists longer than a piece: what is read, named, kept and said is as for a short list."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from astropy.io import fits
+from astropy.table import Table, vstack
+from pyarrow import parquet
+
+import swathe
+from swathe.core.errors import OutputError, TargetsError
+from swathe.files.manifest_file import LongManifest, ManifestFile
+from swathe.files.targets import pieces
+from swathe.files.targets.pieces import read_pieces
+from swathe.files.targets.result_names import PieceNames, TextSet, unique_names
+from tests.support.fits_frames import fits_bytes, image_of, noise, results
+
+PIECE = 7
+COUNT = 40
+
+
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE_ROWS", PIECE)
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> list[Path]:
+    paths = [tmp_path / f"f{number}.fits" for number in range(14)]
+    for number, path in enumerate(paths):
+        path.write_bytes(fits_bytes(fits.PrimaryHDU(noise(number, (60, 80)))))
+    return paths
+
+
+def boxes(frames: list[Path], *, is_sorted: bool = True) -> dict[str, list[Any]]:
+    numbers = [n * 14 // COUNT if is_sorted else n % 14 for n in range(COUNT)]
+    return {
+        "id": [f"t{n}" for n in range(COUNT)],
+        "file": [str(frames[number]) for number in numbers],
+        "x0": [n % 50 for n in range(COUNT)],
+        "y0": [n % 40 for n in range(COUNT)],
+        "width": [5] * COUNT,
+        "height": [4] * COUNT,
+    }
+
+
+def rows_of(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def cut(given: Any, output: Path | str, **options: Any) -> Any:
+    return swathe.cut_many(given, output, progress=False, **options)
+
+
+def whole(manifest: LongManifest) -> Table:
+    return vstack(list(manifest.tables(9)), metadata_conflicts="silent")
+
+
+def write_parquet(columns: dict[str, list[Any]], path: Path) -> None:
+    parquet.write_table(pa.table(columns), path)
+
+
+def write_fits(columns: dict[str, list[Any]], path: Path) -> None:
+    Table(columns).write(path)
+
+
+def write_csv(columns: dict[str, list[Any]], path: Path) -> None:
+    Table(columns).write(path, format="ascii.csv")
+
+
+def write_csv_gz(columns: dict[str, list[Any]], path: Path) -> None:
+    write_csv(columns, path.with_name("plain.csv"))
+    path.write_bytes(gzip.compress(path.with_name("plain.csv").read_bytes()))
+
+
+def write_ecsv(columns: dict[str, list[Any]], path: Path) -> None:
+    Table(columns).write(path, format="ascii.ecsv")
+
+
+def write_vot(columns: dict[str, list[Any]], path: Path) -> None:
+    Table(columns).write(path, format="votable")
+
+
+def write_tsv(columns: dict[str, list[Any]], path: Path) -> None:
+    rows = ["\t".join(map(str, values)) for values in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join(["# a list", "\t".join(columns), *rows]) + "\n")
+
+
+WRITERS = {
+    "a.parquet": write_parquet,
+    "a.fits": write_fits,
+    "a.csv": write_csv,
+    "a.csv.gz": write_csv_gz,
+    "a.ecsv": write_ecsv,
+    "a.vot": write_vot,
+    "a.tsv": write_tsv,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_file_in_pieces_gives_the_same_targets_as_the_whole(
+    name: str, frames: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = boxes(frames)
+    columns["id"][3] = 'say "a, b"'
+    WRITERS[name](columns, tmp_path / name)
+    read = list(read_pieces(tmp_path / name))
+    assert [piece.first for piece in read] == list(range(0, COUNT, PIECE))
+    assert [piece.is_last for piece in read] == [False] * 5 + [True]
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    (alone,) = read_pieces(tmp_path / name)
+    for column in columns:
+        parts = [each for piece in read for each in piece.table.table[column].tolist()]
+        assert parts == alone.table.table[column].tolist()
+    assert {piece.table.folder for piece in read} == {alone.table.folder}
+
+
+def test_cell_of_several_lines_is_not_divided(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = "".join(f'"a\nb {n}",f,{n},1,2,2\n' for n in range(20))
+    path.write_text("id,file,x0,y0,width,height\n" + rows)
+    ids = [each for piece in read_pieces(path) for each in piece.table.table["id"].tolist()]
+    assert ids == [f"a\nb {n}" for n in range(20)]
+
+
+def test_lines_without_names_keep_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("# comment\n" + "".join(f'f.fits {n} 2 30"\n\n' for n in range(20)))
+    ids = [each for piece in read_pieces(path) for each in piece.table.table["id"].tolist()]
+    assert ids == [str(2 + 2 * n) for n in range(20)]
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip", "out.tar"])
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_long_list_gives_what_a_short_list_gives(
+    output: str,
+    is_sorted: bool,
+    frames: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = boxes(frames, is_sorted=is_sorted)
+    columns["x0"][5] = 500  # outside
+    columns["file"][20] = str(tmp_path / "none.fits")
+    columns["width"][30] = 0
+    manifest = cut(columns, tmp_path / "long" / output)
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    short = cut(columns, tmp_path / "short" / output)
+    assert isinstance(manifest, LongManifest)
+    assert len(manifest) == COUNT
+    table = whole(manifest)
+    assert [row["id"] for row in manifest] == columns["id"]
+    with pytest.raises(TypeError, match=r"expected use of tables\(\), found \['status'\]"):
+        manifest["status"]
+    with pytest.raises(AttributeError, match=r"expected use of tables\(\), found \.colnames"):
+        _ = manifest.colnames
+    for name in short.colnames:
+        assert table[name].tolist() == short[name].tolist()
+    kept = ("ok", "no-overlap", "missing", "error", "mode", "operation", "done_before")
+    assert {name: manifest.meta[name] for name in kept} == {name: short.meta[name] for name in kept}
+    assert manifest.failed["id"].tolist() == ["t5", "t20", "t30"]
+    notes = manifest.meta["notes"]
+    assert any("was read again" in note for note in notes) == (not is_sorted)
+    ours, theirs = (results(tmp_path / which / output) for which in ("long", "short"))
+    ours.pop("manifest.ecsv", None), theirs.pop("manifest.ecsv", None)
+    assert ours == theirs
+    assert manifest.path is not None
+    again = Table.read(manifest.path, format="ascii.ecsv", fill_values=[])
+    assert again["id"].tolist() == columns["id"]
+    assert again.meta["ok"] == COUNT - 3
+
+
+def test_archive_holds_the_manifest_and_leaves_no_hidden_file(
+    frames: list[Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "made"
+    for name in ("o.zip", "o.tar"):
+        manifest = cut(boxes(frames), folder / name)
+        member = manifest.path.read_bytes()
+        if name == "o.zip":
+            with zipfile.ZipFile(folder / name) as archive:
+                assert archive.testzip() is None
+                assert archive.read("manifest.ecsv") == member
+        else:
+            with tarfile.open(folder / name) as tar:
+                file = tar.extractfile("manifest.ecsv")
+                assert file is not None
+                assert file.read() == member
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_null_counts_and_writes_nothing(
+    frames: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    manifest = cut(boxes(frames), "null:")
+    assert manifest.meta["ok"] == COUNT
+    assert manifest.path is None
+    with pytest.raises(OutputError, match="null: only counts"):
+        next(manifest.tables())
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    table = cut(boxes(frames), "null:")
+    assert set(table["status"]) == {"ok"}
+    assert all(len(digest) == 64 for digest in table["sha256"])
+    assert set(tmp_path.rglob("*")) == before
+    with pytest.raises(OutputError, match="results to resume"):
+        cut(boxes(frames), "null:", resume=True)
+    with pytest.raises(OutputError, match="expected operation cut and format fits"):
+        cut(boxes(frames), "null:", format="npy")
+
+
+def test_iterators_of_dicts_tuples_and_lines(frames: list[Path], tmp_path: Path) -> None:
+    columns = boxes(frames)
+    expected = results(tmp_path / "a") if cut(columns, tmp_path / "a") else {}
+    assert cut(rows_of(columns), tmp_path / "b").meta["ok"] == COUNT
+    centers = zip(columns["file"], columns["x0"], columns["y0"], strict=True)
+    tuples = [(file, x + 2, y + 2, 4, 5) for file, x, y in centers]
+    assert cut(iter(tuples), tmp_path / "c").meta["ok"] == COUNT
+    lines = (f"{file} {x} {y} {height} {width}" for file, x, y, height, width in tuples)
+    assert cut(lines, tmp_path / "d").meta["ok"] == COUNT
+    b = results(tmp_path / "b")
+    assert {name for name in b if name != "manifest.ecsv"} == {f"t{n}.fits" for n in range(COUNT)}
+    assert b["t9.fits"] == expected["t9.fits"] == results(tmp_path / "c")["9.fits"]
+    # Lines are numbered from 1.
+    assert (image_of(results(tmp_path / "d")["10.fits"]) == image_of(b["t9.fits"])).all()
+    with pytest.raises(TargetsError, match="target 1 of the list: expected"):
+        cut(iter([tuples[0], (1, 2)]), tmp_path / "e")
+    with pytest.raises(TargetsError, match="found column names"):
+        cut(iter(["file,x,y,height,width"]), tmp_path / "e")
+    with pytest.raises(TargetsError, match="target 1 of the list: expected"):
+        cut(iter([{"file": "a"}, "b"]), tmp_path / "e")
+
+
+@pytest.mark.parametrize("stop", [0, 3, PIECE, 2 * PIECE + 3, 3 * PIECE])
+@pytest.mark.parametrize("output", ["folder", "out.zip"])
+def test_iterator_that_raises_keeps_what_was_before(
+    output: str, stop: int, frames: list[Path], tmp_path: Path
+) -> None:
+    def targets() -> Iterator[dict[str, Any]]:
+        for number, row in enumerate(rows_of(boxes(frames))):
+            if number == stop:
+                raise RuntimeError("the database went away")
+            yield row
+
+    with pytest.raises(
+        TargetsError, match=f"target {stop} of the list: .*RuntimeError: the database"
+    ):
+        cut(targets(), tmp_path / "made" / output)
+    if not stop:
+        assert not (tmp_path / "made").exists()
+        return
+    made = results(tmp_path / "made" / output)
+    names = {f"t{n}.fits" for n in range(stop)}
+    assert {name for name in made if name.endswith(".fits")} == names
+    again = cut(rows_of(boxes(frames)), tmp_path / "made" / output, resume=True)
+    assert again.meta["done_before"] == stop
+    assert again.meta["ok"] == COUNT
+    assert whole(again)["id"].tolist() == [f"t{n}" for n in range(COUNT)]
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip", "out.tar"])
+def test_interrupted_run_is_resumed_and_loses_nothing(
+    output: str, frames: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "made" / output
+    saved = ManifestFile.end_piece
+    stop_after = [3]
+
+    def interrupt(self: ManifestFile, *args: Any, **options: Any) -> None:
+        saved(self, *args, **options)
+        if self.pieces == stop_after[0]:
+            raise KeyboardInterrupt
+
+    assert threading.current_thread() is threading.main_thread()
+    assert callable(signal.getsignal(signal.SIGINT))
+    monkeypatch.setattr(ManifestFile, "end_piece", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="the rest of the list was not read"):
+        cut(boxes(frames), path)
+    first = results(path)
+    # The second run comes less far than the first; what that one did is not lost.
+    stop_after[0] = 1
+    with pytest.raises(KeyboardInterrupt):
+        cut(boxes(frames), path, resume=True)
+    stop_after[0] = 0
+    manifest = cut(boxes(frames), path, resume=True)
+    done = len([name for name in first if name.endswith(".fits")])
+    assert done > PIECE
+    assert manifest.meta["done_before"] == done
+    made = results(path)
+    assert {name for name in made if name.endswith(".fits")} == {f"t{n}.fits" for n in range(COUNT)}
+    assert all(made[name] == first[name] for name in first if name.endswith(".fits"))
+    assert whole(manifest)["status"].tolist() == ["ok"] * COUNT
+    assert not [each.name for each in path.parent.rglob(".*")]
+    assert cut(boxes(frames), path, resume=True).meta["done_before"] == COUNT
+
+
+def test_what_needs_a_whole_list_refuses_a_long_one(frames: list[Path], tmp_path: Path) -> None:
+    columns = boxes(frames)
+    with pytest.raises(OutputError, match=r"targets for a FITS file, found more"):
+        cut(columns, tmp_path / "a.fits")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(OutputError, match="expected a new folder"):
+        cut(columns, tmp_path / "there", overwrite=True)
+    sky = {"file": columns["file"], "ra": [1.0] * COUNT, "dec": [2.0] * COUNT}
+    with pytest.raises(TargetsError, match="a stack or rgb: expected a list of up to"):
+        cut({**sky, "size_deg": [0.1] * COUNT}, tmp_path / "s", operation="stack")
+    assert not (tmp_path / "s").exists()
+
+
+def test_names_are_unique_over_pieces() -> None:
+    ids = ["a", "b", "A", "a", "c d", "c_d", "a-2", "a", "b", "x"] * 3
+    names = PieceNames()
+    made = [name for first in range(0, 30, 4) for name in names(ids[first : first + 4])]
+    assert len({name.lower() for name in made}) == 30
+    assert made[:2] == unique_names(ids[:2])
+    again = PieceNames()
+    assert made == [name for first in range(0, 30, 4) for name in again(ids[first : first + 4])]
+
+
+def test_set_of_texts_knows_what_was_added() -> None:
+    known = TextSet()
+    assert known.contains(["a"]).tolist() == [False]
+    for first in range(0, 3000, 100):
+        known.add(map(str, range(first, first + 100)))
+    assert known.contains(["0", "2999", "3000", "x"]).tolist() == [True, True, False, False]
