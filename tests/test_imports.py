@@ -259,6 +259,7 @@ def test_the_command_cut_loads_no_other_command(suffix: str, tmp_path: Path) -> 
     loaded = {name.split(".")[0] for name in modules}
     assert not loaded & (NOT_FOR_CUTS - {"typer", "PIL"})
     assert ("PIL" in loaded) == (suffix == "png")
+    assert ("numpy" in loaded) == (suffix != "fits")
     commands = {name for name in modules if name.startswith("swathe.cli.commands.")}
     assert commands == {"swathe.cli.commands.cut"}
 

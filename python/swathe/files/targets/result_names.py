@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING
 from unicodedata import combining, normalize
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
     from numpy.typing import NDArray
 
 LONGEST_PART = 1 << 19
@@ -62,6 +61,8 @@ class TextSet:
 
     def add(self, texts: Iterable[str]) -> None:
         """Add texts."""
+        import numpy as np
+
         part = np.unique(_hashes(texts))
         # Parts of like length are merged, so that there are few; merging takes memory.
         while self._parts and len(self._parts[-1]) <= min(2 * len(part), LONGEST_PART):
@@ -70,6 +71,8 @@ class TextSet:
 
     def contains(self, texts: Iterable[str]) -> NDArray[np.bool_]:
         """Return which texts were added. In 10 million, one may be taken for another: rarely."""
+        import numpy as np
+
         hashes, back = np.unique(_hashes(texts), return_inverse=True)
         known = np.zeros(len(hashes), bool)
         for part in self._parts:
@@ -79,6 +82,8 @@ class TextSet:
 
 
 def _hashes(texts: Iterable[str]) -> NDArray[np.int64]:
+    import numpy as np
+
     return np.fromiter(map(hash, texts), np.int64)
 
 
@@ -91,6 +96,8 @@ class PieceNames:
 
     def __call__(self, ids: list[str]) -> list[str]:
         """Return the names of the results of a piece."""
+        import numpy as np
+
         names = unique_names(ids)
         lower = list(map(str.lower, names))
         repeated = np.flatnonzero(self._used.contains(lower)).tolist()
