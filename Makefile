@@ -7,7 +7,7 @@ FILES ?=
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := dev,portal
-PYTEST := $(BIN)/python -m pytest -q -rs --durations=20
+PYTEST := $(BIN)/python -m pytest -q -rsR --reruns 1 --durations=20
 PARALLEL := -n auto --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
@@ -17,7 +17,9 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 run: $(VENV)/built
 	$(BIN)/swathe demo --output build --overwrite $(ARGS) $(FILES)
 
-# What a contributor runs. A file of tests runs in one process, as many files at once as cores.
+# What a contributor runs. A file of tests runs in one process, as many files at once as cores. A machine
+# that others use as well can stop any process for seconds: a test that fails is tried once more, and
+# the summary names it.
 test: test-rust test-python
 
 test-rust:
@@ -27,9 +29,7 @@ test-python: $(VENV)/built
 	$(PYTEST) -m "not more and not long" $(PARALLEL) $(ARGS)
 
 # The rest: real servers, browsers, databases, batch systems and kills; then, alone, what asserts
-# times; then a little fuzzing. A machine that others use as well can stop any process for seconds: a
-# test that fails here is tried once more, and the summary names it.
-test-more: PYTEST += --reruns 1 -rR
+# times; then a little fuzzing.
 test-more: $(VENV)/built
 	$(PYTEST) -m "more and not long" $(PARALLEL) $(ARGS)
 	$(PYTEST) -m long $(ARGS)
