@@ -116,3 +116,8 @@ def test_a_catalogue_on_a_server_has_no_log() -> None:
     assert OutcomeLog.of("postgresql+psycopg://user@host/name") is None
     assert OutcomeLog.of("sqlite:///x?mode=ro") is None
     assert os.fspath(log_of("sqlite:///x").path) == "x-outcomes"
+
+
+def test_catalogue_in_memory_has_no_log() -> None:
+    assert OutcomeLog.of("sqlite:///:memory:") is None
+    assert OutcomeLog.of("sqlite://") is None

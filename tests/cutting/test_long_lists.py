@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 import swathe
 from swathe.core.errors import OutputError, TargetsError
-from swathe.files.manifest_file import LongManifest, ManifestFile
+from swathe.files.manifest_file import LongManifest, ManifestFile, read_rows
 from swathe.files.targets import pieces
 from swathe.files.targets.pieces import read_pieces
 from swathe.files.targets.result_names import PieceNames, TextSet, unique_names
@@ -304,6 +304,57 @@ def test_interrupted_run_is_resumed_and_loses_nothing(
     assert whole(manifest)["status"].tolist() == ["ok"] * COUNT
     assert not [each.name for each in path.parent.rglob(".*")]
     assert cut(boxes(frames), path, resume=True).meta["done_before"] == COUNT
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip"])
+def test_run_with_repeated_ids_is_resumed(output: str, frames: list[Path], tmp_path: Path) -> None:
+    columns = boxes(frames)
+    columns["id"] = [f"t{n % 20}" for n in range(COUNT)]
+    columns["file"][9] = columns["file"][30] = str(tmp_path / "gone.fits")
+    first = whole(cut(columns, tmp_path / output))
+    again = cut(columns, tmp_path / output, resume=True)
+    assert again.meta["done_before"] == COUNT - 2
+    assert whole(again)["path"].tolist() == first["path"].tolist()
+    assert len({*results(tmp_path / output)} - {"manifest.ecsv"}) == COUNT - 2
+
+
+@pytest.mark.parametrize("output", ["out.zip", "out.tar"])
+def test_archive_gets_no_second_result_of_a_name_when_resumed(
+    output: str, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    cut(columns, tmp_path / output)
+    made = (tmp_path / output).read_bytes()
+    other = {**columns, "file": [*columns["file"][:5], str(frames[13]), *columns["file"][6:]]}
+    with pytest.raises(OutputError, match=r"found another for t5\.fits, which the archive holds"):
+        cut(other, tmp_path / output, resume=True)
+    assert (tmp_path / output).read_bytes() == made
+    # Also after some parts were kept.
+    other["file"] = [*columns["file"][:35], str(frames[0]), *columns["file"][36:]]
+    with pytest.raises(OutputError, match=r"found another for t35\.fits"):
+        cut(other, tmp_path / output, resume=True)
+    assert cut(columns, tmp_path / output, resume=True).meta["done_before"] == COUNT
+    assert {*results(tmp_path / output)} - {"manifest.ecsv"} == {f"t{n}.fits" for n in range(COUNT)}
+
+
+def test_row_that_was_not_written_to_its_end_is_left_out(
+    frames: list[Path], tmp_path: Path
+) -> None:
+    cut(boxes(frames), tmp_path / "a.zip")
+    path = tmp_path / "a.manifest.ecsv"
+    content = path.read_bytes()
+    assert len(list(read_rows(path))) == COUNT
+    for missing in (1, 40, 62, 100):
+        path.write_bytes(content[:-missing])
+        assert len(list(read_rows(path))) == COUNT - 1
+
+
+def test_pieces_of_empty_lines_are_left_out(frames: list[Path], tmp_path: Path) -> None:
+    path, row = tmp_path / "a.csv", f",{frames[0]},1,1,2,2\n"
+    for before in (0, 3):
+        lines = [f"a{n}{row}" for n in range(before)] + ["\n"] * 20 + [f"b{row}"] * 3
+        path.write_text("id,file,x0,y0,width,height\n" + "".join(lines))
+        assert cut(path, tmp_path / f"{before}").meta["ok"] == before + 3
 
 
 def test_what_needs_a_whole_list_refuses_a_long_one(frames: list[Path], tmp_path: Path) -> None:

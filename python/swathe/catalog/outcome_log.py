@@ -46,7 +46,8 @@ class OutcomeLog:
     def of(cls, url: str) -> OutcomeLog | None:
         """Return the log of a catalogue by its URL; `None` if it is not a file."""
         kind, _, database = url.partition(":///")
-        is_file = kind.startswith("sqlite") and database != "" and "?" not in database
+        in_memory = database in ("", ":memory:")
+        is_file = kind.startswith("sqlite") and not in_memory and "?" not in database
         return cls(database) if is_file else None
 
     def append(self, outcome: Outcome) -> bool:

@@ -11,6 +11,7 @@ from swathe.core.errors import OutputError
 from swathe.cutting.resume import whole_members
 from swathe.files.manifest import COLUMNS, manifest_meta
 from swathe.files.manifest_file import read_rows
+from swathe.files.targets import pieces
 from swathe.files.targets.result_names import PieceNames
 
 if TYPE_CHECKING:
@@ -21,12 +22,17 @@ if TYPE_CHECKING:
 
     from swathe.cutting.output_paths import OutputPaths
 
-BLOCK_ROWS = 50_000
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS result (
     member TEXT PRIMARY KEY, {", ".join(COLUMNS)}, is_sound INTEGER
 ) WITHOUT ROWID;
 CREATE TEMP TABLE wanted (member TEXT PRIMARY KEY);
+"""
+# A failed row has no path. If its id is repeated, its name may be that of a result.
+INSERT = f"""
+INSERT INTO result VALUES ({", ".join("?" * (len(COLUMNS) + 2))}) ON CONFLICT (member) DO UPDATE
+SET {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}
+WHERE excluded.status = 'ok' OR result.status != 'ok'
 """
 
 
@@ -62,16 +68,15 @@ class EarlierRows:
             with closing(self._database.cursor()) as cursor:
                 cursor.executescript(SCHEMA)
             with self._database:
-                self._database.executemany(
-                    f"INSERT OR REPLACE INTO result VALUES ({', '.join('?' * 10)})", self._rows()
-                )
+                self._database.executemany(INSERT, self._rows())
         except sqlite3.Error as error:
             raise OutputError(f"{self.path}: {error}; remove it, and begin anew") from error
         self.end = None if output_paths.kind == "folder" else self._check_archive()
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         rows, names = read_rows(self._paths.latest_manifest), PieceNames()
-        while block := list(islice(rows, BLOCK_ROWS)):
+        # As the list was read, so that repeated ids give the same names.
+        while block := list(islice(rows, pieces.PIECE_ROWS)):
             for row, name in zip(block, names([row[0] for row in block]), strict=True):
                 yield row[3] or self._paths.member(name), *row, 0
 
@@ -100,7 +105,10 @@ class EarlierRows:
         return row is not None and bool(row[0])
 
     def table(self, members: list[str]) -> Table:
-        """Return the rows of some results; of an archive, done ones only if it holds them."""
+        """Return the rows of some results; of an archive, done ones only if it holds them.
+
+        The column `member` has their paths in the output, also of failed ones.
+        """
         import numpy as np
         from astropy.table import Table
 
@@ -109,13 +117,14 @@ class EarlierRows:
             self._database.executemany(
                 "INSERT INTO wanted VALUES (?)", ((each,) for each in members)
             )
-        query = f"SELECT {', '.join(COLUMNS)} FROM result JOIN wanted USING (member)"
+        names = (*COLUMNS, "member")
+        query = f"SELECT {', '.join(names)} FROM result JOIN wanted USING (member)"
         if self.end is not None:
             query += " WHERE status != 'ok' OR is_sound = 1"
-        columns = list(zip(*self._database.execute(query), strict=True)) or [()] * len(COLUMNS)
+        columns = list(zip(*self._database.execute(query), strict=True)) or [()] * len(names)
         arrays = {
             name: np.array(column, np.int64 if name == "bytes" else str)
-            for name, column in zip(COLUMNS, columns, strict=True)
+            for name, column in zip(names, columns, strict=True)
         }
         return Table(arrays, meta=self.meta)
 

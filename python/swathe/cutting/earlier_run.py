@@ -120,7 +120,7 @@ def check_same_pixels(
 
 def own_results(earlier: Table, output_paths: OutputPaths) -> set[str]:
     """Return the paths of an earlier run's results, including those not made yet."""
-    return {output_paths.member(name) for name in _names_of(_results(earlier))}
+    return set(_members_of(_results(earlier), output_paths))
 
 
 def sources_of(targets: Any, files: Iterable[str]) -> list[str]:
@@ -154,6 +154,9 @@ def keep_earlier(
     Returns:
         The rows whose results are to be made, and the length in bytes up to which an archive is
         kept; `None` to begin anew.
+
+    Raises:
+        OutputError: If an archive that was checked before holds a result of another source.
     """
     rows = work.paths(output_paths)
     if earlier is None:
@@ -162,7 +165,7 @@ def keep_earlier(
     whole = _take_inputs(manifest, work, earlier)
     _keep_failed(
         manifest,
-        {name: rows.get(output_paths.member(name)) for name in _names_of(results)},
+        {member: rows.get(member) for member in _members_of(results, output_paths)},
         results,
     )
     finished = {}
@@ -174,6 +177,12 @@ def keep_earlier(
     sound: Container[str]
     if end is not None:
         sound = sizes
+        kept = results["path"][results["status"] == "ok"].tolist()
+        if other := next((path for path in kept if path in rows and path not in finished), None):
+            raise OutputError(
+                f"{output_paths.path}: expected the sources of the earlier run, found another for "
+                f"{other}, which the archive holds; give another output"
+            )
     elif output_paths.kind == "folder":
         sound = {path for path, size in sizes.items() if _has_size(output_paths.path / path, size)}
     else:
@@ -235,6 +244,14 @@ def _names_of(earlier: Table) -> list[str]:
     from swathe.files.targets.result_names import unique_names
 
     return unique_names(earlier["id"].tolist())
+
+
+def _members_of(results: Table, output_paths: OutputPaths) -> list[str]:
+    """Return the paths of results in the output; those of a piece of a list are in the table."""
+    if "member" in results.colnames:
+        members: list[str] = results["member"].tolist()
+        return members
+    return [output_paths.member(name) for name in _names_of(results)]
 
 
 def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table) -> None:

@@ -78,7 +78,7 @@ class LongManifest:
 def read_rows(path: Path) -> Iterator[list[str]]:
     """Yield the rows of a manifest; a killed process may have left half a row at the end."""
     with path.open(newline="", encoding="utf-8") as file:
-        lines = (line for line in file if not line.startswith("#"))
+        lines = (line for line in file if not line.startswith("#") and line.endswith("\n"))
         for number, row in enumerate(csv.reader(lines)):
             if number and len(row) == len(COLUMNS):
                 yield row

@@ -231,6 +231,8 @@ def whole_objects(
             if kept is not None:
                 rows, kept = RowTable.joined([kept, rows]), None
             if not piece.is_last:
+                if not len(rows):  # only empty lines
+                    continue
                 others = np.flatnonzero(rows.source.codes != rows.source.codes[-1])
                 start = int(others[-1]) + 1 if len(others) else 0
                 if start > 0 and len(rows) - start <= len(rows) // 2:

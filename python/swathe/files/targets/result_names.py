@@ -64,6 +64,8 @@ class TextSet:
         import numpy as np
 
         part = np.unique(_hashes(texts))
+        if not len(part):
+            return
         # Parts of like length are merged, so that there are few; merging takes memory.
         while self._parts and len(self._parts[-1]) <= min(2 * len(part), LONGEST_PART):
             part = np.union1d(self._parts.pop(), part)
