@@ -65,13 +65,26 @@ def test_a_failure_to_enter_them_keeps_them(url: str) -> None:
         assert outcomes == []
 
 
-def test_a_line_cut_short_by_a_power_failure_is_left_out(
-    url: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'{"at"', b'{"at": "2026\n{"at"'),
+        (b'"actual_s": 1.5', b'"actual_s": NaN'),
+        (b"+00:00", b""),
+        (b'"targets": 7', b'"targets": -7'),
+        (b'"summary": "a cut"', b'"summary": 3'),
+    ],
+)
+def test_a_line_that_is_no_outcome_is_left_out(
+    old: bytes, new: bytes, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """As a power failure leaves it, or another program."""
     log = log_of(url)
+    log.append(outcome(7))
+    line = log.path.read_bytes()
+    assert old in line
+    log.path.write_bytes(line.replace(old, new).split(b"\n")[0] + b"\n")
     log.append(outcome(1))
-    with log.path.open("ab") as file:
-        file.write(b'{"at": "2026\n')
     log.append(outcome(2))
     with log.draining() as outcomes:
         assert outcomes == [outcome(1), outcome(2)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import Outcome
 from swathe.catalog.store_settings import root_url
-from swathe.core.errors import CatalogError
+from swathe.core.errors import CatalogError, SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,9 +103,11 @@ class OutcomeLog:
         for line in os.pread(handle, os.fstat(handle).st_size, 0).splitlines():
             try:
                 values = json.loads(line)
-                outcomes.append(Outcome(**{**values, "at": datetime.fromisoformat(values["at"])}))
-            except (ValueError, TypeError, KeyError) as error:
-                # The power failed while it was written.
+                outcome = Outcome(**{**values, "at": datetime.fromisoformat(values["at"])})
+                valid_fields(outcome)
+                outcomes.append(outcome)
+            except (ValueError, TypeError, KeyError, AttributeError, SwatheError) as error:
+                # The power failed while it was written, or another program wrote it.
                 log.warning("%s: expected an outcome in each line: %s", self.path, error)
         return outcomes
 
