@@ -126,6 +126,18 @@ def test_file_in_pieces_gives_the_same_targets_as_the_whole(
     assert {piece.table.folder for piece in read} == {alone.table.folder}
 
 
+def test_ids_of_another_type_in_a_later_piece_are_refused(
+    frames: list[Path], tmp_path: Path
+) -> None:
+    """Else `008` would be 8 in one piece, and text in the other."""
+    table = tmp_path / "targets.csv"
+    ids = [f"{n:03}" for n in range(8)] + ["x1", "x2"]
+    lines = [f"{each},{frames[0]},0,0,5,4" for each in ids]
+    table.write_text("\n".join(["id,file,x0,y0,width,height", *lines]))
+    with pytest.raises(TargetsError, match=r"id: expected int64 .* found text in lines 9 to"):
+        cut(table, tmp_path / "out.zip")
+
+
 def test_cell_of_several_lines_is_not_divided(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     rows = "".join(f'"a\nb {n}",f,{n},1,2,2\n' for n in range(20))

@@ -149,6 +149,7 @@ def _text_pieces(
             if not is_text or (line.strip() and line[0] != "#")
         )
         first, (number, line) = 0, next(numbered, (0, ""))
+        kinds: dict[str, str] = {}
         while line:
             block: list[str] = []
             numbers: list[int] = []
@@ -161,12 +162,31 @@ def _text_pieces(
                 number, line = next(numbered, (0, ""))
             try:
                 table = _text_table(head, block, numbers, reader, mark, hours)
+                if reader == "ascii.csv":
+                    _check_kinds(table.table, kinds, numbers)
             except TargetsError as error:
                 raise TargetsError(f"{path}: {error}") from error
             except Exception as error:  # each reader has errors of its own
                 raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
             yield piece(table._replace(folder=path.parent), first, not line)
             first += len(table.table)
+
+
+def _check_kinds(table: Any, kinds: dict[str, str], numbers: list[int]) -> None:
+    """Refuse ids and files of another type than in the pieces before, whose `kinds` these are.
+
+    Read as a whole, `007` would be text beside `x1`; in a piece of numbers it is 7.
+
+    Raises:
+        TargetsError: If they are of another type.
+    """
+    for name in table.colnames if len(table) else ():
+        kind = "text" if table[name].dtype.kind in "US" else str(table[name].dtype)
+        if name.lower() in ("id", "file") and kinds.setdefault(name, kind) != kind:
+            raise TargetsError(
+                f"column {name}: expected {kinds[name]} as in the lines before, found {kind} in "
+                f"lines {numbers[0]:,} to {numbers[-1]:,}; in a long list all are to be of one type"
+            )
 
 
 def _text_table(
