@@ -178,6 +178,7 @@ impl BlockCache {
 }
 
 /// A source with a cache: bytes are read from cached blocks if possible, and stored if not.
+#[derive(Clone)]
 pub(crate) struct Cached {
     inner: Arc<dyn Source>,
     cells: Arc<Cells>,
@@ -230,18 +231,6 @@ impl Cached {
         let (is_confirmed, avoided) = (Arc::new(AtomicBool::new(is_confirmed)), Arc::default());
         let whole = cells.blocks().whole_fetch(cells.opened().reader_key());
         Cached { inner, cells, files: Costs::local(), is_confirmed, avoided, whole }
-    }
-
-    /// The same, for a thread that reads beside.
-    fn beside(&self) -> Cached {
-        Cached {
-            inner: self.inner.clone(),
-            cells: self.cells.clone(),
-            files: self.files.clone(),
-            is_confirmed: self.is_confirmed.clone(),
-            avoided: self.avoided.clone(),
-            whole: self.whole.clone(),
-        }
     }
 
     /// The same, with other costs of files.
@@ -525,10 +514,6 @@ impl Source for Cached {
         let bytes = self.fetch(vec![range], 1).next().transpose()?.unwrap_or_default();
         buffer.copy_from_slice(&bytes);
         Ok(())
-    }
-
-    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
-        self.fetch_vectors(ranges, 1, streams)
     }
 
     fn fetch_vectors(

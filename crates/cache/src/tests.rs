@@ -52,7 +52,7 @@ impl Source for CountingSource {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
+    fn fetch_vectors(&self, requests: Vec<Range<u64>>, _: u32, _: u32) -> Pieces {
         let is_large = requests.iter().any(|range| range.end - range.start > self.most_bytes);
         if is_large || self.fails.load(Ordering::Relaxed) {
             let (url, version) = (self.url().into(), self.version.to_string());

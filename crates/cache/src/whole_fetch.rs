@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use swathe_plan::{Break, Caps, Choice, Costs, Plan, RentOrBuy, plan};
 use swathe_store_api::{Source, StoreError};
@@ -44,6 +44,8 @@ impl WholeFetches {
 pub(crate) struct WholeFetch {
     state: Mutex<FetchState>,
     changed: Condvar,
+    /// Predicted seconds to fetch all of it.
+    whole_s: OnceLock<f64>,
 }
 
 #[derive(Debug, Default)]
@@ -102,7 +104,6 @@ impl Cached {
         read_s: impl Fn() -> f64,
         if_all_here: impl Fn() -> bool,
     ) -> bool {
-        let costs = self.costs();
         let choice = {
             let mut state = self.whole.lock();
             if state.cuts == 0 {
@@ -116,7 +117,9 @@ impl Cached {
             let process = std::process::id();
             state.running = state.running.filter(|running| running.process == process);
             let rest_s = state.running.map(Running::rest_s);
-            let whole_s = whole_plan(&[0..self.len()], costs, self.connections()).seconds;
+            let whole_s = *self.whole.whole_s.get_or_init(|| {
+                whole_plan(&[0..self.len()], self.costs(), self.connections()).seconds
+            });
             state.rule.choose(read_s, whole_s, rest_s)
         };
         match choice {
@@ -156,17 +159,16 @@ impl Cached {
         }
         let (parts, ..) = self.divided(&[0..self.len()]);
         let ranges: Vec<Range<u64>> = missing(&parts).collect();
-        if ranges.is_empty() || FETCHES_NOW.fetch_add(1, Ordering::Relaxed) >= FETCHES {
-            if !ranges.is_empty() {
-                FETCHES_NOW.fetch_sub(1, Ordering::Relaxed);
-            }
+        let one_more = |now: usize| (now < FETCHES).then_some(now + 1);
+        let relaxed = Ordering::Relaxed;
+        if ranges.is_empty() || FETCHES_NOW.fetch_update(relaxed, relaxed, one_more).is_err() {
             return false;
         }
         let plan = whole_plan(&ranges, self.costs(), self.connections());
         let (process, bytes) = (std::process::id(), plan.load.bytes);
         state.running = Some(Running { process, planned_s: plan.seconds, bytes, bytes_done: 0 });
         drop(state);
-        let source = self.beside();
+        let source = self.clone();
         let thread = thread::Builder::new().name("swathe-whole".to_string());
         let spawned = thread.spawn(move || {
             // Whatever happens, those who wait must be told.

@@ -56,7 +56,7 @@ pub struct MultiRange {
 }
 
 impl MultiRange {
-    /// Most ranges of one request, none of which ends after `end`.
+    /// Largest number of ranges in a request for bytes before `end`.
     pub fn most_ranges(&self, end: u64) -> u32 {
         let digits = end.checked_ilog10().unwrap_or(0) + 1;
         // `bytes=`, and for each range two numbers, a dash and a comma.

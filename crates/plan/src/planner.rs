@@ -351,7 +351,7 @@ impl Gaps {
 }
 
 impl Load {
-    /// One request of so many bytes.
+    /// The load of one request for this many bytes.
     pub fn single(bytes: u64) -> Load {
         Load { requests: 1, ranges: 1, bytes, largest: bytes }
     }
@@ -361,7 +361,7 @@ impl Load {
         ranges.iter().fold(Load::default(), |load, range| load.and(1, range.end - range.start))
     }
 
-    /// What ranges come to, so many of them in each request.
+    /// The load of ranges, with `ranges_per_request` of them in each request.
     pub fn of_vectors(
         ranges: &[Range<u64>],
         ranges_per_request: u32,

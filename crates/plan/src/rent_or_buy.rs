@@ -1,6 +1,6 @@
-//! Reads of one object, one after another, of which nobody knows how many will come: whether to go
-//! on with ranges or to fetch the whole object (the ski rental problem, with measured costs;
-//! `docs/design/021-one-after-another.md`).
+//! Reads of one object come one after another, and nobody knows how many will come. Is it better to
+//! read ranges each time, or to fetch the whole object once? This is the ski rental problem, with
+//! measured costs (`docs/design/021-one-after-another.md`).
 
 /// The whole is fetched beside further reads once these took this part of its time: the smaller it
 /// is, the less a long series waits, and the more often a short one moves bytes for nothing.

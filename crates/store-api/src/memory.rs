@@ -116,7 +116,7 @@ impl Source for InMemory {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
+    fn fetch_vectors(&self, requests: Vec<Range<u64>>, _: u32, _: u32) -> Pieces {
         let object = self.0.clone();
         Box::new(requests.into_iter().map(move |range| object.read(&range)))
     }

@@ -126,18 +126,18 @@ pub trait Source: Send + Sync {
     /// Read ranges, each of a remote object with a request and up to `streams` in flight. They arrive
     /// in their order, each as soon as it and those before it are complete; an error is the last.
     /// Dropping the rest ends its requests.
-    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces;
+    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
+        self.fetch_vectors(ranges, 1, streams)
+    }
 
     /// Read ranges as [`Source::fetch`] does, up to `ranges_per_request` of them with one request,
     /// if the store honours that.
     fn fetch_vectors(
         &self,
         ranges: Vec<Range<u64>>,
-        _ranges_per_request: u32,
+        ranges_per_request: u32,
         streams: u32,
-    ) -> Pieces {
-        self.fetch(ranges, streams)
-    }
+    ) -> Pieces;
 
     /// A single cut begins to read: others from the same object may follow, and then all of it may
     /// be worth fetching.

@@ -108,7 +108,7 @@ impl Source for LocalFile {
         self.inner.read_exact_at(offset, buffer)
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
+    fn fetch_vectors(&self, requests: Vec<Range<u64>>, _: u32, _: u32) -> Pieces {
         let inner = self.inner.clone();
         Box::new(requests.into_iter().map(move |range| inner.read(&range)))
     }

@@ -86,7 +86,7 @@ fn rows_of_a_cut_are_one_request_over_a_line_with_latency() {
     assert_eq!((vector.load.requests, vector.ranges.len(), vector.streams), (1, 100, 1));
     assert_eq!((vector.ranges_per_request, vector.load.bytes), (100, 30_000));
     assert!(vector.seconds < without.seconds);
-    // A server that takes 1 ms for each range is not asked for so many.
+    // If each range costs the server 1 ms, fewer ranges are requested.
     let slow = with(Some(MultiRange { range_s: 1e-3, ..NGINX }));
     assert!(slow.load.ranges < 25, "{:?}", slow.load);
 }
@@ -199,6 +199,21 @@ prop_compose! {
     }
 }
 
+/// The ranges of a plan ascend, do not overlap, and hold all segments.
+fn check_cover(plan: &Plan, segments: &[Range<u64>]) -> Result<(), TestCaseError> {
+    for pair in plan.ranges.windows(2) {
+        prop_assert!(pair[0].end <= pair[1].start);
+    }
+    for segment in segments {
+        let inside = |range: &Range<u64>| {
+            range.end.min(segment.end).saturating_sub(range.start.max(segment.start))
+        };
+        let covered: u64 = plan.ranges.iter().map(inside).sum();
+        prop_assert_eq!(covered, segment.end - segment.start);
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
@@ -224,14 +239,8 @@ proptest! {
         let caps = Caps { request_bytes: request_kib << 10, in_flight_bytes: (flights * request_kib) << 10 };
         let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
         let plan = plan(&segments, &costs, caps, at, OPEN);
-        for pair in plan.ranges.windows(2) {
-            prop_assert!(pair[0].end <= pair[1].start);
-        }
+        check_cover(&plan, &segments)?;
         for segment in &segments {
-            let covered: u64 = plan.ranges.iter()
-                .map(|r| r.end.min(segment.end).saturating_sub(r.start.max(segment.start)))
-                .sum();
-            prop_assert_eq!(covered, segment.end - segment.start);
             prop_assert!(anywhere || plan.ranges.iter().any(|r| r.start <= segment.start && segment.end <= r.end));
         }
         prop_assert_eq!(plan.load, Load::of(&plan.ranges));
@@ -254,15 +263,7 @@ proptest! {
         let costs = Costs { multi_range: Some(multi_range), ..costs };
         let plan = plan(&segments, &costs, caps, at, OPEN);
         prop_assert!(plan.seconds <= without.seconds * TIE, "{} {}", plan.seconds, without.seconds);
-        for pair in plan.ranges.windows(2) {
-            prop_assert!(pair[0].end <= pair[1].start);
-        }
-        for segment in &segments {
-            let covered: u64 = plan.ranges.iter()
-                .map(|r| r.end.min(segment.end).saturating_sub(r.start.max(segment.start)))
-                .sum();
-            prop_assert_eq!(covered, segment.end - segment.start);
-        }
+        check_cover(&plan, &segments)?;
         let load = Load::of_vectors(&plan.ranges, plan.ranges_per_request, &multi_range);
         prop_assert_eq!(plan.load, load);
         if plan.ranges_per_request > 1 {

@@ -131,10 +131,6 @@ impl Source for RemoteObject {
         std::mem::take(&mut self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
-        self.fetch_vectors(ranges, 1, streams)
-    }
-
     fn fetch_vectors(
         &self,
         ranges: Vec<Range<u64>>,
