@@ -181,9 +181,9 @@ def test_what_was_not_seen_widens_the_interval() -> None:
     one_stream = fit(alone).spread
     no_limit = fit([*alone, *several]).spread
     all_seen = fit([*alone, *several, *line]).spread
-    assert one_size["slower"] > no_limit["slower"] > all_seen["slower"] > 0
+    assert one_size["unseen_slower"] > no_limit["unseen_slower"] > all_seen["unseen_slower"] > 0
     # What was never tried together is used one after the other: the rest may be faster.
-    assert one_stream["faster"] > no_limit["faster"] > all_seen["faster"] > 0
+    assert one_stream["unseen_faster"] > no_limit["unseen_faster"] > all_seen["unseen_faster"] > 0
 
 
 def test_the_time_to_connect_tells_latency_from_bandwidth_if_one_size_was_read() -> None:

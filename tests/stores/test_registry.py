@@ -147,6 +147,11 @@ def test_what_was_measured_of_local_files_is_of_all_plain_paths(
             requests.append(found.requests)
     assert requests[0] == requests[1] > requests[2] == requests[3]
     assert bounds_of("file://") == (0.1, 0.1)
+    # Real reads change the scatter; what the probe has not seen stays unseen.
+    for model, bounds in ((0.3, (0.5, 0.3)), (0.0, (0.4, 0.0))):
+        spread = {"model": model, "unseen_faster": 0.4, "unseen_slower": 0.0}
+        catalog.put_profile("file:///", this_host(), costs, spread, datetime.now(UTC))
+        assert bounds_of("file://") == pytest.approx(bounds)
     catalog.put_profile("file:///", "another-host", local_costs(1), {}, datetime.now(UTC))
     swathe.cut(paths[0], box=(1, 2, 5, 4))
 

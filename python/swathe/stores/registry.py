@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -170,10 +171,7 @@ def storages() -> StoreSnapshot:
     with Catalog.open(default_url()) as catalog:
         for profile in catalog.profiles():
             costs.setdefault(profile.host, {})[profile.root] = profile.costs
-            spread = profile.spread
-            model = spread.get("model", 0)
-            faster, slower = (float(spread.get(name, model)) for name in ("faster", "slower"))
-            bounds.setdefault(profile.host, {})[profile.root] = (faster, slower)
+            bounds.setdefault(profile.host, {})[profile.root] = _bounds(profile.spread)
         stores = [
             {"name": store.name, "root": store.url, "options": store.options}
             for store in catalog.stores()
@@ -183,6 +181,15 @@ def storages() -> StoreSnapshot:
             host: costs_here for host in hosts if (costs_here := catalog.compute(host)) is not None
         }
     return StoreSnapshot(this_host(), stores, costs, bounds, compute)
+
+
+def _bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
+    """Return how far jobs may be off: the scatter of reads, and what the probe has not seen."""
+    faster, slower = (
+        math.hypot(spread.get("model", 0), spread.get(f"unseen_{name}", 0))
+        for name in ("faster", "slower")
+    )
+    return faster, slower
 
 
 def use_snapshot(snapshot: StoreSnapshot) -> None:

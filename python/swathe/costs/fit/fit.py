@@ -93,7 +93,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
     spread["model"] = spread_of(ratios(costs, reads))
     sizes = len({sample.bytes // sample.requests for sample in reads if sample.streams == 1})
     unseen = unseen_of(sizes, most, math.isfinite(total_seen))
-    spread["faster"], spread["slower"] = (math.hypot(spread["model"], part) for part in unseen)
+    spread["unseen_faster"], spread["unseen_slower"] = unseen
     return Profile(costs, spread, tuple(notes), rejected)
 
 
