@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -149,12 +150,15 @@ def boxes(count: int, size: int, kind: str, name: str, seed: int) -> dict[str, l
     return columns | {"width": [side] * count, "height": [side] * count}
 
 
-def probe(link: Link, name: str = "frame-000001.fit") -> None:
-    """Probe a store once, as `swathe probe` does."""
+def probe(link: Link, name: str = "frame-000001.fit", *, quick: bool = False) -> dict[str, Any]:
+    """Probe a store once, as `swathe probe` does; return what it prints."""
     command = [sys.executable, "-m", "swathe.cli", "probe", f"{link.id}:{name}", "--json"]
+    command += ["--quick"] if quick else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise RuntimeError(f"probe of {link.name}: {done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def plan_of(rows: dict[str, list[Any]]) -> tuple[Way, int]:

@@ -11,11 +11,8 @@ often the 80 % interval held. Writes build/bench/random_links.json.
 
 from __future__ import annotations
 
-import json
 import math
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,7 +22,7 @@ import numpy as np
 
 import swathe
 from harness import options, save, survey
-from links import FOLDER, FRAMES, Link, boxes, reach, work
+from links import FOLDER, FRAMES, Link, boxes, probe, reach, work
 
 KINDS = ("fit", "fit.fz", "fit.gz")
 JOBS = 4
@@ -77,17 +74,6 @@ def jobs_of(link: Link, number: int) -> list[dict[str, Any]]:
     return found
 
 
-def probe(link: Link, quick: bool) -> dict[str, Any]:
-    """Probe the store; return what was found."""
-    command = [sys.executable, "-m", "swathe.cli", "probe", f"{link.id}:frame-000001.fit", "--json"]
-    command += ["--quick"] if quick else []
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        raise RuntimeError(f"probe of {link.name}: {done.stderr}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 def summary(rows: list[dict[str, Any]]) -> None:
     """Print error and coverage."""
     names = ("wall_s", "predicted_s", "low_s", "high_s")
@@ -116,7 +102,7 @@ def main() -> None:
             for number in range(args.first, args.first + (1 if args.smoke else args.links)):
                 link = draw_link(number)
                 with reach(link, sample):
-                    found = probe(link, args.quick or args.smoke)
+                    found = probe(link, quick=args.quick or args.smoke)
                     print(f"{number}: {link.name}: {found['notes']}", flush=True)
                     rows += [{**row, "probe": found} for row in jobs_of(link, number)]
     finally:

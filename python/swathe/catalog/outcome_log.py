@@ -65,9 +65,9 @@ class OutcomeLog:
                 if os.write(handle, line) != len(line):
                     os.ftruncate(handle, size)
                     raise CatalogError(f"{self.path}: expected {len(line)} bytes written; no space")
+        except CatalogError:
+            raise
         except OSError as error:
-            if isinstance(error, CatalogError):
-                raise
             raise CatalogError(f"{self.path}: cannot write: {error.strerror}") from error
         return size + len(line) > FULL_BYTES
 
@@ -87,9 +87,9 @@ class OutcomeLog:
             with self._locked(0) as handle:
                 yield self._read(handle)
                 os.ftruncate(handle, 0)
+        except CatalogError:
+            raise
         except OSError as error:
-            if isinstance(error, CatalogError):
-                raise
             raise CatalogError(f"{self.path}: cannot read: {error.strerror}") from error
 
     def _has_lines(self) -> bool:

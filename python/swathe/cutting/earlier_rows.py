@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
 from swathe.cutting.resume import whole_members
-from swathe.files.manifest import COLUMNS, manifest_meta
+from swathe.files.manifest import COLUMNS, columns_as_table, manifest_meta
 from swathe.files.manifest_file import read_rows
 from swathe.files.targets import pieces
 from swathe.files.targets.result_names import PieceNames
@@ -109,9 +109,6 @@ class EarlierRows:
 
         The column `member` has their paths in the output, also of failed ones.
         """
-        import numpy as np
-        from astropy.table import Table
-
         with self._database:
             self._database.execute("DELETE FROM wanted")
             self._database.executemany(
@@ -122,11 +119,7 @@ class EarlierRows:
         if self.end is not None:
             query += " WHERE status != 'ok' OR is_sound = 1"
         columns = list(zip(*self._database.execute(query), strict=True)) or [()] * len(names)
-        arrays = {
-            name: np.array(column, np.int64 if name == "bytes" else str)
-            for name, column in zip(names, columns, strict=True)
-        }
-        return Table(arrays, meta=self.meta)
+        return columns_as_table(dict(zip(names, columns, strict=True)), self.meta)
 
     def close(self, *, is_whole: bool) -> None:
         """Close the database; remove it if the whole list was done."""

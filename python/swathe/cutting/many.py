@@ -107,8 +107,8 @@ def cut_many(
         for `o.zip` as `o.manifest.ecsv` beside it, and as the last member of the archive (in
         `.fits`: as the extension MANIFEST).
 
-        A list of more than 100,000 targets is read and cut in parts of about so many, and may have
-        any length. All targets of a file are planned together if the list is sorted by file; if
+        A list may have any length. One of more than 100,000 targets is read and cut in parts of
+        about 100,000. All targets of a file are planned together if the list is sorted by file; if
         not, `meta["notes"]` says how often a file was read again. Then a
         `swathe.files.manifest_file.LongManifest` is returned instead of a table: `meta`, the first
         failed targets as `failed`, and `tables()`, which yields the rows from the file.

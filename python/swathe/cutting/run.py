@@ -246,13 +246,14 @@ class CutRun:
             piece.enter(outcome)
         enough = GATHERED if maker is None else 1
         while (news := batch.gather(enough, POLL_S)) is not None:
+            done = DoneRows.of(todo, *news)
             if maker is None:
-                count += piece.enter_columns(todo, *news)
+                piece.enter_done(done)
             else:
-                for cut in outcomes_of(todo, *news):
+                for cut in done.outcomes():
                     for outcome in maker.take(cut):
                         piece.enter(outcome)
-                    count += 1
+            count += len(done.rows)
             show(count)
             if time.monotonic() - saved > CHECKPOINT_S:
                 self.manifest_file.save(piece.manifest)
@@ -299,8 +300,34 @@ class PieceFiles(NamedTuple):
         row, status, reason, size, version, sha256 = outcome
         self.manifest.enter(row, status, reason, size, version, sha256)
 
-    def enter_columns(
-        self,
+    def enter_done(self, done: DoneRows) -> None:
+        """Enter rows as the engine returns them."""
+        self.manifest.enter_done(done.rows, done.size, done.version, done.sha256)
+        for at, status, reason in done.failed:
+            version = done.version.value(at)
+            self.manifest.enter(int(done.rows[at]), status, reason, version=version)
+
+
+class DoneRows(NamedTuple):
+    """Rows that the engine returns.
+
+    Attributes:
+        rows: row of each in the manifest.
+        size: bytes of its result.
+        version: version of its object.
+        sha256: digest of its result.
+        failed: position, status and reason of those that are not `ok`.
+    """
+
+    rows: NDArray[np.int64]
+    size: NDArray[np.int64]
+    version: DictColumn[str]
+    sha256: NDArray[np.uint8]
+    failed: list[tuple[int, RowStatus, str]]
+
+    @classmethod
+    def of(
+        cls,
         todo: NDArray[np.int64],
         targets: bytes,
         size: bytes,
@@ -308,45 +335,28 @@ class PieceFiles(NamedTuple):
         versions: list[str],
         version: bytes,
         failed: list[tuple[int, str, str]],
-    ) -> int:
-        """Enter rows as the engine returns them; return their number."""
-        rows = todo[np.frombuffer(targets, np.int64)]
-        codes = np.frombuffer(version, np.int32)
-        self.manifest.enter_done(
-            rows,
+    ) -> DoneRows:
+        """Take what `Batch.gather` returns; its `targets` are positions in `todo`."""
+        return cls(
+            todo[np.frombuffer(targets, np.int64)],
             np.frombuffer(size, np.int64),
-            DictColumn(versions, codes),
+            DictColumn(versions, np.frombuffer(version, np.int32)),
             np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES),
+            cast("list[tuple[int, RowStatus, str]]", failed),
         )
-        for at, status, reason in failed:
-            self.manifest.enter(
-                int(rows[at]), cast("RowStatus", status), reason, version=versions[codes[at]]
-            )
-        return len(rows)
 
+    def outcomes(self) -> Iterator[RowOutcome]:
+        """Yield the rows one by one."""
+        from swathe.operations.make_results import RowOutcome
 
-def outcomes_of(
-    todo: NDArray[np.int64],
-    targets: bytes,
-    size: bytes,
-    sha256: bytes,
-    versions: list[str],
-    version: bytes,
-    failed: list[tuple[int, str, str]],
-) -> Iterator[RowOutcome]:
-    """Yield rows that the engine returns."""
-    from swathe.operations.make_results import RowOutcome
-
-    faults = {at: (status, reason) for at, status, reason in failed}
-    digests = hexadecimal(np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES))
-    rows = todo[np.frombuffer(targets, np.int64)].tolist()
-    sizes = np.frombuffer(size, np.int64).tolist()
-    codes = np.frombuffer(version, np.int32).tolist()
-    for at, row in enumerate(rows):
-        status, reason = faults.get(at, ("ok", ""))
-        yield RowOutcome(
-            row, cast("RowStatus", status), reason, sizes[at], versions[codes[at]], digests[at]
+        faults = {at: (status, reason) for at, status, reason in self.failed}
+        columns = (
+            *(self.rows.tolist(), self.size.tolist()),
+            *(self.version.list(), hexadecimal(self.sha256)),
         )
+        for at, (row, size, version, sha256) in enumerate(zip(*columns, strict=True)):
+            status, reason = faults.get(at, ("ok", ""))
+            yield RowOutcome(row, status, reason, size, version, sha256)
 
 
 def _tell_prediction(prediction: Prediction, output_paths: OutputPaths, targets: int) -> None:

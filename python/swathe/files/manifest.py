@@ -12,7 +12,7 @@ from swathe.core.errors import OutputError
 from swathe.core.row_record import RowStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from astropy.table import Table
 
@@ -32,6 +32,18 @@ COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version"
 FAILED: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
 """Statuses of a target that is not `ok`."""
 ENDED: tuple[RowStatus, ...] = ("ok", *FAILED)
+
+
+def columns_as_table(columns: Mapping[str, Sequence[Any]], meta: Mapping[str, Any]) -> Table:
+    """Return columns of a manifest as an astropy table."""
+    import numpy as np
+    from astropy.table import Table
+
+    arrays = {
+        name: np.array(column, np.int64 if name == "bytes" else str)
+        for name, column in columns.items()
+    }
+    return Table(arrays, meta=dict(meta), copy=False)
 
 
 def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:

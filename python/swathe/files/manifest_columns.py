@@ -13,7 +13,7 @@ import numpy as np
 from swathe.core.outputs import write_file
 from swathe.core.row_record import STATUSES, RowStatus
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, TextColumn, hexadecimal
-from swathe.files.manifest import ENDED, EXTENSION
+from swathe.files.manifest import ENDED, EXTENSION, columns_as_table
 from swathe.files.manifest_head import head_of
 
 if TYPE_CHECKING:
@@ -121,13 +121,7 @@ class Manifest:
 
     def table(self, rows: slice = slice(None)) -> Table:
         """Return some rows, by default all, as an astropy table."""
-        from astropy.table import Table
-
-        arrays = {
-            name: np.array(column, np.int64 if name == "bytes" else str)
-            for name, column in self.columns(rows).items()
-        }
-        return Table(arrays, meta=dict(self.meta), copy=False)
+        return columns_as_table(self.columns(rows), self.meta)
 
     def write(self, path: Path) -> None:
         """Replace the file by the present state in one step.

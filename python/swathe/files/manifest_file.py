@@ -16,7 +16,7 @@ from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
 from swathe.core.row_record import STATUSES
 from swathe.core.row_table import CODES
-from swathe.files.manifest import COLUMNS, ENDED
+from swathe.files.manifest import COLUMNS, ENDED, columns_as_table
 from swathe.files.manifest_head import head_of
 from swathe.files.manifest_table import ManifestTable
 
@@ -60,19 +60,17 @@ class LongManifest:
         raise AttributeError(f"manifest of a long list: expected use of tables(), found .{name}")
 
     def tables(self, rows: int = TABLE_ROWS) -> Iterator[Table]:
-        """Yield the manifest as tables of so many rows.
+        """Yield the manifest as tables of at most `rows` rows.
 
         Raises:
             OutputError: If the output was `null:`, which keeps no manifest.
         """
-        from astropy.table import Table
-
         if self.path is None:
             raise OutputError("null:: expected an output with a manifest; null: only counts")
         lines = read_rows(self.path)
         while some := list(islice(lines, rows)):
-            columns = dict(zip(COLUMNS, map(list, zip(*some, strict=True)), strict=True))
-            yield Table({**columns, "bytes": np.array(columns["bytes"], np.int64)}, meta=self.meta)
+            columns = dict(zip(COLUMNS, zip(*some, strict=True), strict=True))
+            yield columns_as_table(columns, self.meta)
 
 
 def read_rows(path: Path) -> Iterator[list[str]]:
@@ -149,7 +147,7 @@ class ManifestFile:
         self.pieces += 1
 
     def finish(self) -> None:
-        """Give the file its final head.
+        """Write the final head of the file.
 
         Raises:
             OutputError: If the file cannot be written.
@@ -173,11 +171,6 @@ class ManifestFile:
         """Return the manifest; its file is now at `path`."""
         if self.last is not None:
             return ManifestTable(self.last)
-        from astropy.table import Table
-
         columns = list(zip(*self._failed, strict=True)) or [(), (), ()]
-        names = ("id", "status", "reason")
-        failed = Table(
-            {name: np.array(each, str) for name, each in zip(names, columns, strict=True)}
-        )
-        return LongManifest(path, self.meta, failed)
+        failed = dict(zip(("id", "status", "reason"), columns, strict=True))
+        return LongManifest(path, self.meta, columns_as_table(failed, {}))

@@ -30,7 +30,7 @@ ROW_BYTES, STRIDE_BYTES, LEAST_STRIDE_BYTES = 200, 4096, 512
 PART_BYTES = 300
 """Assumed bytes of the headers of a part."""
 REPEATS = 3
-"""Number of requests of which the quickest counts."""
+"""Requests with each number of ranges; the quickest of them counts."""
 DEADLINE_S, QUICK_DEADLINE_S = 4.0, 2.0
 HEADER_BYTES = 7000
 """Longest `Range` header that is sent even if no longer one was tried: nginx takes 8 KiB."""

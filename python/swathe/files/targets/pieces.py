@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from swathe.core.row_table import RowTable
 
 PIECE_ROWS = 100_000
-"""Targets that are planned together. Of a longer list, so many are read, cut and forgotten."""
+"""Number of targets that are planned and cut together. A longer list is cut in such parts."""
 TUPLES = {5: ("file", *CENTER), 4: ("file", "ra", "dec", "size")}
 """Columns of targets that are tuples, by length."""
 
@@ -61,8 +61,8 @@ def read_pieces(targets: Any, choices: ListOptions | None = None) -> Iterator[Ta
         TargetsError: If the list cannot be read, or an iterator raises an error. The targets
             before it are yielded first.
     """
-    frame = choices.frame if choices is not None else None
-    hours, rows = frame is None or is_equatorial(frame), PIECE_ROWS
+    hours = is_equatorial(choices.frame if choices is not None else None)
+    rows = PIECE_ROWS
     if isinstance(targets, Iterator):
         return _of_iterator(targets, choices, rows)
     if isinstance(targets, str | os.PathLike):
@@ -193,8 +193,7 @@ def _table_of_lines(lines: list[str], first: int, choices: ListOptions | None) -
             f"({lines[0].strip()[:80]}); "
             "give dicts, or a list of lines"
         )
-    frame = choices.frame if choices is not None else None
-    hours = frame is None or is_equatorial(frame)
+    hours = is_equatorial(choices.frame if choices is not None else None)
     numbers = range(first + 1, first + len(lines) + 1)
     table, faults = table_of_lines(lines, hours=hours, numbers=numbers)
     return TargetTable(table, None, faults)

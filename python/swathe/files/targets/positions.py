@@ -31,7 +31,7 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
     if hasattr(sky, "transform_to"):
         return _coordinate(sky, frame)
     # Only right ascensions may be in hours, not other longitudes.
-    hours = frame is None or is_equatorial(frame)
+    hours = is_equatorial(frame)
     if isinstance(sky, str):
         lon, lat, is_named = parse_position(sky, hours=hours)
         if is_named and frame is not None:
@@ -46,9 +46,9 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
 
 
 @lru_cache
-def is_equatorial(frame: str) -> bool:
-    """Check whether the longitudes of a frame are right ascensions."""
-    return "ra" in frame_named(frame).get_representation_component_names()
+def is_equatorial(frame: str | None) -> bool:
+    """Check whether the longitudes of a frame are right ascensions; without one it is ICRS."""
+    return frame is None or "ra" in frame_named(frame).get_representation_component_names()
 
 
 def _coordinate(sky: Any, frame: str | None) -> SkyCoord:

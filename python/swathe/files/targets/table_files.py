@@ -125,7 +125,7 @@ def text_pieces(
 ) -> Iterator[T] | None:
     """Return the pieces of a text table, each with its first row and whether it is the last.
 
-    Returns `None` if the file has at most so many `rows`.
+    Returns `None` if the file has at most `rows` lines.
 
     Raises:
         TargetsError: If a line is too long.

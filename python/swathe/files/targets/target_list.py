@@ -201,11 +201,10 @@ def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
     Raises:
         TargetsError: If the list cannot be read.
     """
-    frame = choices.frame if choices is not None else None
     if isinstance(targets, TargetTable):
         return targets
     try:
-        hours = frame is None or is_equatorial(frame)
+        hours = is_equatorial(choices.frame if choices is not None else None)
         if isinstance(targets, str | os.PathLike):
             return read_listing(Path(targets), hours=hours)
         if isinstance(targets, list | tuple) and targets and set(map(type, targets)) == {str}:
