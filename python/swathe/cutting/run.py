@@ -159,7 +159,7 @@ class CutRun:
             finally:
                 try:
                     cost = batch.finish()
-                    actual_s = time.perf_counter() - begun
+                    actual_s = round(time.perf_counter() - begun, 6)
                     self._count(cost, prediction, actual_s, piece, whole=not stop.is_set())
                 finally:
                     self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
@@ -205,7 +205,7 @@ class CutRun:
         is_predicted = whole and not (result_options.is_combined or output_paths.is_null)
         before = len(piece.manifest.id) - len(piece.paths)
         cuts = counts["ok"] - before if is_predicted else 0
-        outcome = {"actual_s": round(actual_s, 6), **moved}
+        outcome = {"actual_s": actual_s, **moved}
         notes += record_outcome(prediction, outcome, summary, cuts)
         meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
 
