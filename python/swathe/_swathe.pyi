@@ -561,6 +561,12 @@ class Batch:
         each row's version, 32 bits; then index among these rows, status and reason of failed rows.
         """
 
+    def done(self) -> float:
+        """Return how much is done, from 0 to 1: targets by their predicted seconds.
+
+        All count alike if `Job.estimate` was not called before.
+        """
+
     def cancel(self) -> None: ...
     def finish(self) -> dict[str, Any]:
         """Wait for the threads; return seconds per stage, bytes and warnings."""

@@ -571,6 +571,24 @@ def test_waiting_asks_often_only_for_a_bar(
     assert f"wait={wait_s}&" in asked[-1][1]
 
 
+def test_a_bar_shows_the_time_left_as_the_portal_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[int, str]] = []
+
+    @contextmanager
+    def bar(*_: Any) -> Iterator[Any]:
+        yield lambda done, time_left="": shown.append((done, time_left))
+
+    monkeypatch.setattr("swathe.client.job.progress_bar", bar)
+    left = {"median_s": 80.0, "interval_s": (60.0, 110.0)}
+    content = as_json(replace(COMPLETED, phase="EXECUTING", left=left))
+    older = {name: value for name, value in as_json(COMPLETED).items() if name != "left"}
+    begun: Answer = (200, {}, json.dumps(content).encode())
+    ended: Answer = (200, {}, json.dumps(older).encode())
+    with answering(GOOD, begun, ended) as (url, _), swathe.connect(url) as portal:
+        assert job_on(portal).wait() == COMPLETED
+    assert [text for _, text in shown] == ["1 min 20 s left (1:00 to 1:50)", ""]
+
+
 @pytest.mark.parametrize("name", ["../a.fits", "/etc/a", "a/b", "", "..", ".a", "a\\b"])
 def test_names_that_lead_elsewhere_are_not_written(tmp_path: Path, name: str) -> None:
     with (

@@ -36,6 +36,7 @@ from swathe.core.errors import (
 )
 from swathe.core.format import forecast_text, seconds_text
 from swathe.costs.prediction import sky_of, to_engine_job
+from swathe.costs.time_left import CutProgress
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.targets.target_list import read_targets
@@ -1107,3 +1108,21 @@ def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> 
     with pytest.raises(OptionError, match="format: expected one of fits, npy, png, rgb, found"):
         cut_many(boxes(files, 2), tmp_path / "o", format=form)
     assert not list(tmp_path.iterdir())
+
+
+def test_progress_is_given_to_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swathe.cutting.run.REPORT_S", 0.0)
+    image = tmp_path / "a.fits"
+    fits.PrimaryHDU(np.zeros((50, 50), np.int16)).writeto(image)
+    columns = {"x0": [0] * 300, "y0": [0] * 300, "width": [5] * 300, "height": [5] * 300}
+    seen: list[CutProgress] = []
+    manifest = swathe.cut_many(
+        {"file": [str(image)] * 300, **columns}, tmp_path / "out", progress=seen.append
+    )
+    assert manifest.meta["ok"] == 300
+    assert seen
+    assert seen[-1].done == seen[-1].targets == 300
+    assert seen[-1].part == pytest.approx(1)
+    assert seen[-1].left.median_s < 0.01
+    parts = [progress.part for progress in seen]
+    assert parts == sorted(parts)

@@ -2,6 +2,7 @@
 
 mod cutting;
 mod objects;
+mod progress;
 mod units;
 mod writer;
 
@@ -67,6 +68,7 @@ pub struct Batch {
 
 impl Batch {
     /// Start cutting into an open output. Several batches may write to it, one after another.
+    /// `target_s`: seconds that each target is predicted to take; if others, all count alike.
     ///
     /// # Errors
     /// [`EngineError::Internal`] if no thread can be started.
@@ -74,17 +76,19 @@ impl Batch {
         job: impl Into<Arc<Job>>,
         output: Arc<Output>,
         cancel: Cancel,
+        target_s: &[f32],
     ) -> Result<Batch, EngineError> {
         let job = job.into();
         output.protect_sources(&job);
-        let shared = Arc::new(Shared::new(job, cancel));
+        let shared = Arc::new(Shared::new(job, cancel, target_s));
         let threads = shared.workers;
         let scope = Scope::current();
         let (sender, rows) = channel();
-        let mut batch = Batch { rows, threads: Vec::new(), shared, started: Instant::now() };
+        let started = Instant::now();
+        let mut batch = Batch { rows, threads: Vec::new(), shared, started };
         for number in 0..threads {
             let shared = batch.shared.clone();
-            let mut writer = ResultWriter::new(output.clone(), sender.clone());
+            let mut writer = ResultWriter::new(output.clone(), sender.clone(), number as usize);
             let scope = scope.clone();
             let thread =
                 std::thread::Builder::new().name(format!("swathe-cut-{number}")).spawn(move || {
@@ -136,6 +140,11 @@ impl Batch {
             }
         }
         Some(rows)
+    }
+
+    /// The part of the predicted seconds whose targets are done, from 0 to 1.
+    pub fn done(&self) -> f64 {
+        self.shared.progress.done()
     }
 
     /// Stop soon; results already written stay.

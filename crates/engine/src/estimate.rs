@@ -49,6 +49,9 @@ pub struct Estimate {
     pub compute_s: f64,
     /// How some objects will be read.
     pub explained: Vec<ReadExplanation>,
+    /// Targets by their numbers, each with its part of `seconds`.
+    #[serde(skip)]
+    pub target_s: Vec<(usize, f32)>,
 }
 
 /// How one object will be read.
@@ -174,8 +177,11 @@ pub fn estimate(
                 estimates.iter().filter_map(|expected| expected.fault.clone()).collect();
             // HDUs of one object are units of their own.
             faults.dedup();
+            let seconds = compute.job_s + connect_s + finish_s.max(served_s).max(paced_s);
+            let target_s = target_seconds(&units, &tasks, seconds);
             Ok(Estimate {
                 root,
+                target_s,
                 measured: store.settings().measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
@@ -184,7 +190,7 @@ pub fn estimate(
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
-                seconds: compute.job_s + connect_s + finish_s.max(served_s).max(paced_s),
+                seconds,
                 compute_s,
                 explained: estimates
                     .into_iter()
@@ -193,6 +199,17 @@ pub fn estimate(
             })
         })
         .collect()
+}
+
+/// Divide seconds over the targets of some units, as their tasks take them when alone.
+fn target_seconds(units: &[&Unit], tasks: &[&Task], seconds: f64) -> Vec<(usize, f32)> {
+    let total: f64 = tasks.iter().map(|task| task.alone_s()).sum();
+    let scale = if total > 0.0 { seconds / total } else { 0.0 };
+    let each = |(unit, task): (&&Unit, &&Task)| {
+        let each_s = scale * task.alone_s() / unit.targets.len().max(1) as f64;
+        unit.targets.iter().map(move |&target| (target, each_s as f32)).collect::<Vec<_>>()
+    };
+    units.iter().zip(tasks).flat_map(each).collect()
 }
 
 /// At most `most` numbers below `count`, evenly spread.

@@ -133,7 +133,7 @@ fn enough_rows_are_gathered_and_what_failed_with_them() {
     let boxes: Vec<_> = (0..100).map(|number| (0, [number % 2 * 50, 0, 4, 4])).collect();
     let job = job(vec![file], &boxes, folder.path().join("out"), OutputKind::Folder);
     let output = Arc::new(Output::open(&job).unwrap());
-    let batch = Batch::start(job, output, Cancel::default()).unwrap();
+    let batch = Batch::start(job, output, Cancel::default(), &[]).unwrap();
     let long = Duration::from_secs(60);
     let mut rows = batch.gather(30, long).unwrap();
     assert!(rows.len() >= 30);
@@ -153,7 +153,7 @@ fn run(job: Job) -> Vec<Row> {
     let count = job.targets.len();
     let output = Arc::new(Output::open(&job).unwrap());
     let manifest = tempfile::NamedTempFile::new().unwrap();
-    let batch = Batch::start(job, output.clone(), Cancel::default()).unwrap();
+    let batch = Batch::start(job, output.clone(), Cancel::default(), &[]).unwrap();
     let mut rows = Vec::new();
     while let Some(more) = batch.poll(Duration::from_millis(50)) {
         rows.extend(more);

@@ -75,6 +75,13 @@ pub struct Task {
     pub compute_s: f64,
 }
 
+impl Task {
+    /// Seconds that it takes if nothing else is done.
+    pub fn alone_s(&self) -> f64 {
+        self.steps.iter().map(|step| step.wait_s + step.alone_s).sum::<f64>() + self.compute_s
+    }
+}
+
 /// A wait for a storage, and what it then sends over the line that all share.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Step {
@@ -325,13 +332,10 @@ mod tests {
                 })
                 .collect();
             let total = finish(&tasks, workers, cores, rate);
-            let alone = |task: &Task| -> f64 {
-                task.steps.iter().map(|step| step.wait_s + step.alone_s).sum::<f64>() + task.compute_s
-            };
             let bytes: f64 = tasks.iter().flat_map(|task| &task.steps).map(|step| step.bytes).sum();
             let compute: f64 = tasks.iter().map(|task| task.compute_s).sum();
-            let longest = tasks.iter().map(alone).fold(0.0, f64::max);
-            let all: f64 = tasks.iter().map(alone).sum();
+            let longest = tasks.iter().map(Task::alone_s).fold(0.0, f64::max);
+            let all: f64 = tasks.iter().map(Task::alone_s).sum();
             let least =
                 longest.max(compute / cores as f64).max(all / workers as f64).max(bytes / rate);
             prop_assert!(total >= least - 1e-5, "{total} {least}");

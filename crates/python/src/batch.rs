@@ -20,6 +20,8 @@ use swathe_plan::Compute;
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Job {
     inner: Arc<swathe_engine::Job>,
+    /// Predicted seconds of each target, once they were estimated.
+    target_s: Mutex<Vec<f32>>,
 }
 
 #[pymethods]
@@ -104,7 +106,7 @@ impl Job {
             threads,
             stores: inner(py, stores)?,
         };
-        Ok(Job { inner: Arc::new(inner) })
+        Ok(Job { inner: Arc::new(inner), target_s: Mutex::default() })
     }
 
     /// Start cutting into this output, which stays open; by default into the job's own.
@@ -117,7 +119,9 @@ impl Job {
         let job = self.inner.clone();
         let cancel = Cancel::default();
         let token = cancel.clone();
-        let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, output, token))?;
+        let target_s = lock(py, &self.target_s)?.clone();
+        let inner =
+            enter(py, &cancel, move || swathe_engine::Batch::start(job, output, token, &target_s))?;
         Ok(Batch { inner: Mutex::new(Some(inner)), cancel })
     }
 
@@ -147,6 +151,11 @@ impl Job {
         let estimate = enter(py, &cancel, move || {
             swathe_engine::estimate(&job, &compute, most, machines, &token)
         })?;
+        let mut target_s = vec![0.0; self.inner.targets.len()];
+        for &(target, seconds) in estimate.iter().flat_map(|each| &each.target_s) {
+            target_s[target] = seconds;
+        }
+        *lock(py, &self.target_s)? = target_s;
         serde_json::to_string(&estimate).map_err(wrong)
     }
 }
@@ -219,6 +228,11 @@ impl Batch {
     ) -> PyResult<Option<Columns<'py>>> {
         let rows = self.wait(py, timeout_s, |batch, timeout| batch.gather(enough, timeout))?;
         Ok(rows.map(|rows| columns(py, rows)))
+    }
+
+    /// The part of the predicted seconds whose targets are done; 1 when it is finished.
+    fn done(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(lock(py, &self.inner)?.as_ref().map_or(1.0, swathe_engine::Batch::done))
     }
 
     fn cancel(&self) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -73,7 +73,12 @@ def _parse(kind: Callable[..., T], content: Mapping[str, Any], url: str) -> T:
     if not isinstance(content, Mapping):
         raise SourceError(f"{url}: expected a portal's {name}, found other JSON")
     try:
-        values = {each.name: content[each.name] for each in fields(kind)}  # type: ignore[arg-type]
+        values = {
+            each.name: content[each.name]
+            for each in fields(kind)  # type: ignore[arg-type]
+            # Portals of older versions lack it.
+            if each.name in content or each.default is MISSING
+        }
         return kind(**{key: _READ.get(key, _same)(value) for key, value in values.items()})
     except KeyError as error:
         raise SourceError(f"{url}: expected {error} in a portal's {name}, found none") from error
@@ -138,6 +143,13 @@ def _prediction(cost: Mapping[str, Any] | None) -> Prediction | None:
     return Prediction(_number(median_s), (low_s, high_s), _count(size), _count(requests), {})
 
 
+def _left(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    low_s, high_s = map(_number, value["interval_s"])
+    return {"median_s": _number(value["median_s"]), "interval_s": (low_s, high_s)}
+
+
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
     return [(first, second) for first, second in values]
 
@@ -157,6 +169,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "expires_at": _time,
     "faults": _pairs,
     "id": _text,
+    "left": _left,
     "matches": _pairs,
     "name": _text,
     "notes": _texts,

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from swathe.catalog.records.jobs import ENDED
 from swathe.client.connection import BLOCK, content_blocks, read_content
 from swathe.core.errors import OutputError, SourceError, SwatheError
-from swathe.core.format import seconds_text, size_text
+from swathe.core.format import seconds_text, size_text, time_left_text
 from swathe.core.outputs import (
     check_new,
     check_output,
@@ -90,6 +90,8 @@ class RemoteJob:
             facts["predicted"] = seconds_text(status.predicted["median_s"])
         if status.actual:
             facts["actual"] = seconds_text(status.actual["work_s"])
+        if status.left:
+            facts["left"] = time_left_text(**status.left)
         facts |= {"error": status.error} if status.error else {}
         return page("Job", facts)
 
@@ -114,7 +116,8 @@ class RemoteJob:
         most_s = PROGRESS_S if progress and can_show_progress() else WAIT_S
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
-                show(sum(status.counts.values()) - status.counts.get("waiting", 0))
+                done = sum(status.counts.values()) - status.counts.get("waiting", 0)
+                show(done, time_left_text(**status.left) if status.left else "")
                 left_s = WAIT_S if end is None else end - time.monotonic()
                 if status.phase in ENDED or left_s <= 0:
                     return status

@@ -51,6 +51,23 @@ def forecast_text(seconds: float) -> str:
     return seconds_text(seconds) if seconds >= NOISE_S else f"under {NOISE_S:g} s"
 
 
+def clock_text(seconds: float) -> str:
+    """Return a duration as a clock shows it: `0:08`, `1:50`, `3:20:00`."""
+    whole = max(round(seconds), 0)
+    minutes = f"{whole // 60 % 60}:{whole % 60:02}"
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}" if whole >= 3600 else minutes
+
+
+def time_left_text(median_s: float, interval_s: tuple[float, float]) -> str:
+    """Return the time left, with its interval: `1 min 20 s left (1:00 to 1:50)`."""
+    low, high = map(clock_text, interval_s)
+    if median_s < 0.5:
+        return "under 1 s left"
+    whole = round(median_s)
+    text = f"{whole // 60} min {whole % 60} s" if 60 <= whole < 100 else seconds_text(whole)
+    return f"{text} left ({low} to {high})"
+
+
 def moment_text(at: datetime, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     """Return a moment in UTC, such as `2026-11-21 13:04:09 UTC`."""
     return f"{at.astimezone(UTC):{form}} UTC"

@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+    from typing import Any, Protocol
+
+    class ShowDone(Protocol):
+        """Function that shows the number of finished items, and the time left if it is known."""
+
+        def __call__(self, done: int, time_left: str = "", /) -> Any:
+            """Show the number of finished items, and a text of the time left."""
 
 
 def can_show_progress() -> bool:
@@ -16,18 +23,27 @@ def can_show_progress() -> bool:
 
 
 @contextmanager
-def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that sets the number of finished items, of `total`.
+def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[ShowDone]:
+    """Yield a function that sets the number of finished items, of `total`, and the time left.
 
-    The bar is shown if `is_shown` is true and standard error is a terminal.
+    Without a text of the time left, the bar extrapolates it from the items. The bar is shown if
+    `is_shown` is true and standard error is a terminal.
     """
     if not (is_shown and can_show_progress()):
-        yield lambda _done: None
+        yield lambda _done, _time_left="": None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TimeRemainingColumn
+    from rich.text import Text
 
-    columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    class TimeLeftColumn(TimeRemainingColumn):
+        """The time left in words, or as extrapolated."""
+
+        def render(self, task: Task) -> Text:
+            time_left = task.fields["time_left"]
+            return Text(time_left, "progress.remaining") if time_left else super().render(task)
+
+    columns = (label, BarColumn(), MofNCompleteColumn(), TimeLeftColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(label, total=total)
-        yield lambda done: progress.update(task, completed=done)
+        task = progress.add_task(label, total=total, time_left="")
+        yield lambda done, time_left="": progress.update(task, completed=done, time_left=time_left)

@@ -27,11 +27,12 @@ from swathe.files.targets.pieces import RowPiece, TablePiece, read_pieces, whole
 from swathe.files.targets.result_names import PieceNames, TextSet
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from astropy.table import Table
 
     from swathe.core.row_table import DictColumn, RowTable
+    from swathe.costs.time_left import CutProgress
     from swathe.files.targets.columns import ListOptions
     from swathe.operations.registry import ResultOptions
 
@@ -116,7 +117,7 @@ class ListRun:
         output_paths: output.
         given: list.
         settings: mode, fill, planes, threads and stores.
-        progress: whether to show a bar.
+        progress: whether to show a bar, or what receives the progress.
         started: time when the run was started.
         overwrite: whether files are replaced.
         resume: whether results of an earlier run are kept.
@@ -125,7 +126,7 @@ class ListRun:
     output_paths: OutputPaths
     given: GivenList
     settings: dict[str, Any]
-    progress: bool
+    progress: bool | Callable[[CutProgress], object]
     started: float
     overwrite: bool
     resume: bool

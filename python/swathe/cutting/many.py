@@ -20,9 +20,10 @@ from swathe.core.outputs import make_folder, sole_writer
 from swathe.files.planes import plane_span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from swathe._swathe import Mode
+    from swathe.costs.time_left import CutProgress
     from swathe.files.manifest_file import LongManifest
     from swathe.files.manifest_table import ManifestTable
     from swathe.files.planes import Planes
@@ -42,7 +43,7 @@ def cut_many(
     threads: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    progress: bool = True,
+    progress: bool | Callable[[CutProgress], object] = True,
     file: str | os.PathLike[str] | None = None,
     size: Any = None,
     frame: str | None = None,
@@ -88,7 +89,9 @@ def cut_many(
             rest. Mode, fill and planes must be those of the earlier run; boxes are not compared.
         overwrite: whether to replace an archive of this name, or files with the names of this run's
             results. Other files in the folder are kept, and so is every file that is read.
-        progress: whether to show a bar, if standard error is a terminal.
+        progress: whether to show a bar, if standard error is a terminal; or a function that is
+            called about once a second with a `swathe.costs.time_left.CutProgress`: targets done,
+            and the time left with its 80 % interval.
         file: file of targets that name none.
         size: size of sky targets without one: an angle or pixels, as in `cut`.
         frame: frame of positions, if not ICRS or the columns' own frame, such as `galactic`, `fk4`.

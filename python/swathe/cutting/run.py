@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from swathe import _swathe, trace
-from swathe.core.format import forecast_text, harmless_text, seconds_text
+from swathe.core.format import forecast_text, harmless_text, seconds_text, time_left_text
 from swathe.core.outputs import publish
 from swathe.core.progress import progress_bar
 from swathe.core.row_table import DIGEST_BYTES, DictColumn, hexadecimal
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from swathe.core.progress import ShowDone
     from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
+    from swathe.costs.time_left import CutProgress
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest
     from swathe.files.manifest_file import ManifestFile
@@ -41,6 +43,8 @@ GATHERED = 1000
 """Rows per request to the engine, if it writes the results in their final form."""
 MOST_INSPECTED = 16
 """Number of objects per store that a prediction inspects; the rest are assumed alike."""
+REPORT_S = 1.0
+"""Interval at which the progress is reported to a function of the user."""
 CHECKPOINT_S = 10.0
 """Interval at which the manifest is written during a run, in case the process is killed."""
 
@@ -53,7 +57,7 @@ class CutRun:
         output_paths: output of the run.
         settings: mode, fill, planes and threads.
         manifest_file: manifest of the pieces that have ended.
-        progress: whether to show a bar.
+        progress: whether to show a bar, or what receives the progress.
         started: time when the run was started.
         output: the open output, once the first piece is cut.
     """
@@ -61,7 +65,7 @@ class CutRun:
     output_paths: OutputPaths
     settings: dict[str, Any]
     manifest_file: ManifestFile
-    progress: bool
+    progress: bool | Callable[[CutProgress], object]
     started: float
     output: _swathe.Output | None = None
     _job: str = field(default_factory=lambda: token_hex(4), init=False)
@@ -149,10 +153,11 @@ class CutRun:
 
         with (
             _interrupt_later(cancel),
-            progress_bar("cutting", self.progress, len(piece.todo)) as show,
+            progress_bar("cutting", self.progress is True, len(piece.todo)) as show,
         ):
+            report = self._progress_report(batch, len(piece.todo), prediction, show)
             try:
-                self._collect(batch, piece, self._maker(piece, stop.is_set), show)
+                self._collect(batch, piece, self._maker(piece, stop.is_set), report)
             except BaseException:
                 batch.cancel()
                 raise
@@ -163,6 +168,28 @@ class CutRun:
                     self._count(cost, prediction, actual_s, piece, whole=not stop.is_set())
                 finally:
                     self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
+
+    def _progress_report(
+        self, batch: _swathe.Batch, targets: int, prediction: Prediction, show: ShowDone
+    ) -> Callable[[int], None]:
+        """Return the function that reports the number of targets done, with the time left."""
+        from swathe.costs.time_left import CutProgress, TimeLeftModel
+
+        model, begun = TimeLeftModel.of(prediction), time.perf_counter()
+        reported_at = begun
+
+        def report(done: int) -> None:
+            nonlocal reported_at
+            now = time.perf_counter()
+            part = batch.done()
+            model.update(now - begun, part)
+            left = model.left(now - begun)
+            show(done, time_left_text(*left))
+            if callable(self.progress) and now - reported_at >= REPORT_S:
+                reported_at = now
+                self.progress(CutProgress(done, targets, part, left))
+
+        return report
 
     def _count(
         self,
@@ -237,7 +264,7 @@ class CutRun:
         batch: _swathe.Batch,
         piece: PieceFiles,
         maker: Maker | None,
-        show: Callable[[int], None],
+        report: Callable[[int], None],
     ) -> None:
         """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
         count, saved = 0, time.monotonic()
@@ -254,7 +281,7 @@ class CutRun:
                     for outcome in maker.take(cut):
                         piece.enter(outcome)
             count += len(done.rows)
-            show(count)
+            report(count)
             if time.monotonic() - saved > CHECKPOINT_S:
                 self.manifest_file.save(piece.manifest)
                 saved = time.monotonic()

@@ -25,6 +25,7 @@ from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_predic
 from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import SOON_S, Quota
+from swathe.jobs.times_left import TimesLeft
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
 from swathe.jobs.views import job_view, row_view
 from swathe.stores.results import Folder
@@ -102,6 +103,7 @@ class Jobs:
         self._change_counts = 0
         self._closed = False
         self._deleted = False
+        self._times_left = TimesLeft()
 
     def __enter__(self) -> Self:
         return self
@@ -209,7 +211,7 @@ class Jobs:
         )
         waiting = counts["waiting"]
         record = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
-        return self.start(record.id) if start else job_view(record)
+        return self.start(record.id) if start else self._view(record)
 
     def job(self, job_id: str) -> Job:
         """Return a job.
@@ -217,7 +219,7 @@ class Jobs:
         Raises:
             NoSuchJobError: If there is no such job; the same for all methods that take an id.
         """
-        return job_view(self.catalog.job(job_id))
+        return self._view(self.catalog.job(job_id))
 
     def list(
         self,
@@ -228,7 +230,7 @@ class Jobs:
         last: int | None = None,
     ) -> JobList:
         """Return jobs, newest first; filter by user, phases and start time, or take the last n."""
-        return [job_view(record) for record in self.catalog.jobs(owner, phases, after, last)]
+        return [self._view(record) for record in self.catalog.jobs(owner, phases, after, last)]
 
     def rows(
         self, job_id: str, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
@@ -361,6 +363,10 @@ class Jobs:
         with self._news:
             self._news.wait(timeout_s)
 
+    def note_progress(self, job: JobRecord) -> None:
+        """Take the progress of a job, for its time left."""
+        self._times_left.of(job)
+
     def end_if_too_much(self, job: JobRecord) -> JobRecord:
         """End a job if its user's results exceed the limit; it can be resumed later."""
         too_much = self._allowance.too_much
@@ -448,7 +454,10 @@ class Jobs:
 
     def _changed_job(self, record: JobRecord) -> Job:
         self.wake()
-        return job_view(record)
+        return self._view(record)
+
+    def _view(self, record: JobRecord) -> Job:
+        return job_view(record, self._times_left.of(record))
 
     def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
         """Wait until `is_so` holds for a job, or for a time; return its change counter."""

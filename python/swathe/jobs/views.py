@@ -11,15 +11,22 @@ from swathe.jobs.types import Job, Options, Row
 if TYPE_CHECKING:
     from swathe.catalog.records.jobs import JobRecord
     from swathe.core.row_record import RowRecord
+    from swathe.costs.time_left import TimeLeft
 
 PREDICTION_KEYS = ("median_s", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""
-UNCHANGED = {each.name for each in fields(Job)} - {"options", "predicted", "actual", "error"}
+UNCHANGED = {each.name for each in fields(Job)} - {
+    "options",
+    "predicted",
+    "actual",
+    "error",
+    "left",
+}
 """Fields of a job that are the same in the catalogue."""
 
 
-def job_view(record: JobRecord) -> Job:
-    """Return a job as users see it."""
+def job_view(record: JobRecord, left: TimeLeft | None = None) -> Job:
+    """Return a job as users see it, with its time left."""
     actual = None
     if record.started_at is not None:
         actual = {
@@ -36,6 +43,7 @@ def job_view(record: JobRecord) -> Job:
         predicted=predicted,
         actual=actual,
         error=record.failure,
+        left=None if left is None else {"median_s": left.median_s, "interval_s": left.interval_s},
     )
 
 

@@ -221,6 +221,7 @@ class Runner:
         catalog = self._jobs.catalog
         job = self._insist(lambda: catalog.finish_chunk(chunk, done))
         if job is not None:
+            self._jobs.note_progress(job)
             with suppress(CatalogError):  # the next chunk checks again
                 job = self._jobs.end_if_too_much(job)
         if job is None:

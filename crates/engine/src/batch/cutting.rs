@@ -2,6 +2,7 @@
 
 use super::lock;
 use super::objects::Objects;
+use super::progress::Progress;
 use super::units::{Unit, divide, place, take_part, workers};
 use super::writer::ResultWriter;
 use crate::assemble;
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     /// Threads, and how many of them are at work on a unit.
     pub workers: u32,
     busy: AtomicU32,
+    pub progress: Progress,
     pub notes: Mutex<Vec<String>>,
     pub cancel: Cancel,
 }
@@ -39,15 +41,17 @@ struct OpenUnit<'a> {
 }
 
 impl Shared {
-    pub fn new(job: Arc<Job>, cancel: Cancel) -> Shared {
+    pub fn new(job: Arc<Job>, cancel: Cancel, target_s: &[f32]) -> Shared {
         let units = divide(&job);
         let mut left = vec![0; job.files.len()];
         for unit in &units {
             left[unit.file] += 1;
         }
+        let workers = workers(&job, units.len());
         Shared {
             objects: Objects::new(left),
-            workers: workers(&job, units.len()) as u32,
+            workers: workers as u32,
+            progress: Progress::new(job.targets.len(), target_s, workers),
             busy: AtomicU32::new(0),
             units: Mutex::new(units),
             notes: Mutex::default(),
@@ -68,6 +72,7 @@ impl Shared {
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
             work.reading.share = (busy + waiting).min(self.workers);
             work.keeps = unit.is_part;
+            self.progress.begin(writer.thread, &unit);
             let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
             self.busy.fetch_sub(1, Ordering::Relaxed);
             if let Err(panic) = ran {
@@ -90,6 +95,7 @@ impl Shared {
                 };
                 self.fail_rest(&unit, writer, &mut work, error);
             }
+            self.progress.end(writer.thread);
             let notes = self.objects.release(unit.file, &self.cancel);
             lock(&self.notes).extend(notes);
         }
@@ -233,7 +239,7 @@ impl Shared {
             let target = unit.targets[index];
             match cutout {
                 Ok(cutout) if hold => unverified.push((index, cutout)),
-                Ok(cutout) => writer.write(index, target, cutout, &self.job, work),
+                Ok(cutout) => writer.write(index, target, cutout, self, work),
                 Err(error) => writer.fail(index, target, error, self.about(target, object), work),
             }
             Ok(())
@@ -245,7 +251,7 @@ impl Shared {
             settled.inspect_err(|error| work.stages.fail(error))?;
         }
         for (index, cutout) in unverified {
-            writer.write(index, unit.targets[index], cutout, &self.job, work);
+            writer.write(index, unit.targets[index], cutout, self, work);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
     };
     swathe_trace::start(&run, "p", "h", None).expect("started");
     let output = Arc::new(Output::open(&job).expect("opened"));
-    let batch = Batch::start(job, output, Cancel::default()).expect("begun");
+    let batch = Batch::start(job, output, Cancel::default(), &[]).expect("begun");
     let mut rows = Vec::new();
     while let Some(more) = batch.poll(Duration::from_millis(10)) {
         rows.extend(more);

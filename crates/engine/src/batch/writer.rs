@@ -1,9 +1,9 @@
 //! The results of one thread: hashed in groups, written, and reported.
 
+use super::cutting::Shared;
 use super::{ResultFile, Row};
 use crate::cutout::Cutout;
 use crate::error::EngineError;
-use crate::job::Job;
 use crate::output::Output;
 use crate::sha256;
 use crate::timing::{Stage, record_end, record_start};
@@ -22,6 +22,8 @@ const WAITING_BYTES: usize = 4 << 20;
 pub(super) struct ResultWriter {
     output: Arc<Output>,
     rows: Sender<Vec<Row>>,
+    /// Number of the thread.
+    pub thread: usize,
     pub version: String,
     /// The object of the unit, until the unit is done.
     pub file: Option<usize>,
@@ -41,10 +43,11 @@ struct PendingResult {
 }
 
 impl ResultWriter {
-    pub fn new(output: Arc<Output>, rows: Sender<Vec<Row>>) -> ResultWriter {
+    pub fn new(output: Arc<Output>, rows: Sender<Vec<Row>>, thread: usize) -> ResultWriter {
         ResultWriter {
             output,
             rows,
+            thread,
             version: String::new(),
             file: None,
             reported: Vec::new(),
@@ -64,20 +67,21 @@ impl ResultWriter {
         index: usize,
         target: usize,
         cutout: Cutout,
-        job: &Job,
+        shared: &Shared,
         work: &mut WorkerContext,
     ) {
+        let job = &shared.job;
         #[cfg(test)]
         super::tests::may_panic(&job.files[job.targets[target].file]);
-        let name = job.targets[target].name.clone();
+        let (name, file) = (job.targets[target].name.clone(), job.targets[target].file);
         let about = work.take_about(index);
         match self.output.form(cutout, &name) {
             Err(error) => self.fail(index, target, error, about, work),
             Ok(bytes) => {
                 self.reported[index] = true;
+                shared.progress.add(self.thread, target);
                 self.waiting_bytes += bytes.len();
                 let version = self.version.clone();
-                let file = job.targets[target].file;
                 self.waiting.push(PendingResult { target, name, version, bytes, about, file });
                 if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
                     self.flush(work);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from contextlib import contextmanager, nullcontext
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swathe._swathe import HduKey
+    from swathe.costs.time_left import CutProgress
     from swathe.files.cutout import Cutout
 URL = re.compile("[a-z][a-z0-9]*:/")
 SHOWN_ROWS = 5
@@ -282,7 +284,8 @@ def _cut_table(
 
     with nullcontext() if quiet or as_json else _prediction_printed():
         try:
-            manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
+            progress = _print_progress if as_json and not quiet else not quiet
+            manifest = cut_many(targets, output, threads=threads, progress=progress, **options)
         except KeyboardInterrupt as error:
             if str(error):
                 print_text(f"{output}: {error}; --resume continues with the others", err=True)
@@ -304,6 +307,11 @@ def _cut_table(
             print_text(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):
         raise typer.Exit(1)
+
+
+def _print_progress(progress: CutProgress) -> None:
+    """Print the progress as a line of JSON to standard error."""
+    typer.echo(json.dumps(progress.as_dict()), err=True)
 
 
 def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:

@@ -28,7 +28,7 @@ from swathe.cli.options import (
     size_of,
 )
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import forecast_text, seconds_text, size_text
+from swathe.core.format import forecast_text, seconds_text, size_text, time_left_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,7 +283,10 @@ def _show(state: dict[str, Any]) -> None:
     predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:
         forecast, took = forecast_text(predicted["median_s"]), seconds_text(actual["work_s"])
-        typer.echo(f"  predicted {forecast}, took {took}")
+        so_far = " so far" if state["left"] else ""
+        typer.echo(f"  predicted {forecast}, took {took}{so_far}")
+    if state["left"]:
+        typer.echo(f"  {time_left_text(**state['left'])}")
     if state["error"]:
         print_text(f"  {state['error']}", err=True)
     for note in state["notes"]:

@@ -118,7 +118,6 @@ def job(
         done=done(job),
         failed=sum(job.counts.get(each, 0) for each in FAILED),
         ended=job.phase in ENDED,
-        left_s=left_s(job),
         spoken=spoken(job),
         times=times(job),
         ratio=_ratio,
@@ -252,19 +251,6 @@ def bars(job: Job) -> list[Bar]:
             parts_drawn.append(Bar(name, start, max(width, 4.0)))
         start += width
     return parts_drawn
-
-
-def left_s(job: Job) -> float | None:
-    """Return the remaining time of a running job, from its rate so far or the prediction."""
-    if job.phase != "EXECUTING" or job.actual is None:
-        return None
-    finished, waiting = done(job), job.counts.get("waiting", 0)
-    elapsed_s = float(job.actual["work_s"])
-    if finished and elapsed_s > 1:
-        return elapsed_s * waiting / finished
-    if job.predicted is None:
-        return None
-    return max(0.0, float(job.predicted["median_s"]) - elapsed_s)
 
 
 def spoken(job: Job) -> str:

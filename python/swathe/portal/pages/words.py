@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from swathe.core.format import moment_text, rate_text, seconds_text, size_text
+from swathe.core.format import moment_text, rate_text, seconds_text, size_text, time_left_text
 
 if TYPE_CHECKING:
     from swathe.jobs import Job
@@ -32,6 +32,11 @@ def size(size_bytes: float | None) -> str:
 def seconds(time_s: float | None) -> str:
     """Format a duration: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
     return NOTHING if time_s is None else seconds_text(time_s).replace(" ", THIN)
+
+
+def time_left(left: dict[str, Any] | None) -> str:
+    """Format the time left of a job: `1 min 20 s left (1:00 to 1:50)`."""
+    return NOTHING if left is None else time_left_text(**left)
 
 
 def rate(bytes_per_s: float | None) -> str:
@@ -125,6 +130,7 @@ FILTERS = {
         count,
         size,
         seconds,
+        time_left,
         rate,
         percent,
         signed_percent,
