@@ -170,7 +170,7 @@ def _study(
     from swathe.experiments.results import figures
 
     rows: list[dict[str, Any]] = []
-    samples, drawn, sentences = [], {}, []
+    samples, drawings, sentences = [], {}, []
     for number, ((store, mix), (levels, host)) in enumerate(results.items(), 1):
         working = np.zeros(len(host["time"]), bool)
         for level in levels:
@@ -208,7 +208,7 @@ def _study(
             work["rate"] += [rows[-1]["rate"]] * 2
             work["workers"] += [level["workers"]] * 2
         host_samples = {**host, "time": host["time"] - begun}
-        drawn[f"load-{number}-{mix}"] = figures.load_over_time(
+        drawings[f"load-{number}-{mix}"] = figures.load_over_time(
             f"The host under a {mix} load: {figures.short(store)}",
             host_samples,
             {n: np.array(v) for n, v in work.items()},
@@ -218,7 +218,7 @@ def _study(
     units |= dict.fromkeys(("swap", "network", "read"), "Mbyte/s")
     table = Table(rows=rows, units=units)
     title = "Mixes of reductions, and what the host does"
-    return Study("load", title, plain(settings), circumstances, table, samples, drawn, sentences)
+    return Study("load", title, plain(settings), circumstances, table, samples, drawings, sentences)
 
 
 def _mean(values: Array) -> float:

@@ -84,8 +84,8 @@ def ratio_of_medians(
     # Ends are drawn values, not interpolated: one may be infinite.
     low = np.quantile(ratios, (1 - level) / 2, method="lower")
     high = np.quantile(ratios, (1 + level) / 2, method="higher")
-    whole = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
-    return Ratio(float(_over(*whole)[0]), float(low), float(high))
+    medians = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
+    return Ratio(float(_over(*medians)[0]), float(low), float(high))
 
 
 def _over(values: Array, others: Array) -> Array:
@@ -105,8 +105,8 @@ def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> A
         count = min(step, draws - first)
         chosen = rng.integers(len(rounds), size=(count, len(rounds), 1))
         of_round = sizes[chosen]
-        drawn = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
-        flat = drawn.reshape(count, -1)
+        samples = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
+        flat = samples.reshape(count, -1)
         if len(set(sizes.tolist())) > 1:
             # Shorter rounds give no more than they have.
             flat[(np.arange(longest) >= of_round).reshape(count, -1)] = np.nan
