@@ -74,7 +74,7 @@ def test_silence_counts_once_it_is_longer_than_usual() -> None:
 
 @given(
     st.floats(1e-3, 1e6),
-    st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1, 2)), max_size=30),
+    st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1, 2)), max_size=8),
     st.floats(0, 1e6),
 )
 def test_whatever_comes_the_interval_holds_the_median(

@@ -46,4 +46,6 @@ def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[ShowDone]:
     columns = (label, BarColumn(), MofNCompleteColumn(), TimeLeftColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(label, total=total, time_left="")
-        yield lambda done, time_left="": progress.update(task, completed=done, time_left=time_left)
+        yield lambda count, time_left="": progress.update(
+            task, completed=count, time_left=time_left
+        )
