@@ -118,7 +118,7 @@ impl Cached {
             state.running = state.running.filter(|running| running.process == process);
             let rest_s = state.running.map(Running::rest_s);
             let whole_s = *self.whole_fetch.whole_s.get_or_init(|| {
-                whole_plan(&[0..self.len()], self.costs(), self.connections()).seconds
+                whole_plan(&[0..self.len()], self.costs(), self.connections()).read_s
             });
             state.rule.choose(read_s, whole_s, rest_s)
         };
@@ -170,7 +170,7 @@ impl Cached {
         }
         let plan = whole_plan(&ranges, self.costs(), self.connections());
         let (process, bytes) = (std::process::id(), plan.load.bytes);
-        state.running = Some(Running { process, planned_s: plan.seconds, bytes, bytes_done: 0 });
+        state.running = Some(Running { process, planned_s: plan.read_s, bytes, bytes_done: 0 });
         drop(state);
         let source = self.clone();
         let thread = thread::Builder::new().name("swathe-whole".to_string());

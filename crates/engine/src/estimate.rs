@@ -44,7 +44,7 @@ pub struct Estimate {
     /// Expected traffic of the storage.
     pub traffic: Traffic,
     /// Expected seconds.
-    pub seconds: f64,
+    pub median_s: f64,
     /// Of these, what computing takes, over all threads.
     pub compute_s: f64,
     /// How some objects will be read.
@@ -80,7 +80,7 @@ pub struct Alternative {
     /// What it would ask for.
     pub load: Load,
     /// Seconds of reading, as those of a plan.
-    pub seconds: f64,
+    pub read_s: f64,
     /// Seconds of unpacking.
     pub unpack_s: f64,
 }
@@ -184,7 +184,7 @@ pub fn estimate(
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
-                seconds: compute.job_s + connect_s + finish_s.max(served_s).max(paced_s),
+                median_s: compute.job_s + connect_s + finish_s.max(served_s).max(paced_s),
                 compute_s,
                 explained: estimates
                     .into_iter()

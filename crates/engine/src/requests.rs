@@ -40,8 +40,8 @@ impl ReadRequests {
 
 impl From<Plan> for ReadRequests {
     fn from(plan: Plan) -> ReadRequests {
-        let Plan { ranges, ranges_per_request, streams, load, seconds, .. } = plan;
-        ReadRequests { ranges, load, seconds: Some(seconds), ranges_per_request, streams }
+        let Plan { ranges, ranges_per_request, streams, load, read_s, .. } = plan;
+        ReadRequests { ranges, load, seconds: Some(read_s), ranges_per_request, streams }
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn remote_plan(
     connected: u32,
     decode_byte_s: f64,
 ) -> Plan {
-    let seconds = |plan: &Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+    let seconds = |plan: &Plan| plan.read_s + plan.load.largest as f64 * decode_byte_s;
     let mut best = plan(segments, costs, CAPS, at, connected);
     if decode_byte_s == 0.0 {
         return best;
@@ -132,7 +132,7 @@ mod tests {
         assert!(largest[0] >= largest[1] && largest[1] > largest[2], "{largest:?}");
         assert!(largest[2] >= INPUT_BYTES as u64 / 2, "{largest:?}");
         for decode_byte_s in [2e-9, 2e-8, 1e-6] {
-            let seconds = |plan: Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+            let seconds = |plan: Plan| plan.read_s + plan.load.largest as f64 * decode_byte_s;
             assert!(seconds(plan_at(decode_byte_s)) <= seconds(plan_at(0.0)));
         }
     }

@@ -41,7 +41,7 @@ pub struct Plan {
     /// What they come to.
     pub load: Load,
     /// Expected seconds, with those of opening connections that are not open yet.
-    pub seconds: f64,
+    pub read_s: f64,
     /// Gaps up to this are read through, and requests that would grow larger are split.
     pub reach: Reach,
 }
@@ -60,7 +60,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         let ranges = windows(ranges, reach, at);
         let load = Load::of(&ranges);
         let seconds = costs.seconds(load, 1);
-        return Plan { ranges, ranges_per_request: 1, streams: 1, load, seconds, reach };
+        return Plan { ranges, ranges_per_request: 1, streams: 1, load, read_s: seconds, reach };
     }
     let apart = windows(ranges, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
     if apart.is_empty() {
@@ -138,7 +138,14 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         .fold(f64::INFINITY, f64::min);
     let TrialPlan { seconds, load, streams, windows: chosen } = choose(&plans, plainest, costs);
     let WindowTrial { reach, at, ranges_per_request } = chosen;
-    Plan { ranges: windows(ranges, reach, at), ranges_per_request, streams, load, seconds, reach }
+    Plan {
+        ranges: windows(ranges, reach, at),
+        ranges_per_request,
+        streams,
+        load,
+        read_s: seconds,
+        reach,
+    }
 }
 
 /// The least seconds in which requests that come to this are answered, on any number of streams.

@@ -19,7 +19,8 @@ from swathe.files.planes import plane_span
 from swathe.stores.registry import bounds_of, compute_costs, stores_for
 
 if TYPE_CHECKING:
-    from swathe._swathe import HduKey, Mode
+    from swathe._swathe import HduKey
+    from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
@@ -390,7 +391,7 @@ def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
 
 
 def _cost(estimate: dict[str, Any]) -> StoreCost:
-    seconds = estimate["seconds"]
+    seconds = estimate["median_s"]
     names = ("objects", "targets", "headers_read", "unreadable", "compute_s")
     return StoreCost(
         seconds,

@@ -57,7 +57,7 @@ fn large_range_is_split_where_each_stream_is_slow() {
     let costs = costs(0.09, 5e6, 500e6, 64);
     let plan = plan(&[0..64_000_000], &costs, CAPS, Break::Anywhere, OPEN);
     let whole = costs.seconds(Load::of(&[0..64_000_000]), 1);
-    assert!(plan.seconds * 6.0 < whole, "{} {whole}", plan.seconds);
+    assert!(plan.read_s * 6.0 < whole, "{} {whole}", plan.read_s);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn rows_of_a_cut_are_one_request_over_a_line_with_latency() {
     let (vector, without) = (with(Some(NGINX)), with(None));
     assert_eq!((vector.load.requests, vector.ranges.len(), vector.streams), (1, 100, 1));
     assert_eq!((vector.ranges_per_request, vector.load.bytes), (100, 30_000));
-    assert!(vector.seconds < without.seconds);
+    assert!(vector.read_s < without.read_s);
     // If each range costs the server 1 ms, fewer ranges are requested.
     let slow = with(Some(MultiRange { range_s: 1e-3, ..NGINX }));
     assert!(slow.load.ranges < 25, "{:?}", slow.load);
@@ -107,7 +107,7 @@ fn opening_connections_is_weighed() {
     let connected = |connected| plan(&segments, &costs, CAPS, Break::Anywhere, connected);
     assert_eq!((connected(1).streams, connected(1).ranges.len()), (1, 1));
     assert!(connected(8).load.bytes < connected(1).load.bytes);
-    assert!(connected(0).seconds > connected(1).seconds + 0.019);
+    assert!(connected(0).read_s > connected(1).read_s + 0.019);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn caps_hold_whatever_is_cheapest() {
 fn nothing_costs_nothing() {
     assert_eq!(plan(&[], &Costs::remote(), CAPS, Break::Anywhere, OPEN), Plan::default());
     let empty = plan(&[5..5], &Costs::local(), CAPS, Break::Anywhere, OPEN);
-    assert_eq!((empty.ranges.len(), empty.seconds), (0, 0.0));
+    assert_eq!((empty.ranges.len(), empty.read_s), (0, 0.0));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn check_cover(plan: &Plan, segments: &[Range<u64>]) -> Result<(), TestCaseError
 proptest! {
     #[test]
     fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
-        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
+        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
         let best = brute_force(&segments, &costs, Break::Anywhere, OPEN);
         prop_assert!(planned <= best * 1.05, "{planned} {best}");
     }
@@ -226,7 +226,7 @@ proptest! {
     fn small_cases_of_tiles_are_near_the_optimum(
         costs in any_costs(), segments in any_segments(7), connected in 1u32..9,
     ) {
-        let planned = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).seconds;
+        let planned = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).read_s;
         let best = brute_force(&segments, &costs, Break::BetweenSegments, connected);
         prop_assert!(planned <= best * 1.05, "{planned} {best}");
     }
@@ -262,7 +262,7 @@ proptest! {
         prop_assert_eq!(without.ranges_per_request, 1);
         let costs = Costs { multi_range: Some(multi_range), ..costs };
         let plan = plan(&segments, &costs, caps, at, OPEN);
-        prop_assert!(plan.seconds <= without.seconds * TIE, "{} {}", plan.seconds, without.seconds);
+        prop_assert!(plan.read_s <= without.read_s * TIE, "{} {}", plan.read_s, without.read_s);
         check_cover(&plan, &segments)?;
         let load = Load::of_vectors(&plan.ranges, plan.ranges_per_request, &multi_range);
         prop_assert_eq!(plan.load, load);
@@ -285,7 +285,7 @@ proptest! {
     fn never_dearer_than_a_request_each_or_one_for_all(
         costs in any_costs(), segments in any_segments(60),
     ) {
-        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
+        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
         let span = segments[0].start..segments[segments.len() - 1].end;
         let whole = costs.seconds(Load::of(&[span]), 1);
         let each = (1..=costs.streams).map(|k| costs.seconds(Load::of(&segments), k)).fold(f64::INFINITY, f64::min);

@@ -172,7 +172,7 @@ def _explain(how: dict[str, Any]) -> None:
         split = f", larger ones are split at {size_text(reach['cap_bytes'])}" * _is_split(plan)
         typer.echo(
             f"    {_requests(load)}, {plan['streams']} in parallel, "
-            f"{seconds_text(plan['seconds'])}: "
+            f"{seconds_text(plan['read_s'])}: "
             f"gaps up to {size_text(reach['gap_bytes'])} are also read{split}"
         )
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["ranges"]]
@@ -193,10 +193,10 @@ def _explain_why(how: dict[str, Any]) -> None:
         unpacked = f" and {seconds_text(other['unpack_s'])} of unpacking" * (other["unpack_s"] > 0)
         others.append(
             f"{OTHERS[other['how']]}: {_requests(other['load'])}, "
-            f"{seconds_text(other['seconds'])}{unpacked}"
+            f"{seconds_text(other['read_s'])}{unpacked}"
         )
     if others:
-        took = seconds_text(sum(plan["seconds"] for plan in remote_plans))
+        took = seconds_text(sum(plan["read_s"] for plan in remote_plans))
         typer.echo(f"    why: reading takes {took}; {'; '.join(others)}")
     elif how["method"] == "decompressed once":
         typer.echo("    why: the object was never read to its end, so it has no seek points yet")
