@@ -8,13 +8,14 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from swathe.core.box import Mode
+
 __version__: str
 HIDDEN: str
 LONGEST_PATH_BYTES: int
 TRUSTED_S: float
 """Seconds for which the version of an object is trusted; then its server is asked again."""
 
-Mode: TypeAlias = Literal["trim", "partial", "strict"]
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits", "null"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 

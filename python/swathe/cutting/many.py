@@ -22,7 +22,7 @@ from swathe.files.planes import plane_span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe._swathe import Mode
+    from swathe.core.box import Mode
     from swathe.files.manifest_file import LongManifest
     from swathe.files.manifest_table import ManifestTable
     from swathe.files.planes import Planes
