@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.float64]
 
@@ -207,10 +207,14 @@ def _since(times: Array, edges: Array) -> Array:
     )
 
 
-def work_in(starts: Array, ends: Array, edges: Array) -> Array:
-    """Return the work in each window, per second: intervals count by the fraction inside it."""
+def work_in(starts: Array, ends: Array, edges: Array, work: ArrayLike = 1) -> Array:
+    """Return the work in each window, per second.
+
+    Each interval has some work, and counts by the fraction of it that is inside the window.
+    """
     lengths = np.maximum(ends - starts, 1e-9)[:, None]
-    fractions = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
+    amounts = np.broadcast_to(np.asarray(work, float), np.shape(starts))
+    fractions = amounts @ np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1)
     return np.asarray(np.diff(fractions) / np.diff(edges), float)
 
 

@@ -237,13 +237,16 @@ def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Arr
 
     Args:
         title: title of the figure.
-        host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`.
+        host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`, and
+            `line`, NaN if the bandwidth of the line is unknown.
         work: values of each window: `time`, `rate`, `workers`.
     """
     canvas, axes = _grid(2, 3, title, 3.0)
     over, against = axes
     over[0].plot(host["time"], host["cpu"], color="C0", label="CPU %")
     over[0].plot(host["time"], host["disk"], color="C1", label="disk busy %")
+    if np.isfinite(host["line"]).any():
+        over[0].plot(host["time"], host["line"], color="C5", label="line %")
     over[0].set(ylabel="%", ylim=(0, 105))
     over[1].plot(host["time"], host["memory"], color="C2", label="memory %")
     over[1].plot(host["time"], host["swap"], color="C3", label="swap, MB/s")
