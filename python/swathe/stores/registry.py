@@ -289,5 +289,7 @@ def _state(url: str) -> tuple[object, ...] | None:
             if name == path:
                 return None
             continue
-        marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        # Whoever opens the file makes an empty one beside it, which says nothing.
+        if name == path or stat.st_size:
+            marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
     return url, *marks
