@@ -312,12 +312,10 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
     done = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if before:
         done = f"{done} ({before:,} already done)"
-    total, cutting = seconds_text(meta["total_s"]), seconds_text(meta["actual_s"])
+    took = seconds_text(meta["actual_s"])
     if before == sum(counts.values()):
-        return f"{done}, in {total}" if before else f"no targets, in {total}"
-    predicted = forecast_text(meta["predicted_s"])
-    parts = f"{cutting} for cutting (predicted {predicted}), the rest for start-up"
-    return f"{done}, in {total}: {parts}"
+        return f"{done}, in {took}" if before else f"no targets, in {took}"
+    return f"{done}, in {took} (predicted {forecast_text(meta['predicted_s'])})"
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def predict(
     )
     if as_json:
         fields = asdict(prediction)
-        del fields["overhead_s"]  # only for jobs of a portal
+        del fields["model_s"]
         if not explain:
             del fields["explained"]
         print_json(fields)
