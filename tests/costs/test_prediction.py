@@ -400,9 +400,12 @@ def test_times_that_are_noise_are_not_judged(catalog: Catalog) -> None:
                 *(1, 1, 1, 1),
             )
         )
-    assert json.loads(run("predict", "--history", "--json").stdout)["median_error"] == 0.5
+    history = json.loads(run("predict", "--history", "--json").stdout)
+    assert history["median_error"] == 0.5
+    assert (history["all"]["compared"], history["all"]["coverage"]) == (1, 0.0)
+    assert [each["root"] for each in history["stores"]] == [""]
     shown = run("predict", "--history").stdout
-    assert "Median error of 1: 50%" in shown
+    assert "Median error of 1: 50%; the 80 % interval held 0%" in shown
     assert "Without an error figure: 1 that took less than 0.1 s." in shown
 
 
