@@ -309,13 +309,13 @@ def _cut_table(
 def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
     """Return the number of targets per status, and the time taken."""
     before = meta["done_before"]
-    done = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    summary = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if before:
-        done = f"{done} ({before:,} already done)"
+        summary = f"{summary} ({before:,} already done)"
     took = seconds_text(meta["actual_s"])
     if before == sum(counts.values()):
-        return f"{done}, in {took}" if before else f"no targets, in {took}"
-    return f"{done}, in {took} (predicted {forecast_text(meta['predicted_s'])})"
+        return f"{summary}, in {took}" if before else f"no targets, in {took}"
+    return f"{summary}, in {took} (predicted {forecast_text(meta['predicted_s'])})"
 
 
 @contextmanager
