@@ -37,6 +37,8 @@ pub struct Compute {
     pub bzip2_byte_s: f64,
     /// Each byte decoded from a tile, by its codec.
     pub tile_byte_s: BTreeMap<String, f64>,
+    /// What calls take around the engine, by name; here only kept.
+    pub call: BTreeMap<String, f64>,
 }
 
 impl Default for Compute {
@@ -62,6 +64,7 @@ impl Default for Compute {
             restart_s: 35e-6,
             bzip2_byte_s: 45e-9,
             tile_byte_s: tiles.map(|(codec, seconds)| (codec.to_string(), seconds)).into(),
+            call: BTreeMap::new(),
         }
     }
 }
