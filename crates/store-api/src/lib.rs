@@ -18,7 +18,7 @@ mod stores;
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
 pub use listing::{Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, is_hidden};
-pub use measured::{RequestTiming, VectorTiming};
+pub use measured::{MultiplexTiming, RequestTiming, VectorTiming};
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_sums::PartSums;
