@@ -28,7 +28,7 @@ pub struct Estimate {
     /// Of the storage, as its key has it.
     pub root: String,
     /// Whether its costs were measured.
-    pub measured: bool,
+    pub is_measured: bool,
     /// Objects.
     pub objects: usize,
     /// Targets.
@@ -184,7 +184,7 @@ pub fn estimate(
             faults.dedup();
             Ok(Estimate {
                 root,
-                measured: store.settings().measured,
+                is_measured: store.settings().is_measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
                 headers_read: estimates.iter().filter(|expected| expected.header_read).count(),
@@ -205,8 +205,8 @@ pub fn estimate(
 
 /// At most `most` numbers below `count`, evenly spread.
 fn spread(count: usize, most: usize) -> Vec<usize> {
-    let taken = count.min(most.max(1));
-    (0..taken).map(|index| index * count / taken).collect()
+    let samples = count.min(most.max(1));
+    (0..samples).map(|index| index * count / samples).collect()
 }
 
 /// Estimate each of these units, several at the same time.
@@ -274,7 +274,7 @@ fn expect(
     };
     // Cached for the batch, which need not read it again. Of a stream the first read does that.
     let is_cached = object.kind().is_none() && object.settle(cancel).is_ok();
-    let placed: Vec<PlacedRegion> =
+    let regions: Vec<PlacedRegion> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
     let is_asked_anew = waits && !(object.is_assumed() || is_cached && object.can_be_assumed());
     // They come with the answer to that.
@@ -283,12 +283,12 @@ fn expect(
     let mut connected = object.connections().part(workers as u32);
     connected.streams = connected.streams.max(1);
     let Reads { method, plans, unpacked, unpack_s, instead } =
-        reads(&object, &template, &placed, &share, connected, opened_bytes, compute);
+        reads(&object, &template, &regions, &share, connected, opened_bytes, compute);
 
     let mut expected = UnitEstimate { header_read, ..UnitEstimate::default() };
-    let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
+    let pixels: usize = regions.iter().map(|region| region.bytes).sum();
     expected.task.compute_s = compute.object_s
-        + placed.len() as f64 * compute.cut_s
+        + regions.len() as f64 * compute.cut_s
         + pixels as f64 * compute.byte_s
         + unpack_s;
     if waits && is_asked_anew {

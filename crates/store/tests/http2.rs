@@ -101,7 +101,7 @@ impl Server {
         let settings = StoreSettings::new("web".into(), self.address.clone(), options);
         let url = format!("{}/a.fits", self.address);
         let store = connect(settings.with_costs(&costs()));
-        store.open(ObjectName { url: &url, named: None }).unwrap()
+        store.open(ObjectName { url: &url, qualified_name: None }).unwrap()
     }
 
     /// The ranges that were requested over a version of HTTP, without that of opening.
