@@ -259,6 +259,39 @@ def measure_vector(
     After `limit_s` seconds without a whole answer it counts as refused.
     """
 
+class MultiplexTiming:
+    """How requests that shared one connection of HTTP/2 were answered; times in seconds."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why that was of no use; None if all ranges came."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all ranges."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Return the bytes of an answer beside its data: headers and frames, about."""
+
+    @property
+    def first_byte_s(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+
+def measure_multiplexed(
+    url: str,
+    ranges: Sequence[tuple[int, int]],
+    streams: int,
+    limit_s: float,
+    stores: Stores | None = None,
+) -> MultiplexTiming:
+    """Open an object and time requests for ranges `(offset, length)` on one connection of HTTP/2.
+
+    `streams` of them are in flight. After `limit_s` seconds without all answers they count as
+    refused.
+    """
+
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
     """Open an object anew; return the seconds, and its size in bytes."""
 

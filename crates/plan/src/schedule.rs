@@ -283,7 +283,8 @@ mod tests {
         for (requests, streams, rounds) in [(1, 4, 1), (4, 4, 1), (9, 4, 3), (100, 4, 4), (3, 0, 3)]
         {
             let bytes = 50_000 * requests;
-            let load = Load { requests, ranges: requests, bytes, largest: 50_000 };
+            let load =
+                Load { requests, ranges: requests, bytes, largest: 50_000, multiplexed: false };
             let steps = Step::reading(&costs, load, streams);
             assert_eq!(steps.len(), rounds);
             let bytes: f64 = steps.iter().map(|step| step.bytes).sum();

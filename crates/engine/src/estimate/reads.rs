@@ -11,7 +11,7 @@ use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
 use swathe_layout::{ChunkTable, Storage};
-use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, soonest, windows};
+use swathe_plan::{Break, Compute, Connections, Costs, Load, Plan, Reach, soonest, windows};
 use swathe_store_api::{Source, Traffic};
 
 /// How regions of an image are read.
@@ -32,7 +32,7 @@ pub(super) fn reads(
     template: &Template,
     regions: &[PlacedRegion],
     costs: &Costs,
-    connected: u32,
+    connected: Connections,
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
@@ -126,11 +126,11 @@ fn server_plan(
     ranges: &[Range<u64>],
     costs: &Costs,
     at: Break,
-    connected: u32,
+    connected: Connections,
     decode_byte_s: f64,
 ) -> Plan {
     if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
-        let load = Load { requests, ranges: requests, bytes, largest: bytes };
+        let load = Load { requests, ranges: requests, bytes, largest: bytes, ..Load::default() };
         return Plan { load, streams: 1, read_s: costs.seconds(load, 1), ..Plan::default() };
     }
     remote_plan(ranges, costs, at, connected, decode_byte_s)

@@ -100,6 +100,90 @@ fn more_ranges_than_a_request_may_have_are_several_requests() {
     assert_eq!(plan.load.ranges, 1200);
 }
 
+/// nginx over TLS: 40 us a request, of which 60 bytes are headers.
+const HTTP2: Multiplexed = Multiplexed {
+    requests: 100,
+    latency_s: 0.02,
+    request_s: 4e-5,
+    bytes_per_s: 12.5e6,
+    header_bytes: 60,
+};
+
+#[test]
+fn rows_share_a_connection_where_that_is_cheapest() {
+    let rows = rows(100, 200, 4096);
+    let open = Connections { streams: 8, multiplexed: true };
+    let with = |multi_range, multiplexed, connected| {
+        let costs = Costs { multi_range, multiplexed, ..costs(0.02, 12.5e6, 12.5e6, 8) };
+        plan(&rows, &costs, CAPS, Break::Anywhere, connected)
+    };
+    let (without, chosen) = (with(None, None, open), with(None, Some(HTTP2), open));
+    assert!(chosen.load.multiplexed && !without.load.multiplexed);
+    assert_eq!((chosen.load.requests, chosen.load.bytes, chosen.streams), (100, 20_000, 100));
+    assert!(chosen.seconds < without.seconds);
+    let way = Way { ranges_per_request: 1, streams: 100, multiplexed: true };
+    assert_eq!(chosen.way(), way);
+    // Many ranges in one request cost less of the server, and 100 bytes each.
+    assert!(with(Some(NGINX), Some(HTTP2), open).ranges_per_request > 10);
+    let dear = MultiRange { range_s: 1e-3, ..NGINX };
+    assert!(with(Some(dear), Some(HTTP2), open).load.multiplexed);
+    // Opening the connection takes longer than reading on those that are open.
+    let slow = Costs { connect_s: 0.2, multiplexed: Some(HTTP2), ..costs(0.02, 12.5e6, 12.5e6, 8) };
+    assert!(!plan(&rows, &slow, CAPS, Break::Anywhere, 8).load.multiplexed);
+}
+
+#[test]
+fn requests_on_one_connection_share_its_bandwidth_and_its_latency() {
+    let multiplexed = Multiplexed {
+        requests: 100,
+        latency_s: 0.1,
+        request_s: 1e-3,
+        bytes_per_s: 1e6,
+        header_bytes: 100,
+    };
+    let costs = Costs {
+        request: Curve::affine(0.1, 1e6),
+        total_bytes_per_s: 8e6,
+        requests_per_s: 1e14,
+        multiplexed: Some(multiplexed),
+        ..Costs::remote()
+    };
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+    let load = |requests, bytes, largest| Load {
+        requests,
+        ranges: requests,
+        bytes,
+        largest,
+        multiplexed: true,
+    };
+    close(costs.seconds(load(1, 0, 0), 1), 0.1 + 1e-4);
+    // The server takes a millisecond for each, and the headers come beside that.
+    close(costs.seconds(load(100, 10_000, 100), 100), 0.1 + 0.099);
+    // Eight streams would carry this in an eighth of the time.
+    close(costs.seconds(load(8, 8_000_000, 1_000_000), 8), 0.1 + 8.0008);
+    let apart = Load { multiplexed: false, ..load(8, 8_000_000, 1_000_000) };
+    close(costs.seconds(apart, 8), 1.1);
+    // Two rounds, if no more than half of them may be in flight.
+    close(costs.seconds(load(100, 0, 0), 50), 0.2 + 0.049);
+    close(costs.served_s(load(3, 0, 0)), 3e-3);
+    close(costs.share(2).served_s(load(3, 0, 0)), 6e-3);
+    close(costs.share(2).seconds(load(1, 1_000_000, 1_000_000), 1), 0.1 + 2.0002);
+    for bad in [
+        Multiplexed { requests: 1, ..multiplexed },
+        Multiplexed { request_s: f64::NAN, ..multiplexed },
+        Multiplexed { bytes_per_s: 0.0, ..multiplexed },
+    ] {
+        assert!(Costs { multiplexed: Some(bad), ..costs.clone() }.check().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn large_ranges_go_over_several_connections_where_each_is_slow() {
+    let costs = Costs { multiplexed: Some(HTTP2), ..costs(0.02, 12.5e6, 125e6, 8) };
+    let plan = plan(&[0..64 << 20], &costs, CAPS, Break::Anywhere, OPEN);
+    assert!(!plan.load.multiplexed && plan.streams == 8, "{:?}", plan.load);
+}
+
 #[test]
 fn opening_connections_is_weighed() {
     let costs = Costs { connect_s: 0.02, ..costs(0.02, 100e6, 100e6, 8) };
@@ -157,7 +241,7 @@ fn brute_force(segments: &[Range<u64>], costs: &Costs, at: Break, connected: u32
             let split = windows(&merged, Reach { gap_bytes: 0, cap_bytes: cap }, Break::Anywhere);
             let split = if pieces == 1 { load } else { Load::of(&split) };
             for streams in 1..=costs.streams {
-                best = best.min(seconds_on(split, streams, costs, connected));
+                best = best.min(seconds_on(split, streams, costs, connected.into()));
             }
         }
     }
@@ -196,6 +280,16 @@ prop_compose! {
         part_bytes in 0u32..300, gap_bytes in prop::sample::select(vec![0u32, 80, 4096]),
     ) -> MultiRange {
         MultiRange { ranges, header_bytes, range_s, part_bytes, gap_bytes }
+    }
+}
+
+prop_compose! {
+    fn any_multiplexed()(
+        requests in 2u32..300, latency_s in prop::sample::select(vec![1e-4, 1e-3, 0.02, 0.15]),
+        request_s in 0.0f64..1e-3, bytes_per_s in prop::sample::select(vec![1e6, 1e7, 1e8]),
+        header_bytes in 0u32..400,
+    ) -> Multiplexed {
+        Multiplexed { requests, latency_s, request_s, bytes_per_s, header_bytes }
     }
 }
 
@@ -278,6 +372,32 @@ proptest! {
             let is_single = request.len() == 1;
             prop_assert!(is_single || request.len() <= multi_range.ranges as usize);
             prop_assert!(is_single || header <= multi_range.header_bytes as usize, "{header}");
+        }
+    }
+
+    #[test]
+    fn requests_on_one_connection_are_never_dearer_and_keep_its_limits(
+        costs in any_costs(), segments in any_segments(80), multiplexed in any_multiplexed(),
+        multi_range in prop::option::of(any_multi_range()), request_kib in 256u64..4096,
+        anywhere: bool, is_open: bool,
+    ) {
+        let caps = Caps { request_bytes: request_kib << 10, in_flight_bytes: request_kib << 13 };
+        let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
+        let open = Connections { streams: 4, multiplexed: is_open };
+        let costs = Costs { multi_range, ..costs };
+        let without = plan(&segments, &costs, caps, at, open);
+        prop_assert!(!without.load.multiplexed);
+        let costs = Costs { multiplexed: Some(multiplexed), ..costs };
+        let plan = plan(&segments, &costs, caps, at, open);
+        prop_assert!(plan.seconds <= without.seconds * TIE, "{} {}", plan.seconds, without.seconds);
+        check_cover(&plan, &segments)?;
+        if plan.load.multiplexed {
+            prop_assert_eq!(plan.load, Load { multiplexed: true, ..Load::of(&plan.ranges) });
+            prop_assert_eq!(plan.ranges_per_request, 1);
+            prop_assert!(plan.streams <= multiplexed.requests);
+            let flight = plan.load.largest * u64::from(plan.streams);
+            prop_assert!(plan.streams == 1 || flight <= caps.in_flight_bytes);
+            prop_assert!(flight as f64 <= multiplexed.bytes_per_s * FLIGHT_S);
         }
     }
 

@@ -207,10 +207,11 @@ def _is_split(plan: dict[str, Any]) -> bool:
     return any(one["end"] == other["start"] for one, other in pairwise(ranges))
 
 
-def _requests(load: dict[str, int]) -> str:
+def _requests(load: dict[str, Any]) -> str:
     count, ranges = load["requests"], load["ranges"]
     many = f" of {ranges:,} ranges" * (ranges > count)
-    return f"{count:,} request{'s' * (count != 1)}{many}, {size_text(load['bytes'])}"
+    shared = " on one connection of HTTP/2" * bool(load["multiplexed"])
+    return f"{count:,} request{'s' * (count != 1)}{many}{shared}, {size_text(load['bytes'])}"
 
 
 def _objects(count: int) -> str:
