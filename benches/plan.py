@@ -23,6 +23,7 @@ from typing import Any
 from astropy.io import fits
 
 import choices
+import random_links
 import remote_peers
 import swathe
 from harness import HEIGHT, PIXEL_BYTES, WIDTH, options, save, survey
@@ -49,7 +50,7 @@ from links import (
 from swathe import _swathe
 from swathe.stores.registry import known_stores
 
-PARTS = ("predictions", "plans", "latency", "link", "peers", "choices")
+PARTS = ("predictions", "plans", "latency", "link", "peers", "choices", "random")
 KINDS = ("fit", "fit.fz", "fit.gz")
 LINKS = (
     Link("nginx", 1),
@@ -297,6 +298,8 @@ def summary(results: dict[str, Any]) -> None:
         )
         print(f"\npredictions: {len(errors)} cases, median error {statistics.median(errors):.1%}, "
               f"90th percentile {errors[int(len(errors) * 0.9)]:.1%}")  # fmt: skip
+    if results.get("random"):
+        random_links.summary(results["random"])
     if results.get("plans"):
         rivals = (*GAPS, "whole")
         best, worst = [], []
@@ -355,6 +358,10 @@ def main() -> None:
                         results["predictions"] += predictions(link, repeats)
         if wanted("latency"):
             results["latency"] = latency(sample)
+        if wanted("random"):
+            numbers = range(1, 2 if given.smoke else 11)
+            cases = random_links.random_cases(sample, numbers, quick=given.smoke, busy=True)
+            results["random"] = list(cases)
         if wanted("choices"):
             results["choices"] = choices.choices(1)
         if wanted("peers"):

@@ -8,13 +8,14 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from swathe.core.box import Mode
+
 __version__: str
 HIDDEN: str
 LONGEST_PATH_BYTES: int
 TRUSTED_S: float
 """Seconds for which the version of an object is trusted; then its server is asked again."""
 
-Mode: TypeAlias = Literal["trim", "partial", "strict"]
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits", "null"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
@@ -256,6 +257,39 @@ def measure_vector(
     """Open an object and time one request for ranges `(offset, length)`, ascending and apart.
 
     After `limit_s` seconds without a whole answer it counts as refused.
+    """
+
+class MultiplexTiming:
+    """How requests that shared one connection of HTTP/2 were answered; times in seconds."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why that was of no use; None if all ranges came."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all ranges."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Return the bytes of an answer beside its data: headers and frames, about."""
+
+    @property
+    def first_byte_s(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+
+def measure_multiplexed(
+    url: str,
+    ranges: Sequence[tuple[int, int]],
+    streams: int,
+    limit_s: float,
+    stores: Stores | None = None,
+) -> MultiplexTiming:
+    """Open an object and time requests for ranges `(offset, length)` on one connection of HTTP/2.
+
+    `streams` of them are in flight. After `limit_s` seconds without all answers they count as
+    refused.
     """
 
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:

@@ -120,7 +120,7 @@ def test_both_halves_have_one_model(
     seconds = Costs.from_dict(kept.costs).read_s(
         load["bytes"], load["requests"], plan["streams"], load["largest"]
     )
-    assert plan["seconds"] == pytest.approx(float(seconds))
+    assert plan["read_s"] == pytest.approx(float(seconds))
 
 
 def test_a_server_on_this_machine_works_once_it_was_asked(
@@ -242,8 +242,8 @@ def test_the_plan_is_told_beside_what_was_not_chosen(
             }
             asked = sum(plan["load"]["requests"] for plan in how["plans"])
             assert ways["each piece"]["load"]["requests"] > asked
-            seconds = sum(plan["seconds"] for plan in how["plans"])
-            assert all(seconds <= other["seconds"] for other in ways.values())
+            seconds = sum(plan["read_s"] for plan in how["plans"])
+            assert all(seconds <= other["read_s"] for other in ways.values())
         gzip = targets(["web:0.fit.gz"])
         (how,) = swathe.predict(gzip).explained
         assert (how["method"], how["instead"]) == ("decompressed once", [])
@@ -252,7 +252,7 @@ def test_the_plan_is_told_beside_what_was_not_chosen(
         (whole,) = how["instead"]
         assert (how["method"], whole["how"]) == ("from seek points", "decompressed once")
         assert whole["load"]["bytes"] == (survey / "0.fit.gz").stat().st_size
-        assert whole["seconds"] >= how["plans"][0]["seconds"]
+        assert whole["read_s"] >= how["plans"][0]["read_s"]
         table = tmp_path / "targets.csv"
         table.write_text("file,x0,y0,width,height\nweb:0.fit,5,6,70,80\nweb:1.fit,5,6,70,80\n")
         shown = run("predict", "--targets", str(table), "--explain").stdout
@@ -268,7 +268,7 @@ def test_replicas_are_compared_and_mixed(catalog: Catalog, survey: Path) -> None
     assert set(found.per_store) == {"here-one", "here-two"}
     assert sum(found.shares.values()) == pytest.approx(1)
     alone = min(cost.median_s for cost in found.per_store.values())
-    assert found.median_s <= alone * 1.0001
+    assert found.median_s - found.overhead_s <= alone * 1.0001
     with pytest.raises(NoSuchStoreError, match="other"):
         swathe.predict(rows, stores=["other"])
     with pytest.raises(TargetsError, match="is not a path in the store"):
@@ -378,7 +378,7 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     )
     found = json.loads(run("predict", "--targets", str(table), "--json").stdout)
     told = {"median_s", "interval_s", "bytes", "requests", "per_store", "shares", "compute_s"}
-    assert set(found) == told | {"faults"}
+    assert set(found) == told | {"faults", "overhead_s"}
     shown = run("predict", "--targets", str(table), "--explain").stdout
     assert "0.fit.gz" in shown and "requests" in shown and "decompressed once" in shown
     assert run("predict", "--history").stdout == "no predictions yet\n"
@@ -400,9 +400,12 @@ def test_times_that_are_noise_are_not_judged(catalog: Catalog) -> None:
                 *(1, 1, 1, 1),
             )
         )
-    assert json.loads(run("predict", "--history", "--json").stdout)["median_error"] == 0.5
+    history = json.loads(run("predict", "--history", "--json").stdout)
+    assert history["median_error"] == 0.5
+    assert (history["all"]["compared"], history["all"]["coverage"]) == (1, 0.0)
+    assert [each["root"] for each in history["stores"]] == [""]
     shown = run("predict", "--history").stdout
-    assert "Median error of 1: 50%" in shown
+    assert "Median error of 1: 50%; the 80 % interval held 0%" in shown
     assert "Without an error figure: 1 that took less than 0.1 s." in shown
 
 

@@ -94,10 +94,10 @@ def test_meta_says_what_was_asked_for_and_what_it_cost(frame: Path, tmp_path: Pa
     assert meta["swathe"] == swathe.__version__
     assert meta["bytes_moved"] > 0
     assert meta["notes"] == []
-    stages = ("open", "read", "decode", "assemble", "hash", "write", "wall", "total")
+    stages = ("open", "read", "decode", "assemble", "hash", "write", "wall", "actual")
     for stage in stages:
         assert 0 <= meta[f"{stage}_s"] < 60
-    assert meta["total_s"] >= meta["wall_s"]
+    assert meta["actual_s"] >= meta["wall_s"]
 
 
 @pytest.mark.parametrize("output", ["folder", "out.zip"])

@@ -277,11 +277,12 @@ def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 class Proxy:
-    """A running proxy: `url` leads through it to the upstream, path included."""
+    """A running proxy: `url` leads through it to `upstream_url`, path included."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], url: str, upstream_url: str) -> None:
         self.process = process
         self.url = url
+        self.upstream_url = upstream_url
 
     @property
     def host(self) -> str:
@@ -342,7 +343,7 @@ def proxy(upstream_url: str, **settings: float) -> Iterator[Proxy]:
         said = process.stdout.readline().split()
         if len(said) != 2:
             raise ValueError(f"the proxy did not start: {command}")
-        yield Proxy(process, upstream._replace(netloc=said[1]).geturl())
+        yield Proxy(process, upstream._replace(netloc=said[1]).geturl(), upstream_url)
     finally:
         process.communicate(timeout=END_S)
 

@@ -28,6 +28,17 @@ class VectorTiming:
 
 
 @dataclass(frozen=True)
+class MultiplexTiming:
+    """What `_swathe.measure_multiplexed` tells of requests."""
+
+    refusal: str | None
+    bytes: int
+    header_bytes: int
+    first_byte_s: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Timing:
     """What `_swathe.measure` tells of one request."""
 
@@ -58,6 +69,8 @@ class SimulatedStore:
         times as long.
     vector_ranges
         Most ranges of a request; with more, the server sends the whole object.
+    shared_requests
+        Most requests in flight on a connection of HTTP/2; 0: the server does not speak it.
     clock_s, bytes_moved, calls
         What measuring has used so far.
 
@@ -74,6 +87,8 @@ class SimulatedStore:
     outliers: float = 0.0
     object_bytes: int = 1 << 30
     vector_ranges: int = 1
+    shared_requests: int = 0
+    shared_request_s: float = 0.0
     range_s: float = 0.0
     is_merging: bool = False
     seed: int = 0
@@ -134,6 +149,30 @@ class SimulatedStore:
             return VectorTiming(f"no whole answer in {limit_s} s", 0, True, 0, limit_s)
         self.bytes_moved += size
         return VectorTiming(None, parts, True, size, seconds)
+
+    def measure_multiplexed(
+        self,
+        url: str,
+        ranges: Sequence[tuple[int, int]],
+        streams: int,
+        limit_s: float,
+        stores: _swathe.Stores | None = None,
+    ) -> MultiplexTiming:
+        """As `_swathe.measure_multiplexed`."""
+        self.measure_open(url)
+        if not self.shared_requests:
+            return MultiplexTiming("no HTTP/2", 0, 0, 0.0, self.latency_s)
+        count, size = len(ranges), sum(length for _, length in ranges)
+        rounds = -(-count // min(streams, self.shared_requests))
+        sent = size + count * PART_BYTES
+        rate = min(self.stream_bytes_per_s, self.total_bytes_per_s)
+        served_s = (count - 1) * self.shared_request_s
+        seconds = (rounds * self.latency_s + served_s + sent / rate) * self._slower()
+        self.clock_s += min(seconds, limit_s)
+        if seconds > limit_s:
+            return MultiplexTiming(f"no whole answer in {limit_s} s", 0, 0, 0.0, limit_s)
+        self.bytes_moved += sent
+        return MultiplexTiming(None, size, PART_BYTES, self.latency_s, seconds)
 
     def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
         """As `_swathe.measure_open`."""

@@ -3,7 +3,7 @@
 use crate::{BlockCache, Cached};
 use std::path::PathBuf;
 use std::sync::Arc;
-use swathe_plan::Costs;
+use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
     Layer, ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
     Stores, Version,
@@ -100,7 +100,7 @@ impl Store for CachedStore {
         self.inner.is_served_here(url)
     }
 
-    fn connections(&self) -> u32 {
+    fn connections(&self) -> Connections {
         self.inner.connections()
     }
 

@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
-use swathe_plan::{Costs, Load};
+use swathe_plan::{Connections, Costs, Load, Way};
 use swathe_store_api::{
-    Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, VectorTiming,
-    Version,
+    MultiplexTiming, Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount,
+    VectorTiming, Version,
 };
 pub use tls::Identity;
 use whole_fetch::{WholeFetch, WholeFetches};
@@ -257,14 +257,14 @@ impl Cached {
 
     /// Fetch missing parts from peers, if that is predicted to take less than the server does.
     /// Returns whether any arrived.
-    fn ask_peers(&self, parts: &[Part], ranges_per_request: u32, streams: u32) -> bool {
+    fn ask_peers(&self, parts: &[Part], way: Way) -> bool {
         let blocks = self.cells.blocks();
         if !blocks.peers.any(&self.cells.object().name) || !blocks.takes() {
             return false;
         }
         let mut ranges: Vec<Range<u64>> = missing(parts).collect();
         ranges.retain(|range| !range.is_empty() && range.end <= self.len());
-        let store_s = self.read_s(&ranges, ranges_per_request, streams);
+        let store_s = self.read_s(&ranges, way);
         let cells = |range: Range<u64>| range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES;
         let mut numbers: Vec<u64> = ranges.into_iter().flat_map(cells).collect();
         numbers.sort_unstable();
@@ -275,27 +275,22 @@ impl Cached {
     }
 
     /// Predicted seconds to read ranges from the server.
-    fn read_s(&self, ranges: &[Range<u64>], ranges_per_request: u32, streams: u32) -> f64 {
+    fn read_s(&self, ranges: &[Range<u64>], way: Way) -> f64 {
         let load = match &self.costs().multi_range {
-            Some(multi_range) => Load::of_vectors(ranges, ranges_per_request, multi_range),
+            Some(multi_range) => Load::of_vectors(ranges, way.ranges_per_request, multi_range),
             None => Load::of(ranges),
         };
-        self.costs().seconds(load, streams.max(1))
+        let load = Load { multiplexed: way.multiplexed, ..load };
+        self.costs().seconds(load, way.streams.max(1))
     }
 
     /// Read the parts of requests: from blocks, or from the server.
-    fn fetch_parts(
-        &self,
-        (parts, ends, oldest): DividedRanges,
-        ranges_per_request: u32,
-        streams: u32,
-    ) -> Pieces {
+    fn fetch_parts(&self, (parts, ends, oldest): DividedRanges, way: Way) -> Pieces {
         if let Err(error) = self.confirm(oldest) {
             return Box::new(std::iter::once(Err(error)));
         }
         let missing: Vec<Range<u64>> = missing(&parts).collect();
-        let fetched = (!missing.is_empty())
-            .then(|| self.inner.fetch_vectors(missing, ranges_per_request, streams));
+        let fetched = (!missing.is_empty()).then(|| self.inner.fetch_by(missing, way));
         Box::new(AssembledRead {
             inner: self.inner.clone(),
             fetched,
@@ -306,7 +301,7 @@ impl Cached {
             pending: PendingCells::new(self.cells.clone()),
             confirmed: self.is_confirmed.clone(),
             avoided: self.avoided.clone(),
-            streams,
+            streams: if way.multiplexed { 1 } else { way.streams },
             refetch: None,
         })
     }
@@ -451,7 +446,7 @@ impl Source for Cached {
         self.inner.costs()
     }
 
-    fn connections(&self) -> u32 {
+    fn connections(&self) -> Connections {
         self.inner.connections()
     }
 
@@ -516,23 +511,18 @@ impl Source for Cached {
         Ok(())
     }
 
-    fn fetch_vectors(
-        &self,
-        ranges: Vec<Range<u64>>,
-        ranges_per_request: u32,
-        streams: u32,
-    ) -> Pieces {
+    fn fetch_by(&self, ranges: Vec<Range<u64>>, way: Way) -> Pieces {
         let mut division = self.divide_all(&ranges);
-        if self.ask_peers(&division.0, ranges_per_request, streams) {
+        if self.ask_peers(&division.0, way) {
             division = self.divide_all(&ranges);
         }
         let wanted: Vec<Range<u64>> = missing(&division.0).collect();
         let are_here = || missing(&self.divide_all(&ranges).0).next().is_none();
-        let read_s = || self.read_s(&wanted, ranges_per_request, streams);
+        let read_s = || self.read_s(&wanted, way);
         if !wanted.is_empty() && self.await_whole(read_s, are_here) {
             division = self.divide_all(&ranges);
         }
-        self.fetch_parts(division, ranges_per_request, streams)
+        self.fetch_parts(division, way)
     }
 
     fn measure(
@@ -550,6 +540,15 @@ impl Source for Cached {
         limit: Duration,
     ) -> Result<VectorTiming, StoreError> {
         self.inner.measure_vector(ranges, limit)
+    }
+
+    fn measure_multiplexed(
+        &self,
+        ranges: &[Range<u64>],
+        streams: u32,
+        limit: Duration,
+    ) -> Result<MultiplexTiming, StoreError> {
+        self.inner.measure_multiplexed(ranges, streams, limit)
     }
 }
 

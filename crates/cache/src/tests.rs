@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::fs;
 use std::sync::atomic::AtomicU64;
-use swathe_plan::Curve;
+use swathe_plan::{Curve, Way};
 
 pub(super) const SIZE: usize = 700_000;
 pub(super) const LIMIT: u64 = 1 << 30;
@@ -52,7 +52,7 @@ impl Source for CountingSource {
         Ok(())
     }
 
-    fn fetch_vectors(&self, requests: Vec<Range<u64>>, _: u32, _: u32) -> Pieces {
+    fn fetch_by(&self, requests: Vec<Range<u64>>, _: Way) -> Pieces {
         let is_large = requests.iter().any(|range| range.end - range.start > self.most_bytes);
         if is_large || self.fails.load(Ordering::Relaxed) {
             let (url, version) = (self.url().into(), self.version.to_string());

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use swathe_plan::{Break, Caps, Choice, Costs, Plan, RentOrBuy, plan};
+use swathe_plan::{Break, Caps, Choice, Connections, Costs, Plan, RentOrBuy, plan};
 use swathe_store_api::{Source, StoreError};
 use swathe_trace::{Ids, Level, event};
 
@@ -91,7 +91,7 @@ impl WholeFetch {
 
 /// The plan to fetch ranges of an object with no more streams than fill the line, so that others
 /// have at least half of what they have alone.
-fn whole_plan(ranges: &[Range<u64>], costs: &Costs, connected: u32) -> Plan {
+fn whole_plan(ranges: &[Range<u64>], costs: &Costs, connected: Connections) -> Plan {
     let costs = Costs { streams: costs.filling_streams(), ..costs.clone() };
     plan(ranges, &costs, CAPS, Break::Anywhere, connected)
 }
@@ -118,7 +118,7 @@ impl Cached {
             state.running = state.running.filter(|running| running.process == process);
             let rest_s = state.running.map(Running::rest_s);
             let whole_s = *self.whole_fetch.whole_s.get_or_init(|| {
-                whole_plan(&[0..self.len()], self.costs(), self.connections()).seconds
+                whole_plan(&[0..self.len()], self.costs(), self.connections()).read_s
             });
             state.rule.choose(read_s, whole_s, rest_s)
         };
@@ -170,7 +170,7 @@ impl Cached {
         }
         let plan = whole_plan(&ranges, self.costs(), self.connections());
         let (process, bytes) = (std::process::id(), plan.load.bytes);
-        state.running = Some(Running { process, planned_s: plan.seconds, bytes, bytes_done: 0 });
+        state.running = Some(Running { process, planned_s: plan.read_s, bytes, bytes_done: 0 });
         drop(state);
         let source = self.clone();
         let thread = thread::Builder::new().name("swathe-whole".to_string());
@@ -191,7 +191,7 @@ impl Cached {
     fn fetch_whole(&self, plan: &Plan) -> Result<(), StoreError> {
         let lengths = plan.ranges.iter().map(|range| range.end - range.start);
         let division = self.divide_all(&plan.ranges);
-        let pieces = self.fetch_parts(division, plan.ranges_per_request, plan.streams);
+        let pieces = self.fetch_parts(division, plan.way());
         for (length, piece) in lengths.zip(pieces) {
             piece?;
             self.whole_fetch.update(|state| {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, paced_s, part_of};
+use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, paced_s};
 use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
@@ -44,12 +44,12 @@ pub struct Estimate {
     /// Expected traffic of the storage.
     pub traffic: Traffic,
     /// Expected seconds.
-    pub seconds: f64,
+    pub median_s: f64,
     /// Of these, what computing takes, over all threads.
     pub compute_s: f64,
     /// How some objects will be read.
     pub explained: Vec<ReadExplanation>,
-    /// Targets by their numbers, each with its part of `seconds`.
+    /// Targets by their numbers, each with its part of `median_s`.
     #[serde(skip)]
     pub target_s: Vec<(usize, f32)>,
 }
@@ -83,7 +83,7 @@ pub struct Alternative {
     /// What it would ask for.
     pub load: Load,
     /// Seconds of reading, as those of a plan.
-    pub seconds: f64,
+    pub read_s: f64,
     /// Seconds of unpacking.
     pub unpack_s: f64,
 }
@@ -97,6 +97,8 @@ struct UnitEstimate {
     traffic: Traffic,
     /// Ranges of requests after the first of each.
     further_ranges: u64,
+    /// Requests that share a connection.
+    multiplexed: u64,
     header_read: bool,
     explained: Option<ReadExplanation>,
     fault: Option<String>,
@@ -146,28 +148,34 @@ pub fn estimate(
             // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
             let used: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
-            let streams = used.min(store.settings().costs.streams);
+            let multiplexed: u64 = all.iter().map(|expected| expected.multiplexed).sum();
+            let needed = used.min(store.settings().costs.streams);
+            let is_lacking = open.streams < needed || (multiplexed > 0 && !open.multiplexed);
             let connect_s =
-                if waits && open < streams { store.settings().costs.connect_s } else { 0.0 };
+                if waits && is_lacking { store.settings().costs.connect_s } else { 0.0 };
             let finish_s =
                 finish_s(&tasks, workers, cores, store.settings().costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
             let latency_s = if waits { store.settings().costs.latency_s() } else { 0.0 };
             let helping = store.settings().costs.streams.saturating_mul(machines.max(1) as u32);
-            let paced_s = paced_s(traffic.requests, latency_s, helping, used);
+            let paced_s = paced_s(traffic.requests - multiplexed, latency_s, helping, used);
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
                 // The server computes too, from the first request on: its time for a request, or a
                 // byte, was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let further: u64 = all.iter().map(|expected| expected.further_ranges).sum();
-                let ranges = traffic.requests + further;
-                let load =
-                    Load { requests: traffic.requests, ranges, bytes: traffic.bytes, largest: 0 };
-                let moved_s = store
-                    .settings()
-                    .costs
-                    .served_s(load)
-                    .max(bytes / store.settings().costs.total_bytes_per_s);
+                let (apart, bytes_all) = (traffic.requests - multiplexed, traffic.bytes);
+                let load = |requests, ranges, bytes, multiplexed| Load {
+                    requests,
+                    ranges,
+                    bytes,
+                    largest: 0,
+                    multiplexed,
+                };
+                let costs = &store.settings().costs;
+                let moved_s = costs.served_s(load(apart, apart + further, bytes_all, false))
+                    + costs.served_s(load(multiplexed, multiplexed, 0, true));
+                let moved_s = moved_s.max(bytes / costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
                 latency_s + moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {
@@ -177,8 +185,8 @@ pub fn estimate(
                 estimates.iter().filter_map(|expected| expected.fault.clone()).collect();
             // HDUs of one object are units of their own.
             faults.dedup();
-            let seconds = compute.job_s + connect_s + finish_s.max(served_s).max(paced_s);
-            let target_s = target_seconds(&units, &tasks, seconds);
+            let median_s = compute.job_s + connect_s + finish_s.max(served_s).max(paced_s);
+            let target_s = target_seconds(&units, &tasks, median_s);
             Ok(Estimate {
                 root,
                 target_s,
@@ -190,7 +198,7 @@ pub fn estimate(
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
-                seconds,
+                median_s,
                 compute_s,
                 explained: estimates
                     .into_iter()
@@ -289,7 +297,8 @@ fn expect(
     // They come with the answer to that.
     let opened_bytes = if is_asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
-    let connected = part_of(object.connections(), workers as u32).max(1);
+    let mut connected = object.connections().part(workers as u32);
+    connected.streams = connected.streams.max(1);
     let Reads { method, plans, unpacked, unpack_s, instead } =
         reads(&object, &template, &regions, &share, connected, opened_bytes, compute);
 
@@ -314,7 +323,11 @@ fn expect(
             expected.task.steps.extend(Step::reading(&alone, plan.load, plan.streams));
             // For the last of the dates; the others are requested beside reading.
             expected.task.steps.extend((dates > 0).then(|| Step::asking(&alone)));
-            expected.streams = expected.streams.max(plan.streams);
+            if plan.load.multiplexed {
+                expected.multiplexed += requests;
+            } else {
+                expected.streams = expected.streams.max(plan.streams);
+            }
         } else {
             // Copied from the page cache by the thread itself.
             expected.task.compute_s += alone.seconds(plan.load, plan.streams);

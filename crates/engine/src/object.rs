@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use swathe_codecs::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
+use swathe_plan::Connections;
 use swathe_store_api::{Source, StoreError, Stores, Traffic};
 use swathe_trace::Ids;
 
@@ -199,7 +200,7 @@ impl Object {
     }
 
     /// Connections to its storage that are open.
-    pub(crate) fn connections(&self) -> u32 {
+    pub(crate) fn connections(&self) -> Connections {
         self.source.connections()
     }
 

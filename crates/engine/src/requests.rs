@@ -1,7 +1,7 @@
 //! What to ask a source for, so that it costs least: the planner with the bounds of one thread.
 
 use std::ops::Range;
-use swathe_plan::{Break, Caps, Costs, Load, Plan, Reach, TIE, part_of, plan, windows};
+use swathe_plan::{Break, Caps, Connections, Costs, Load, Plan, Reach, TIE, Way, plan, windows};
 use swathe_store_api::{Pieces, Source, Traffic};
 
 /// What one thread may hold of an object while it reads it: a bound on memory, within which plans
@@ -20,28 +20,26 @@ pub(crate) struct ReadRequests {
     pub(crate) load: Load,
     /// Seconds that is predicted to take. Not for inflated or cached bytes.
     pub(crate) seconds: Option<f64>,
-    ranges_per_request: u32,
-    /// Requests at the same time.
-    streams: u32,
+    way: Way,
 }
 
 impl ReadRequests {
     /// Ranges that one thread reads, one after the other.
     pub(crate) fn of_one_thread(ranges: Vec<Range<u64>>) -> ReadRequests {
         let load = Load::of(&ranges);
-        ReadRequests { ranges, load, seconds: None, ranges_per_request: 1, streams: 1 }
+        ReadRequests { ranges, load, seconds: None, way: Way::single(1) }
     }
 
     /// Request them.
     pub(crate) fn fetch(self, source: &dyn Source) -> Pieces {
-        source.fetch_vectors(self.ranges, self.ranges_per_request, self.streams)
+        source.fetch_by(self.ranges, self.way)
     }
 }
 
 impl From<Plan> for ReadRequests {
     fn from(plan: Plan) -> ReadRequests {
-        let Plan { ranges, ranges_per_request, streams, load, seconds, .. } = plan;
-        ReadRequests { ranges, load, seconds: Some(seconds), ranges_per_request, streams }
+        let way = plan.way();
+        ReadRequests { ranges: plan.ranges, load: plan.load, seconds: Some(plan.read_s), way }
     }
 }
 
@@ -58,7 +56,7 @@ pub(crate) fn local_plan(
     request_bytes: u64,
     at: Break,
 ) -> Plan {
-    plan(segments, source.costs(), Caps { request_bytes, ..CAPS }, at, u32::MAX)
+    plan(segments, source.costs(), Caps { request_bytes, ..CAPS }, at, Connections::ALL)
 }
 
 /// What to ask a server for, or the cache if all is there. `decode_byte_s`: as for
@@ -74,7 +72,7 @@ pub(crate) fn remote_requests(
         return ReadRequests::of_one_thread(ranges);
     }
     let costs = source.costs().share(share);
-    let connected = part_of(source.connections(), share);
+    let connected = source.connections().part(share);
     remote_plan(segments, &costs, at, connected, decode_byte_s).into()
 }
 
@@ -85,10 +83,10 @@ pub(crate) fn remote_plan(
     segments: &[Range<u64>],
     costs: &Costs,
     at: Break,
-    connected: u32,
+    connected: Connections,
     decode_byte_s: f64,
 ) -> Plan {
-    let seconds = |plan: &Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+    let seconds = |plan: &Plan| plan.read_s + plan.load.largest as f64 * decode_byte_s;
     let mut best = plan(segments, costs, CAPS, at, connected);
     if decode_byte_s == 0.0 {
         return best;
@@ -126,13 +124,19 @@ mod tests {
     #[test]
     fn what_takes_long_to_decode_is_asked_for_in_smaller_requests() {
         let plan_at = |decode_byte_s| {
-            remote_plan(&[0..100_000_000], &Costs::remote(), Break::Anywhere, 8, decode_byte_s)
+            remote_plan(
+                &[0..100_000_000],
+                &Costs::remote(),
+                Break::Anywhere,
+                8.into(),
+                decode_byte_s,
+            )
         };
         let largest = [0.0, 2e-9, 1e-6].map(|decode_byte_s| plan_at(decode_byte_s).load.largest);
         assert!(largest[0] >= largest[1] && largest[1] > largest[2], "{largest:?}");
         assert!(largest[2] >= INPUT_BYTES as u64 / 2, "{largest:?}");
         for decode_byte_s in [2e-9, 2e-8, 1e-6] {
-            let seconds = |plan: Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+            let seconds = |plan: Plan| plan.read_s + plan.load.largest as f64 * decode_byte_s;
             assert!(seconds(plan_at(decode_byte_s)) <= seconds(plan_at(0.0)));
         }
     }

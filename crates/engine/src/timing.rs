@@ -155,6 +155,9 @@ impl Stages {
                 push_bytes(record, bytes);
                 if let Some((load, seconds)) = plan {
                     record.number("REQUESTS", load.requests).number("RANGES", load.ranges);
+                    if load.multiplexed {
+                        record.word("MULTIPLEXED", "yes");
+                    }
                     let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
                     seconds.iter().for_each(|text| _ = record.text("PREDICTED_S", text));
                 }

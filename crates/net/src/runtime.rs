@@ -8,12 +8,19 @@ use reqwest::{Client, ClientBuilder, Url};
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// A server that takes longer to accept a connection has failed.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of a request on a shared connection that may be under way: as many as a plan requests at a
+/// time, so that no window holds up a server.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+/// The same of all its requests.
+const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+/// The time after which a silent connection that requests wait for is checked.
+const PING: Duration = Duration::from_secs(5);
 /// Redirects followed for one request.
 const REDIRECTS: usize = 5;
 /// Threads that move bytes and decrypt them.
@@ -25,8 +32,24 @@ const RESOLVERS: usize = 8;
 pub struct Net {
     /// The runtime on which requests wait.
     pub runtime: Runtime,
-    /// The client that sends them.
+    /// The client that sends them, over HTTP/1.1: each on a connection that is free, or a new one.
     pub client: Client,
+    multiplexing: OnceLock<Client>,
+}
+
+impl Net {
+    /// The client that sends all requests to a server on one connection, over HTTP/2. It offers
+    /// servers nothing else. It is made when it is first used.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub fn multiplexing(&self) -> Result<&Client, String> {
+        if let Some(client) = self.multiplexing.get() {
+            return Ok(client);
+        }
+        let client = built(multiplexing_settings)?;
+        Ok(self.multiplexing.get_or_init(|| client))
+    }
 }
 
 /// The runtime and client, created at the first use, and again in a process forked since: a
@@ -55,11 +78,15 @@ fn make() -> Result<Net, String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
-    Ok(Net { runtime, client: client()? })
+    Ok(Net { runtime, client: client()?, multiplexing: OnceLock::new() })
 }
 
-/// A client with no connection yet.
+/// A client with no connection yet, over HTTP/1.1.
 pub fn client() -> Result<Client, String> {
+    built(single_settings)
+}
+
+fn built(settings: fn() -> ClientBuilder) -> Result<Client, String> {
     // A system without root certificates can still read http://; https:// then fails by itself.
     settings()
         .build()
@@ -75,10 +102,26 @@ fn settings() -> ClientBuilder {
         .redirect(Policy::custom(followed))
         // It would take the secrets of a query to other servers.
         .referer(false)
+}
+
+fn single_settings() -> ClientBuilder {
+    settings()
         // Ranges side by side would share one connection of HTTP/2, and its window.
         .http1_only()
         // XRootD's HTTP door knows "Range", and takes "range" for something else.
         .http1_title_case_headers()
+}
+
+fn multiplexing_settings() -> ClientBuilder {
+    settings()
+        // Over TLS too nothing else is offered: a server that does not speak it says so before
+        // anything is requested, and only one connection is opened for all that wait for one.
+        .http2_prior_knowledge()
+        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        // A connection that is dead would take all further requests too.
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(CONNECT)
 }
 
 /// Servers that lead only to each other. See [`confine`].

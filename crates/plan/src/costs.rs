@@ -1,5 +1,6 @@
 //! What a store costs, as measured from this host, and the time that follows from it.
 
+use crate::many_ranges::{MultiRange, Multiplexed, part_of};
 use serde::{Deserialize, Serialize};
 
 /// Answers that share a line evenly end about together, so that between rounds one waits first and
@@ -37,48 +38,9 @@ pub struct Costs {
     /// How requests for many ranges are answered, if a probe saw them honoured.
     #[serde(default)]
     pub multi_range: Option<MultiRange>,
-}
-
-/// How a server answers a request for many ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MultiRange {
-    /// Most ranges of one request.
-    pub ranges: u32,
-    /// Bytes of the longest `Range` header.
-    pub header_bytes: u32,
-    /// The server's time for each range after the first, seconds.
-    pub range_s: f64,
-    /// Bytes that each part has beside its data: boundary and headers.
-    pub part_bytes: u32,
-    /// Ranges with a gap up to this are answered as one part.
-    pub gap_bytes: u32,
-}
-
-impl MultiRange {
-    /// Largest number of ranges in a request for bytes before `end`.
-    pub fn most_ranges(&self, end: u64) -> u32 {
-        let digits = end.checked_ilog10().unwrap_or(0) + 1;
-        // `bytes=`, and for each range two numbers, a dash and a comma.
-        let fitting = self.header_bytes.saturating_sub(6) / (2 * digits + 2);
-        self.ranges.min(fitting).max(1)
-    }
-
-    fn check(&self) -> Result<(), CostsError> {
-        let numbers = [
-            ("multi_range.ranges", f64::from(self.ranges), 2.0, 1e5),
-            ("multi_range.header_bytes", f64::from(self.header_bytes), 64.0, 1e6),
-            ("multi_range.range_s", self.range_s, 0.0, 10.0),
-            ("multi_range.part_bytes", f64::from(self.part_bytes), 0.0, 1e5),
-            ("multi_range.gap_bytes", f64::from(self.gap_bytes), 0.0, 1e9),
-        ];
-        for (name, value, least, most) in numbers {
-            if !(least..=most).contains(&value) {
-                return Err(CostsError { name, value });
-            }
-        }
-        Ok(())
-    }
+    /// How requests on one connection of HTTP/2 are answered, if a probe saw the server speak it.
+    #[serde(default)]
+    pub multiplexed: Option<Multiplexed>,
 }
 
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
@@ -97,6 +59,8 @@ pub struct Load {
     pub bytes: u64,
     /// Bytes of the largest.
     pub largest: u64,
+    /// Whether the requests share one connection of HTTP/2.
+    pub multiplexed: bool,
 }
 
 /// Requests of one size. `streams` of them are in flight at a time, so they go in rounds.
@@ -170,12 +134,6 @@ impl Curve {
     }
 }
 
-/// The part of all streams, or open connections, that each of `parts` readers may use: twice its
-/// even part, for not all use theirs at the same time (`docs/design/007-cost-model.md`).
-pub fn part_of(count: u32, parts: u32) -> u32 {
-    count.div_ceil(parts.max(1)).saturating_mul(2).min(count)
-}
-
 impl Costs {
     /// A local disk before it was probed: `pread` from the page cache, measured on a 2.5 GHz Xeon.
     pub fn local() -> Costs {
@@ -189,6 +147,7 @@ impl Costs {
             buffer_bytes: None,
             served_bytes_per_s: None,
             multi_range: None,
+            multiplexed: None,
         }
     }
 
@@ -204,6 +163,7 @@ impl Costs {
             buffer_bytes: None,
             served_bytes_per_s: None,
             multi_range: None,
+            multiplexed: None,
         }
     }
 
@@ -236,8 +196,10 @@ impl Costs {
         {
             return refuse("buffer_bytes", bytes as f64);
         }
-        if let Some(multi_range) = &self.multi_range {
-            multi_range.check()?;
+        let ranges = self.multi_range.and_then(|multi_range| multi_range.impossible());
+        let shared = self.multiplexed.and_then(|multiplexed| multiplexed.impossible());
+        if let Some((name, value)) = ranges.or(shared) {
+            return refuse(name, value);
         }
         if self.request.0.len() < 2 {
             return refuse("request points", self.request.0.len() as f64);
@@ -263,7 +225,16 @@ impl Costs {
     /// Seconds that a load takes a server that makes one request wait for another.
     pub fn served_s(&self, load: Load) -> f64 {
         let bytes_s = self.served_bytes_per_s.map_or(0.0, |per_s| load.bytes as f64 / per_s);
-        load.requests as f64 / self.requests_per_s + bytes_s + self.further_ranges_s(load)
+        let request_s = match self.multiplexing(load) {
+            Some(multiplexed) => multiplexed.request_s,
+            None => 1.0 / self.requests_per_s,
+        };
+        load.requests as f64 * request_s + bytes_s + self.further_ranges_s(load)
+    }
+
+    /// How the requests of a load share a connection, if they do.
+    fn multiplexing(&self, load: Load) -> Option<Multiplexed> {
+        self.multiplexed.filter(|_| load.multiplexed)
     }
 
     /// Seconds of the server for the ranges of requests after the first of each.
@@ -275,6 +246,9 @@ impl Costs {
     /// Seconds to read a load on `streams` open connections; see [`Costs::requests_s`].
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         let requests = Requests::new(load.requests as f64, f64::from(streams));
+        if let Some(multiplexed) = self.multiplexing(load) {
+            return self.multiplexed_s(requests, &multiplexed, load);
+        }
         let ranges_s = self.further_ranges_s(load);
         self.vectors_s(requests, load.bytes as f64, load.largest as f64, ranges_s)
     }
@@ -307,9 +281,28 @@ impl Costs {
             .max(self.request.seconds(largest) + ranges_s)
     }
 
+    /// The same for requests that share one connection: none of them is faster than that, nor all
+    /// than the line, and their headers take up both (`docs/design/022-http2.md`).
+    fn multiplexed_s(&self, requests: Requests, of: &Multiplexed, load: Load) -> f64 {
+        if requests.count == 0.0 {
+            return 0.0;
+        }
+        let bytes = load.bytes as f64 + requests.count * f64::from(of.header_bytes);
+        let size = bytes / requests.count;
+        let byte_s = self.served_bytes_per_s.map_or(0.0, |per_s| 1.0 / per_s);
+        let each_s = of.latency_s + size / of.bytes_per_s;
+        let (own_s, serve_s) = (of.latency_s + size * byte_s, of.request_s + size * byte_s);
+        requests
+            .line_s(of.latency_s, bytes / of.bytes_per_s.min(self.total_bytes_per_s))
+            .max(requests.queue_s(each_s, own_s, serve_s, self.served_bytes_per_s.is_some()))
+            .max(of.latency_s + load.largest as f64 / of.bytes_per_s)
+    }
+
     /// Seconds of what all readers of the store share that a load takes up.
     pub fn work_s(&self, load: Load) -> f64 {
-        load.bytes as f64 / self.total_bytes_per_s + self.served_s(load)
+        let header_bytes = self.multiplexing(load).map_or(0, |of| u64::from(of.header_bytes));
+        let bytes = load.bytes + load.requests * header_bytes;
+        bytes as f64 / self.total_bytes_per_s + self.served_s(load)
     }
 
     /// What each of `parts` readers that read at the same time is to reckon with.
@@ -324,6 +317,7 @@ impl Costs {
                 range_s: multi_range.range_s * f64::from(parts),
                 ..multi_range
             }),
+            multiplexed: self.multiplexed.map(|multiplexed| multiplexed.share(parts)),
             ..self.clone()
         }
     }
@@ -331,7 +325,8 @@ impl Costs {
     /// The gap that costs as much as another request, in the simplest case: one
     /// stream whose time is a straight line, a range for each request, and no other limit.
     pub fn single_gap(&self) -> Option<u64> {
-        let is_single = self.streams == 1 && self.multi_range.is_none();
+        let is_single =
+            self.streams == 1 && self.multi_range.is_none() && self.multiplexed.is_none();
         let (latency, speed) = self.request.line().filter(|_| is_single)?;
         let limited = self.total_bytes_per_s < speed
             || self.served_bytes_per_s.is_some_and(|per_s| per_s < speed)
@@ -389,7 +384,13 @@ mod tests {
             requests_per_s: 1000.0,
             ..Costs::remote()
         };
-        let load = |requests, bytes, largest| Load { requests, ranges: requests, bytes, largest };
+        let load = |requests, bytes, largest| Load {
+            requests,
+            ranges: requests,
+            bytes,
+            largest,
+            multiplexed: false,
+        };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         close(costs.seconds(load(1, 1_000_000, 1_000_000), 8), 1.1);
         close(costs.seconds(load(9, 9_000, 1_000), 8), 2.0 * 0.101);
@@ -415,6 +416,7 @@ mod tests {
             ranges: requests,
             bytes: requests * 10_000,
             largest: 10_000,
+            multiplexed: false,
         };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         close(costs.seconds(load(8), 8), 0.03 + 7.0 * 0.012);
@@ -451,27 +453,13 @@ mod tests {
     fn further_ranges_of_a_request_take_the_server_time() {
         let costs = vector_costs();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
-        let load = |requests, ranges| Load { requests, ranges, bytes: 0, largest: 0 };
+        let load = |requests, ranges| Load { requests, ranges, ..Load::default() };
         close(costs.seconds(load(1, 1), 1), 0.1);
         close(costs.seconds(load(1, 11), 1), 0.12);
         // One after the other, as the server works on one at a time.
         close(costs.seconds(load(8, 88), 8), 0.12 + 7.0 * (0.02 + 0.5e-3));
         close(costs.served_s(load(2, 22)), 1e-3 + 0.04);
         close(costs.share(2).served_s(load(2, 22)), 2.0 * (1e-3 + 0.04));
-    }
-
-    #[test]
-    fn a_header_holds_fewer_ranges_of_a_large_object() {
-        let multi_range = vector_costs().multi_range.expect("as above");
-        assert_eq!([9, 1 << 20, u64::MAX].map(|end| multi_range.most_ranges(end)), [200, 200, 166]);
-        let short = MultiRange { header_bytes: 64, ..multi_range };
-        assert_eq!([9, 1 << 20, u64::MAX].map(|end| short.most_ranges(end)), [14, 3, 1]);
-    }
-
-    #[test]
-    fn readers_may_use_streams_that_others_leave() {
-        assert_eq!([1, 2, 3, 10, 64, 1000].map(|parts| part_of(64, parts)), [64, 64, 44, 14, 2, 2]);
-        assert_eq!((part_of(0, 1), part_of(u32::MAX, 1)), (0, u32::MAX));
     }
 
     #[test]

@@ -3,13 +3,15 @@
 #![warn(missing_docs)]
 
 mod costs;
+mod many_ranges;
 mod planner;
 mod rent_or_buy;
 mod schedule;
 mod windows;
 
-pub use costs::{Costs, CostsError, Curve, Load, MultiRange, Requests, part_of};
-pub use planner::{Caps, Plan, TIE, plan, soonest};
+pub use costs::{Costs, CostsError, Curve, Load, Requests};
+pub use many_ranges::{Connections, MultiRange, Multiplexed, part_of};
+pub use planner::{Caps, Plan, TIE, Way, plan, soonest};
 pub use rent_or_buy::{Choice, RentOrBuy};
 pub use schedule::{Compute, Step, Task, finish_s, paced_s};
 pub use windows::{Break, Reach, windows};

@@ -1,6 +1,7 @@
 //! The cheapest requests for a set of segments.
 
-use crate::costs::{Costs, Load, MultiRange};
+use crate::costs::{Costs, Load};
+use crate::many_ranges::{Connections, MultiRange, Multiplexed};
 use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
 
@@ -16,6 +17,9 @@ const FEW_SEGMENTS: u64 = 1 << 17;
 const FEW_PIECES: u64 = 64;
 /// Requests are even enough when none could be smaller by more than one part in this many.
 const EVEN: u64 = 64;
+/// What is in flight on a connection that requests share arrives in this time: else one that waits
+/// for the others looks like one that the server forgot.
+const FLIGHT_S: f64 = 1.0;
 /// Up to this many gaps, each is tried, and requests made even; of more gaps, those are tried
 /// that the number of requests points at.
 const FEW_GAPS: usize = 8;
@@ -29,6 +33,24 @@ pub struct Caps {
     pub in_flight_bytes: u64,
 }
 
+/// How ranges are put into requests, and requests on connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// How many ranges go into each request.
+    pub ranges_per_request: u32,
+    /// How many requests are in flight at the same time.
+    pub streams: u32,
+    /// Whether the requests share one connection of HTTP/2.
+    pub multiplexed: bool,
+}
+
+impl Way {
+    /// A request for each range, each on a connection of its own.
+    pub fn single(streams: u32) -> Way {
+        Way { ranges_per_request: 1, streams, multiplexed: false }
+    }
+}
+
 /// Requests that cover a set of segments, and what they are expected to cost.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Plan {
@@ -38,12 +60,20 @@ pub struct Plan {
     pub ranges_per_request: u32,
     /// How many requests are in flight at the same time.
     pub streams: u32,
-    /// What they come to.
+    /// What they come to, and whether they share one connection.
     pub load: Load,
     /// Expected seconds, with those of opening connections that are not open yet.
-    pub seconds: f64,
+    pub read_s: f64,
     /// Gaps up to this are read through, and requests that would grow larger are split.
     pub reach: Reach,
+}
+
+impl Plan {
+    /// How its ranges are requested.
+    pub fn way(&self) -> Way {
+        let Plan { ranges_per_request, streams, .. } = *self;
+        Way { ranges_per_request, streams, multiplexed: self.load.multiplexed }
+    }
 }
 
 /// Plan the reading of segments, sorted by their start; they may overlap. `connected`:
@@ -53,14 +83,22 @@ pub struct Plan {
 /// For any number of requests, the fewest bytes are read by closing the smallest gaps. So the
 /// candidates are how many gaps to close, how large requests may grow, and how many to have in
 /// flight (`docs/design/007-cost-model.md`); if the store honours it, also how many ranges go into
-/// a request (`docs/design/019-vector-reads.md`).
-pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
+/// a request (`docs/design/019-vector-reads.md`), and how many requests on one connection
+/// (`docs/design/022-http2.md`).
+pub fn plan(
+    ranges: &[Range<u64>],
+    costs: &Costs,
+    caps: Caps,
+    at: Break,
+    connected: impl Into<Connections>,
+) -> Plan {
+    let connected = connected.into();
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
         let ranges = windows(ranges, reach, at);
         let load = Load::of(&ranges);
         let seconds = costs.seconds(load, 1);
-        return Plan { ranges, ranges_per_request: 1, streams: 1, load, seconds, reach };
+        return Plan { ranges, ranges_per_request: 1, streams: 1, load, read_s: seconds, reach };
     }
     let apart = windows(ranges, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
     if apart.is_empty() {
@@ -72,7 +110,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         Break::Anywhere => &apart,
         Break::BetweenSegments => ranges,
     };
-    let streams: Vec<u32> = stream_counts(costs.streams, connected).collect();
+    let streams: Vec<u32> = stream_counts(costs.streams, connected.streams).collect();
 
     let mut plans: Vec<TrialPlan> = Vec::new();
     let mut try_all = |reach, at| {
@@ -117,6 +155,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
     let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
     let each = try_all(alone, Break::BetweenSegments);
     if let Some(multi_range) = &costs.multi_range {
+        let lengths = lengths.clone();
         for gap_bytes in gaps.worth_vectors(lengths, costs, multi_range, &streams, span.end) {
             let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
             let merged = windows(ranges, reach, at);
@@ -125,6 +164,17 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
                 let windows = WindowTrial { reach, at, ranges_per_request };
                 plans.extend(trials(load, windows, &streams, costs, connected));
             }
+        }
+    }
+    if let Some(multiplexed) = &costs.multiplexed {
+        let flights: Vec<u32> = stream_counts(multiplexed.requests, multiplexed.requests).collect();
+        for gap_bytes in gaps.worth_multiplexing(lengths, costs, multiplexed) {
+            let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
+            let load = Load { multiplexed: true, ..Load::of(&windows(ranges, reach, at)) };
+            let windows = WindowTrial { reach, at, ranges_per_request: 1 };
+            let most = (multiplexed.bytes_per_s * FLIGHT_S) as u64;
+            let fits = |trial: &TrialPlan| load.largest <= most / u64::from(trial.streams);
+            plans.extend(trials(load, windows, &flights, costs, connected).filter(fits));
         }
     }
     plans.retain(|TrialPlan { load, streams, windows, .. }| {
@@ -138,19 +188,28 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         .fold(f64::INFINITY, f64::min);
     let TrialPlan { seconds, load, streams, windows: chosen } = choose(&plans, plainest, costs);
     let WindowTrial { reach, at, ranges_per_request } = chosen;
-    Plan { ranges: windows(ranges, reach, at), ranges_per_request, streams, load, seconds, reach }
+    Plan {
+        ranges: windows(ranges, reach, at),
+        ranges_per_request,
+        streams,
+        load,
+        read_s: seconds,
+        reach,
+    }
 }
 
 /// The least seconds in which requests that come to this are answered, on any number of streams.
 /// `connected` is as for [`plan`].
-pub fn soonest(load: Load, costs: &Costs, connected: u32) -> f64 {
-    stream_counts(costs.streams, connected)
+pub fn soonest(load: Load, costs: &Costs, connected: Connections) -> f64 {
+    stream_counts(costs.streams, connected.streams)
         .map(|streams| seconds_on(load, streams, costs, connected))
         .fold(f64::INFINITY, f64::min)
 }
 
-fn seconds_on(load: Load, streams: u32, costs: &Costs, connected: u32) -> f64 {
-    let connect_s = if streams > connected { costs.connect_s } else { 0.0 };
+fn seconds_on(load: Load, streams: u32, costs: &Costs, connected: Connections) -> f64 {
+    let is_open =
+        if load.multiplexed { connected.multiplexed } else { streams <= connected.streams };
+    let connect_s = if is_open { 0.0 } else { costs.connect_s };
     costs.seconds(load, streams) + connect_s
 }
 
@@ -177,7 +236,7 @@ fn trials(
     windows: WindowTrial,
     streams: &[u32],
     costs: &Costs,
-    connected: u32,
+    connected: Connections,
 ) -> impl Iterator<Item = TrialPlan> {
     streams.iter().map(move |&streams| {
         let seconds = seconds_on(load, streams, costs, connected);
@@ -325,12 +384,36 @@ impl Gaps {
         lengths
     }
 
+    /// Lengths up to which gaps may be worth closing if requests share a connection: of those as
+    /// above, what costs as much as another request.
+    fn worth_multiplexing(
+        &self,
+        mut lengths: Vec<u64>,
+        costs: &Costs,
+        multiplexed: &Multiplexed,
+    ) -> Vec<u64> {
+        let header_bytes = u64::from(multiplexed.header_bytes);
+        let bytes_per_s = multiplexed.bytes_per_s.min(costs.total_bytes_per_s);
+        let request_s = [multiplexed.request_s, multiplexed.latency_s];
+        lengths.extend(request_s.map(|seconds| header_bytes + (seconds * bytes_per_s) as u64));
+        // So that all go in one round, or a few.
+        lengths.extend([1, 2, 4].iter().filter_map(|rounds| {
+            let most = rounds * multiplexed.requests as usize;
+            self.0.get((self.0.len() + 1).saturating_sub(most).checked_sub(1)?).copied()
+        }));
+        lengths.iter_mut().for_each(|length| *length = (*length).max(header_bytes));
+        lengths.retain(|&length| length < self.largest());
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
     /// Up to which length gaps are best closed, on this many streams. That large requests hold up
     /// the others is left out: they can be split.
     fn cheapest(&self, base: Load, costs: &Costs, streams: u32) -> u64 {
         let seconds = |closed: u64, bytes: u64| {
             let apart = base.requests - closed;
-            let load = |requests| Load { requests, ranges: requests, bytes, largest: 0 };
+            let load = |requests| Load { requests, ranges: requests, bytes, ..Load::default() };
             let as_they_are = costs.seconds(load(apart), streams);
             as_they_are.min(costs.seconds(load(apart.max(u64::from(streams))), streams))
         };
@@ -353,7 +436,7 @@ impl Gaps {
 impl Load {
     /// The load of one request for this many bytes.
     pub fn single(bytes: u64) -> Load {
-        Load { requests: 1, ranges: 1, bytes, largest: bytes }
+        Load { requests: 1, ranges: 1, bytes, largest: bytes, multiplexed: false }
     }
 
     /// What ranges come to, with a request for each.
@@ -383,6 +466,7 @@ impl Load {
             ranges: self.ranges + ranges,
             bytes: self.bytes + bytes,
             largest: self.largest.max(bytes),
+            ..self
         }
     }
 }

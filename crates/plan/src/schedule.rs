@@ -37,6 +37,8 @@ pub struct Compute {
     pub bzip2_byte_s: f64,
     /// Each byte decoded from a tile, by its codec.
     pub tile_byte_s: BTreeMap<String, f64>,
+    /// What calls take around the engine, by name; here only kept.
+    pub call: BTreeMap<String, f64>,
 }
 
 impl Default for Compute {
@@ -62,6 +64,7 @@ impl Default for Compute {
             restart_s: 35e-6,
             bzip2_byte_s: 45e-9,
             tile_byte_s: tiles.map(|(codec, seconds)| (codec.to_string(), seconds)).into(),
+            call: BTreeMap::new(),
         }
     }
 }
@@ -287,7 +290,8 @@ mod tests {
         for (requests, streams, rounds) in [(1, 4, 1), (4, 4, 1), (9, 4, 3), (100, 4, 4), (3, 0, 3)]
         {
             let bytes = 50_000 * requests;
-            let load = Load { requests, ranges: requests, bytes, largest: 50_000 };
+            let load =
+                Load { requests, ranges: requests, bytes, largest: 50_000, multiplexed: false };
             let steps = Step::reading(&costs, load, streams);
             assert_eq!(steps.len(), rounds);
             let bytes: f64 = steps.iter().map(|step| step.bytes).sum();

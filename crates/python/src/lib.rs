@@ -32,9 +32,10 @@ mod _swathe {
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, redact_url};
     #[pymodule_export]
     use crate::stores::{
-        Source, StoreKind, Stores, Timing, VectorTiming, assumed_costs, cached_bytes, confine,
-        describe_blocks, measure, measure_open, measure_restarts, measure_vector, peer_costs,
-        pull_blocks, set_block_peers, share_blocks, store_key, take_timings,
+        MultiplexTiming, Source, StoreKind, Stores, Timing, VectorTiming, assumed_costs,
+        cached_bytes, confine, describe_blocks, measure, measure_multiplexed, measure_open,
+        measure_restarts, measure_vector, peer_costs, pull_blocks, set_block_peers, share_blocks,
+        store_key, take_timings,
     };
     #[pymodule_export]
     use crate::trace::{

@@ -306,6 +306,41 @@ pub(crate) fn measure_vector(
     })
 }
 
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct MultiplexTiming {
+    refusal: Option<String>,
+    bytes: u64,
+    header_bytes: u32,
+    first_byte_s: f64,
+    seconds: f64,
+}
+
+/// Time requests that share one connection of HTTP/2. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (url, ranges, streams, limit_s, stores=None))]
+pub(crate) fn measure_multiplexed(
+    py: Python<'_>,
+    url: String,
+    ranges: Vec<(u64, u64)>,
+    streams: u32,
+    limit_s: f64,
+    stores: Option<&Stores>,
+) -> PyResult<MultiplexTiming> {
+    let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
+    let stores = inner(py, stores)?;
+    let ranges = to_ranges(&ranges);
+    enter(py, &Cancel::default(), move || {
+        let swathe_store_api::MultiplexTiming {
+            refusal,
+            bytes,
+            header_bytes,
+            first_byte_s,
+            seconds,
+        } = stores.open(&url)?.measure_multiplexed(&ranges, streams, limit)?;
+        Ok(MultiplexTiming { refusal, bytes, header_bytes, first_byte_s, seconds })
+    })
+}
+
 /// Open an object anew: seconds, and its bytes.
 #[pyfunction]
 #[pyo3(signature = (url, stores=None))]

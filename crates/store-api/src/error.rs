@@ -1,7 +1,7 @@
 //! What can go wrong between us and the bytes.
 
-/// Errors of sources and of the shelf. Each names the object as the user may see it: without
-/// credentials.
+/// Errors of sources, stores and the cache on disk. Each names the object as the user may see it:
+/// without credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

@@ -25,4 +25,4 @@ pub use settings::StoreSettings;
 pub use source::{Pieces, Source, TRUSTED, Traffic, TrafficCount, Version};
 pub use store::{ObjectName, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};
-pub use timing::{RequestTiming, VectorTiming};
+pub use timing::{MultiplexTiming, RequestTiming, VectorTiming};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use swathe_plan::Costs;
+use swathe_plan::{Costs, Way};
 
 /// Objects in memory, read as files are.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Source for InMemory {
         Ok(())
     }
 
-    fn fetch_vectors(&self, requests: Vec<Range<u64>>, _: u32, _: u32) -> Pieces {
+    fn fetch_by(&self, requests: Vec<Range<u64>>, _: Way) -> Pieces {
         let object = self.0.clone();
         Box::new(requests.into_iter().map(move |range| object.read(&range)))
     }

@@ -10,8 +10,8 @@ pub struct StoreSettings {
     pub name: String,
     /// URL without a final slash, of files not percent-encoded: `file:///data`, `https://host/path`, `s3://bucket/prefix`.
     pub root: String,
-    /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`, `roots`: no
-    /// credentials.
+    /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`, `roots`,
+    /// `http2`: no credentials.
     pub options: BTreeMap<String, String>,
     /// What reading from it costs.
     pub costs: Costs,

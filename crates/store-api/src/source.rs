@@ -1,12 +1,12 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
-use crate::timing::{RequestTiming, VectorTiming};
+use crate::timing::{MultiplexTiming, RequestTiming, VectorTiming};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
-use swathe_plan::Costs;
+use swathe_plan::{Connections, Costs, Way};
 
 /// For this long an object is assumed unchanged, if all bytes to read are cached.
 /// Then its server is asked, with a request of one byte.
@@ -113,9 +113,9 @@ pub trait Source: Send + Sync {
     /// What reading costs.
     fn costs(&self) -> &Costs;
 
-    /// Number of open connections: as many requests can be sent without opening others.
-    fn connections(&self) -> u32 {
-        u32::MAX
+    /// Open connections: as many requests can be sent without opening others.
+    fn connections(&self) -> Connections {
+        Connections::ALL
     }
 
     /// The first bytes, if they were sent with opening.
@@ -127,17 +127,12 @@ pub trait Source: Send + Sync {
     /// in their order, each as soon as it and those before it are complete; an error is the last.
     /// Dropping the rest ends its requests.
     fn fetch(&self, ranges: Vec<Range<u64>>, streams: u32) -> Pieces {
-        self.fetch_vectors(ranges, 1, streams)
+        self.fetch_by(ranges, Way::single(streams))
     }
 
-    /// Read ranges as [`Source::fetch`] does, up to `ranges_per_request` of them with one request,
-    /// if the store honours that.
-    fn fetch_vectors(
-        &self,
-        ranges: Vec<Range<u64>>,
-        ranges_per_request: u32,
-        streams: u32,
-    ) -> Pieces;
+    /// Read ranges as [`Source::fetch`] does: many of them with one request, or many requests on
+    /// one connection, if the store honours that.
+    fn fetch_by(&self, ranges: Vec<Range<u64>>, way: Way) -> Pieces;
 
     /// A single cut begins to read: others from the same object may follow, and then all of it may
     /// be worth fetching.
@@ -205,7 +200,22 @@ pub trait Source: Send + Sync {
         let why = "it is not read with requests for ranges".to_string();
         Err(StoreError::Unsupported { url: self.url().to_string(), why })
     }
+
+    /// Read ranges with a request each, `streams` in flight on one connection of HTTP/2, and
+    /// measure them. Nothing is repeated; after `limit` they count as refused.
+    ///
+    /// # Errors
+    /// As [`Source::measure_vector`].
+    fn measure_multiplexed(
+        &self,
+        _ranges: &[Range<u64>],
+        _streams: u32,
+        _limit: Duration,
+    ) -> Result<MultiplexTiming, StoreError> {
+        let why = "it is not read with requests of HTTP/2".to_string();
+        Err(StoreError::Unsupported { url: self.url().to_string(), why })
+    }
 }
 
-/// Ranges on their way.
+/// Ranges that are being read.
 pub type Pieces = Box<dyn Iterator<Item = Result<Bytes, StoreError>> + Send>;

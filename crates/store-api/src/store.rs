@@ -10,6 +10,7 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
+use swathe_plan::Connections;
 
 /// Which object of a store is meant.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +87,8 @@ pub trait Store: Debug + Send + Sync {
     }
 
     /// Connections that are open to it.
-    fn connections(&self) -> u32 {
-        0
+    fn connections(&self) -> Connections {
+        Connections::default()
     }
 
     /// The URL to request an object from its server, with plain HTTP; `None` if that is not

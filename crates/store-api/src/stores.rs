@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
-use swathe_plan::{Compute, Costs};
+use swathe_plan::{Compute, Connections, Costs};
 
 /// Root of the files of this machine that lie in no named store.
 const FILES: &str = "file://";
@@ -154,7 +154,7 @@ impl Stores {
     }
 
     /// Connections that are open to the storage of an object.
-    pub fn connections(&self, object: &str) -> u32 {
+    pub fn connections(&self, object: &str) -> Connections {
         self.locate(object).0.connections()
     }
 

@@ -30,3 +30,18 @@ pub struct VectorTiming {
     /// and until its last byte.
     pub seconds: f64,
 }
+
+/// How requests that shared one connection of HTTP/2 were answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MultiplexTiming {
+    /// Why that is of no use; `None` if all ranges came.
+    pub refusal: Option<String>,
+    /// Bytes of all ranges.
+    pub bytes: u64,
+    /// Bytes of the headers of an answer, and of what frames it.
+    pub header_bytes: u32,
+    /// Seconds until the first answer began,
+    pub first_byte_s: f64,
+    /// and until the last byte of all.
+    pub seconds: f64,
+}

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_plan::Costs;
+use swathe_plan::{Costs, Way};
 use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Version};
 
 /// A file that was changed so recently may change again and keep its date: the clock of a file
@@ -108,7 +108,7 @@ impl Source for LocalFile {
         self.inner.read_exact_at(offset, buffer)
     }
 
-    fn fetch_vectors(&self, requests: Vec<Range<u64>>, _: u32, _: u32) -> Pieces {
+    fn fetch_by(&self, requests: Vec<Range<u64>>, _: Way) -> Pieces {
         let inner = self.inner.clone();
         Box::new(requests.into_iter().map(move |range| inner.read(&range)))
     }

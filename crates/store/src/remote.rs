@@ -13,6 +13,7 @@ mod http_listing;
 mod http_store;
 mod index_page;
 mod limiter;
+mod multiplexed_read;
 mod object_reader;
 mod propfind_version;
 mod range_request;

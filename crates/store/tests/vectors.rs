@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_plan::{Costs, MultiRange};
+use swathe_plan::{Costs, MultiRange, Way};
 use swathe_store::connect;
 use swathe_store_api::{ObjectName, Source, StoreError, StoreSettings};
 
@@ -87,9 +87,13 @@ fn source(server: &Server) -> Arc<dyn Source> {
     connect(settings(server)).open(ObjectName { url: &url, qualified_name: None }).unwrap()
 }
 
+fn way(ranges_per_request: u32, streams: u32) -> Way {
+    Way { ranges_per_request, streams, multiplexed: false }
+}
+
 /// Read all rows with one request, or as the source then sees fit.
 fn read(source: &dyn Source) -> Result<Vec<Bytes>, StoreError> {
-    source.fetch_vectors(rows(), 1000, 4).collect()
+    source.fetch_by(rows(), way(1000, 4)).collect()
 }
 
 fn assert_rows(pieces: &[Bytes]) {
@@ -148,14 +152,14 @@ fn ranges_that_overlap_or_came_with_opening_or_are_none_go_alone() {
     let source = source(&server);
     let ranges = vec![0..10, 5..5, 100_000..100_010, 100_005..100_020, 150_000..150_010];
     let pieces: Vec<Bytes> =
-        source.fetch_vectors(ranges.clone(), 100, 2).collect::<Result<_, _>>().unwrap();
+        source.fetch_by(ranges.clone(), way(100, 2)).collect::<Result<_, _>>().unwrap();
     let data = data();
     for (range, piece) in ranges.iter().zip(&pieces) {
         assert_eq!(piece[..], data[range.start as usize..range.end as usize]);
     }
     assert_eq!(vectors(&server), [[100_005..100_020, 150_000..150_010]]);
     let past: Result<Vec<_>, _> =
-        source.fetch_vectors(vec![1..2, SIZE as u64 - 1..SIZE as u64 + 1], 100, 2).collect();
+        source.fetch_by(vec![1..2, SIZE as u64 - 1..SIZE as u64 + 1], way(100, 2)).collect();
     assert!(matches!(past, Err(StoreError::ShortRead { .. })), "{past:?}");
     assert_eq!(vectors(&server).len(), 1, "nothing past the end is asked for");
 }

@@ -12,6 +12,7 @@ from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
+from swathe.catalog.read_log import ReadLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import ProbeRecord, ProfileRecord, SampleRecord
 from swathe.catalog.store_settings import root_url
@@ -111,6 +112,18 @@ class MeasurementRecords(Database):
                 where = (SampleRow.link_id == link) & (SampleRow.source == source)
                 _forget(session, SampleRow, SAMPLES_KEPT, where, SampleRow.at)
 
+    def enter_reads(self) -> list[str]:
+        """Record the reads that wait in the log beside the database; return their stores."""
+        database = self._engine.url.database
+        if not self._on_sqlite or database is None:
+            return []
+        read_log = ReadLog(database)
+        with read_log.draining_lines() as lines:
+            reads = read_log.parse(lines)
+            for (root, host), samples in reads.items():
+                self.add_samples(root, host, samples)
+        return [root for root, _ in reads]
+
     def samples(
         self,
         root: str,
@@ -119,6 +132,7 @@ class MeasurementRecords(Database):
         since: datetime | None = None,
     ) -> list[SampleRecord]:
         """Return the samples of a link, oldest first; of some kinds, and from a time on."""
+        self.enter_reads()
         columns = [getattr(SampleRow, field.name) for field in fields(SampleRecord)]
         query = select(*columns).join(LinkRow, LinkRow.id == SampleRow.link_id)
         query = query.where(LinkRow.root == root_url(root), LinkRow.host == host)

@@ -28,10 +28,14 @@ OPTIONS = (
     "token_file",
     "probe_object",
     "roots",
+    "http2",
 )
 """In order: name of the server, its region, the AWS profile, the Azure account, whether to read
 unsigned, the HTTP door of a root:// store, the file with a bearer token, the object that a probe
-reads, and further folders that links within a folder may lead to."""
+reads, further folders that links within a folder may lead to, and whether requests may share a
+connection of HTTP/2."""
+HTTP2 = ("auto", "always", "never")
+"""Values of the option http2: over TLS only, also without TLS, not at all."""
 ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_NAME = 100
@@ -252,6 +256,12 @@ def _option(name: str, value: str) -> str:
         case "anonymous":
             if value.lower() not in ("true", "false"):
                 raise StoreSettingsError("the option anonymous is true or false")
+            return value.lower()
+        case "http2":
+            if value.lower() not in HTTP2:
+                raise StoreSettingsError(
+                    f"the option http2: expected {', '.join(HTTP2)}, found {short_text(value)}"
+                )
             return value.lower()
         case "endpoint" | "door":
             try:

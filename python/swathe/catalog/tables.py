@@ -27,7 +27,7 @@ from swathe.catalog.records.datasets import State
 from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
 
-REVISIONS = ("v0001",)
+REVISIONS = ("v0001", "v0002")
 """All revisions of the schema, oldest first. This code works with the last."""
 DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
 """Revisions of the schema before the first version. Catalogues that have one are refused."""
@@ -172,6 +172,10 @@ class OutcomeRow(Base):
     actual_bytes: Mapped[int] = mapped_column(BigInteger)
     predicted_requests: Mapped[int] = mapped_column(BigInteger)
     actual_requests: Mapped[int] = mapped_column(BigInteger)
+    model_s: Mapped[float] = mapped_column(server_default="0")
+    engine_s: Mapped[float] = mapped_column(server_default="0")
+    before_s: Mapped[float] = mapped_column(server_default="0")
+    after_s: Mapped[float] = mapped_column(server_default="0")
 
 
 class DatasetRow(Base):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from swathe.core import box
 from swathe.core.angles import Size, is_angle
 from swathe.core.errors import RegionError
 
@@ -40,7 +41,7 @@ Overwrite = Annotated[
     typer.Option("--overwrite", is_eager=True, help="Replace existing files."),
 ]
 Mode = Annotated[
-    Literal["trim", "partial", "strict"],
+    box.Mode,
     typer.Option(
         help="Treatment of a region that crosses the edge of the image: trim it, fill it "
         "(partial), or fail (strict)."

@@ -52,6 +52,10 @@ def cost_rows(
         elif name == "multi_range":
             each = f"{seconds_text(value['range_s'])} and {value['part_bytes']} bytes for each"
             text = f"up to {value['ranges']} in a request, {each}"
+        elif name == "multiplexed":
+            each = f"{seconds_text(value['request_s'])} and {value['header_bytes']} bytes for each"
+            rate = rate_text(value["bytes_per_s"])
+            text = f"up to {value['requests']} on a connection of HTTP/2, {each}, {rate} in all"
         elif name.endswith("_bytes_per_s"):
             text = rate_text(value)
         elif name == "requests_per_s":

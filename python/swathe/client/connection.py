@@ -18,8 +18,8 @@ from swathe.core.angles import Size
 from swathe.core.argument_checks import check_text
 from swathe.core.errors import SettingsError, SourceError, SwatheError, TargetsError
 from swathe.core.format import size_text
-from swathe.files.targets.cells import plain_cells
-from swathe.files.targets.columns import InvalidCell, ListOptions
+from swathe.files.targets.cells import InvalidCell, plain_cells
+from swathe.files.targets.columns import ListOptions
 from swathe.files.targets.table_files import is_packed
 
 if TYPE_CHECKING:

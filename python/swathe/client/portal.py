@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from swathe._swathe import Mode
+    from swathe.core.box import Mode
     from swathe.files.planes import Planes
     from swathe.jobs.types import Estimate, Job
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 import re
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from swathe.core.errors import RegionError
 
 Box: TypeAlias = tuple[int, int, int, int]
+Mode: TypeAlias = Literal["trim", "partial", "strict"]
+"""Treatment of a box that crosses the edge of the image: trim it, fill it, or fail."""
 
 LIMIT = 1 << 53
 """Limit of pixel numbers: beyond it a float cannot tell neighbours apart."""

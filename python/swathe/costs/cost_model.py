@@ -77,6 +77,25 @@ class MultiRange:
 
 
 @dataclass(frozen=True)
+class Multiplexed:
+    """How a server answers requests that share one connection of HTTP/2.
+
+    Attributes:
+        requests: most requests in flight on the connection.
+        latency_s: time to the first byte of an answer, if nothing else is on the connection.
+        request_s: the server's time for each further request.
+        bytes_per_s: bandwidth of the connection.
+        header_bytes: bytes of each answer beside its data: headers and frames.
+    """
+
+    requests: int
+    latency_s: float
+    request_s: float
+    bytes_per_s: float
+    header_bytes: int
+
+
+@dataclass(frozen=True)
 class Costs:
     """Parameters of the cost model.
 
@@ -93,6 +112,8 @@ class Costs:
         served_bytes_per_s: throughput of a server that makes one request wait for another, beside
             its time per request; None if its time was not seen to depend on bytes.
         multi_range: how requests for many ranges are answered; None if no probe saw them honoured.
+        multiplexed: how requests on one connection of HTTP/2 are answered; None if no probe saw the
+            server speak it.
     """
 
     connect_s: float
@@ -104,6 +125,7 @@ class Costs:
     buffer_bytes: int | None = None
     served_bytes_per_s: float | None = None
     multi_range: MultiRange | None = None
+    multiplexed: Multiplexed | None = None
 
     def request_s(self, size: ArrayLike) -> NDArray[np.float64]:
         """Return the curve t() in seconds for sizes in bytes.
@@ -151,7 +173,9 @@ class Costs:
         request = tuple((int(size), float(seconds)) for size, seconds in costs["request"])
         multi_range = costs.get("multi_range")
         vectors = None if multi_range is None else MultiRange(**multi_range)
-        return cls(**{**costs, "request": request, "multi_range": vectors})
+        multiplexed = costs.get("multiplexed")
+        shared = None if multiplexed is None else Multiplexed(**multiplexed)
+        return cls(**{**costs, "request": request, "multi_range": vectors, "multiplexed": shared})
 
 
 def line_s(

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.core.argument_checks import check_count, check_texts, check_threads
-from swathe.core.errors import SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
-from swathe.core.paths import default_url
+from swathe.costs.calibration import calibrate
+from swathe.costs.call_costs import CallCosts
+from swathe.costs.past_outcomes import past_outcomes, root_of
 from swathe.files.planes import plane_span
 from swathe.stores.registry import bounds_of, compute_costs, stores_for
 
 if TYPE_CHECKING:
-    from swathe._swathe import HduKey, Mode
+    from swathe._swathe import HduKey
+    from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
@@ -38,7 +40,7 @@ class StoreCost:
     """Predicted cost of one store.
 
     Attributes:
-        median_s: median time.
+        median_s: median time of reading and cutting.
         interval_s: 10th and 90th percentile of the time.
         bytes: bytes moved from the store.
         requests: number of requests to the store; for local files, of reads.
@@ -49,6 +51,8 @@ class StoreCost:
         measured: whether the store was probed.
         compute_s: computing time, summed over all threads.
         is_local: whether its objects are files of this machine.
+        model_s: time by the cost model, before earlier outcomes corrected it.
+        outcomes: number of earlier outcomes of the store that count.
     """
 
     median_s: float
@@ -62,6 +66,8 @@ class StoreCost:
     measured: bool
     compute_s: float
     is_local: bool
+    model_s: float = 0.0
+    outcomes: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,8 @@ class Prediction:
     """Predicted cost of a job.
 
     Attributes:
-        median_s: median time.
+        median_s: median time of the call, from the call to its return; of a job of a portal, of its
+            batches.
         interval_s: 10th and 90th percentile of the time.
         bytes: bytes moved from all stores.
         requests: number of requests to all stores.
@@ -81,7 +88,9 @@ class Prediction:
         faults: reasons why objects cannot be read (up to a hundred per store) and why targets
             cannot be cut, each reason once.
         compute_s: computing time, summed over all threads.
-        overhead_s: for a job of a portal, the part of `median_s` outside reading and cutting.
+        overhead_s: the part of `median_s` outside reading and cutting.
+        model_s: time of reading and cutting by the cost model, before earlier outcomes corrected
+            it.
     """
 
     median_s: float
@@ -94,6 +103,7 @@ class Prediction:
     faults: list[str] = field(default_factory=list, repr=False)
     compute_s: float = 0.0
     overhead_s: float = 0.0
+    model_s: float = 0.0
 
     def _repr_html_(self) -> str:
         from swathe.files.notebook import page, table
@@ -116,6 +126,11 @@ class Prediction:
         if self.faults:
             tables.append(table(["cannot be cut"], [[fault] for fault in self.faults]))
         return page("Prediction", facts, tables=tables)
+
+    @property
+    def only_root(self) -> str:
+        """Return the key of the only store; else an empty text."""
+        return next(iter(self.per_store)) if len(self.per_store) == 1 else ""
 
     @property
     def root(self) -> str:
@@ -169,12 +184,15 @@ def predict(
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
         rows = read_targets(targets, sky_of, choices=choices, planes=span)
-        return predict_targets(rows, mode, threads, machines)
-    predictions = {
-        name: predict_targets(rows, mode, threads, machines)
-        for name, rows in target_lists(targets, stores, choices, planes=span).items()
-    }
-    return mix_replicas(predictions, threads * machines)
+        prediction = predict_targets(rows, mode, threads, machines)
+    else:
+        lists = target_lists(targets, stores, choices, planes=span)
+        rows = next(iter(lists.values()))
+        alone = {
+            name: predict_targets(each, mode, threads, machines) for name, each in lists.items()
+        }
+        prediction = mix_replicas(alone, threads * machines)
+    return of_call(prediction, known_call_costs(), len(rows))
 
 
 def target_lists(
@@ -279,6 +297,7 @@ def predict_job(job: _swathe.Job, most: int | None = None, machines: int = 1) ->
         explained=explained,
         faults=faults,
         compute_s=sum(cost.compute_s for cost in per_store.values()),
+        model_s=sum(cost.model_s for cost in per_store.values()),
     )
 
 
@@ -325,61 +344,13 @@ def read_at_once(prediction: Prediction, threads: int) -> Prediction:
     slowest = max((cost.median_s for cost in prediction.per_store.values()), default=0.0)
     median_s = max(slowest, prediction.compute_s / threads)
     interval_s = _interval_s(median_s, _widest(prediction.per_store.values()))
-    return replace(prediction, median_s=median_s, interval_s=interval_s)
+    # An outcome of several stores says nothing of one.
+    return replace(prediction, median_s=median_s, interval_s=interval_s, model_s=0.0)
 
 
 def readable_objects(prediction: Prediction) -> int:
     """Return the number of readable objects."""
     return sum(cost.objects - cost.unreadable for cost in prediction.per_store.values())
-
-
-def record_outcome(
-    prediction: Prediction, meta: dict[str, Any], summary: str, cuts: int
-) -> list[str]:
-    """Record the outcome of a prediction in the catalogue, and the times of real reads.
-
-    Returns warnings for the user. If there is nothing to compare, `cuts` is 0. The work is done by
-    then, so a catalogue that cannot be written is only a warning.
-    """
-    from datetime import UTC, datetime
-
-    from swathe.catalog import Outcome, OutcomeLog, this_host
-
-    low_s, high_s = prediction.interval_s
-    outcome = Outcome(
-        at=datetime.now(UTC),
-        host=this_host(),
-        summary=summary,
-        targets=cuts,
-        root=prediction.root,
-        predicted_s=prediction.median_s,
-        low_s=low_s,
-        high_s=high_s,
-        actual_s=meta["actual_s"],
-        predicted_bytes=prediction.bytes,
-        actual_bytes=meta["bytes_moved"],
-        predicted_requests=prediction.requests,
-        actual_requests=meta["requests"],
-    )
-    timings = _swathe.take_timings()
-    outcome_log = OutcomeLog.of(default_url())
-    try:
-        is_due = cuts > 0 and (outcome_log is None or outcome_log.append(outcome))
-        if is_due or timings:
-            from swathe.catalog import Catalog
-
-            with Catalog.open() as catalog:
-                if is_due and outcome_log is None:
-                    catalog.add_outcome(outcome)
-                elif is_due:
-                    catalog.enter_outcomes()
-                if timings:
-                    from swathe.costs.fit.from_real_reads import feed_back
-
-                    feed_back(catalog, timings)
-    except SwatheError as error:
-        return [f"the prediction was not recorded: {error}"]
-    return []
 
 
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
@@ -389,16 +360,56 @@ def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
     return open_cached(file).image(hdu).sky
 
 
+def known_call_costs() -> CallCosts:
+    """Return what a call takes around reading and cutting, by all that is known of this host.
+
+    Raises:
+        CatalogError: If a catalogue exists but cannot be read.
+    """
+    return CallCosts.of(compute_costs()).learn(past_outcomes().outcomes)
+
+
+def of_call(
+    prediction: Prediction, costs: CallCosts, targets: int, elapsed_s: float | None = None
+) -> Prediction:
+    """Return the prediction of a call from that of reading and cutting.
+
+    Args:
+        prediction: prediction of reading and cutting.
+        costs: costs of a call on this host.
+        targets: number of targets.
+        elapsed_s: seconds of the call until now, if it has begun.
+    """
+    after_s = costs.after(targets)
+    unsure_s = after_s if elapsed_s is not None else after_s + costs.before(targets)
+    around_s = after_s + (costs.before(targets) if elapsed_s is None else elapsed_s)
+    low_s, high_s = prediction.interval_s
+    median_s = prediction.median_s + around_s
+    faster_s = math.hypot(prediction.median_s - low_s, unsure_s * (1 - math.exp(-costs.faster)))
+    slower_s = math.hypot(high_s - prediction.median_s, unsure_s * (math.exp(costs.slower) - 1))
+    return replace(
+        prediction,
+        median_s=median_s,
+        interval_s=(median_s - faster_s, median_s + slower_s),
+        overhead_s=around_s,
+    )
+
+
 def _cost(estimate: dict[str, Any]) -> StoreCost:
-    seconds = estimate["seconds"]
+    model_s, root = estimate["median_s"], estimate["root"]
+    earlier = past_outcomes().of(root_of(root))
+    calibration = calibrate(earlier, model_s, _bounds(estimate))
+    seconds = model_s * math.exp(calibration.bias)
     names = ("objects", "targets", "headers_read", "unreadable", "compute_s")
     return StoreCost(
         seconds,
-        _interval_s(seconds, _bounds(estimate)),
+        _interval_s(seconds, (calibration.faster, calibration.slower)),
         **{name: estimate["traffic"][name] for name in ("bytes", "requests")},
         **{name: estimate[name] for name in names},
         measured=estimate["is_measured"],
-        is_local=_swathe.StoreKind(estimate["root"]).is_local,
+        is_local=_swathe.StoreKind(root).is_local,
+        model_s=model_s,
+        outcomes=calibration.outcomes,
     )
 
 

@@ -11,7 +11,7 @@ from swathe.core.errors import SwatheError, TargetsError
 from swathe.costs.prediction import mix_replicas, predict_targets, readable_objects, target_lists
 
 if TYPE_CHECKING:
-    from swathe._swathe import Mode
+    from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.files.targets.target_list import ListOptions
 

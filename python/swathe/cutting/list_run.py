@@ -164,6 +164,7 @@ class ListRun:
             run.close()
             if isinstance(earlier, EarlierRows):
                 earlier.close(is_whole=is_whole)
+        run.end()
         return manifest_file.result(None if paths.is_null else paths.manifest)
 
     def _check(self, first: RowPiece) -> None:

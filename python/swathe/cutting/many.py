@@ -22,7 +22,7 @@ from swathe.files.planes import plane_span
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from swathe._swathe import Mode
+    from swathe.core.box import Mode
     from swathe.costs.time_left import CutProgress
     from swathe.files.manifest_file import LongManifest
     from swathe.files.manifest_table import ManifestTable

@@ -19,8 +19,9 @@ from swathe.trace import point
 if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
 
-    from swathe._swathe import HduKey, Mode
+    from swathe._swathe import HduKey
     from swathe.core.angles import Size
+    from swathe.core.box import Mode
     from swathe.files.cutout import Cutout
     from swathe.files.file import File
     from swathe.files.planes import Planes

@@ -18,6 +18,7 @@ from swathe.core.format import forecast_text, harmless_text, seconds_text, time_
 from swathe.core.outputs import publish
 from swathe.core.progress import progress_bar
 from swathe.core.row_table import DIGEST_BYTES, DictColumn, hexadecimal
+from swathe.costs.recorded_outcome import CallOutcome
 from swathe.files.manifest import EXTENSION
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class CutRun:
         progress: whether to show a bar, or what receives the progress.
         started: time when the run was started.
         output: the open output, once the first piece is cut.
+        call: what was predicted, and what it came to.
     """
 
     output_paths: OutputPaths
@@ -68,6 +70,8 @@ class CutRun:
     progress: bool | Callable[[CutProgress], object]
     started: float
     output: _swathe.Output | None = None
+    call: CallOutcome = field(default_factory=CallOutcome)
+    _counted: float = field(default=0.0, init=False)
     _job: str = field(default_factory=lambda: token_hex(4), init=False)
 
     def cut(
@@ -90,7 +94,13 @@ class CutRun:
             end: length in bytes up to which an archive is kept; `None` to begin anew.
             is_only: whether the list has no other piece.
         """
-        from swathe.costs.prediction import predict_job, read_at_once, to_engine_job
+        from swathe.costs.prediction import (
+            known_call_costs,
+            of_call,
+            predict_job,
+            read_at_once,
+            to_engine_job,
+        )
 
         output_paths, settings = self.output_paths, self.settings
         paths = {row: manifest.name[row] for row in results}
@@ -107,6 +117,9 @@ class CutRun:
         prediction = predict_job(job, MOST_INSPECTED)
         if "stores" in manifest.meta:
             prediction = read_at_once(prediction, settings["threads"])
+        elapsed_s = time.perf_counter() - (self._counted or self.started)
+        prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
+        self.call.expect(prediction, elapsed_s)
         if end is None or self.output is not None:
             # If the process is killed now, no older manifest describes these results, and they are
             # known to belong to this run.
@@ -164,8 +177,8 @@ class CutRun:
             finally:
                 try:
                     cost = batch.finish()
-                    actual_s = round(time.perf_counter() - begun, 6)
-                    self._count(cost, prediction, actual_s, piece, whole=not stop.is_set())
+                    self.call.engine_s += time.perf_counter() - begun
+                    self._count(cost, prediction, piece, whole=not stop.is_set())
                 finally:
                     self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
 
@@ -195,46 +208,48 @@ class CutRun:
         self,
         cost: dict[str, Any],
         prediction: Prediction,
-        actual_s: float,
         piece: PieceFiles,
         *,
         whole: bool,
     ) -> None:
-        """Report the cost of a piece to the user, the manifest and the catalogue.
+        """Enter the cost of a piece into the manifest.
 
         A prediction is compared with the cost only if the `whole` of it was done.
         """
-        from swathe.costs.prediction import record_outcome
-
         meta, output_paths = self.manifest_file.meta, self.output_paths
         moved = {name: cost.pop(name) for name in ("bytes_moved", "requests")}
         notes = cost.pop("notes")
         del cost["from_peers"], cost["from_cache"]
-        seconds = {"predicted_s": prediction.median_s, "actual_s": actual_s}
+        seconds = {"predicted_s": prediction.median_s}
         seconds |= {f"{name}_s": value for name, value in cost.items()}
         for name, value in seconds.items():
             meta[name] = round(meta.get(name, 0.0) + value, 6)
-        meta["total_s"] = round(time.perf_counter() - self.started, 6)
         for name, count in moved.items():
             meta[name] = meta.get(name, 0) + count
-        log.info(
-            "%s: took %s, predicted %s: %d bytes in %d requests",
-            *(harmless_text(f"{output_paths.path}"), seconds_text(actual_s)),
-            forecast_text(prediction.median_s),
-            *(moved["bytes_moved"], moved["requests"]),
-        )
-        result_options = output_paths.result_options
-        summary = f"cut_many into {output_paths.kind}, as {result_options.format}"
+        self.call.bytes, self.call.requests = meta["bytes_moved"], meta["requests"]
         counts = piece.manifest.counts()
         for status, count in counts.items():
             meta[status] = self.manifest_file.counts[status] + count
         # The time to combine images is not predicted; writing is, and null: does not write.
-        is_predicted = whole and not (result_options.is_combined or output_paths.is_null)
-        before = len(piece.manifest.id) - len(piece.paths)
-        cuts = counts["ok"] - before if is_predicted else 0
-        outcome = {"actual_s": actual_s, **moved}
-        notes += record_outcome(prediction, outcome, summary, cuts)
+        is_predicted = not (output_paths.result_options.is_combined or output_paths.is_null)
+        self.call.is_comparable &= whole and is_predicted
+        self.call.targets += counts["ok"] - (len(piece.manifest.id) - len(piece.paths))
         meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
+        self._counted = time.perf_counter()
+
+    def end(self) -> None:
+        """Tell the user and the catalogue what the call took, which ends now."""
+        from swathe.costs.recorded_outcome import record_outcome
+
+        meta, output_paths = self.manifest_file.meta, self.output_paths
+        summary = f"cut_many into {output_paths.kind}, as {output_paths.result_options.format}"
+        meta["notes"] += record_outcome(self.call, time.perf_counter() - self.started, summary)
+        log.info(
+            "%s: took %s, predicted %s: %d bytes in %d requests",
+            *(harmless_text(f"{output_paths.path}"), seconds_text(meta["actual_s"])),
+            forecast_text(meta["predicted_s"]),
+            *(meta["bytes_moved"], meta["requests"]),
+        )
 
     def _maker(self, piece: PieceFiles, stopped: Callable[[], bool]) -> Maker | None:
         """Return the maker of the results; `None` if the engine writes them."""
@@ -296,6 +311,8 @@ class CutRun:
         if output is None:
             return
         manifest_file, output_paths = self.manifest_file, self.output_paths
+        # All but the last writing of the manifest, which holds it.
+        manifest_file.meta["actual_s"] = round(time.perf_counter() - self.started, 6)
         manifest_file.finish()
         # The archive gets its name when it holds the manifest; the manifest file comes last.
         if output_paths.kind == "fits" and manifest_file.last is not None:

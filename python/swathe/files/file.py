@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from astropy.wcs import WCS
     from numpy.typing import DTypeLike, NDArray
 
-    from swathe._swathe import HduKey, Mode
-    from swathe.core.box import Box
+    from swathe._swathe import HduKey
+    from swathe.core.box import Box, Mode
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
     from swathe.files.slices import Slices

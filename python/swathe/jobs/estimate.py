@@ -44,19 +44,22 @@ BELIEF = 0.3
 
 
 def predict_rows(
-    work: ExpandedJob, options: Options, past_jobs: Sequence[PastJob]
+    rows: RowTable, results: int, options: Options, past_jobs: Sequence[PastJob]
 ) -> Prediction | None:
-    """Predict the cost of the rows that can be cut; `None` if there are none.
+    """Predict the cost of the rows of `sound_rows`; `None` if there are none.
 
-    `past_jobs` are earlier jobs of any kind, to learn from.
+    Args:
+        rows: rows that can be cut.
+        results: number of combined results.
+        options: options of the job.
+        past_jobs: earlier jobs of any kind, to learn from.
     """
-    prediction = _of_engine(work, options)
+    prediction = _of_engine(rows, options)
     if prediction is None:
         return None
-    rows = int(work.rows.sound.sum()) + len(work.results)
     kind = options.operation, options.format
     alike = [job for job in past_jobs if (job.operation, job.format) == kind]
-    outside_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
+    outside_s, low_s, high_s = overhead_s(alike, options.results.file_format, len(rows) + results)
     low, high = prediction.interval_s
     return replace(
         prediction,
@@ -93,9 +96,8 @@ def overhead_s(
     return median, median * min(1.0, float(low)), median * max(1.0, float(high))
 
 
-def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
+def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
     """Predict the cost of reading and cutting."""
-    rows = _sound_rows(work)
     if not len(rows):
         return None
     targets = [
@@ -116,7 +118,7 @@ def _of_engine(work: ExpandedJob, options: Options) -> Prediction | None:
     )
 
 
-def _sound_rows(work: ExpandedJob) -> RowTable:
+def sound_rows(work: ExpandedJob) -> RowTable:
     """Return the rows that can be cut; those whose image was not read yet get a similar box."""
     import numpy as np
 
@@ -129,11 +131,10 @@ def _sound_rows(work: ExpandedJob) -> RowTable:
     return replace(rows, box=np.where(later[:, None], np.array(like).astype(np.int64), rows.box))
 
 
-def bytes_out(work: ExpandedJob, options: Options) -> int:
-    """Estimate the total size of the results from the images that were opened."""
+def bytes_out(rows: RowTable, options: Options) -> int:
+    """Estimate the total size of the results of `sound_rows` from the images that were opened."""
     import numpy as np
 
-    rows = _sound_rows(work)
     per_pixel: list[float] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)
     for row in rows.take(np.sort(first_of_file)[:MOST_TRIES]):

@@ -26,8 +26,8 @@ from swathe.core.errors import (
 from swathe.core.format import size_text
 from swathe.core.row_table import DictColumn, RowTable
 from swathe.costs.prediction import sky_of
-from swathe.files.targets.cells import texts
-from swathe.files.targets.columns import float_column, standard_columns
+from swathe.files.targets.cells import float_column, texts
+from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.target_list import (
     SKY,
     check_sky_box,

@@ -21,7 +21,7 @@ from swathe.core.errors import (
 )
 from swathe.core.row_table import RowTable
 from swathe.jobs import archives as made
-from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
+from swathe.jobs.estimate import PAST, bytes_out, predict_rows, sound_rows, to_stored_prediction
 from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import SOON_S, Quota
@@ -130,15 +130,15 @@ class Jobs:
             NoSuchDatasetError: If there is no such dataset.
         """
         work = self._expanded(table, options)
-        faults = islice(work.rows.faults().items(), MOST_LISTED)
+        rows, faults = sound_rows(work), islice(work.rows.faults().items(), MOST_LISTED)
         return Estimate(
             targets=work.targets,
             rows=len(work.rows) + len(work.results),
             unmatched=work.unmatched,
-            prediction=self._prediction_of(work, options),
+            prediction=self._prediction_of(rows, len(work.results), options),
             faults=[(work.rows.id[row], reason) for row, (_, reason) in faults],
             matches=work.matches,
-            bytes_out=bytes_out(work, options),
+            bytes_out=bytes_out(rows, options),
         )
 
     def submit(
@@ -181,7 +181,7 @@ class Jobs:
         work = self._expanded(table, options)
         work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
-        prediction = to_stored_prediction(self._prediction_of(work, options))
+        prediction = self._prediction_of(sound_rows(work), len(work.results), options)
         now = datetime.now(UTC)
         rows = to_row_table(work)
         counts = rows.counts()
@@ -201,7 +201,7 @@ class Jobs:
             inputs=len(work.rows),
             counts=counts,
             bytes=0,
-            predicted=prediction,
+            predicted=to_stored_prediction(prediction),
             work_s=0.0,
             bytes_moved=0,
             requests=0,
@@ -451,8 +451,8 @@ class Jobs:
             limits.cutout_bytes,
         )
 
-    def _prediction_of(self, work: ExpandedJob, options: Options) -> Prediction | None:
-        return predict_rows(work, options, self.catalog.past_jobs(PAST))
+    def _prediction_of(self, rows: RowTable, results: int, options: Options) -> Prediction | None:
+        return predict_rows(rows, results, options, self.catalog.past_jobs(PAST))
 
     def _changed_job(self, record: JobRecord) -> Job:
         self.wake()

@@ -7,9 +7,10 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
 from swathe.catalog.records.jobs import Phase
+from swathe.core.box import Mode
 from swathe.core.errors import DatasetError, JobError, OptionError
 from swathe.core.row_record import RowStatus
 from swathe.core.value_errors import short_text
@@ -18,13 +19,11 @@ from swathe.operations.registry import DEFAULT, ResultOptions, own_options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from swathe._swathe import Mode
     from swathe.costs.prediction import Prediction
 
 ArchiveKind = Literal["zip", "tar", "fits"]
 
 DAY_S = 86_400
-MODES = ("trim", "partial", "strict")
 MOST_BANDS = 100
 LONGEST_TEXT = 200
 
@@ -204,7 +203,7 @@ def _time(name: str, value: Any) -> tuple[float, float]:
 
 _READ: dict[str, Any] = {
     "operation": _text,
-    "mode": _choice(*MODES),
+    "mode": _choice(*get_args(Mode)),
     "fill": _number,
     "planes": read_planes,
     "format": _text,

@@ -203,7 +203,7 @@ def _load_if_changed() -> _CatalogContent | None:
     if _adopted is not None:
         return _adopted
     url = default_url()
-    state = _state(url)
+    state = catalogue_state(url)
     if state is None:
         return None
     if _loaded is None or _loaded.state != state:
@@ -214,7 +214,7 @@ def _load_if_changed() -> _CatalogContent | None:
 def _load(url: str) -> _CatalogContent:
     # Loading may change the files, so their state is read after it.
     snapshot = storages()
-    return _of(snapshot, this_host(), _state(url))
+    return _of(snapshot, this_host(), catalogue_state(url))
 
 
 def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
@@ -257,7 +257,7 @@ def _local_costs() -> _LocalCosts | _CatalogContent | None:
     if _adopted is not None:
         return _adopted
     url = default_url()
-    state = _state(url)
+    state = catalogue_state(url)
     if state is None or not _is_file(url):
         return None
     if _local is None or _local.state != state:
@@ -267,7 +267,7 @@ def _local_costs() -> _LocalCosts | _CatalogContent | None:
             measured = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
             stores = _swathe.Stores("[]", json.dumps(measured), compute)
         # Reading may have changed the files.
-        _local = _LocalCosts(_state(url), stores, compute)
+        _local = _LocalCosts(catalogue_state(url), stores, compute)
     return _local
 
 
@@ -276,7 +276,7 @@ def _is_file(url: str) -> bool:
     return url.startswith("sqlite")
 
 
-def _state(url: str) -> tuple[object, ...] | None:
+def catalogue_state(url: str) -> tuple[object, ...] | None:
     """Return a value that changes when the catalogue does; `None` if there is no catalogue."""
     prefix, _, path = url.partition(":///")
     if not _is_file(prefix):
@@ -289,5 +289,7 @@ def _state(url: str) -> tuple[object, ...] | None:
             if name == path:
                 return None
             continue
-        marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        # Whoever opens the file makes an empty one beside it, which says nothing.
+        if name == path or stat.st_size:
+            marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
     return url, *marks

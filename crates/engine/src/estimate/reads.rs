@@ -11,7 +11,7 @@ use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
 use swathe_layout::{ChunkTable, Storage};
-use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, soonest, windows};
+use swathe_plan::{Break, Compute, Connections, Costs, Load, Plan, Reach, soonest, windows};
 use swathe_store_api::{Source, Traffic};
 
 /// How regions of an image are read.
@@ -32,7 +32,7 @@ pub(super) fn reads(
     template: &Template,
     regions: &[PlacedRegion],
     costs: &Costs,
-    connected: u32,
+    connected: Connections,
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
@@ -55,7 +55,7 @@ pub(super) fn reads(
     let otherwise = |how, unpack_s| Alternative {
         how,
         load: object_load,
-        seconds: seconds_of(object_load),
+        read_s: seconds_of(object_load),
         unpack_s,
     };
     match &object.content {
@@ -80,10 +80,10 @@ pub(super) fn reads(
             if plans.iter().any(|plan| !plan.ranges.is_empty()) {
                 let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
                 let (how, load, seconds) = ("each piece", Load::default(), 0.0);
-                let mut each = Alternative { how, load, seconds, unpack_s };
+                let mut each = Alternative { how, load, read_s: seconds, unpack_s };
                 for round in &rounds {
                     let load = Load::of(&windows(round, alone, Break::BetweenSegments));
-                    each.seconds += seconds_of(load);
+                    each.read_s += seconds_of(load);
                     each.load.requests += load.requests;
                     each.load.ranges += load.ranges;
                     each.load.bytes += load.bytes;
@@ -126,12 +126,12 @@ fn server_plan(
     ranges: &[Range<u64>],
     costs: &Costs,
     at: Break,
-    connected: u32,
+    connected: Connections,
     decode_byte_s: f64,
 ) -> Plan {
     if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
-        let load = Load { requests, ranges: requests, bytes, largest: bytes };
-        return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
+        let load = Load { requests, ranges: requests, bytes, largest: bytes, ..Load::default() };
+        return Plan { load, streams: 1, read_s: costs.seconds(load, 1), ..Plan::default() };
     }
     remote_plan(ranges, costs, at, connected, decode_byte_s)
 }

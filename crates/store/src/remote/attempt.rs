@@ -77,6 +77,8 @@ impl<A: Attempt> Attempt for ConnectTraced<'_, A> {
 /// An attempt that waits until its server may be sent another request.
 pub(super) struct Limited<'a, A> {
     pub(super) limiter: &'a Limiter,
+    /// Whether it shares a connection with others.
+    pub(super) multiplexed: bool,
     pub(super) inner: A,
 }
 
@@ -84,7 +86,7 @@ impl<A: Attempt> Attempt for Limited<'_, A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
-        let permit = self.limiter.permit().await;
+        let permit = self.limiter.permit(self.multiplexed).await;
         let in_flight = permit.in_flight();
         let answer = self.inner.run(Try { in_flight, ..numbers }).await;
         let retry: Option<&Retry> = answer.as_ref().err().map(|failure| &failure.retry);
@@ -164,10 +166,11 @@ mod tests {
         let (limiter, ids, scope) = (Limiter::default(), Ids::default(), Scope::default());
         let inner = FailingAttempt { left, bytes: 0, calls: Vec::new(), retry };
         let traced = Traced { about: &ids, scope: &scope, inner };
-        let mut retried = Retried { inner: Limited { limiter: &limiter, inner: traced } };
+        let mut retried =
+            Retried { inner: Limited { limiter: &limiter, multiplexed: false, inner: traced } };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let result = runtime.block_on(retried.result());
-        assert_eq!(limiter.connections(), 1, "each try waits for the last");
+        assert_eq!(limiter.connections().streams, 1, "each try waits for the last");
         (result, retried.inner.inner.inner.calls)
     }
 

@@ -13,9 +13,9 @@ pub(super) fn about(object: &str, store: &str) -> Ids {
     ids
 }
 
-/// Record that a server did not answer a request for many ranges as such.
-pub(super) fn record_refusal(about: &Ids, why: &str) {
-    event(Level::Warning, "VECTOR_REFUSED", about, |record| {
+/// Record that a server did not answer a way of requesting as its profile says.
+pub(super) fn record_refusal(name: &str, about: &Ids, why: &str) {
+    event(Level::Warning, name, about, |record| {
         record.text("REASON", why);
     });
 }

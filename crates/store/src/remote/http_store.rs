@@ -3,6 +3,7 @@
 use super::endpoint::HttpEndpoint;
 use super::http_listing::HttpFolders;
 use super::limiter;
+use super::multiplexed_read::allowed;
 use super::remote_object::RemoteObject;
 use super::request_target::{NewTarget, RequestTarget};
 use super::server_key::with_server;
@@ -15,6 +16,7 @@ use crate::redact;
 use reqwest::Url;
 use std::sync::Arc;
 use swathe_net::{check_private, is_here};
+use swathe_plan::Connections;
 use swathe_store_api::{
     ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
     cannot_remove, cannot_write,
@@ -32,7 +34,7 @@ pub(crate) struct HttpStore {
 
 impl HttpStore {
     pub(crate) fn new(settings: StoreSettings, stall: StallLimits) -> HttpStore {
-        HttpStore { settings: Arc::new(settings), stall }
+        HttpStore { settings: Arc::new(allowed(settings)), stall }
     }
 
     /// The URL to request an object, and the token to send.
@@ -150,7 +152,7 @@ impl Store for HttpStore {
         self.address(url).is_ok_and(|(url, _)| is_here(&url))
     }
 
-    fn connections(&self) -> u32 {
+    fn connections(&self) -> Connections {
         limiter::of(&self.key()).connections()
     }
 

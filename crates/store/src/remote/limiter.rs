@@ -4,8 +4,10 @@
 use super::stall_timeout::StallHistory;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use swathe_plan::Connections;
 use swathe_store_api::Retry;
 use tokio::sync::Notify;
 
@@ -28,13 +30,19 @@ pub(super) struct Limiter {
     pub(super) is_dating: AtomicBool,
     /// Whether requests for many ranges were not answered as the profile says.
     pub(super) refuses_vectors: AtomicBool,
+    /// Whether requests on one connection of HTTP/2 were not.
+    pub(super) refuses_http2: AtomicBool,
 }
 
 struct State {
     limit: f64,
     in_flight: u32,
+    /// Those of them that share a connection.
+    multiplexed: u32,
+    /// When one of those was sent last.
+    multiplexed_at: Option<Instant>,
     decreased: Option<Instant>,
-    /// Most in flight, and when that was.
+    /// Most of the others in flight, and when that was.
     peak: (u32, Instant),
 }
 
@@ -42,6 +50,7 @@ struct State {
 pub(super) struct Permit<'a> {
     limiter: &'a Limiter,
     in_flight: u32,
+    multiplexed: bool,
 }
 
 /// The limiter of a store, by its key: one per process.
@@ -54,42 +63,55 @@ pub(super) fn of(store: &str) -> Arc<Limiter> {
 impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
-        let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
+        let (multiplexed_at, decreased) = Default::default();
+        let state =
+            State { limit: MOST, in_flight: 0, multiplexed: 0, multiplexed_at, decreased, peak };
         let (silence, freed) = Default::default();
-        let (is_dating, refuses_vectors) = Default::default();
-        Limiter { state: Mutex::new(state), freed, silence, is_dating, refuses_vectors }
+        let (is_dating, refuses_vectors, refuses_http2) = Default::default();
+        let state = Mutex::new(state);
+        Limiter { state, freed, silence, is_dating, refuses_vectors, refuses_http2 }
     }
 }
 
 impl Limiter {
-    /// Wait until another request may be sent.
-    pub(super) async fn permit(&self) -> Permit<'_> {
+    /// Wait until another request may be sent. `multiplexed`: on the connection that requests share.
+    pub(super) async fn permit(&self, multiplexed: bool) -> Permit<'_> {
         loop {
             let freed = self.freed.notified();
-            if let Some(permit) = self.try_permit() {
+            if let Some(permit) = self.try_permit(multiplexed) {
                 return permit;
             }
             freed.await;
         }
     }
 
-    fn try_permit(&self) -> Option<Permit<'_>> {
+    fn try_permit(&self, multiplexed: bool) -> Option<Permit<'_>> {
         let mut state = self.state();
         if f64::from(state.in_flight) >= state.limit.floor() {
             return None;
         }
         state.in_flight += 1;
-        let (most, at) = state.peak;
-        if state.in_flight >= most || at.elapsed() > KEPT_OPEN {
-            state.peak = (state.in_flight, Instant::now());
+        if multiplexed {
+            state.multiplexed += 1;
+            state.multiplexed_at = Some(Instant::now());
+        } else {
+            let apart = state.in_flight - state.multiplexed;
+            let (most, at) = state.peak;
+            if apart >= most || at.elapsed() > KEPT_OPEN {
+                state.peak = (apart, Instant::now());
+            }
         }
-        Some(Permit { limiter: self, in_flight: state.in_flight })
+        Some(Permit { limiter: self, in_flight: state.in_flight, multiplexed })
     }
 
     /// Connections that are open: as many as were in use at the same time, not long ago.
-    pub(super) fn connections(&self) -> u32 {
-        let (most, at) = self.state().peak;
-        if at.elapsed() > KEPT_OPEN { 0 } else { most }
+    pub(super) fn connections(&self) -> Connections {
+        let state = self.state();
+        let (most, at) = state.peak;
+        let streams = if at.elapsed() > KEPT_OPEN { 0 } else { most };
+        let multiplexed = state.multiplexed_at.is_some_and(|at| at.elapsed() <= KEPT_OPEN)
+            && !self.refuses_http2.load(Ordering::Relaxed);
+        Connections { streams, multiplexed }
     }
 
     /// Report how a request ended, also one that was sent without a permit; `None`: well.
@@ -129,7 +151,10 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.limiter.state().in_flight -= 1;
+        let mut state = self.limiter.state();
+        state.in_flight -= 1;
+        state.multiplexed -= u32::from(self.multiplexed);
+        drop(state);
         self.limiter.freed.notify_waiters();
     }
 }
@@ -141,7 +166,7 @@ mod tests {
     #[test]
     fn overload_lowers_the_limit_and_success_raises_it() {
         let limiter = Limiter::default();
-        let mut permits: Vec<Permit> = (0..10).filter_map(|_| limiter.try_permit()).collect();
+        let mut permits: Vec<Permit> = (0..10).filter_map(|_| limiter.try_permit(false)).collect();
         assert_eq!(permits.len(), 10);
         assert_eq!(permits.last().map(Permit::in_flight), Some(10));
         for _ in 0..3 {
@@ -149,13 +174,13 @@ mod tests {
             permits.pop().unwrap().tell(Some(&Retry::Overloaded { after: None }));
         }
         assert_eq!(limiter.state().limit, 7.0);
-        assert!(limiter.try_permit().is_none(), "seven are in flight");
+        assert!(limiter.try_permit(false).is_none(), "seven are in flight");
         drop(permits);
         for _ in 0..100 {
-            limiter.try_permit().unwrap().tell(None);
+            limiter.try_permit(false).unwrap().tell(None);
         }
         assert!(limiter.state().limit > 14.0, "about the root of twice the successes");
-        limiter.try_permit().unwrap().tell(Some(&Retry::Passing));
+        limiter.try_permit(false).unwrap().tell(Some(&Retry::Passing));
         assert_eq!(limiter.state().in_flight, 0);
     }
 }

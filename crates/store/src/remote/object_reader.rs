@@ -1,13 +1,16 @@
 //! An object of a server at the version it had when it was opened: ranges of it.
 
 use super::attempt::{Attempt, Try};
+use super::fetch_events::record_refusal;
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
+use reqwest::header::HeaderMap;
 use reqwest::{Client, StatusCode};
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
 use swathe_store_api::{Failure, StoreError, Version};
@@ -25,8 +28,9 @@ pub(super) struct ObjectReader {
     pub(super) first: Bytes,
     /// Whether the date must be requested separately.
     pub(super) is_dated: bool,
-    /// The costs without requests for many ranges: the server may refuse them.
-    pub(super) single_costs: OnceLock<Costs>,
+    /// The costs without what the server may refuse: requests for many ranges, requests that share
+    /// a connection, both.
+    pub(super) costs_without: [OnceLock<Costs>; 3],
     /// Not reported yet.
     pub(super) notes: Mutex<Vec<String>>,
 }
@@ -40,10 +44,46 @@ impl ObjectReader {
         self.version.size
     }
 
-    /// The costs of reading with a request for each range.
-    pub(super) fn single_costs(&self) -> &Costs {
-        self.single_costs
-            .get_or_init(|| Costs { multi_range: None, ..self.target.store.costs.clone() })
+    /// The costs of reading as the server was not seen to refuse it.
+    pub(super) fn costs(&self) -> &Costs {
+        let limiter = &self.target.limiter;
+        let refuses = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        self.costs_without(refuses(&limiter.refuses_vectors), refuses(&limiter.refuses_http2))
+    }
+
+    /// The costs of reading without requests for many ranges, or without shared connections.
+    pub(super) fn costs_without(&self, vectors: bool, http2: bool) -> &Costs {
+        let all = &self.target.store.costs;
+        let costs = match (vectors, http2) {
+            (false, false) => return all,
+            (true, false) => &self.costs_without[0],
+            (false, true) => &self.costs_without[1],
+            (true, true) => &self.costs_without[2],
+        };
+        costs.get_or_init(|| Costs {
+            multi_range: all.multi_range.filter(|_| !vectors),
+            multiplexed: all.multiplexed.filter(|_| !http2),
+            ..all.clone()
+        })
+    }
+
+    /// From now on, send requests over HTTP/1.1.
+    pub(super) fn refuse_http2(&self, why: &str) {
+        let target = &self.target;
+        if target.limiter.refuses_http2.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        record_refusal("HTTP2_REFUSED", &target.about, why);
+        self.note(format!(
+            "{}: requests over HTTP/2 were refused ({why}); HTTP/1.1 is used until `swathe probe` \
+             is run again",
+            target.store_key
+        ));
+    }
+
+    /// Leave a note for the user.
+    pub(super) fn note(&self, note: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
     /// Whether a range is read with a request: it is in the object, and did not come with opening.
@@ -95,14 +135,14 @@ impl ObjectReader {
         read.map(|()| (attempt.bytes.into(), self.is_dated))
     }
 
-    /// One request for the missing part of a range; returns the time until the answer began.
+    /// One request for the missing part of a range; returns how the answer began.
     pub(super) async fn attempt(
         &self,
         client: &Client,
         range: &Range<u64>,
         stall: Duration,
         bytes: &mut Vec<u8>,
-    ) -> Result<Duration, Failure> {
+    ) -> Result<AnswerStart, Failure> {
         let target = &self.target;
         let rest = range.start + bytes.len() as u64..range.end;
         let began = Instant::now();
@@ -124,14 +164,28 @@ impl ObjectReader {
             _ => return Err(target.refused(response, stall).await),
         }
         match target.content_range(&response)? {
-            (_, Some(total)) if total != self.len() => {
-                return Err(self.changed().into());
+            (_, Some(total)) if total != self.len() => Err(self.changed().into()),
+            (found, _) if found != rest => Err(target.wrong_range(&response, &rest)),
+            _ => {
+                let header_bytes = framed_header_bytes(response.headers());
+                target.body(response, &rest, first_byte, stall, bytes).await?;
+                Ok(AnswerStart { first_byte, header_bytes })
             }
-            (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
-            _ => target.body(response, &rest, first_byte, stall, bytes).await?,
         }
-        Ok(first_byte)
     }
+}
+
+/// How an answer began.
+pub(super) struct AnswerStart {
+    pub(super) first_byte: Duration,
+    /// Bytes that its headers take over HTTP/2, with those that frame it and its data.
+    pub(super) header_bytes: u32,
+}
+
+/// About what headers take in HPACK (RFC 7541), where names are known and values are not
+/// compressed: a byte or two beside the value. Two frames have a head of nine bytes each.
+fn framed_header_bytes(headers: &HeaderMap) -> u32 {
+    18 + headers.values().map(|value| value.len() as u32 + 2).sum::<u32>()
 }
 
 /// A request for the missing part of a range.
@@ -149,7 +203,7 @@ impl Attempt for RangeAttempt<'_> {
         let RangeAttempt { object, client, range, bytes } = self;
         let (began, had) = (Instant::now(), bytes.len());
         let stall = object.target.allowed(numbers.failed);
-        let first_byte = object.attempt(client, range, stall, bytes).await?;
+        let AnswerStart { first_byte, .. } = object.attempt(client, range, stall, bytes).await?;
         record(Timing {
             root: object.target.store_key.clone(),
             bytes: (bytes.len() - had) as u64,

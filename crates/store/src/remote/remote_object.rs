@@ -1,5 +1,6 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
+use super::multiplexed_read::MultiplexedRead;
 use super::object_reader::{ObjectReader, Piece};
 use super::propfind_version::{OpenedRemote, round};
 use super::range_request::Validators;
@@ -12,8 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_net::net;
-use swathe_plan::Costs;
-use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming, Version};
+use swathe_plan::{Connections, Costs, Way};
+use swathe_store_api::{
+    MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming, Version,
+};
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
 
@@ -58,9 +61,9 @@ impl RemoteObject {
         first: Bytes,
         is_dated: bool,
     ) -> RemoteObject {
-        let (single_costs, notes) = Default::default();
+        let (costs_without, notes) = Default::default();
         let inner =
-            ObjectReader { target, version, validators, first, is_dated, single_costs, notes };
+            ObjectReader { target, version, validators, first, is_dated, costs_without, notes };
         RemoteObject { inner: Arc::new(inner) }
     }
 }
@@ -87,13 +90,10 @@ impl Source for RemoteObject {
     }
 
     fn costs(&self) -> &Costs {
-        match self.inner.target.limiter.refuses_vectors.load(Ordering::Relaxed) {
-            true => self.inner.single_costs(),
-            false => &self.inner.target.store.costs,
-        }
+        self.inner.costs()
     }
 
-    fn connections(&self) -> u32 {
+    fn connections(&self) -> Connections {
         self.inner.target.limiter.connections()
     }
 
@@ -132,12 +132,7 @@ impl Source for RemoteObject {
         std::mem::take(&mut self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn fetch_vectors(
-        &self,
-        ranges: Vec<Range<u64>>,
-        ranges_per_request: u32,
-        streams: u32,
-    ) -> Pieces {
+    fn fetch_by(&self, ranges: Vec<Range<u64>>, way: Way) -> Pieces {
         let net = match net() {
             Ok(net) => net,
             Err(why) => return Box::new(std::iter::once(Err(self.inner.target.network(why)))),
@@ -146,10 +141,17 @@ impl Source for RemoteObject {
         let inner = self.inner.clone();
         let scope = Scope::current();
         net.runtime.spawn(async move {
-            let requests = vector_requests(&inner, ranges, ranges_per_request);
-            let fetch = |ranges| inner.fetch_vector(&net.client, ranges, &scope);
-            let fetches = requests.into_iter().map(fetch);
-            let answers = stream::iter(fetches).buffered(streams.max(1) as usize);
+            let streams = way.streams;
+            let answers = if way.multiplexed {
+                MultiplexedRead::new(inner.clone(), net, ranges, streams, scope.clone())
+                    .pieces()
+                    .left_stream()
+            } else {
+                let requests = vector_requests(&inner, ranges, way.ranges_per_request);
+                let fetch = |ranges| inner.fetch_vector(&net.client, ranges, &scope);
+                let fetches = requests.into_iter().map(fetch);
+                stream::iter(fetches).buffered(streams.max(1) as usize).right_stream()
+            };
             // What waits for the date keeps no other request from being sent.
             let mut pieces = if inner.is_dated {
                 answers
@@ -189,13 +191,13 @@ impl Source for RemoteObject {
                 let (client, _permit) = if fresh {
                     (swathe_net::client().map_err(|why| inner.target.network(why))?, None)
                 } else {
-                    (client.clone(), Some(inner.target.limiter.permit().await))
+                    (client.clone(), Some(inner.target.limiter.permit(false).await))
                 };
                 let start_s = began.elapsed().as_secs_f64();
                 let mut bytes = Vec::new();
                 let stall = inner.target.stall.most;
                 let answered = inner.attempt(&client, range, stall, &mut bytes).await;
-                let first_byte = answered.map_err(|failure| failure.error)?;
+                let first_byte = answered.map_err(|failure| failure.error)?.first_byte;
                 Ok(RequestTiming {
                     bytes: bytes.len() as u64,
                     start_s,
@@ -215,5 +217,16 @@ impl Source for RemoteObject {
     ) -> Result<VectorTiming, StoreError> {
         let inner = &self.inner;
         inner.target.block_on(async |client| inner.measure_vector(client, ranges, limit).await)
+    }
+
+    fn measure_multiplexed(
+        &self,
+        ranges: &[Range<u64>],
+        streams: u32,
+        limit: Duration,
+    ) -> Result<MultiplexTiming, StoreError> {
+        let inner = &self.inner;
+        let net = net().map_err(|why| inner.target.network(why))?;
+        net.runtime.block_on(inner.measure_multiplexed(net, ranges, streams, limit))
     }
 }

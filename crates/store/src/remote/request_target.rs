@@ -189,8 +189,26 @@ impl RequestTarget {
         scope: &Scope,
         attempt: A,
     ) -> (Result<A::Answer, StoreError>, A) {
+        self.read_on(scope, attempt, false).await
+    }
+
+    /// The same around requests that share a connection.
+    pub(super) async fn read_multiplexed<A: Attempt>(
+        &self,
+        scope: &Scope,
+        attempt: A,
+    ) -> (Result<A::Answer, StoreError>, A) {
+        self.read_on(scope, attempt, true).await
+    }
+
+    async fn read_on<A: Attempt>(
+        &self,
+        scope: &Scope,
+        attempt: A,
+        multiplexed: bool,
+    ) -> (Result<A::Answer, StoreError>, A) {
         let traced = Traced { about: &self.about, scope, inner: attempt };
-        let limited = Limited { limiter: &self.limiter, inner: traced };
+        let limited = Limited { limiter: &self.limiter, multiplexed, inner: traced };
         let mut retried = Retried { inner: limited };
         let answer = retried.result().await;
         (answer, retried.inner.inner.inner)

@@ -10,7 +10,6 @@ use futures_util::stream::{self, StreamExt};
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE};
 use reqwest::{Client, Response, StatusCode};
 use std::ops::Range;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
@@ -20,7 +19,7 @@ use swathe_trace::Scope;
 use tokio::time::timeout;
 
 /// What reading range by range may hold of an object.
-const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
+pub(super) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 
 /// Divide ranges into requests of up to `ranges_per_request`, and no more than the server takes.
 /// Those of a request ascend and do not overlap.
@@ -103,24 +102,24 @@ impl ObjectReader {
         if target.limiter.refuses_vectors.swap(true, Ordering::Relaxed) {
             return;
         }
-        record_refusal(&target.about, why);
-        let note = format!(
+        record_refusal("VECTOR_REFUSED", &target.about, why);
+        self.note(format!(
             "{}: a request for many ranges was refused ({why}); ranges are requested one by one \
              until `swathe probe` is run again",
             target.store_key
-        );
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        ));
     }
 
-    /// The bytes of ranges that do not overlap, by the requests that then cost least.
-    async fn fetch_apart(
+    /// The bytes of ranges that do not overlap, by the requests of HTTP/1.1 that then cost least.
+    pub(super) async fn fetch_apart(
         &self,
         client: &Client,
         ranges: &[Range<u64>],
         scope: &Scope,
     ) -> Vec<Result<Piece, StoreError>> {
         let connected = self.target.limiter.connections();
-        let plan = plan(ranges, self.single_costs(), CAPS, Break::BetweenSegments, connected);
+        let plan =
+            plan(ranges, self.costs_without(true, true), CAPS, Break::BetweenSegments, connected);
         let fetch = |window: &Range<u64>| self.fetch(client, window.clone(), scope);
         let fetches = stream::iter(plan.ranges.iter().map(fetch));
         let mut windows = fetches.buffered(plan.streams.max(1) as usize);
@@ -155,7 +154,7 @@ impl ObjectReader {
     ) -> Result<VectorTiming, StoreError> {
         let mut attempt = VectorAttempt::new(self, client, ranges.to_vec());
         let began = Instant::now();
-        let _permit = self.target.limiter.permit().await;
+        let _permit = self.target.limiter.permit(false).await;
         let refusal = match timeout(limit, attempt.request(limit)).await {
             Err(_) => Some(format!("no whole answer in {} s", limit.as_secs_f32())),
             Ok(Ok(refusal)) => refusal,

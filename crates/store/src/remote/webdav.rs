@@ -106,7 +106,7 @@ impl RequestTarget {
     ) -> Result<T, StoreError> {
         let scope = &Scope::current();
         let traced = ConnectTraced { about: &self.about, scope, inner: Steps(attempt) };
-        let limited = Limited { limiter: &self.limiter, inner: traced };
+        let limited = Limited { limiter: &self.limiter, multiplexed: false, inner: traced };
         Retried { inner: limited }.result().await
     }
 

@@ -96,11 +96,16 @@ class Outcome:
         predicted_s: median of the predicted seconds.
         low_s: lower end of the predicted interval.
         high_s: upper end of the predicted interval.
-        actual_s: actual seconds.
+        actual_s: actual seconds; of a call, from the call to its return.
         predicted_bytes: predicted bytes to read.
         actual_bytes: bytes read.
         predicted_requests: predicted requests.
         actual_requests: requests made.
+        model_s: the part of `predicted_s` for reading and cutting, before earlier outcomes
+            corrected it; 0 if the outcome says nothing of the model.
+        engine_s: the part of `actual_s` for reading and cutting.
+        before_s: the part of `actual_s` before that: the list is read, and the job planned.
+        after_s: the part of `actual_s` after that: results are closed, the manifest written.
     """
 
     at: datetime
@@ -116,6 +121,10 @@ class Outcome:
     actual_bytes: int
     predicted_requests: int
     actual_requests: int
+    model_s: float = 0.0
+    engine_s: float = 0.0
+    before_s: float = 0.0
+    after_s: float = 0.0
 
     @property
     def error(self) -> float | None:

@@ -320,12 +320,10 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
     summary = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if before:
         summary = f"{summary} ({before:,} already done)"
-    total, cutting = seconds_text(meta["total_s"]), seconds_text(meta["actual_s"])
+    took = seconds_text(meta["actual_s"])
     if before == sum(counts.values()):
-        return f"{summary}, in {total}" if before else f"no targets, in {total}"
-    predicted = forecast_text(meta["predicted_s"])
-    parts = f"{cutting} for cutting (predicted {predicted}), the rest for start-up"
-    return f"{summary}, in {total}: {parts}"
+        return f"{summary}, in {took}" if before else f"no targets, in {took}"
+    return f"{summary}, in {took} (predicted {forecast_text(meta['predicted_s'])})"
 
 
 @contextmanager

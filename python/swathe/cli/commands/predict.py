@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +32,7 @@ OTHERS = {
     "whole object": "the whole object",
     "decompressed once": "decompressed once",
 }
-SHOWN_REQUESTS, SHOWN_FAULTS = 4, 5
+SHOWN_REQUESTS, SHOWN_FAULTS, SHOWN_OUTCOMES = 4, 5, 100
 
 
 def predict(
@@ -96,7 +95,7 @@ def predict(
     )
     if as_json:
         fields = asdict(prediction)
-        del fields["overhead_s"]  # only for jobs of a portal
+        del fields["model_s"]
         if not explain:
             del fields["explained"]
         print_json(fields)
@@ -172,7 +171,7 @@ def _explain(how: dict[str, Any]) -> None:
         split = f", larger ones are split at {size_text(reach['cap_bytes'])}" * _is_split(plan)
         typer.echo(
             f"    {_requests(load)}, {plan['streams']} in parallel, "
-            f"{seconds_text(plan['seconds'])}: "
+            f"{seconds_text(plan['read_s'])}: "
             f"gaps up to {size_text(reach['gap_bytes'])} are also read{split}"
         )
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["ranges"]]
@@ -193,10 +192,10 @@ def _explain_why(how: dict[str, Any]) -> None:
         unpacked = f" and {seconds_text(other['unpack_s'])} of unpacking" * (other["unpack_s"] > 0)
         others.append(
             f"{OTHERS[other['how']]}: {_requests(other['load'])}, "
-            f"{seconds_text(other['seconds'])}{unpacked}"
+            f"{seconds_text(other['read_s'])}{unpacked}"
         )
     if others:
-        took = seconds_text(sum(plan["seconds"] for plan in remote_plans))
+        took = seconds_text(sum(plan["read_s"] for plan in remote_plans))
         typer.echo(f"    why: reading takes {took}; {'; '.join(others)}")
     elif how["method"] == "decompressed once":
         typer.echo("    why: the object was never read to its end, so it has no seek points yet")
@@ -208,10 +207,11 @@ def _is_split(plan: dict[str, Any]) -> bool:
     return any(one["end"] == other["start"] for one, other in pairwise(ranges))
 
 
-def _requests(load: dict[str, int]) -> str:
+def _requests(load: dict[str, Any]) -> str:
     count, ranges = load["requests"], load["ranges"]
     many = f" of {ranges:,} ranges" * (ranges > count)
-    return f"{count:,} request{'s' * (count != 1)}{many}, {size_text(load['bytes'])}"
+    shared = " on one connection of HTTP/2" * bool(load["multiplexed"])
+    return f"{count:,} request{'s' * (count != 1)}{many}{shared}, {size_text(load['bytes'])}"
 
 
 def _objects(count: int) -> str:
@@ -220,21 +220,29 @@ def _objects(count: int) -> str:
 
 def _show_history(as_json: bool) -> None:
     from swathe.catalog import Catalog
+    from swathe.catalog.recent_outcomes import RECENT
+    from swathe.costs.track_record import track_records
 
     with Catalog.open() as catalog:
-        outcomes = catalog.outcomes()
-    errors = [abs(outcome.error) for outcome in outcomes if outcome.error is not None]
+        recent = catalog.outcomes(RECENT)
+    records, outcomes = track_records(recent), recent[:SHOWN_OUTCOMES]
     if as_json:
         rows = [{**asdict(outcome), "at": outcome.at.isoformat()} for outcome in outcomes]
+        overall = records[-1] if records else None
         print_json(
-            {"outcomes": rows, "median_error": statistics.median(errors) if errors else None}
+            {
+                "outcomes": rows,
+                "median_error": overall and overall.median_error,
+                "stores": [asdict(record) for record in records[:-1]],
+                "all": overall and asdict(overall),
+            }
         )
         return
     if not outcomes:
         typer.echo("no predictions yet")
         return
     print_table(
-        ["when", "what", "targets", "store", "predicted", "took", "error"],
+        ["when", "what", "targets", "store", "predicted", "80 %", "took", "error"],
         [
             [
                 moment_text(outcome.at),
@@ -242,13 +250,31 @@ def _show_history(as_json: bool) -> None:
                 f"{outcome.targets:,}",
                 outcome.root,
                 seconds_text(outcome.predicted_s),
+                " to ".join(map(seconds_text, (outcome.low_s, outcome.high_s))),
                 seconds_text(outcome.actual_s),
                 "" if outcome.error is None else f"{outcome.error:+.0%}",
             ]
             for outcome in outcomes
         ],
     )
-    if errors:
-        typer.echo(f"Median error of {len(errors)}: {statistics.median(errors):.0%}")
-    if short := len(outcomes) - len(errors):
+    if records:
+        titles = ["store", "compared", "median error", "90 % below", "interval held"]
+        print_table(
+            titles,
+            [
+                [
+                    record.root if record is not records[-1] else "all",
+                    f"{record.compared:,}",
+                    f"{record.median_error:.0%}",
+                    f"{record.high_error:.0%}",
+                    f"{record.coverage:.0%}",
+                ]
+                for record in records
+            ],
+        )
+        typer.echo(
+            f"Median error of {records[-1].compared}: {records[-1].median_error:.0%}; "
+            f"the 80 % interval held {records[-1].coverage:.0%}"
+        )
+    if short := sum(outcome.error is None for outcome in recent):
         typer.echo(f"Without an error figure: {short} that took less than {NOISE_S:g} s.")

@@ -43,7 +43,8 @@ def add(
             help="Option of the store; may be repeated. endpoint, region, profile (AWS), account "
             "(Azure), anonymous (true or false), door (HTTP door of a root:// store), token_file "
             "(file of a bearer token), probe_object (object that a probe reads), roots (/a:/b, "
-            "further folders that links of a local store may point to).",
+            "further folders that links of a local store may point to), http2 (auto, always or "
+            "never: requests that share a connection).",
         ),
     ] = None,
     as_json: Json = False,

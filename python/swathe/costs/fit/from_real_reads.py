@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from swathe.catalog import Catalog
+    from swathe.catalog.read_log import ReadLog
 
     Timing = tuple[str, int, int, float, float]
 
@@ -44,19 +46,43 @@ def feed_back(catalog: Catalog, timings: Iterable[Timing]) -> list[str]:
     Raises:
         CatalogError: If the catalogue cannot be read or written.
     """
-    by_root: dict[str, list[Timing]] = defaultdict(list)
+    by_root = _by_root(timings)
+    for root, samples in by_root.items():
+        catalog.add_samples(root, this_host(), samples)
+    return [root for root in by_root if _follow(catalog, root)]
+
+
+def log_reads(read_log: ReadLog, timings: Iterable[Timing]) -> bool:
+    """Append timings to the log of a catalogue; return whether `feed_back_log` is due.
+
+    Raises:
+        CatalogError: If the log cannot be used.
+    """
+    by_root = _by_root(timings)
+    for root, samples in by_root.items():
+        read_log.append(root, this_host(), samples)
+    return bool(by_root) and read_log.is_due(ENOUGH)
+
+
+def feed_back_log(catalog: Catalog) -> list[str]:
+    """Enter the timings that wait in the log, and update profiles from them, as `feed_back`.
+
+    Raises:
+        CatalogError: If the catalogue cannot be read or written.
+    """
+    return [root for root in catalog.enter_reads() if _follow(catalog, root)]
+
+
+def _by_root(timings: Iterable[Timing]) -> dict[str, list[KeptSample]]:
+    """Return timings as samples by store; without those of schemes that stores do not have."""
+    by_key: dict[str, list[Timing]] = defaultdict(list)
     for timing in timings:
-        by_root[timing[0]].append(timing)
-    changed = []
-    for key, of_root in by_root.items():
-        try:
-            root = root_url(key)
-        except StoreSettingsError:
-            continue  # a scheme that stores do not have
-        catalog.add_samples(root, this_host(), _sample_records(of_root))
-        if _follow(catalog, root):
-            changed.append(root)
-    return changed
+        by_key[timing[0]].append(timing)
+    by_root: dict[str, list[KeptSample]] = {}
+    for key, of_key in by_key.items():
+        with suppress(StoreSettingsError):
+            by_root.setdefault(root_url(key), []).extend(_sample_records(of_key))
+    return by_root
 
 
 def _sample_records(timings: Sequence[Timing]) -> list[KeptSample]:

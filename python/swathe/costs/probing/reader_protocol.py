@@ -54,6 +54,30 @@ class VectorTiming(Protocol):
         """Return the seconds until the last byte."""
 
 
+class MultiplexTiming(Protocol):
+    """How requests that shared one connection of HTTP/2 were answered."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Return why that was of no use; None if all ranges came."""
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all ranges."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Return the bytes of an answer beside its data."""
+
+    @property
+    def first_byte_s(self) -> float:
+        """Return the seconds until the first answer began."""
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds until the last byte of all."""
+
+
 class Reader(Protocol):
     """Functions that measure; the module `swathe._swathe` has them."""
 
@@ -76,6 +100,16 @@ class Reader(Protocol):
         stores: Stores | None = None,
     ) -> VectorTiming:
         """Read ranges (offset, length), ascending and apart, with one request."""
+
+    def measure_multiplexed(
+        self,
+        url: str,
+        ranges: Sequence[tuple[int, int]],
+        streams: int,
+        limit_s: float,
+        stores: Stores | None = None,
+    ) -> MultiplexTiming:
+        """Read ranges (offset, length) with a request each, many in flight on a connection."""
 
     def measure_open(self, url: str, stores: Stores | None = None) -> tuple[float, int]:
         """Open an object; return the seconds, and its size in bytes."""

@@ -24,6 +24,7 @@ from swathe.costs.cost_model import Costs, Profile, Sample
 from swathe.costs.fit.fit import fit, fit_local
 from swathe.costs.fit.robust_stats import counts_of, lower_median
 from swathe.costs.probing.page_cache import cache_state, in_memory
+from swathe.costs.probing.probe_multiplexed import MultiplexStudy, study_multiplexed
 from swathe.costs.probing.probe_schedule import (
     OPENING_BYTES,
     PARTS,
@@ -205,6 +206,10 @@ class _ProbeRun:
         if vectors is not None:
             multi_range = vectors.multi_range(profile.costs)
             profile = replace(profile, costs=replace(profile.costs, multi_range=multi_range))
+        shared = self._multiplexed(profile.costs)
+        if shared is not None:
+            multiplexed = shared.multiplexed()
+            profile = replace(profile, costs=replace(profile.costs, multiplexed=multiplexed))
         seconds = self.clock() - self.started
         return Probe(
             root=self.place.root,
@@ -217,7 +222,9 @@ class _ProbeRun:
             requests=self.requests,
             cache=self._cache(),
             stopped=stopped,
-            notes=self._notes() + ([] if vectors is None else vectors.notes()),
+            notes=self._notes()
+            + ([] if vectors is None else vectors.notes())
+            + ([] if shared is None else shared.notes(profile.costs)),
             writing=writing_costs(self.samples),
         )
 
@@ -226,19 +233,30 @@ class _ProbeRun:
         if self.place.is_local or _swathe.StoreKind(self.place.root).is_bucket:
             return None
         name, size = max(self.sizes.items(), key=lambda item: item[1])
-        study = study_vectors(
-            name,
-            size,
-            quick=self.parameters.streams == QUICK_STREAMS,
-            max_time_s=self.parameters.max_time_s / 5,
-            max_bytes=self._left_bytes() // 5,
-            opening_bytes=self._opening_bytes(name),
-            stores=self.stores,
-            reader=self.reader,
-            clock=self.clock,
-        )
+        study = study_vectors(name, size, **self._study_options(name))
         self._count(study.bytes_moved, 2 * study.requests)
         return study
+
+    def _multiplexed(self, costs: Costs) -> MultiplexStudy | None:
+        """Learn how requests on one connection are answered; None of stores that are folders."""
+        if self.place.is_local:
+            return None
+        name, size = max(self.sizes.items(), key=lambda item: item[1])
+        study = study_multiplexed(name, size, costs, **self._study_options(name))
+        self._count(study.bytes_moved, study.requests)
+        return study
+
+    def _study_options(self, name: str) -> dict[str, Any]:
+        """Return the budgets of a study of one object, and what it measures with."""
+        return {
+            "quick": self.parameters.streams == QUICK_STREAMS,
+            "max_time_s": self.parameters.max_time_s / 5,
+            "max_bytes": max(self._left_bytes(), 0) // 5,
+            "opening_bytes": self._opening_bytes(name),
+            "stores": self.stores,
+            "reader": self.reader,
+            "clock": self.clock,
+        }
 
     def _open(self) -> None:
         """Measure the time before the first byte."""

@@ -11,26 +11,31 @@ or UCD. If several remain, the user must choose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from swathe.core.angles import Size
 from swathe.core.errors import RegionError, TargetsError
+from swathe.files.targets.cells import (
+    InvalidCell,
+    degrees_per_unit,
+    float_column,
+    nan_if_masked,
+    numbers_of,
+    read_cells,
+    texts,
+)
 from swathe.files.targets.frames import frame_named, in_frame
-from swathe.files.targets.positions import degrees_of, degrees_per, is_equatorial, is_pixel, size_of
+from swathe.files.targets.positions import degrees_of, is_equatorial, is_pixel
+from swathe.files.targets.sizes import SIZE_COLUMNS, enter_pixels, has_pixels, sizes_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from astropy.coordinates import BaseCoordinateFrame
     from astropy.table import Table
-    from numpy.typing import NDArray
 
 CENTER = ("x", "y", "height", "width")
 BOX = ("x0", "y0", "width", "height")
 PIXEL_COLUMNS = frozenset({*CENTER, *BOX})
-SIZES_DEG = {"size_deg": 1.0, "size_arcmin": 1 / 60, "size_arcsec": 1 / 3600}
-SIZE_COLUMNS = ("size", *SIZES_DEG, "size_pix")
 OTHER_COLUMNS = ("file", "id", "hdu", "frame", "group", "band", "planes", "dataset")
 COORDINATES = ("sky", "coord", "coords", "skycoord", "position")
 """Names that select the position among several columns of coordinates."""
@@ -144,25 +149,21 @@ def _enter_place(
         columns["ra"], columns["dec"] = _of_coordinates(table[pair], choices.frame)
     if pair is not None:
         columns.pop("frame", None)
-    sizes = _sizes(columns, choices.size, len(table), in_sky=pair is not None)
+    sizes = sizes_of(columns, choices.size, len(table), in_sky=pair is not None)
     if sizes is None:
         return
     for name in SIZE_COLUMNS:
         columns.pop(name, None)
     if pair is None:
-        _enter_pixels(columns, sizes)
+        enter_pixels(columns, sizes)
         return
     columns["size_deg" if sizes.dtype.kind == "f" else "size"] = sizes
     # If a list has both, the user may mean either; sizes that are angles belong to the sky.
-    if choices.ra is not None or not (is_whole or _in_pixels(sizes)):
+    if choices.ra is not None or not (is_whole or has_pixels(sizes)):
         for name in PIXEL_COLUMNS:
             columns.pop(name, None)
     elif not is_whole and "x" in columns:
-        _enter_pixels(columns, sizes)
-
-
-def _in_pixels(sizes: Any) -> bool:
-    return any(isinstance(cell, Size) and cell.unit == "pix" for cell in sizes.tolist())
+        enter_pixels(columns, sizes)
 
 
 def _by_key(table: Table) -> dict[str, Any]:
@@ -182,8 +183,6 @@ def _by_key(table: Table) -> dict[str, Any]:
 
 
 def _fill_file(column: Any, file: str, count: int) -> list[str]:
-    from swathe.files.targets.cells import texts
-
     return [file] * count if column is None else [name or file for name in texts(column)]
 
 
@@ -192,7 +191,7 @@ def _pixels(column: Any, name: str) -> Any:
     unit = getattr(column, "unit", None)
     if unit is not None and str(unit) and not is_pixel(unit):
         raise TargetsError(f"column {name}: expected pixels, found unit {str(unit)!r}")
-    return _value(column)
+    return numbers_of(column)
 
 
 # The position.
@@ -352,8 +351,6 @@ def _frame(name: str) -> BaseCoordinateFrame:
 
 def _frame_names(column: Any, usual: str, count: int) -> list[str] | None:
     """Return the frame of each row, if there is a column of frame names."""
-    from swathe.files.targets.cells import texts
-
     if column is None or getattr(getattr(column, "dtype", None), "kind", "O") not in "UOS":
         return None
     names = texts(column)
@@ -401,27 +398,6 @@ def _take_rows(column: Any, rows: list[int]) -> Any:
     return np.asarray(column)[rows]
 
 
-@dataclass(frozen=True)
-class InvalidCell:
-    """An invalid cell, whose row has a fault: the error and the original value."""
-
-    fault: str
-    cell: Any = None
-
-    def __str__(self) -> str:
-        return self.fault
-
-
-def float_column(column: Any) -> NDArray[np.float64]:
-    """Return a column as floats; NaN for cells that are not numbers."""
-    import numpy as np
-
-    if getattr(getattr(column, "dtype", None), "kind", "O") == "f":
-        return np.asarray(column)
-    cells = [cell if isinstance(cell, float) else np.nan for cell in column]
-    return np.array(cells, float)
-
-
 def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
     """Return ICRS degrees of a column of coordinates."""
     import numpy as np
@@ -434,20 +410,8 @@ def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
         raise TargetsError(
             f"the column of coordinates cannot be converted to ICRS: {error}"
         ) from error
-    ra, dec = (_nan_if_masked(angle.deg) for angle in (place.ra, place.dec))
+    ra, dec = (nan_if_masked(angle.deg) for angle in (place.ra, place.dec))
     return np.atleast_1d(ra), np.atleast_1d(dec)
-
-
-def _nan_if_masked(values: Any) -> NDArray[np.float64]:
-    """Return numbers; masked ones are NaN."""
-    import numpy as np
-
-    mask = getattr(values, "mask", None)
-    plain = getattr(values, "unmasked", values)
-    filled: NDArray[np.float64] = np.array(np.ma.getdata(plain), float)
-    if mask is not None and np.any(mask):
-        filled[np.broadcast_to(mask, filled.shape)] = np.nan
-    return filled
 
 
 def _angles(column: Any, name: str, hours: bool) -> Any:
@@ -459,7 +423,7 @@ def _angles(column: Any, name: str, hours: bool) -> Any:
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     unit = getattr(column, "unit", None)
     if kind in "iuf" or hasattr(column, "to_value"):
-        return _nan_if_masked(_value(column)) * _scale(unit, name)
+        return nan_if_masked(numbers_of(column)) * degrees_per_unit(unit, name)
     scale, hours = _text_unit(unit, name, hours)
     what = "ra" if hours else name.strip()
 
@@ -470,19 +434,7 @@ def _angles(column: Any, name: str, hours: bool) -> Any:
             return parse_angle(cell, what, hours=hours, unit_deg=scale)
         return degrees_of(cell, what, hours=hours)
 
-    return _cells(column, parse)
-
-
-def _value(column: Any) -> Any:
-    """Return the numbers of a column in its own unit."""
-    return column.value if hasattr(column, "to_value") else column
-
-
-def _scale(unit: Any, name: str) -> float:
-    scale = degrees_per(unit)
-    if scale is None:
-        raise TargetsError(f"column {name}: expected an angle, found unit {str(unit)!r}")
-    return scale
+    return read_cells(column, parse)
 
 
 def _text_unit(unit: Any, name: str, hours: bool) -> tuple[float, bool]:
@@ -493,177 +445,4 @@ def _text_unit(unit: Any, name: str, hours: bool) -> tuple[float, bool]:
         return 1.0, True
     if word in ("d:m:s", "dms"):
         return 1.0, False
-    return _scale(unit, name), hours and word not in ("deg", "degree")
-
-
-def _cells(column: Any, read: Callable[[Any], Any]) -> Any:
-    """Return the value of every cell; an invalid cell keeps its error."""
-    import numpy as np
-
-    from swathe.files.targets.cells import is_missing, plain_cells
-
-    values: list[Any] = []
-    sound = True
-    for cell in plain_cells(column):
-        if isinstance(cell, InvalidCell):
-            values.append(cell)
-            sound = False
-            continue
-        if is_missing(cell) or (isinstance(cell, str | bytes) and not cell.strip()):
-            values.append(np.nan)
-            continue
-        try:
-            values.append(read(cell))
-        except RegionError as error:
-            values.append(InvalidCell(str(error), cell))
-            sound = False
-    if sound and all(isinstance(value, float) for value in values):
-        return np.array(values, float)
-    cells = np.empty(len(values), object)
-    cells[:] = values
-    return cells
-
-
-# Sizes.
-
-
-def _sizes(columns: Mapping[str, Any], usual: Any, count: int, *, in_sky: bool) -> Any:
-    """Return the size of every row: degrees of squares, or cells; `None` if there are no sizes."""
-    import numpy as np
-
-    fill = None if usual is None else size_of(usual)
-    names = [name for name in SIZE_COLUMNS if name in columns]
-    if in_sky and not names:
-        names = [name for name in ("height", "width") if name in columns and "x" not in columns]
-    if len(names) > 1 and "height" not in names:
-        raise TargetsError(f"the targets have several sizes: {', '.join(names)}; keep one of them")
-    if names == ["height", "width"]:
-        sizes = _rectangles(columns)
-    elif names and names[0] in SIZE_COLUMNS:
-        sizes = _squares(columns[names[0]], names[0])
-    elif fill is None:
-        return None
-    else:
-        sizes = np.full(count, np.nan)
-    if fill is None:
-        return sizes
-    if fill.square_deg is not None and sizes.dtype.kind == "f":
-        return np.where(np.isnan(sizes), fill.square_deg, sizes)
-    cells = sizes.astype(object)
-    for row, cell in enumerate(cells.tolist()):
-        if isinstance(cell, float) and np.isnan(cell):
-            cells[row] = fill
-    return cells
-
-
-def _squares(column: Any, name: str) -> Any:
-    """Return a column of sizes: degrees, or cells if some are not the side of a square."""
-    import numpy as np
-
-    unit = getattr(column, "unit", None)
-    kind = getattr(getattr(column, "dtype", None), "kind", "O")
-    has_unit = unit is not None and bool(str(unit))
-    bare_deg = SIZES_DEG.get(name)
-    if kind in "iuf" or hasattr(column, "to_value"):
-        numbers = _nan_if_masked(_value(column))
-        if (has_unit and is_pixel(unit)) or (not has_unit and name == "size_pix"):
-            return _pixel_squares(numbers)
-        if not has_unit and bare_deg is None:
-            raise TargetsError(
-                "column size: expected a unit; set one, or name the column size_deg, size_arcmin, "
-                "size_arcsec or size_pix"
-            )
-        return numbers * (_scale(unit, name) if has_unit else bare_deg or 1.0)
-    if has_unit and not is_pixel(unit):
-        bare_deg = _scale(unit, name)
-
-    def parse(cell: Any) -> Size:
-        bare = f"{cell}pix" if name == "size_pix" and not has_unit and _is_bare(cell) else cell
-        return size_of(bare, name, bare_deg=bare_deg)
-
-    cells = _cells(column, parse)
-    squares = [cell.square_deg if isinstance(cell, Size) else cell for cell in cells.tolist()]
-    if all(isinstance(square, float) for square in squares):
-        return np.array(squares, float)
-    return cells
-
-
-def _is_bare(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return not hasattr(cell, "unit")
-
-
-def _pixel_squares(numbers: NDArray[np.float64]) -> Any:
-    import numpy as np
-
-    cells = np.empty(len(numbers), object)
-    for row, number in enumerate(numbers.tolist()):
-        is_size = np.isfinite(number) and number > 0
-        wrong = (
-            np.nan
-            if np.isnan(number)
-            else InvalidCell(f"size: expected pixels, found {number}", number)
-        )
-        cells[row] = Size(number, number, "pix") if is_size else wrong
-    return cells
-
-
-def _rectangles(columns: Mapping[str, Any]) -> Any:
-    """Return heights and widths of sky positions, which need a unit."""
-    import numpy as np
-
-    sides = []
-    for name in ("height", "width"):
-        column = columns[name]
-        unit = getattr(column, "unit", None)
-        kind = getattr(getattr(column, "dtype", None), "kind", "O")
-        if kind in "iuf" and (unit is None or not str(unit)):
-            raise TargetsError(
-                f"column {name}: expected a unit of an angle or pixels for a sky position"
-            )
-        sides.append(_side_cells(column, name))
-    cells = np.empty(len(sides[0]), object)
-    for row, (height, width) in enumerate(zip(*sides, strict=True)):
-        cells[row] = _rectangle(height, width)
-    return cells
-
-
-def _side_cells(column: Any, name: str) -> list[Any]:
-    """Return sides as sizes; invalid ones are as in `_squares`."""
-    cells = _squares(column, name).tolist()
-    return [
-        Size(cell, cell) if isinstance(cell, float) and cell == cell else cell for cell in cells
-    ]
-
-
-def _rectangle(height: Any, width: Any) -> Any:
-    for side in (height, width):
-        if not isinstance(side, Size):
-            return side
-    if height.unit != width.unit:
-        return InvalidCell(
-            f"height and width: expected one unit, found {height.unit} and {width.unit}"
-        )
-    return Size(height.height, width.width, height.unit)
-
-
-def _enter_pixels(columns: dict[str, Any], sizes: Any) -> None:
-    """Replace sizes in pixels by heights and widths, for a centre in pixels."""
-    import numpy as np
-
-    height, width = np.empty(len(sizes), object), np.empty(len(sizes), object)
-    for row, cell in enumerate(sizes.tolist()):
-        is_pixels = isinstance(cell, Size) and cell.unit == "pix"
-        if is_pixels:
-            height[row], width[row] = cell.height, cell.width
-        else:
-            height[row] = width[row] = (
-                InvalidCell(f"size: expected pixels beside x and y, found {cell}", cell)
-                if cell == cell
-                else np.nan
-            )
-    columns.setdefault("height", height)
-    columns.setdefault("width", width)
+    return degrees_per_unit(unit, name), hours and word not in ("deg", "degree")

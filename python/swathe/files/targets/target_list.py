@@ -26,13 +26,11 @@ from swathe.core.box import LIMIT, box_around, validated_box
 from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.row_record import fault_of
 from swathe.core.sky import SkyMapping, coordinates
-from swathe.files.targets.cells import is_missing, text_of, texts
+from swathe.files.targets.cells import InvalidCell, float_column, is_missing, text_of, texts
 from swathe.files.targets.columns import (
     BOX,
     CENTER,
-    InvalidCell,
     ListOptions,
-    float_column,
     standard_columns,
 )
 from swathe.files.targets.frames import frame_named

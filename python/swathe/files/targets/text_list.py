@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from swathe.core.errors import RegionError, TargetsError
-from swathe.files.targets.columns import CENTER, PIXEL_COLUMNS, POSITION_NAMES, SIZE_COLUMNS
+from swathe.files.targets.columns import CENTER, PIXEL_COLUMNS, POSITION_NAMES
+from swathe.files.targets.sizes import SIZE_COLUMNS
 from swathe.files.targets.text_line import FORMS, TargetLine, cells_of, delimiter_of, parse_line
 
 NAMES = {

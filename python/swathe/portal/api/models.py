@@ -19,6 +19,7 @@ from pydantic import (
 
 from swathe.catalog import Dataset, Outcome, ProfileRecord, Store
 from swathe.catalog.reservations import ReservationRecord
+from swathe.core.box import Mode
 from swathe.core.docstrings import attributes_of, summary_of
 from swathe.jobs.types import Estimate, Job, Options, Row
 from swathe.operations.registry import formats, operations, own_options
@@ -81,7 +82,7 @@ class CommonOptionsModel(ApiModel):
     """Options of a job; see `swathe.jobs.Options`."""
 
     model_config = ConfigDict(from_attributes=True, extra="forbid")
-    mode: Literal["trim", "partial", "strict"] = "trim"
+    mode: Mode = "trim"
     fill: float | None = None
     planes: tuple[int, int] | None = None
     bands: list[str] = []

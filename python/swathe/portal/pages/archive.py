@@ -198,6 +198,11 @@ def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | Non
             if (vectors := costs.get("multi_range"))
             else []
         ),
+        *(
+            [("Requests on a connection", shared["requests"], "count", "multiplexed", "HTTP/2")]
+            if (shared := costs.get("multiplexed"))
+            else []
+        ),
         ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),
     ]
     return [

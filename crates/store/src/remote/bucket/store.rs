@@ -5,6 +5,7 @@ use super::upload::Upload;
 use super::{Bucket, BucketObject, Cloud, Settings};
 use crate::redact;
 use crate::remote::limiter;
+use crate::remote::multiplexed_read::allowed;
 use crate::remote::remote_object::RemoteObject;
 use crate::remote::request_target::{NewTarget, RequestTarget};
 use crate::remote::server_key::with_server;
@@ -14,6 +15,7 @@ use object_store::path::Path as Key;
 use reqwest::Url;
 use std::sync::Arc;
 use swathe_net::{is_here, net};
+use swathe_plan::Connections;
 use swathe_store_api::{
     ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
 };
@@ -28,7 +30,7 @@ pub(crate) struct BucketStore {
 
 impl BucketStore {
     pub(crate) fn new(settings: StoreSettings, cloud: Cloud, stall: StallLimits) -> BucketStore {
-        BucketStore { settings: Arc::new(settings), cloud, stall }
+        BucketStore { settings: Arc::new(allowed(settings)), cloud, stall }
     }
 
     fn bucket_settings(&self) -> Settings {
@@ -112,7 +114,7 @@ impl Store for BucketStore {
         self.server().is_some_and(|server| is_here(&server))
     }
 
-    fn connections(&self) -> u32 {
+    fn connections(&self) -> Connections {
         limiter::of(&self.key()).connections()
     }
 

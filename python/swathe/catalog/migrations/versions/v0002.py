@@ -1,0 +1,15 @@
+"""Outcomes say what the model predicted, and how the time of the call divides."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "v0002"
+down_revision = "v0001"
+
+COLUMNS = ("model_s", "engine_s", "before_s", "after_s")
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    for name in COLUMNS:
+        op.add_column("outcomes", sa.Column(name, sa.Double, nullable=False, server_default="0"))

@@ -1,0 +1,95 @@
+"""Correct predictions of a store by what earlier ones came to.
+
+The prior is the bounds that the probe gave. The evidence are the ratios of actual to predicted
+seconds of reading and cutting. Both are quantiles of one weighted sample: the prior counts as PRIOR
+outcomes (the posterior of a Dirichlet process). An outcome counts half as much as one HALF_LIFE
+outcomes later, and less if its job was much longer or shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.catalog import Outcome
+
+PRIOR = 2.0
+"""Weight of the probe's bounds, as a number of outcomes."""
+HALF_LIFE = 25
+MOST = 100
+"""Newest outcomes of a store that count."""
+ALIKE = math.log(4)
+"""Logarithm of the ratio of two jobs' seconds at which one says half as much of the other."""
+TENTH = NormalDist().inv_cdf(0.9)
+POINTS = tuple(NormalDist().inv_cdf((at + 0.5) / 20) / TENTH for at in range(20))
+"""The prior: quantiles of a normal distribution, whose 10th and 90th percentiles are -1 and 1."""
+LEAST_RATIO = math.log(100)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How the jobs of a store end.
+
+    Attributes:
+        bias: logarithm of actual over predicted time, in the median.
+        faster, slower: logarithms of how much faster and slower than the median 80 of 100 jobs are
+            at most.
+        outcomes: number of outcomes that count.
+    """
+
+    bias: float
+    faster: float
+    slower: float
+    outcomes: int
+
+
+def calibrate(
+    outcomes: Sequence[Outcome], model_s: float, bounds: tuple[float, float]
+) -> Calibration:
+    """Return how a job of a store will end.
+
+    Args:
+        outcomes: outcomes of the store, oldest first.
+        model_s: predicted seconds of reading and cutting, before any correction.
+        bounds: logarithms of how much faster and slower 80 of 100 jobs are by the probe.
+    """
+    faster, slower = bounds
+    usable = [each for each in outcomes if each.model_s > 0 and each.engine_s > 0][-MOST:]
+    if not usable:
+        return Calibration(0.0, faster, slower, 0)
+    sample = [(at * (slower if at > 0 else faster), PRIOR / len(POINTS)) for at in POINTS]
+    for age, each in enumerate(reversed(usable)):
+        ratio = math.log(each.engine_s / each.model_s)
+        unlike = math.log(each.model_s / max(model_s, 1e-6)) / ALIKE
+        weight = 0.5 ** (age / HALF_LIFE) / (1 + unlike**2)
+        sample.append((min(max(ratio, -LEAST_RATIO), LEAST_RATIO), weight))
+    low, bias, high = weighted_quantiles(sample, (0.1, 0.5, 0.9))
+    return Calibration(bias, bias - low, high - bias, len(usable))
+
+
+def weighted_quantiles(
+    sample: Sequence[tuple[float, float]], parts: Sequence[float]
+) -> list[float]:
+    """Return quantiles of values with weights, linear between the middles of the weights."""
+    ordered = sorted(sample)
+    total = sum(weight for _, weight in ordered)
+    middles, before = [], 0.0
+    for value, weight in ordered:
+        middles.append(((before + weight / 2) / total, value))
+        before += weight
+    return [_at(middles, part) for part in parts]
+
+
+def _at(middles: Sequence[tuple[float, float]], part: float) -> float:
+    last = middles[0]
+    for middle in middles:
+        if middle[0] >= part:
+            (left, low), (right, high) = last, middle
+            return high if right <= left else low + (high - low) * (part - left) / (right - left)
+        last = middle
+    return last[1]
