@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import signal
+import subprocess
+import sys
 import tarfile
 import threading
 import zipfile
@@ -318,6 +320,52 @@ def test_interrupted_run_is_resumed_and_loses_nothing(
     assert cut(boxes(frames), path, resume=True).meta["done_before"] == COUNT
 
 
+KILLED = """
+import os, sys
+
+import swathe
+from swathe.cutting import run
+from swathe.files.manifest_columns import Manifest
+from swathe.files.targets import pieces
+
+pieces.PIECE_ROWS, run.CHECKPOINT_S, run.GATHERED = 7, 0.0, 1
+table, output, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rows, saves = Manifest.rows, 0
+
+def killed_rows(self):
+    global saves
+    for part in rows(self):
+        # Some results of a later piece are done; half of its rows are in the file.
+        saves += 1
+        if saves == last:
+            yield part[: len(part) // 2]
+            os._exit(9)
+        yield part
+
+Manifest.rows = killed_rows
+swathe.cut_many(table, output, progress=False, threads=1)
+"""
+
+
+@pytest.mark.parametrize("last", [2, 5, 6, 9])
+@pytest.mark.parametrize("output", ["folder", "out.zip"])
+def test_run_killed_while_it_saves_is_resumed(
+    output: str, last: int, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    write_parquet(columns, tmp_path / "a.parquet")
+    path = tmp_path / "made" / output
+    arguments = [str(tmp_path / "a.parquet"), str(path), str(last)]
+    done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, timeout=60)
+    assert done.returncode == 9
+    manifest = cut(tmp_path / "a.parquet", path, resume=True)
+    assert manifest.meta["ok"] == COUNT
+    assert whole(manifest)["id"].tolist() == columns["id"]
+    made = results(path)
+    assert {name for name in made if name.endswith(".fits")} == {f"t{n}.fits" for n in range(COUNT)}
+    assert not [each.name for each in path.parent.rglob(".*.piece.part")]
+
+
 @pytest.mark.parametrize("output", ["folder", "out.zip"])
 def test_run_with_repeated_ids_is_resumed(output: str, frames: list[Path], tmp_path: Path) -> None:
     columns = boxes(frames)
@@ -347,6 +395,25 @@ def test_archive_gets_no_second_result_of_a_name_when_resumed(
         cut(other, tmp_path / output, resume=True)
     assert cut(columns, tmp_path / output, resume=True).meta["done_before"] == COUNT
     assert {*results(tmp_path / output)} - {"manifest.ecsv"} == {f"t{n}.fits" for n in range(COUNT)}
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip", "out.tar"])
+def test_shorter_list_is_resumed_again_and_again(
+    output: str, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    cut(columns, tmp_path / output)
+    shorter = {name: [*column[:3], *column[4:]] for name, column in columns.items()}
+    for _ in range(3):
+        manifest = cut(shorter, tmp_path / output, resume=True)
+        assert manifest.meta["done_before"] == COUNT - 1
+        assert len(whole(manifest)) == COUNT - 1
+    assert "t3.fits" in results(tmp_path / output)
+    if output == "folder":
+        return
+    with pytest.raises(OutputError, match=r"found one of a target that was taken off the list"):
+        cut(columns, tmp_path / output, resume=True)
+    assert cut(shorter, tmp_path / output, resume=True).meta["done_before"] == COUNT - 1
 
 
 def test_row_that_was_not_written_to_its_end_is_left_out(

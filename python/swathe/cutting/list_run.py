@@ -21,7 +21,7 @@ from swathe.cutting.output_paths import CutWork, OutputPaths
 from swathe.cutting.run import CutRun
 from swathe.files.manifest import read_manifest
 from swathe.files.manifest_columns import Manifest
-from swathe.files.manifest_file import LongManifest, ManifestFile
+from swathe.files.manifest_file import LongManifest, ManifestFile, is_in_pieces
 from swathe.files.manifest_table import ManifestTable
 from swathe.files.targets.pieces import RowPiece, TablePiece, read_pieces, whole_objects
 from swathe.files.targets.result_names import PieceNames, TextSet
@@ -194,7 +194,10 @@ class ListRun:
         if not self.resume:
             return None
         earlier: Table | EarlierRows | None
-        if first.is_last or not paths.latest_manifest.exists():
+        is_combined = paths.result_options.is_combined
+        if not paths.latest_manifest.exists():
+            earlier = None
+        elif is_combined or (first.is_last and not is_in_pieces(paths.latest_manifest)):
             earlier = read_manifest(paths.latest_manifest)
         else:
             earlier = EarlierRows(paths)
