@@ -8,8 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
-from swathe.cutting.earlier_run import LEFT
-from swathe.cutting.resume import whole_members
+from swathe.cutting.resume import LEFT, whole_members
 from swathe.files.manifest import COLUMNS, columns_as_table, manifest_meta
 from swathe.files.manifest_file import read_unfinished
 from swathe.files.targets import pieces

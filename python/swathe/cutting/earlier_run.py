@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.outputs import check_new
-from swathe.cutting.resume import whole_members
+from swathe.cutting.resume import LEFT, whole_members
 from swathe.files.manifest import COLUMNS, FAILED
 from swathe.files.manifest_file import read_unfinished
 from swathe.stores.registry import local_paths
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest
 
-LEFT = "left"
-"""Status of a result in an archive that is in no manifest: its target was taken off the list."""
 STATUS, SOURCE = COLUMNS.index("status"), COLUMNS.index("source")
 
 
