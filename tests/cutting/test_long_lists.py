@@ -21,6 +21,7 @@ from pyarrow import parquet
 
 import swathe
 from swathe.core.errors import OutputError, TargetsError
+from swathe.costs import prediction
 from swathe.files.manifest_file import LongManifest, ManifestFile, read_rows
 from swathe.files.targets import pieces
 from swathe.files.targets.pieces import read_pieces
@@ -318,6 +319,72 @@ def test_interrupted_run_is_resumed_and_loses_nothing(
     assert whole(manifest)["status"].tolist() == ["ok"] * COUNT
     assert not [each.name for each in path.parent.rglob(".*")]
     assert cut(boxes(frames), path, resume=True).meta["done_before"] == COUNT
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "iterator"])
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_prediction_of_a_long_list_is_that_of_its_pieces(
+    name: str,
+    is_sorted: bool,
+    frames: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = boxes(frames, is_sorted=is_sorted)
+    columns["width"][9] = 0
+    given: Any = rows_of(columns)
+    if name in WRITERS:
+        given = tmp_path / name
+        WRITERS[name](columns, given)
+    predicted = swathe.predict(given)
+    (cost,) = predicted.per_store.values()
+    assert (cost.targets, cost.unreadable) == (COUNT - 1, 0)
+    assert len(predicted.faults) == 1 and "t9" in predicted.faults[0]
+    assert predicted.median_s == pytest.approx(cost.median_s)
+    cut_now = cut(columns, tmp_path / "out")
+    assert predicted.median_s == pytest.approx(cut_now.meta["predicted_s"], rel=0.2)
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    whole_list = swathe.predict(columns)
+    (alone,) = whole_list.per_store.values()
+    assert alone.objects == 14
+    assert cost.objects == 14 if is_sorted else cost.objects > 30
+    assert cost.compute_s == pytest.approx(alone.compute_s, rel=0.2 if is_sorted else 1.0)
+
+
+def test_prediction_inspects_few_images_of_a_long_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = fits.Header(cards_of_sky())
+    image = fits_bytes(fits.PrimaryHDU(noise(0, (60, 80)), header))
+    files = [tmp_path / f"f{number}.fits" for number in range(30)]
+    for path in files:
+        path.write_bytes(image)
+    opened: list[str] = []
+    sky_of = prediction.sky_of
+
+    def counted(file: str, hdu: Any) -> Any:
+        opened.append(file)
+        return sky_of(file, hdu)
+
+    monkeypatch.setattr(prediction, "sky_of", counted)
+    monkeypatch.setattr(prediction, "MOST_OBJECTS", 3)
+    monkeypatch.setattr(prediction, "FURTHER_OBJECTS", 1)
+    count = len(files)
+    given = {"file": list(map(str, files)), "ra": [10.0] * count, "dec": [20.0] * count}
+    predicted = swathe.predict({**given, "size_deg": [0.004] * count})
+    assert len(opened) == 3 + 4
+    (cost,) = predicted.per_store.values()
+    assert (cost.objects, cost.targets) == (count, count)
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    monkeypatch.setattr(prediction, "MOST_OBJECTS", 1000)
+    alone = swathe.predict({**given, "size_deg": [0.004] * count})
+    assert len(opened) == 3 + 4 + count
+    assert cost.compute_s == pytest.approx(alone.compute_s, rel=0.05)
+
+
+def cards_of_sky() -> dict[str, Any]:
+    place = {"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRVAL1": 10.0, "CRVAL2": 20.0}
+    return place | {"CRPIX1": 40.0, "CRPIX2": 30.0, "CDELT1": -0.0002, "CDELT2": 0.0002}
 
 
 KILLED = """

@@ -201,8 +201,8 @@ class CutRun:
         counts = piece.manifest.counts()
         for status, count in counts.items():
             meta[status] = self.manifest_file.counts[status] + count
-        # The time to combine images is not predicted; writing is, and null: does not write.
-        is_predicted = whole and not (result_options.is_combined or output_paths.is_null)
+        # The time to combine images is not predicted.
+        is_predicted = whole and not result_options.is_combined
         before = len(piece.manifest.id) - len(piece.paths)
         cuts = counts["ok"] - before if is_predicted else 0
         outcome = {"actual_s": actual_s, **moved}
