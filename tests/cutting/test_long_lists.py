@@ -149,6 +149,41 @@ def test_cell_of_several_lines_is_not_divided(tmp_path: Path) -> None:
     assert ids == [f"a\nb {n}" for n in range(20)]
 
 
+def test_quotes_within_cells_open_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = "".join(f'n{n} 5" disk,f,{n},1,2,2\n' for n in range(20))
+    path.write_text("id,file,x0,y0,width,height\n" + rows)
+    assert [len(piece.table.table) for piece in read_pieces(path)] == [7, 7, 6]
+
+
+def test_quote_that_does_not_end_is_an_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = [f"n{n},f,{n},1,2,2\n" for n in range(20_000)]
+    lines[9] = '"n9,f,9,1,2,2\n'
+    path.write_text("id,file,x0,y0,width,height\n" + "".join(lines))
+    with pytest.raises(TargetsError, match=r"a.csv: line 11: expected the end of a cell"):
+        list(read_pieces(path))
+
+
+def test_integer_ids_stay_integers_if_one_is_missing(frames: list[Path], tmp_path: Path) -> None:
+    ids = pa.array([None if n == 3 else 2**53 + n for n in range(COUNT)], pa.int64())
+    columns = {**boxes(frames), "id": ids}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    manifest = cut(tmp_path / "a.parquet", tmp_path / "out")
+    expected = ["3" if n == 3 else f"{2**53 + n}" for n in range(COUNT)]
+    assert whole(manifest)["id"].tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["id", "file"])
+def test_text_that_no_manifest_can_have_is_refused(
+    name: str, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    columns[name][2] = "x" * 131_073
+    with pytest.raises(TargetsError, match=f"{name}: expected up to 100,000 .* found 131,0|too lo"):
+        cut(columns, tmp_path / "out.zip")
+
+
 def test_lines_without_names_keep_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("# comment\n" + "".join(f'f.fits {n} 2 30"\n\n' for n in range(20)))
@@ -385,6 +420,31 @@ def test_prediction_inspects_few_images_of_a_long_list(
 def cards_of_sky() -> dict[str, Any]:
     place = {"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRVAL1": 10.0, "CRVAL2": 20.0}
     return place | {"CRPIX1": 40.0, "CRPIX2": 30.0, "CDELT1": -0.0002, "CDELT2": 0.0002}
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip"])
+def test_interrupted_iterator_leaves_a_row_for_each_target_that_was_planned(
+    output: str, frames: list[Path], tmp_path: Path
+) -> None:
+    def targets() -> Iterator[dict[str, Any]]:
+        for number, row in enumerate(rows_of(boxes(frames))):
+            if number == 2 * PIECE + 3:
+                raise KeyboardInterrupt
+            yield row
+
+    path = tmp_path / "made" / output
+    with pytest.raises(KeyboardInterrupt):
+        cut(targets(), path)
+    beside = path / "manifest.ecsv" if output == "folder" else path.parent / "out.manifest.ecsv"
+    table = Table.read(beside, format="ascii.ecsv", fill_values=[])
+    # The last file of the second part was to be cut with the third part.
+    assert table["id"].tolist() == [f"t{n}" for n in range(2 * PIECE)]
+    undone = table[table["status"] != "ok"]
+    assert len(undone) > 0 and set(undone["reason"]) == {"interrupted"}
+    assert table.meta["error"] == len(undone) and table.meta["ok"] == 2 * PIECE - len(undone)
+    again = cut(rows_of(boxes(frames)), path, resume=True)
+    assert again.meta["done_before"] == 2 * PIECE - len(undone)
+    assert again.meta["ok"] == COUNT
 
 
 KILLED = """

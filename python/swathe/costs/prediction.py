@@ -189,7 +189,7 @@ def predict(
 
         return total_of(
             predict_targets(rows, mode, threads, machines, _most(part))
-            for part, (rows, _) in enumerate(whole_objects(pieces, read))
+            for part, (rows, *_) in enumerate(whole_objects(pieces, read))
         )
     of_stores: dict[str, list[Prediction]] = {name: [] for name in stores}
     for piece in pieces:

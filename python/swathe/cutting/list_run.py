@@ -144,14 +144,20 @@ class ListRun:
         manifest_file = ManifestFile(None if paths.is_null else paths.unfinished, {})
         run = CutRun(paths, self.settings, manifest_file, self.progress, self.started)
         is_whole = False
+        next_rows = first.next_rows
         try:
             self._cut_piece(run, first, earlier, is_only=first.is_last)
             # Its memory is needed for the next piece.
-            piece, first = first, first._replace(rows=first.rows[:0])
+            piece, first = first, first._replace(rows=first.rows[:0], next_rows=None)
             del piece
             for piece in others:
+                next_rows = piece.next_rows
                 self._cut_piece(run, piece, earlier, is_only=False)
             is_whole = True
+        except KeyboardInterrupt:
+            if next_rows is not None and run.output is not None:
+                self._enter_undone(run, next_rows, earlier)
+            raise
         finally:
             if self._divided:
                 manifest_file.meta["notes"] = [
@@ -263,6 +269,21 @@ class ListRun:
                 f"{counts['ok']:,} of {sum(counts.values()):,} targets are done"
                 + ("" if piece.is_last else "; the rest of the list was not read")
             ) from error
+
+    def _enter_undone(
+        self, run: CutRun, rows: RowTable, earlier: Table | EarlierRows | None
+    ) -> None:
+        """Enter rows that were read, and not cut because the run is interrupted."""
+        meta, end = run.manifest_file.meta, None
+        if isinstance(earlier, EarlierRows):
+            end = earlier.end
+            earlier = earlier.table([run.output_paths.member(name) for name in rows.name])
+        work = self._work(rows, earlier)
+        manifest = Manifest(work.ids, _sources(work), meta, _names(work, run.output_paths))
+        todo, _ = keep_earlier(manifest, work, earlier, run.output_paths, end)
+        meta["done_before"] = meta.get("done_before", 0) + len(work.ids) - len(todo)
+        run.manifest_file.end_piece(manifest, is_only=False)
+        meta.update(run.manifest_file.counts)
 
     def _work(self, rows: RowTable, earlier: Table | None) -> CutWork:
         """Return the work to do; a resumed run uses the pixel size of the earlier run."""
