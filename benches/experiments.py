@@ -34,6 +34,8 @@ LINKS = (
     links.Link("s3s-fs", 1, LAN, label="s3-lan"),
 )
 HOSTS = ("--listen", "--hosts", "2")
+WORKERS = ("1", "4", "16", "32", "48", "64", "96", "128")
+WAN_CLIENTS = ("--mix", "light", *(word for count in WORKERS for word in ("--workers", count)))
 LOCAL = "local"
 ALL = (LOCAL, *(link.id for link in LINKS))
 RUNS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
@@ -46,6 +48,7 @@ RUNS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "ramp-hosts": (("nginx-lan",), HOSTS),
     "ramp-hosts-open": ((LOCAL,), ("--model", "open", "--rate", "5", *HOSTS)),
     "load": ((LOCAL, "nginx-lan"), ()),
+    "load-wan": (("nginx-wan",), WAN_CLIENTS),
     "buffer": (ALL, ()),
 }
 """Of each run its stores and the flags that are not in the file; its name begins as the section."""

@@ -137,7 +137,9 @@ def main() -> None:
         traced = time_step("pairs and lanes", lambda: TracedEvents(on_one_clock(events)))
         lines = time_step("lifelines of targets", lambda: traced.lines("target"))
         print(f"{'':44} {len(lines):8,} lines through {len(lines.points):,} points")
-        parts = time_step("pack (with lifelines of all kinds)", lambda: encode_view(traced).whole())
+        parts = time_step(
+            "pack (with lifelines of all kinds)", lambda: encode_view(traced).content()
+        )
         made = time_step("page", lambda: page("run.ulm", parts))
         print(f"{'':44} {len(made) / 1e6:8.1f} MB")
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]

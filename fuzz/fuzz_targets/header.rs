@@ -74,7 +74,7 @@ fn image(image: &Image, primary: &Header) {
 /// Tiles at both ends of the image, and the rows of the table the bytes hold.
 fn tiles(table: &dyn ChunkTable, bytes: &[u8]) {
     let grid = table.grid();
-    let (whole, count) = (Region::whole(&grid.shape), grid.count().expect("a row for each"));
+    let (whole, count) = (Region::of_shape(&grid.shape), grid.count().expect("a row for each"));
     for number in [0, count / 2, count - 1] {
         let tile = grid.chunk(number);
         assert_eq!(tile.intersection(&whole).as_ref(), Some(&tile));

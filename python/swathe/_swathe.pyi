@@ -21,7 +21,7 @@ HduKey: TypeAlias = int | str | tuple[str, int]
 class Stores:
     """Stores known to the engine."""
 
-    def __init__(self, described: str, costs: str = "{}", compute: str | None = None) -> None:
+    def __init__(self, stores_json: str, costs: str = "{}", compute: str | None = None) -> None:
         """Set a JSON list of `{"name", "root", "options"}`, and measured costs by `store_key`.
 
         `compute` is the computing cost of this host, as `measure_host` returns it.

@@ -57,7 +57,7 @@ from swathe.experiments.clients.remote_hosts import (
     read_address,
 )
 from swathe.experiments.load_experiment import _study as load_study
-from swathe.experiments.load_experiment import host_over_time, load, ran_out
+from swathe.experiments.load_experiment import host_over_time, line_over_time, load, ran_out
 from swathe.experiments.ramp_experiment import Host, _limits, _one, portal_paths, ramp
 from swathe.experiments.region_experiment import region
 from swathe.experiments.results.compare import compare, samples_needed
@@ -970,8 +970,10 @@ def test_the_response_of_load_is_of_all_that_was_begun() -> None:
     rows = [(0, 0, start, start, start + 1.0, 5, OK)]
     rows += [(at, 0, start, start, start + 9.0, 5, OK) for at in (1, 2)]
     level = {"workers": 3, "start": start, "end": start + 5, "records": as_records(rows)}
-    study = load_study(LoadSettings(), {}, {("store", "heavy"): ([level], host_over_time([]))})
+    host = host_over_time([]) | {"line": np.zeros(0)}
+    study = load_study(LoadSettings(), {}, {("store", "heavy"): ([level], host)})
     (row,) = study.table
+    assert row["read"] == pytest.approx(5 / 5 / 1e6)
     assert row["response"] == pytest.approx(9000)
     assert (row["rate"], row["late"]) == (pytest.approx(0.2), 2)
     # Each part has what was done in it, the whole of the short one and 5/9 of the others.
@@ -991,13 +993,25 @@ def test_the_first_resource_to_run_out_is_named() -> None:
         ]
 
     busy = sample(1, 10, 20) + sample(2, 50, 95) + sample(3, 95, 96) + sample(4, 99, 97)
-    host = host_over_time(busy)
+    host = host_over_time(busy) | {"line": np.zeros(4)}
     assert host["disk"].tolist() == [20, 95, 96, 97]
     assert host["cpu"].tolist() == [10, 50, 95, 99]
     assert ran_out(host, 90.0) == ("disk", 2.0)
     assert ran_out(host, 99.5) == ("none", math.inf)
     swapping = sample(1, 10, 0, 5e6) + sample(2, 95, 0, 5e6) + sample(3, 95, 0)
-    assert ran_out(host_over_time(swapping), 90.0) == ("swap", 1.0)
+    swapped = host_over_time(swapping) | {"line": np.full(3, math.nan)}
+    assert ran_out(swapped, 90.0) == ("swap", 1.0)
+
+
+def test_the_use_of_a_line_is_bytes_read_over_its_bandwidth() -> None:
+    rows = [(0, 0, 0.0, 0.0, 2.0, 200, OK), (1, 0, 1.0, 1.0, 2.0, 300, OK)]
+    records, times = as_records(rows), np.array([1.0, 2.0, 3.0, 4.0])
+    line = line_over_time(times, records, 500.0)
+    assert line.tolist() == pytest.approx([20, 80, 0, 0])
+    full = {name: np.zeros(4) for name in ("cpu", "disk", "memory", "swap")}
+    busy = {**full, "time": times, "line": np.array([20.0, 95.0, 95.0, 95.0])}
+    assert ran_out(busy, 90.0) == ("line", 2.0)
+    assert np.isnan(line_over_time(times, records, math.nan)).all()
 
 
 def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
@@ -1009,6 +1023,8 @@ def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
     assert list(study.table["mix"]) == ["light", "light", "heavy", "heavy"]
     assert (study.table["rate"] > 0).all() and (study.table["failed"] == 0).all()
     assert (study.table["cpu"] > 0).all()
+    assert (study.table["read"] == 0).all()  # of servers
+    assert np.isnan(study.table["line"]).all()
     assert len(study.sentences) == 2
     assert len(study.samples) >= 10 * len(study.table)
     keep(study, tmp_path / "out")

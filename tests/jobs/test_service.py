@@ -376,7 +376,7 @@ def test_job_that_comes_to_more_than_is_allowed_is_ended(
             with pytest.raises(LimitError, match="delete some"):
                 jobs.resume(job.id)
             jobs.delete(first.id)
-            while catalog.held("me").deleted_bytes:
+            while catalog.usage_of("me").deleted_bytes:
                 jobs.pause(0.05)
             assert ended(jobs, jobs.resume(job.id)).counts["ok"] > job.counts["ok"]
 
@@ -628,7 +628,7 @@ def test_deleted_results_count_for_their_owner_until_they_are_removed(
             job = ended(jobs, jobs.submit(few, Options(), "me"))
             waiting = jobs.submit(few, Options(), "other", start=False)
             jobs.delete(job.id)
-            held = catalog.held("me")
+            held = catalog.usage_of("me")
             assert (held.bytes, held.deleted_bytes) == (0, job.bytes)
             assert job.bytes > 0
             with pytest.raises(LimitError, match="wait until these are removed") as raised:
@@ -637,7 +637,7 @@ def test_deleted_results_count_for_their_owner_until_they_are_removed(
             assert jobs.start(waiting.id).phase == "QUEUED"  # others are not held up
             assert catalog.removal_backlog() == (1, job.bytes)
             remover.allowed.set()
-            while catalog.held("me").deleted_bytes:
+            while catalog.usage_of("me").deleted_bytes:
                 jobs.pause(0.05)
             assert ended(jobs, jobs.submit(few, Options(), "me")).counts["ok"] > 0
         assert catalog.removal_backlog() == (0, 0)

@@ -38,8 +38,8 @@ class Watched:
     def start(self, name: str) -> None:
         self._provider.start(name)
 
-    def known(self) -> Mapping[str, StartedWorker]:
-        found = self._provider.known()
+    def started_workers(self) -> Mapping[str, StartedWorker]:
+        found = self._provider.started_workers()
         alive = {name for name, each in found.items() if each.state != "ended"}
         self.most = max(self.most, len(alive))
         self.names |= alive

@@ -60,7 +60,7 @@ def traced(run: Path) -> TracedEvents:
 def html(run: Path, traced: TracedEvents) -> Path:
     """The page that needs nothing else."""
     path = run.with_suffix(".html")
-    path.write_bytes(page_of(EVIL, encode_view(traced).whole()))
+    path.write_bytes(page_of(EVIL, encode_view(traced).content()))
     return path
 
 

@@ -165,7 +165,7 @@ def test_why_one_waits_is_told_beside_why_another_ended(jobs: Jobs, scheduler: P
         def start(self, name: str) -> None:
             names.append(name)
 
-        def known(self) -> Mapping[str, StartedWorker]:
+        def started_workers(self) -> Mapping[str, StartedWorker]:
             found = {name: StartedWorker("waiting", "no room") for name in names}
             return found | {name: StartedWorker("ended", "its node is down") for name in names[:1]}
 
@@ -183,10 +183,10 @@ def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) ->
     faults = iter([RuntimeError("what nobody thought of"), AssertionError("nor of this")])
 
     class Faulty(Watched):
-        def known(self) -> Mapping[str, StartedWorker]:
+        def started_workers(self) -> Mapping[str, StartedWorker]:
             if (fault := next(faults, None)) is not None:
                 raise fault
-            return super().known()
+            return super().started_workers()
 
     provider = Faulty(Processes(slow_command(scheduler.address, 0.0)))
     limits = GrowthLimits(minimum=1, maximum=1, spare=0)

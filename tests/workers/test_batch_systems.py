@@ -166,7 +166,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 def test_a_worker_that_does_not_end_in_time_is_ended(system: System) -> None:
     provider = provider_of(system, sleeping, 3.0)
     provider.start(NAME)
-    wait_until(lambda: NAME not in provider.known())
+    wait_until(lambda: NAME not in provider.started_workers())
     assert system.numbers() == []
 
 
@@ -174,8 +174,8 @@ def test_what_is_left_of_a_walltime_is_told(system: System) -> None:
     provider = provider_of(system, sleeping)
     provider.start(NAME)
     # Without the margin of a minute.
-    wait_until(lambda: provider.known()[NAME].left_s < 540.0)
-    assert provider.known()[NAME].state == "running"
+    wait_until(lambda: provider.started_workers()[NAME].left_s < 540.0)
+    assert provider.started_workers()[NAME].state == "running"
 
 
 def test_jobs_that_are_refused_are_told_and_tried_again(
@@ -211,8 +211,8 @@ def test_jobs_that_wait_tell_why_and_are_found_again(system: System) -> None:
     system.set("cpus", "0")
     provider = provider_of(system, sleeping)
     provider.start(NAME)
-    wait_until(lambda: provider.known()[NAME].why)
-    told = provider.known()[NAME]
+    wait_until(lambda: provider.started_workers()[NAME].why)
+    told = provider.started_workers()[NAME]
     number = system.number_of(NAME)
     why = {
         "pbs": f"job {number}.test of PBS: Q (Not Running: Insufficient amount of resource: ncpus)",
@@ -222,14 +222,14 @@ def test_jobs_that_wait_tell_why_and_are_found_again(system: System) -> None:
     assert told.left_s == 540.0
     # By a portal that was started later, of which another's are none.
     other = KINDS[system.kind](sleeping, "swathe-other-", threads=1, walltime_s=60.0)
-    assert other.known() == {}
+    assert other.started_workers() == {}
     other.close()
     assert system.numbers() == [number]
     later = provider_of(system, sleeping, 300.0)
-    assert later.known()[NAME].left_s == 540.0
+    assert later.started_workers()[NAME].left_s == 540.0
     later.close()
     wait_until(lambda: system.numbers() == [])
-    assert provider.known() == {}
+    assert provider.started_workers() == {}
 
 
 WORDS = ["it's", 'a "quoted" word', "$HOME $(HOME)", "a\\b", "%d;`id`&", ""]
@@ -278,13 +278,13 @@ def test_one_that_has_ended_meanwhile_is_no_failure(system: System) -> None:
     provider = provider_of(system, sleeping)
     for name in names:
         provider.start(name)
-    assert set(provider.known()) == set(names)
+    assert set(provider.started_workers()) == set(names)
     system.cancel(names[0])
     wait_until(lambda: len(system.numbers()) == 2)
     provider.stop(names[:2])
     wait_until(lambda: len(system.numbers()) == 1)
     provider.stop(["swathe-test-7-unknown"])
-    assert set(provider.known()) == {names[2]}
+    assert set(provider.started_workers()) == {names[2]}
     ends = {"pbs": "qdel", "htcondor": "condor_rm"}[system.kind]
     (system.folder / "bin" / ends).write_text("#!/bin/sh\necho no server >&2\nexit 1\n")
     with pytest.raises(ProviderError, match=f"{ends}: no server"):
@@ -295,7 +295,7 @@ def test_commands_that_are_not_there(system: System, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "/none")
     provider = provider_of(system, sleeping)
     with pytest.raises(ProviderError, match=r"qselect: |condor_q: "):
-        provider.known()
+        provider.started_workers()
     with pytest.raises(ProviderError, match=f"{SUBMITS[system.kind]}: "):
         provider.start(NAME)
 
@@ -365,13 +365,13 @@ def check_garbage(system: System, command: str, said: str, message: str) -> None
     """It is told what a command said, and nothing else changes."""
     provider = provider_of(system, sleeping)
     provider.start(NAME)
-    wait_until(lambda: provider.known()[NAME].state == "running")
+    wait_until(lambda: provider.started_workers()[NAME].state == "running")
     (system.folder / "bin" / command).write_text(f"#!/bin/sh\nprintf '%s' '{said}'\n")
     with pytest.raises(ProviderError) as raised:
         if command == SUBMITS[system.kind]:
             provider.start(f"{PREFIX}1-abcdef01")
         else:
-            provider.known()
+            provider.started_workers()
     assert message in str(raised.value)
     assert len(system.numbers()) == 1
 
@@ -390,7 +390,7 @@ def test_jobs_of_pbs_that_end_while_they_are_asked_for(
         provider = provider_of(system, sleeping)
         provider.start(NAME)
         (tmp_path / "bin" / "qselect").write_text("#!/bin/sh\necho 1.test\necho 7.test\n")
-        assert set(provider.known()) == {NAME}
+        assert set(provider.started_workers()) == {NAME}
 
 
 def test_times_are_those_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,4 +403,4 @@ def test_times_are_those_of_the_clock(tmp_path: Path, monkeypatch: pytest.Monkey
         )
         (tmp_path / "bin" / "qselect").write_text("#!/bin/sh\necho 1.test\n")
         (tmp_path / "bin" / "qstat").write_text(f"#!/bin/sh\nprintf '%s' '{said}'\n")
-        assert provider.known()[NAME].left_s == pytest.approx(29 * 3600 - 60, abs=600)
+        assert provider.started_workers()[NAME].left_s == pytest.approx(29 * 3600 - 60, abs=600)

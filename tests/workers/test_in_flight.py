@@ -41,7 +41,7 @@ def lead(rows: int, guilty: set[int]) -> tuple[ChunkResult, int]:
             ended = ChunkResult(
                 rows_done, 1.0, 10, 1, ["a note"], from_peers=(1, 2), from_cache=(3, 4)
             )
-        done = ended if flight.divided is None else flight.divided.add(ended)
+        done = ended if flight.division is None else flight.division.add(ended)
         assert (done is None) == bool(flights)
     assert done is not None
     return done, deaths
@@ -85,8 +85,8 @@ def test_parts_are_counted_together() -> None:
     flight.died()
     halves = flight.verdict()
     assert isinstance(halves, list)
-    whole = halves[0].divided
+    whole = halves[0].division
     assert whole is not None
-    assert halves[1].divided is whole
+    assert halves[1].division is whole
     assert whole.add(ChunkResult([], complete=False, failure="why")) is None
     assert whole.add(ChunkResult([])) == ChunkResult([], complete=False, failure="why", notes=[])

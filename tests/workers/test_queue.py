@@ -67,7 +67,7 @@ def test_parked_ones_are_sent_in_their_order() -> None:
     assert made.remove(1, 0.0) == [2]
     assert made.remove(0, 1.0) == [4]
     assert made.remove(2, 2.0) == []
-    assert made.sent == 1
+    assert made.sent_count == 1
 
 
 def test_batches_count_for_what_they_take_within_bounds() -> None:
@@ -99,7 +99,7 @@ def test_whatever_happens_nothing_is_left_when_all_is_done(seed: int) -> None:
             due = made.remove(batch, now)
             assert all(isinstance(each, int) for each in due)
             sent += due  # type: ignore[arg-type]  # just asserted
-        assert made.sent == len(sent)
+        assert made.sent_count == len(sent)
         assert len(made.running) >= min(len(made.batches), made.threads)
         assert made.wait_s(now) >= 0
         waiting = [each for each in made.batches if each not in made.running]

@@ -89,7 +89,7 @@ def parting(
     [told] = spreading.hand_overs
     assert told.bytes == sum(each.get("handed_bytes", 0) for each in moved)
     assert crew.granted()[-1] == 0.0 or "leaver" not in crew.workers
-    assert not crew.parting
+    assert not crew.leaver_of
     return told
 
 
@@ -104,7 +104,7 @@ def objects(count: int) -> dict[str, int]:
 def test_heirs_share_what_it_held_alone() -> None:
     crew = Asked({"w1": 105 * MB, "w2": 105 * MB, "full": 0})
     held = objects(20)
-    crew.workers["w1"].held["web:0"] = SIZE
+    crew.workers["w1"].cached_bytes["web:0"] = SIZE
     crew.placement.hold("w1", "web:0", SIZE)
     told = parting(crew, held)
     assert (told.state, told.objects, told.blocks) == ("done", 19, 19)
@@ -113,7 +113,7 @@ def test_heirs_share_what_it_held_alone() -> None:
     pulls = crew.pulls()
     assert sorted(pulls["w1"] + pulls["w2"]) == sorted(set(held) - {"web:0"})
     assert abs(len(pulls["w1"]) - len(pulls["w2"])) <= 1
-    assert set(crew.workers["w2"].held) == set(pulls["w2"])
+    assert set(crew.workers["w2"].cached_bytes) == set(pulls["w2"])
     assert crew.placement.holders(pulls["w2"][0]) == {"w2": SIZE}
     assert crew.granted()[0] == 80.0
     # What they tell of the way between them is learnt.
@@ -223,7 +223,7 @@ def test_heirs_that_are_gone_break_it_off() -> None:
 
     told = parting(crew, objects(40), while_at_it=go)
     assert told.state == "broken off"
-    assert {name for name, held in crew.workers.items() if held.held} == {"w1"}
+    assert {name for name, held in crew.workers.items() if held.cached_bytes} == {"w1"}
 
 
 def test_a_leaver_that_is_gone_breaks_it_off() -> None:

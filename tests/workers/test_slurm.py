@@ -139,18 +139,18 @@ def test_jobs_that_wait_tell_why_and_are_found_again(scheduler: Process) -> None
     provider = provider_of(scheduler.address, 0.0, 600.0, options=("--begin=now+1hour",))
     provider.start(f"{PREFIX}0-a")
     try:
-        wait_until(lambda: "BeginTime" in provider.known()[f"{PREFIX}0-a"].why)
-        assert provider.known()[f"{PREFIX}0-a"].state == "waiting"
+        wait_until(lambda: "BeginTime" in provider.started_workers()[f"{PREFIX}0-a"].why)
+        assert provider.started_workers()[f"{PREFIX}0-a"].state == "waiting"
     finally:
         # By a portal that was started later.
         provider_of(scheduler.address, 0.0, 600.0).close()
-    wait_until(lambda: provider.known()[f"{PREFIX}0-a"].state == "ended")
+    wait_until(lambda: provider.started_workers()[f"{PREFIX}0-a"].state == "ended")
 
 
 def test_slurm_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/none")
     provider = provider_of("dask://127.0.0.1:1", 0.0, 600.0)
     with pytest.raises(ProviderError, match="squeue: "):
-        provider.known()
+        provider.started_workers()
     with pytest.raises(ProviderError, match="sbatch: "):
         provider.start(f"{PREFIX}0-a")

@@ -86,7 +86,7 @@ impl Region {
     }
 
     /// The whole of an array of this shape (no axis may be empty or exceed `i64`).
-    pub fn whole(shape: &[u64]) -> Region {
+    pub fn of_shape(shape: &[u64]) -> Region {
         Region {
             start: vec![0; shape.len()],
             stop: shape.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect(),
@@ -136,8 +136,8 @@ impl Region {
         if self.axes() != shape.len() {
             return Err(RegionError::Axes { region: self.axes(), array: shape.len() });
         }
-        let whole = Region::whole(shape);
-        match self.intersection(&whole) {
+        let array_region = Region::of_shape(shape);
+        match self.intersection(&array_region) {
             Some(inside) => Ok(Overlap { complete: inside == *self, inside }),
             None => Err(RegionError::NoOverlap { region: self.clone(), shape: shape.to_vec() }),
         }
@@ -155,15 +155,15 @@ impl Region {
     /// that holds exactly `to`. `part` must lie in both.
     pub fn runs(&self, to: &Region, part: &Region) -> Runs {
         let length = |axis: usize| part.stop[axis].abs_diff(part.start[axis]);
-        let spans = |whole: &Region, axis: usize| {
-            part.start[axis] == whole.start[axis] && part.stop[axis] == whole.stop[axis]
+        let spans = |region: &Region, axis: usize| {
+            part.start[axis] == region.start[axis] && part.stop[axis] == region.stop[axis]
         };
         // Axes that `part` spans whole in both arrays join into one run with the next axis.
         let mut elements = 1u64;
-        let mut joined = 0;
+        let mut axes_joined = 0;
         for axis in 0..self.axes() {
             elements *= length(axis);
-            joined = axis + 1;
+            axes_joined = axis + 1;
             if !(spans(self, axis) && spans(to, axis)) {
                 break;
             }
@@ -175,7 +175,7 @@ impl Region {
         for axis in 0..self.axes() {
             from += part.start[axis].abs_diff(self.start[axis]).saturating_mul(stride_from);
             at += part.start[axis].abs_diff(to.start[axis]).saturating_mul(stride_to);
-            if axis >= joined {
+            if axis >= axes_joined {
                 runs.axes.push(Stride { at: 0, count: length(axis), stride_from, stride_to });
             }
             stride_from = stride_from.saturating_mul(shape_from[axis]);
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn whole_rows_join_into_one_run() {
         let part = region(&[0, 2], &[8, 5]);
-        let runs: Vec<_> = Region::whole(&[8, 6]).runs(&part, &part).collect();
+        let runs: Vec<_> = Region::of_shape(&[8, 6]).runs(&part, &part).collect();
         assert_eq!(runs, [Run { from: 16, to: 0, elements: 24 }]);
     }
 
@@ -311,7 +311,7 @@ mod tests {
             let Ok(overlap) = part.overlap(&shape) else { return Ok(()) };
             let mut elements = Vec::new();
             let mut filled = 0;
-            for run in Region::whole(&shape).runs(&overlap.inside, &overlap.inside) {
+            for run in Region::of_shape(&shape).runs(&overlap.inside, &overlap.inside) {
                 prop_assert_eq!(run.to, filled);
                 filled += run.elements;
                 elements.extend(run.from..run.from + run.elements);

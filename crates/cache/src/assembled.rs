@@ -21,7 +21,7 @@ pub(crate) struct AssembledRead {
     /// The cell that was read last: the next request may need it too.
     pub(crate) last: Option<(u64, Cell)>,
     /// Fetched bytes that are not stored yet.
-    pub(crate) gathered: PendingCells,
+    pub(crate) pending: PendingCells,
     pub(crate) confirmed: Arc<AtomicBool>,
     pub(crate) avoided: Arc<AvoidedTraffic>,
     /// Requests in flight.
@@ -71,7 +71,7 @@ impl AssembledRead {
     fn record(&self, name: &str, bytes: u64) {
         event(Level::Usage, name, &Ids::default(), |record| {
             record
-                .text("OBJECT", self.gathered.cells().opened().display_name())
+                .text("OBJECT", self.pending.cells().object().display_name())
                 .number("BYTES", bytes);
         });
     }
@@ -87,9 +87,9 @@ impl AssembledRead {
             });
         }
         if !self.confirmed.swap(true, Ordering::Relaxed) {
-            record_check(self.gathered.cells());
+            record_check(self.pending.cells());
         }
-        self.gathered.add(range.start, &bytes);
+        self.pending.add(range.start, &bytes);
         Ok(bytes)
     }
 
@@ -104,7 +104,7 @@ impl AssembledRead {
         while at < range.end {
             let number = at / CELL_BYTES;
             if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
-                self.last = self.gathered.cells().load(number).map(|cell| (number, cell));
+                self.last = self.pending.cells().load(number).map(|cell| (number, cell));
             }
             let end = range.end.min((number + 1) * CELL_BYTES);
             match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
@@ -134,7 +134,7 @@ impl AssembledRead {
                 return Ok(bytes);
             }
             let parts = [parts, self.parts.as_slice()];
-            let cells = self.gathered.cells();
+            let cells = self.pending.cells();
             self.refetch = Some(Refetch::start(cells, &*self.inner, &range, &parts, self.streams));
         }
         let (start, wanted) = (range.start, range.end - range.start);

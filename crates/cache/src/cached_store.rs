@@ -42,11 +42,11 @@ struct CachedStore {
 
 impl CachedStore {
     /// `is_confirmed`: whether the server just confirmed the version.
-    fn cached(&self, source: Arc<dyn Source>, called: &str, is_confirmed: bool) -> Arc<dyn Source> {
+    fn cached(&self, source: Arc<dyn Source>, name: &str, is_confirmed: bool) -> Arc<dyn Source> {
         if source.is_local() || !source.version().is_told_apart() {
             return source;
         }
-        let cached = Cached::new(source, called, self.blocks.clone(), is_confirmed);
+        let cached = Cached::new(source, name, self.blocks.clone(), is_confirmed);
         Arc::new(cached.on(self.files.clone()))
     }
 }
@@ -72,8 +72,8 @@ impl Store for CachedStore {
         self.inner.url_of(path)
     }
 
-    fn shown(&self, url: &str) -> String {
-        self.inner.shown(url)
+    fn display_url(&self, url: &str) -> String {
+        self.inner.display_url(url)
     }
 
     fn is_local(&self) -> bool {
@@ -113,7 +113,7 @@ impl Store for CachedStore {
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(self.cached(self.inner.open(object)?, object.asked(), true))
+        Ok(self.cached(self.inner.open(object)?, object.name(), true))
     }
 
     fn assume(
@@ -122,7 +122,7 @@ impl Store for CachedStore {
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
         let assumed = self.inner.assume(object, version)?;
-        Ok(assumed.map(|source| self.cached(source, object.asked(), false)))
+        Ok(assumed.map(|source| self.cached(source, object.name(), false)))
     }
 
     fn list(

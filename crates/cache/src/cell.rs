@@ -33,7 +33,7 @@ pub(crate) struct Cells {
 #[derive(Debug)]
 pub(crate) struct OpenedObject {
     /// As its reader named it.
-    pub(crate) called: String,
+    pub(crate) name: String,
     pub(crate) url: String,
     /// What the keys of its cells begin with.
     object: String,
@@ -64,9 +64,9 @@ pub struct ObjectDescription {
 
 impl OpenedObject {
     /// An object as another worker describes it.
-    pub(crate) fn as_described(called: &str, description: &ObjectDescription) -> OpenedObject {
+    pub(crate) fn from_description(name: &str, description: &ObjectDescription) -> OpenedObject {
         OpenedObject {
-            called: called.to_string(),
+            name: name.to_string(),
             url: description.url.clone(),
             object: description.object.clone(),
             size: description.size,
@@ -96,20 +96,20 @@ impl OpenedObject {
 impl OpenedObject {
     /// Its name in events; the URL that was opened may hold credentials.
     pub(crate) fn display_name(&self) -> &str {
-        if self.called.contains("://") { &self.url } else { &self.called }
+        if self.name.contains("://") { &self.url } else { &self.name }
     }
 }
 
 impl Cells {
     /// Those of a source that is called so.
-    pub(crate) fn new(blocks: Arc<BlockCache>, called: &str, source: &dyn Source) -> Cells {
+    pub(crate) fn new(blocks: Arc<BlockCache>, name: &str, source: &dyn Source) -> Cells {
         let url = source.url().to_string();
         let object = format!("{}\n{}", source.key(), source.version());
         let (costs, size) = (source.costs(), source.len());
         let request_s = costs.latency_s();
         let byte_s = (costs.request.seconds(CELL_BYTES as f64) - request_s) / CELL_BYTES as f64;
-        let (called, identity) = (called.to_string(), source.identity());
-        let of = OpenedObject { called, url, object, size, request_s, byte_s, identity };
+        let (name, identity) = (name.to_string(), source.identity());
+        let of = OpenedObject { name, url, object, size, request_s, byte_s, identity };
         Cells::of(blocks, Arc::new(of))
     }
 
@@ -122,7 +122,7 @@ impl Cells {
         Cells { only, ..self }
     }
 
-    pub(crate) fn opened(&self) -> &Arc<OpenedObject> {
+    pub(crate) fn object(&self) -> &Arc<OpenedObject> {
         &self.of
     }
 
@@ -141,7 +141,7 @@ impl Cells {
     }
 
     /// The description of the object for other workers.
-    pub(crate) fn described(&self) -> ObjectDescription {
+    pub(crate) fn describe(&self) -> ObjectDescription {
         let OpenedObject { url, object, size, request_s, byte_s, .. } = &*self.of;
         let count = size.div_ceil(CELL_BYTES).min(LISTED);
         ObjectDescription {
@@ -172,7 +172,7 @@ impl Cells {
     pub(crate) fn refetch_s(&self, bytes: u64) -> f64 {
         let store_s = self.of.request_s + bytes as f64 * self.of.byte_s;
         let peers = (!self.only).then_some(&self.blocks.peers);
-        let peer_s = peers.and_then(|peers| peers.refetch_s(&self.of.called, bytes));
+        let peer_s = peers.and_then(|peers| peers.refetch_s(&self.of.name, bytes));
         peer_s.map_or(store_s, |peer_s| store_s.min(peer_s))
     }
 
@@ -416,7 +416,7 @@ impl PendingCells {
     fn store(&mut self) {
         let pieces = std::mem::take(&mut self.pieces);
         if !pieces.is_empty() {
-            self.cells.store(self.number, &pieces, self.cells.opened().fetched_s());
+            self.cells.store(self.number, &pieces, self.cells.object().fetched_s());
         }
     }
 }

@@ -46,7 +46,7 @@ const REFUSED: Duration = Duration::from_secs(60);
 /// Objects with a recorded time of the last check at their server.
 const NOTED: usize = 10_000;
 /// Objects with a recorded name.
-const CALLED: usize = 100_000;
+const MOST_OBJECTS: usize = 100_000;
 
 /// Bytes of objects on servers, shared by the processes of a user.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub struct BlockCache {
     refused: Mutex<WriteRefusals>,
     peers: Peers,
     /// Objects that were opened last, by what they are called.
-    opened: Mutex<HashMap<String, Arc<OpenedObject>>>,
+    objects: Mutex<HashMap<String, Arc<OpenedObject>>>,
     checks: Mutex<HashMap<ReaderKey, Instant>>,
     whole_fetches: WholeFetches,
 }
@@ -98,9 +98,9 @@ impl BlockCache {
 
     /// Blocks on a disk.
     pub fn on(disk: DiskCache) -> BlockCache {
-        let (refused, opened, checks, whole_fetches) = Default::default();
+        let (refused, objects, checks, whole_fetches) = Default::default();
         let peers = Peers::default();
-        BlockCache { disk, refused, peers, opened, checks, whole_fetches }
+        BlockCache { disk, refused, peers, objects, checks, whole_fetches }
     }
 
     /// Fetch blocks from peers from now on, with an identity by TLS only.
@@ -123,9 +123,9 @@ impl BlockCache {
 
     /// The cells of an object that this process has opened under this very name.
     fn cells(self: &Arc<BlockCache>, object: &str) -> Option<Cells> {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = opened.get(object).cloned();
-        drop(opened);
+        let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = objects.get(object).cloned();
+        drop(objects);
         entry.map(|entry| Cells::of(self.clone(), entry))
     }
 
@@ -153,12 +153,12 @@ impl BlockCache {
         checks.get(reader_key).is_some_and(|at| at.elapsed() < TRUSTED)
     }
 
-    fn note_opened(&self, object: &Arc<OpenedObject>) {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if opened.len() >= CALLED && !opened.contains_key(&object.called) {
-            opened.clear(); // an object that is needed again is opened again
+    fn note_object(&self, object: &Arc<OpenedObject>) {
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if objects.len() >= MOST_OBJECTS && !objects.contains_key(&object.name) {
+            objects.clear(); // an object that is needed again is opened again
         }
-        opened.insert(object.called.clone(), object.clone());
+        objects.insert(object.name.clone(), object.clone());
     }
 
     /// Store a block, if the disk takes it.
@@ -187,7 +187,7 @@ pub(crate) struct Cached {
     /// Whether the server confirmed the version.
     is_confirmed: Arc<AtomicBool>,
     avoided: Arc<AvoidedTraffic>,
-    whole: Arc<WholeFetch>,
+    whole_fetch: Arc<WholeFetch>,
 }
 
 /// Traffic that the server was spared, since the last call.
@@ -204,9 +204,9 @@ struct TrafficCounter {
 }
 
 impl TrafficCounter {
-    fn add(&self, moved: TrafficCount) {
-        self.bytes.fetch_add(moved.bytes, Ordering::Relaxed);
-        self.requests.fetch_add(moved.requests, Ordering::Relaxed);
+    fn add(&self, traffic: TrafficCount) {
+        self.bytes.fetch_add(traffic.bytes, Ordering::Relaxed);
+        self.requests.fetch_add(traffic.requests, Ordering::Relaxed);
     }
 
     fn take(&self) -> TrafficCount {
@@ -216,21 +216,21 @@ impl TrafficCounter {
 }
 
 impl Cached {
-    /// `called`: as its reader named it.
+    /// `name`: as its reader named it.
     pub fn new(
         inner: Arc<dyn Source>,
-        called: &str,
+        name: &str,
         blocks: Arc<BlockCache>,
         is_confirmed: bool,
     ) -> Cached {
-        let cells = Arc::new(Cells::new(blocks, called, &*inner));
-        cells.blocks().note_opened(cells.opened());
+        let cells = Arc::new(Cells::new(blocks, name, &*inner));
+        cells.blocks().note_object(cells.object());
         if is_confirmed {
             record_check(&cells);
         }
         let (is_confirmed, avoided) = (Arc::new(AtomicBool::new(is_confirmed)), Arc::default());
-        let whole = cells.blocks().whole_fetch(cells.opened().reader_key());
-        Cached { inner, cells, files: Costs::local(), is_confirmed, avoided, whole }
+        let whole_fetch = cells.blocks().whole_fetch(cells.object().reader_key());
+        Cached { inner, cells, files: Costs::local(), is_confirmed, avoided, whole_fetch }
     }
 
     /// The same, with other costs of files.
@@ -240,7 +240,7 @@ impl Cached {
 
     /// Divide requests; returns the parts, their number up to the end of each request, and when
     /// the oldest block was fetched.
-    fn divided(&self, requests: &[Range<u64>]) -> Divided {
+    fn divide_all(&self, requests: &[Range<u64>]) -> DividedRanges {
         let (mut parts, mut last_cell, mut oldest) = (Vec::new(), None, None);
         let mut ends = Vec::with_capacity(requests.len());
         for request in requests {
@@ -259,7 +259,7 @@ impl Cached {
     /// Returns whether any arrived.
     fn ask_peers(&self, parts: &[Part], ranges_per_request: u32, streams: u32) -> bool {
         let blocks = self.cells.blocks();
-        if !blocks.peers.any(&self.cells.opened().called) || !blocks.takes() {
+        if !blocks.peers.any(&self.cells.object().name) || !blocks.takes() {
             return false;
         }
         let mut ranges: Vec<Range<u64>> = missing(parts).collect();
@@ -284,9 +284,9 @@ impl Cached {
     }
 
     /// Read the parts of requests: from blocks, or from the server.
-    fn fetch_divided(
+    fn fetch_parts(
         &self,
-        (parts, ends, oldest): Divided,
+        (parts, ends, oldest): DividedRanges,
         ranges_per_request: u32,
         streams: u32,
     ) -> Pieces {
@@ -303,7 +303,7 @@ impl Cached {
             parts: parts.into_iter(),
             parts_done: 0,
             last: None,
-            gathered: PendingCells::new(self.cells.clone()),
+            pending: PendingCells::new(self.cells.clone()),
             confirmed: self.is_confirmed.clone(),
             avoided: self.avoided.clone(),
             streams,
@@ -380,14 +380,14 @@ impl Cached {
 /// Record that the server was asked, for an object read with credentials: for others the time
 /// stands with the bytes.
 fn record_check(cells: &Cells) {
-    let reader_key = cells.opened().reader_key();
+    let reader_key = cells.object().reader_key();
     if reader_key.1.is_some() {
         cells.blocks().record_check(reader_key);
     }
 }
 
 fn is_checked_recently(cells: &Cells) -> bool {
-    let reader_key = cells.opened().reader_key();
+    let reader_key = cells.object().reader_key();
     reader_key.1.is_some() && cells.blocks().is_checked_recently(&reader_key)
 }
 
@@ -401,7 +401,7 @@ fn missing(parts: &[Part]) -> impl Iterator<Item = Range<u64>> {
 
 /// The parts of requests, their number up to the end of each request, and when the oldest block was
 /// fetched.
-type Divided = (Vec<Part>, Vec<usize>, Option<SystemTime>);
+type DividedRanges = (Vec<Part>, Vec<usize>, Option<SystemTime>);
 
 /// The cell that was looked at last, and its extents.
 type LastCell = Option<(u64, Option<Cell>)>;
@@ -493,7 +493,7 @@ impl Source for Cached {
     }
 
     fn begin_cut(&self) {
-        self.whole.begin_cut();
+        self.whole_fetch.begin_cut();
     }
 
     fn take_traffic(&self) -> Traffic {
@@ -522,17 +522,17 @@ impl Source for Cached {
         ranges_per_request: u32,
         streams: u32,
     ) -> Pieces {
-        let mut divided = self.divided(&ranges);
-        if self.ask_peers(&divided.0, ranges_per_request, streams) {
-            divided = self.divided(&ranges);
+        let mut division = self.divide_all(&ranges);
+        if self.ask_peers(&division.0, ranges_per_request, streams) {
+            division = self.divide_all(&ranges);
         }
-        let wanted: Vec<Range<u64>> = missing(&divided.0).collect();
-        let are_here = || missing(&self.divided(&ranges).0).next().is_none();
+        let wanted: Vec<Range<u64>> = missing(&division.0).collect();
+        let are_here = || missing(&self.divide_all(&ranges).0).next().is_none();
         let read_s = || self.read_s(&wanted, ranges_per_request, streams);
         if !wanted.is_empty() && self.await_whole(read_s, are_here) {
-            divided = self.divided(&ranges);
+            division = self.divide_all(&ranges);
         }
-        self.fetch_divided(divided, ranges_per_request, streams)
+        self.fetch_parts(division, ranges_per_request, streams)
     }
 
     fn measure(

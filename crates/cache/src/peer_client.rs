@@ -69,7 +69,7 @@ struct State {
     away: Option<Instant>,
     /// Of these objects it gave something wrong.
     wrong: HashSet<String>,
-    measured: Instant,
+    measured_at: Instant,
     first_byte_s: f64,
     bytes_per_s: f64,
     cell_bytes: f64,
@@ -139,16 +139,16 @@ impl Peers {
         if by_object.len() >= OBJECTS && !by_object.contains_key(object) {
             by_object.clear(); // they are set again with the next batch
         }
-        by_object.insert(object.to_string(), self.known(peers));
+        by_object.insert(object.to_string(), self.peers_at(peers));
         drop(by_object);
         let mut by_url = lock(&self.by_url);
         by_url.retain(|_, peer| Arc::strong_count(peer) > 1 || lock(&peer.state).is_of_use());
     }
 
     /// Peers at these URLs with these tokens, and their states.
-    fn known(&self, peers: Vec<(String, String)>) -> Vec<Arc<Peer>> {
+    fn peers_at(&self, peers: Vec<(String, String)>) -> Vec<Arc<Peer>> {
         let mut by_url = lock(&self.by_url);
-        let mut known = |(url, token): (String, String)| {
+        let mut peer_of = |(url, token): (String, String)| {
             let same = by_url.get(&url).filter(|peer| peer.token == token).cloned();
             same.unwrap_or_else(|| {
                 let peer = Arc::new(Peer::new(url.clone(), token));
@@ -156,7 +156,7 @@ impl Peers {
                 peer
             })
         };
-        peers.into_iter().take(PEERS_TRIED).map(&mut known).collect()
+        peers.into_iter().take(PEERS_TRIED).map(&mut peer_of).collect()
     }
 
     /// Seconds to fetch this many bytes of an object from a peer that has it; `None` if no peer
@@ -192,14 +192,14 @@ impl Peers {
     /// Fetch cells from peers, as far as they have them and that takes less than the store, which
     /// is predicted to take `store_s` for all. Returns the traffic.
     pub(crate) fn get(&self, cells: &Cells, mut numbers: Vec<u64>, store_s: f64) -> TrafficCount {
-        let called = &cells.opened().called;
+        let name = &cells.object().name;
         let each_s = store_s / numbers.len().max(1) as f64;
         // As much as stays until it is read.
         let room = cells.limit() / YOUNG / CELL_BYTES;
         numbers.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let pays =
             |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
-        self.try_peers(&self.of(called), cells, numbers, None, pays)
+        self.try_peers(&self.of(name), cells, numbers, None, pays)
     }
 
     /// Get cells from these peers whatever that costs, until a moment.
@@ -210,9 +210,9 @@ impl Peers {
         peers: Vec<(String, String)>,
         until: Instant,
     ) -> TrafficCount {
-        let called = &cells.opened().called;
-        let mut peers = self.known(peers);
-        peers.retain(|peer| lock(&peer.state).may_be_asked(called));
+        let name = &cells.object().name;
+        let mut peers = self.peers_at(peers);
+        peers.retain(|peer| lock(&peer.state).may_be_asked(name));
         self.try_peers(&peers, cells, numbers, Some(until), |_, _| true)
     }
 
@@ -224,12 +224,12 @@ impl Peers {
         until: Option<Instant>,
         pays: impl Fn(&Peer, usize) -> bool,
     ) -> TrafficCount {
-        let mut moved = TrafficCount::default();
+        let mut traffic = TrafficCount::default();
         let Some(client) = self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
         else {
-            return moved;
+            return traffic;
         };
-        let called = &cells.opened().called;
+        let name = &cells.object().name;
         for peer in peers {
             if numbers.is_empty() {
                 break;
@@ -241,21 +241,21 @@ impl Peers {
                 event(level, name, &Ids::default(), |record| {
                     fill(
                         record
-                            .text("OBJECT", cells.opened().display_name())
+                            .text("OBJECT", cells.object().display_name())
                             .text("PEER", &peer.url),
                     );
                 });
             };
             record_event(Level::Usage, "PEER_START", &|_| {});
-            let before = moved.bytes;
-            let (left, fault) = peer.get(&client, cells, numbers, until, |answer| {
-                moved.requests += 1;
+            let before = traffic.bytes;
+            let (rest, fault) = peer.get(&client, cells, numbers, until, |answer| {
+                traffic.requests += 1;
                 if let Some(answer) = answer {
-                    moved.bytes += answer.bytes;
+                    traffic.bytes += answer.bytes;
                     self.learn(answer);
                 }
             });
-            let bytes = moved.bytes - before;
+            let bytes = traffic.bytes - before;
             match &fault {
                 None => record_event(Level::Usage, "PEER_END", &|record| {
                     record.number("BYTES", bytes).text("RESULT", "ok");
@@ -265,24 +265,24 @@ impl Peers {
                     record.text("REASON", fault.reason());
                 }),
             }
-            numbers = left;
+            numbers = rest;
             let mut state = lock(&peer.state);
             match fault {
                 None | Some(Fault::Busy) => {}
                 Some(Fault::Away) => state.away = Some(Instant::now()),
                 Some(Fault::Wrong(why)) => {
-                    if state.wrong.insert(called.clone()) {
+                    if state.wrong.insert(name.clone()) {
                         lock(&self.notes).push(format!(
                             "{}: the worker at {} sent blocks that are wrong ({why}), and is not \
                              asked for it again; they were read from the store",
-                            cells.opened().url,
+                            cells.object().url,
                             peer.url
                         ));
                     }
                 }
             }
         }
-        moved
+        traffic
     }
 
     fn learn(&self, answer: &Answer) {
@@ -314,7 +314,7 @@ impl State {
         State {
             away: None,
             wrong: HashSet::new(),
-            measured: Instant::now(),
+            measured_at: Instant::now(),
             first_byte_s,
             bytes_per_s,
             cell_bytes: CELL_BYTES as f64,
@@ -349,22 +349,22 @@ impl State {
 
     /// Forget what was measured too long ago.
     fn forget(&mut self) {
-        if self.measured.elapsed() > MEASURED {
+        if self.measured_at.elapsed() > MEASURED {
             let (away, wrong) = (self.away, std::mem::take(&mut self.wrong));
             *self = State { away, wrong, ..State::new() };
         }
     }
 
     fn learn(&mut self, answer: &Answer) {
-        let come = |known: &mut f64, measured: f64| *known += WEIGHT * (measured - *known);
-        self.measured = Instant::now();
-        come(&mut self.first_byte_s, answer.first_byte_s);
+        let average = |mean: &mut f64, sample: f64| *mean += WEIGHT * (sample - *mean);
+        self.measured_at = Instant::now();
+        average(&mut self.first_byte_s, answer.first_byte_s);
         let count = answer.files.iter().filter(|(_, file)| file.is_some()).count();
         if count > 0 {
-            come(&mut self.cell_bytes, answer.bytes as f64 / count as f64);
+            average(&mut self.cell_bytes, answer.bytes as f64 / count as f64);
         }
         if let Some(bytes_per_s) = answer.bytes_per_s() {
-            come(&mut self.bytes_per_s, bytes_per_s);
+            average(&mut self.bytes_per_s, bytes_per_s);
         }
     }
 }
@@ -455,8 +455,8 @@ impl Peer {
             Url::parse(&self.url).map(|url| host(&url)).unwrap_or_default()
         });
         let request = client.get(url).bearer_auth(&self.token).send();
-        let sent = timeout(SILENCE, request).await;
-        let response = sent.ok().and_then(Result::ok).ok_or(Fault::Away)?;
+        let result = timeout(SILENCE, request).await;
+        let response = result.ok().and_then(Result::ok).ok_or(Fault::Away)?;
         let first_byte_s = began.elapsed().as_secs_f64();
         match response.status() {
             StatusCode::OK => {}

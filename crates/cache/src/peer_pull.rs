@@ -17,8 +17,8 @@ pub struct PullResult {
 
 impl BlockCache {
     /// What others must know to pull an object that this process has opened under this very name.
-    pub fn described(self: &Arc<BlockCache>, object: &str) -> Option<ObjectDescription> {
-        self.cells(object).map(|cells| cells.described())
+    pub fn describe(self: &Arc<BlockCache>, object: &str) -> Option<ObjectDescription> {
+        self.cells(object).map(|cells| cells.describe())
     }
 
     /// Fetch the cells of an object that peers should have and that are not cached, for a limited
@@ -36,24 +36,24 @@ impl BlockCache {
         only: bool,
     ) -> PullResult {
         let until = Instant::now() + limit.min(LONGEST);
-        let described = Arc::new(OpenedObject::as_described(object, description));
+        let object_here = Arc::new(OpenedObject::from_description(object, description));
         if !self.takes() {
             return PullResult::default();
         }
         match self.cells(object) {
-            Some(known) if !known.opened().is_same(&described) => return PullResult::default(),
+            Some(cells) if !cells.object().is_same(&object_here) => return PullResult::default(),
             Some(_) => {}
-            None => self.note_opened(&described),
+            None => self.note_object(&object_here),
         }
         if !only {
             self.set_peers(object, peers.clone());
         }
-        let cells = Cells::of(self.clone(), described).only(only);
+        let cells = Cells::of(self.clone(), object_here).only(only);
         let before = cells.here(&description.cells);
         let lacking = cells.lacking(&description.cells);
-        let moved = self.peers.pull(&cells, lacking, peers, until);
+        let traffic = self.peers.pull(&cells, lacking, peers, until);
         let blocks = cells.here(&description.cells).saturating_sub(before);
-        PullResult { bytes: moved.bytes, blocks }
+        PullResult { bytes: traffic.bytes, blocks }
     }
 
     /// Recent costs of other workers: seconds until an answer begins, and bytes per second;

@@ -180,9 +180,9 @@ impl PeerServer {
 
     /// Whether somebody has the token; that takes as long whatever they send in its place.
     fn is_authorised(&self, headers: &HeaderMap) -> bool {
-        let sent = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
-        let sent = sent.strip_prefix(b"Bearer ").unwrap_or_default();
-        !self.token.is_empty() && bool::from(sent.ct_eq(self.token.as_bytes()))
+        let token = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
+        let token = token.strip_prefix(b"Bearer ").unwrap_or_default();
+        !self.token.is_empty() && bool::from(token.ct_eq(self.token.as_bytes()))
     }
 }
 

@@ -331,8 +331,8 @@ fn what_came_from_far_outlasts_what_came_from_near() {
     let reader = |seed: u32, latency_s: f64, bytes_per_s: f64| {
         let mut inner = object(seed);
         inner.costs.request = Curve::affine(latency_s, bytes_per_s);
-        let called = format!("store:{seed}");
-        let source = Cached::new(Arc::new(inner), &called, blocks.clone(), true);
+        let name = format!("store:{seed}");
+        let source = Cached::new(Arc::new(inner), &name, blocks.clone(), true);
         assert_right(seed, &all, &read(&source, &all));
         source
     };

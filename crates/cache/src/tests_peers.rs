@@ -228,7 +228,7 @@ fn the_time_when_bytes_came_comes_along() {
     let (folder, address) = holder(1, &[]);
     let long_ago = Cells::of(
         blocks(&folder, LIMIT),
-        cached(object(1), &blocks(&folder, LIMIT)).cells.opened().clone(),
+        cached(object(1), &blocks(&folder, LIMIT)).cells.object().clone(),
     );
     let file = |number: u64, came_s: u64| {
         let length = SIZE as u64 - number * CELL_BYTES;
@@ -289,7 +289,7 @@ fn nothing_else_is_answered() {
 fn described(folder: &tempfile::TempDir, seed: u32) -> ObjectDescription {
     let blocks = blocks(folder, LIMIT);
     cached(object(seed), &blocks);
-    blocks.described("store:a").unwrap()
+    blocks.describe("store:a").unwrap()
 }
 
 fn pull(

@@ -68,8 +68,8 @@ struct Running {
 impl Running {
     /// Predicted seconds until it is done.
     fn rest_s(self) -> f64 {
-        let done = self.bytes_done as f64 / self.bytes.max(1) as f64;
-        self.planned_s * (1.0 - done).max(0.0)
+        let part_done = self.bytes_done as f64 / self.bytes.max(1) as f64;
+        self.planned_s * (1.0 - part_done).max(0.0)
     }
 }
 
@@ -105,7 +105,7 @@ impl Cached {
         if_all_here: impl Fn() -> bool,
     ) -> bool {
         let choice = {
-            let mut state = self.whole.lock();
+            let mut state = self.whole_fetch.lock();
             if state.cuts == 0 {
                 return false;
             }
@@ -117,7 +117,7 @@ impl Cached {
             let process = std::process::id();
             state.running = state.running.filter(|running| running.process == process);
             let rest_s = state.running.map(Running::rest_s);
-            let whole_s = *self.whole.whole_s.get_or_init(|| {
+            let whole_s = *self.whole_fetch.whole_s.get_or_init(|| {
                 whole_plan(&[0..self.len()], self.costs(), self.connections()).seconds
             });
             state.rule.choose(read_s, whole_s, rest_s)
@@ -132,14 +132,18 @@ impl Cached {
                 if !self.start_whole() {
                     return false;
                 }
-                let mut state = self.whole.lock();
+                let mut state = self.whole_fetch.lock();
                 while state.running.is_some() {
-                    state = self.whole.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = self
+                        .whole_fetch
+                        .changed
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
                     drop(state);
                     if if_all_here() {
                         break;
                     }
-                    state = self.whole.lock();
+                    state = self.whole_fetch.lock();
                 }
                 true
             }
@@ -153,11 +157,11 @@ impl Cached {
 
     /// Fetch what is not cached, in a thread; returns whether one does.
     fn start_whole(&self) -> bool {
-        let mut state = self.whole.lock();
+        let mut state = self.whole_fetch.lock();
         if state.running.is_some() {
             return true;
         }
-        let (parts, ..) = self.divided(&[0..self.len()]);
+        let (parts, ..) = self.divide_all(&[0..self.len()]);
         let ranges: Vec<Range<u64>> = missing(&parts).collect();
         let one_more = |now: usize| (now < FETCHES).then_some(now + 1);
         let relaxed = Ordering::Relaxed;
@@ -186,11 +190,11 @@ impl Cached {
 
     fn fetch_whole(&self, plan: &Plan) -> Result<(), StoreError> {
         let lengths = plan.ranges.iter().map(|range| range.end - range.start);
-        let divided = self.divided(&plan.ranges);
-        let pieces = self.fetch_divided(divided, plan.ranges_per_request, plan.streams);
+        let division = self.divide_all(&plan.ranges);
+        let pieces = self.fetch_parts(division, plan.ranges_per_request, plan.streams);
         for (length, piece) in lengths.zip(pieces) {
             piece?;
-            self.whole.update(|state| {
+            self.whole_fetch.update(|state| {
                 if let Some(running) = &mut state.running {
                     running.bytes_done += length;
                 }
@@ -201,7 +205,7 @@ impl Cached {
 
     fn end_whole(&self, has_failed: bool) {
         FETCHES_NOW.fetch_sub(1, Ordering::Relaxed);
-        self.whole.update(|state| {
+        self.whole_fetch.update(|state| {
             // If blocks are evicted later, reads are counted from here.
             (state.running, state.rule, state.has_failed) =
                 (None, RentOrBuy::default(), has_failed);
@@ -211,7 +215,7 @@ impl Cached {
     fn record_whole(&self, bytes: u64, error: Option<&StoreError>) {
         let level = if error.is_some() { Level::Error } else { Level::Usage };
         event(level, "WHOLE_FETCHED", &Ids::default(), |record| {
-            record.text("OBJECT", self.cells.opened().display_name()).number("BYTES", bytes);
+            record.text("OBJECT", self.cells.object().display_name()).number("BYTES", bytes);
             match error {
                 None => record.text("RESULT", "ok"),
                 Some(error) => record.text("RESULT", "error").text("REASON", &error.to_string()),
@@ -230,6 +234,6 @@ impl BlockCache {
 impl Cached {
     /// Whether a thread fetches the whole object.
     pub(crate) fn is_fetched_whole(&self) -> bool {
-        self.whole.lock().running.is_some()
+        self.whole_fetch.lock().running.is_some()
     }
 }

@@ -63,29 +63,29 @@ impl<'a> Bits<'a> {
     }
 
     /// Bits not taken yet.
-    pub(crate) fn left(&self) -> u64 {
-        (self.bytes.len() as u64 * 8).saturating_sub(self.taken())
+    pub(crate) fn bits_left(&self) -> u64 {
+        (self.bytes.len() as u64 * 8).saturating_sub(self.position_bits())
     }
 
     /// Bits taken, from the first of `bytes`.
-    pub(crate) fn taken(&self) -> u64 {
+    pub(crate) fn position_bits(&self) -> u64 {
         self.at as u64 * 8 - u64::from(self.count)
     }
 
     /// Whether more bits were taken than the input has.
     #[inline(always)]
     pub(crate) fn overrun(&self) -> bool {
-        self.taken() > self.bytes.len() as u64 * 8
+        self.position_bits() > self.bytes.len() as u64 * 8
     }
 
     /// Whether the reservoir holds nothing of the stream any more.
     pub(crate) fn exhausted(&self) -> bool {
-        self.taken() >= self.bytes.len() as u64 * 8
+        self.position_bits() >= self.bytes.len() as u64 * 8
     }
 
     /// Starts again at the next whole byte.
     pub(crate) fn align(&self) -> Self {
-        let at = usize::try_from(self.taken().div_ceil(8)).unwrap_or(usize::MAX);
+        let at = usize::try_from(self.position_bits().div_ceil(8)).unwrap_or(usize::MAX);
         Bits::new(self.bytes.get(at..).unwrap_or_default())
     }
 }

@@ -174,8 +174,9 @@ impl DiskCache {
         let mut bytes = vec![0; value_at + max];
         let read = file.read_at(&mut bytes, 0).ok()?;
         bytes.truncate(read);
-        let whole = bytes.starts_with(MAGIC) && bytes.get(HEAD_BYTES..value_at)? == key.as_bytes();
-        whole.then(|| Bytes::from(bytes).slice(value_at..))
+        let is_intact =
+            bytes.starts_with(MAGIC) && bytes.get(HEAD_BYTES..value_at)? == key.as_bytes();
+        is_intact.then(|| Bytes::from(bytes).slice(value_at..))
     }
 
     /// Whether a value is stored under `key`, most likely.
@@ -353,9 +354,9 @@ impl DiskCache {
         let Ok(mut ledger) = self.ledger() else { return };
         let Ok(bytes) = fs::read(path) else { return };
         if check(&bytes, key).is_none() && fs::remove_file(path).is_ok() {
-            let left = ledger.bytes.saturating_sub(on_disk(bytes.len() as u64));
+            let bytes_left = ledger.bytes.saturating_sub(on_disk(bytes.len() as u64));
             // Too large a number only means that it is counted again sooner.
-            let _ = ledger.set(left);
+            let _ = ledger.set(bytes_left);
         }
     }
 
@@ -423,8 +424,8 @@ impl DiskCache {
             if fs::metadata(&next.path).is_ok_and(|stat| rank(&stat) == next.rank) {
                 remove_ours(&next.path)?;
                 ledger.level.note_evicted(next.rank.bytes, next.rank.priority, self.limit);
-                let left = ledger.bytes.saturating_sub(next.rank.bytes);
-                ledger.set(left).map_err(|source| self.fail(source))?;
+                let bytes_left = ledger.bytes.saturating_sub(next.rank.bytes);
+                ledger.set(bytes_left).map_err(|source| self.fail(source))?;
             }
         }
         Ok(())
@@ -554,12 +555,12 @@ fn checksum(key: &str, value: &[u8]) -> u32 {
 fn check(bytes: &[u8], key: &str) -> Option<usize> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (stored_key, value) = rest.split_at_checked(key.len())?;
-    let whole = head[..8] == *MAGIC
+    let is_intact = head[..8] == *MAGIC
         && head[12..16] == (key.len() as u32).to_le_bytes()
         && head[16..] == (value.len() as u64).to_le_bytes()
         && stored_key == key.as_bytes()
         && head[8..12] == checksum(key, value).to_le_bytes();
-    whole.then_some(HEAD_BYTES + key.len())
+    is_intact.then_some(HEAD_BYTES + key.len())
 }
 
 /// The paths in a folder; none if it does not exist.

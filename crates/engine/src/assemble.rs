@@ -23,25 +23,25 @@ pub(crate) type CutoutSink<'a> = dyn FnMut(usize, Result<Cutout, EngineError>, &
 /// Cut the placed regions of an image. Each is finished as soon as its last pixel is decoded.
 ///
 /// # Errors
-/// The error that stopped the work; regions not yet passed to `done` are not cut.
+/// The error that stopped the work; regions not yet passed to `sink` are not cut.
 pub(crate) fn cut(
     object: &Object,
     template: &Arc<Template>,
-    placed: Vec<(usize, PlacedRegion)>,
+    regions: Vec<(usize, PlacedRegion)>,
     work: &mut WorkerContext,
-    done: &mut CutoutSink<'_>,
+    sink: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
-    let mut jobs: Vec<PendingRegion> = placed
+    let mut jobs: Vec<PendingRegion> = regions
         .into_iter()
-        .map(|(id, placed)| PendingRegion { id, placed, state: State::Waiting })
+        .map(|(id, region)| PendingRegion { id, region, state: State::Waiting })
         .collect();
     let cut = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
-            from_rows(&object.content, *offset, template, &mut jobs, work, done)
+            from_rows(&object.content, *offset, template, &mut jobs, work, sink)
         }
         Storage::Chunked(table) => {
-            from_tiles(&object.content, &**table, template, &mut jobs, work, done)
+            from_tiles(&object.content, &**table, template, &mut jobs, work, sink)
         }
     };
     if let Err(error) = &cut {
@@ -53,7 +53,7 @@ pub(crate) fn cut(
 /// One region on its way to a cutout.
 struct PendingRegion {
     id: usize,
-    placed: PlacedRegion,
+    region: PlacedRegion,
     state: State,
 }
 
@@ -78,28 +78,28 @@ impl PendingRegion {
     ) -> Result<&mut PartialCutout, EngineError> {
         if let State::Waiting = self.state {
             let mut file = spare.take();
-            let expected = self.placed.bytes + 16 * crate::template::BLOCK;
+            let expected = self.region.bytes + 16 * crate::template::BLOCK;
             file.try_reserve(expected).map_err(|_| EngineError::Memory {
                 url: template.url.clone(),
                 hdu: template.hdu,
-                region: self.placed.output.clone(),
+                region: self.region.output.clone(),
                 bytes: expected as u64,
             })?;
             let header_start = template.write_headers(
-                &self.placed.output,
-                self.placed.fill_text(),
+                &self.region.output,
+                self.region.fill_text(),
                 None,
                 &mut file,
             )?;
-            let data = file.len()..file.len() + self.placed.bytes;
+            let data = file.len()..file.len() + self.region.bytes;
             file.resize(data.end, 0);
-            self.placed.prefill(&mut file[data.clone()]);
+            self.region.prefill(&mut file[data.clone()]);
             self.state = State::Partial(PartialCutout { file, header_start, data });
         }
         match &mut self.state {
             State::Partial(partial) => Ok(partial),
             _ => Err(EngineError::Internal {
-                place: format!("cutting {} of {}", self.placed.output, template.url),
+                place: format!("cutting {} of {}", self.region.output, template.url),
                 message: "a finished cutout was given more pixels".into(),
             }),
         }
@@ -116,14 +116,14 @@ impl PendingRegion {
             unreachable!("partial() left the job in that state")
         };
         template.complete(
-            &self.placed.output,
-            self.placed.fill_text(),
+            &self.region.output,
+            self.region.fill_text(),
             partial.data.clone(),
             &mut partial.file,
         )?;
         Ok(Cutout {
             template: template.clone(),
-            region: self.placed.output.clone(),
+            region: self.region.output.clone(),
             header: partial.header_start..partial.data.start,
             data: partial.data,
             file: partial.file,
@@ -145,16 +145,16 @@ fn from_rows(
     template: &Arc<Template>,
     jobs: &mut [PendingRegion],
     work: &mut WorkerContext,
-    done: &mut CutoutSink<'_>,
+    sink: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
     let size = template.image.layout.dtype.size() as u64;
-    let whole = Region::whole(&template.image.layout.shape);
+    let image_region = Region::of_shape(&template.image.layout.shape);
     let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
-    for (job, PendingRegion { placed, .. }) in jobs.iter().enumerate() {
-        let mut runs = whole.runs(&placed.output, &placed.inside);
+    for (job, PendingRegion { region, .. }) in jobs.iter().enumerate() {
+        let mut runs = image_region.runs(&region.output, &region.inside);
         add_segments(runs.clone(), offset, size, gap_bytes, &mut segments);
         let run = runs.next();
         let first = offset + run.map_or(0, |run| run.from) * size;
@@ -164,12 +164,12 @@ fn from_rows(
     sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.first));
     let mut active: Vec<Sweep> = Vec::new();
     let what = || format!("the image in HDU {}", template.hdu);
-    let planned = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
-    work.stages.planned(planned.load(), planned.seconds());
+    let plan = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
+    work.stages.note_plan(plan.load(), plan.seconds());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
-        work.stages.moved(piece.len() as u64);
+    let read = content.read(plan, &what, &mut reading, &mut |at, piece| {
+        work.stages.add_bytes(piece.len() as u64);
         work.stages.enter(Stage::Assemble);
         let end = at + piece.len() as u64;
         while sweeps.last().is_some_and(|sweep| sweep.first < end) {
@@ -186,7 +186,7 @@ fn from_rows(
                 let id = job.id;
                 let cutout = job.finish(template, &mut work.spare);
                 active.swap_remove(next);
-                done(id, cutout, work)?;
+                sink(id, cutout, work)?;
                 work.stages.enter(Stage::Assemble);
             } else {
                 next += 1;
@@ -263,25 +263,25 @@ fn from_tiles(
     template: &Arc<Template>,
     jobs: &mut [PendingRegion],
     work: &mut WorkerContext,
-    done: &mut CutoutSink<'_>,
+    sink: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     let mut pairs: Vec<(u64, usize)> = Vec::new();
-    let mut left = vec![0usize; jobs.len()];
-    for (job, PendingRegion { placed, .. }) in jobs.iter().enumerate() {
-        let tiles = table.grid().chunks_for(&placed.inside);
-        left[job] = tiles.len();
+    let mut tiles_left = vec![0usize; jobs.len()];
+    for (job, PendingRegion { region, .. }) in jobs.iter().enumerate() {
+        let tiles = table.grid().chunks_for(&region.inside);
+        tiles_left[job] = tiles.len();
         pairs.extend(tiles.into_iter().map(|tile| (tile, job)));
     }
     pairs.sort_unstable();
-    let needed = group(&pairs);
-    let entries = read_entries(content, table, template, &needed, work)?;
-    let mut tiles = Tiles { table, template, jobs, left };
+    let needs = group(&pairs);
+    let entries = read_entries(content, table, template, &needs, work)?;
+    let mut tiles = Tiles { table, template, jobs, tiles_left };
     let memory = work.reading.memory.clone();
-    let mut order: Vec<usize> = Vec::with_capacity(needed.len());
-    for (index, needed) in needed.iter().enumerate() {
-        match memory.as_ref().and_then(|memory| memory.get(tiles.piece(needed.tile))) {
+    let mut order: Vec<usize> = Vec::with_capacity(needs.len());
+    for (index, need) in needs.iter().enumerate() {
+        match memory.as_ref().and_then(|memory| memory.get(tiles.piece(need.tile))) {
             Some(pixels) => {
-                tiles.deliver(needed.tile, &pixels, &pairs[needed.pairs.clone()], work, done)?
+                tiles.deliver(need.tile, &pixels, &pairs[need.pairs.clone()], work, sink)?
             }
             None => order.push(index),
         }
@@ -294,21 +294,21 @@ fn from_tiles(
     let mut next = 0;
     let what = || format!("the tiles of HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
-    let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.planned(planned.load(), planned.seconds());
+    let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
+    work.stages.note_plan(plan.load(), plan.seconds());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
+    let read = content.read(plan, &what, &mut reading, &mut |at, piece| {
         let end = at + piece.len() as u64;
-        work.stages.moved(piece.len() as u64);
+        work.stages.add_bytes(piece.len() as u64);
         while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
             let bytes = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-            let TileNeed { tile, pairs: ref range } = needed[order[next]];
+            let TileNeed { tile, pairs: ref range } = needs[order[next]];
             let takers = &pairs[range.clone()];
             let entry = &entries[order[next]];
             next += 1;
             work.stages.enter(Stage::Decode);
-            work.stages.moved(bytes.len() as u64);
+            work.stages.add_bytes(bytes.len() as u64);
             let mut pixels = std::mem::take(&mut work.tile);
             tiles.decode(
                 tile,
@@ -319,7 +319,7 @@ fn from_tiles(
                 &mut work.codec,
                 &mut pixels,
             )?;
-            tiles.deliver(tile, &pixels, takers, work, done)?;
+            tiles.deliver(tile, &pixels, takers, work, sink)?;
             work.tile = pixels;
         }
         if next < segments.len() {
@@ -339,7 +339,7 @@ struct Tiles<'a> {
     template: &'a Arc<Template>,
     jobs: &'a mut [PendingRegion],
     /// How many tiles each region still lacks.
-    left: Vec<usize>,
+    tiles_left: Vec<usize>,
 }
 
 impl Tiles<'_> {
@@ -362,9 +362,9 @@ impl Tiles<'_> {
         let Tiles { table, template, .. } = self;
         let size = template.image.layout.dtype.size();
         let region = table.grid().chunk(tile);
-        let whole = last_element(&region, &region);
-        let memory = memory.filter(|_| DecodedCache::takes(whole.saturating_mul(size)));
-        let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].placed.inside);
+        let count = last_element(&region, &region);
+        let memory = memory.filter(|_| DecodedCache::takes(count.saturating_mul(size)));
+        let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].region.inside);
         let parts = takers.iter().filter_map(inside);
         let need = parts.map(|part| last_element(&region, &part)).max().unwrap_or(0);
         let input = TileInput {
@@ -378,9 +378,9 @@ impl Tiles<'_> {
         };
         // If a tile is damaged further on, the part that is needed may still be right.
         if let Some(memory) = memory
-            && table.codec().decode(&input, whole, scratch, pixels).is_ok()
+            && table.codec().decode(&input, count, scratch, pixels).is_ok()
         {
-            memory.put(self.piece(tile), &pixels[..whole * size]);
+            memory.put(self.piece(tile), &pixels[..count * size]);
             return Ok(());
         }
         table.codec().decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
@@ -398,16 +398,16 @@ impl Tiles<'_> {
         pixels: &[u8],
         takers: &[(u64, usize)],
         work: &mut WorkerContext,
-        done: &mut CutoutSink<'_>,
+        sink: &mut CutoutSink<'_>,
     ) -> Result<(), EngineError> {
         work.stages.count(Stage::Assemble);
         let size = self.template.image.layout.dtype.size();
         let region = self.table.grid().chunk(tile);
         for &(_, number) in takers {
             let job = &mut self.jobs[number];
-            let output = job.placed.output.clone();
+            let output = job.region.output.clone();
             work.begin(job.id, work.stages.read_since());
-            if let Some(part) = region.intersection(&job.placed.inside) {
+            if let Some(part) = region.intersection(&job.region.inside) {
                 let partial = job.partial(self.template, &mut work.spare)?;
                 let to_pixels = &mut partial.file[partial.data.clone()];
                 for run in region.runs(&output, &part) {
@@ -416,12 +416,12 @@ impl Tiles<'_> {
                     to_pixels[to..to + length].copy_from_slice(&pixels[from..from + length]);
                 }
             }
-            self.left[number] -= 1;
-            if self.left[number] == 0 {
+            self.tiles_left[number] -= 1;
+            if self.tiles_left[number] == 0 {
                 work.stages.enter(Stage::Assemble);
                 let id = job.id;
                 let cutout = job.finish(self.template, &mut work.spare);
-                done(id, cutout, work)?;
+                sink(id, cutout, work)?;
                 work.stages.enter_unrecorded(Stage::Assemble);
             }
         }
@@ -430,13 +430,13 @@ impl Tiles<'_> {
 }
 
 fn group(pairs: &[(u64, usize)]) -> Vec<TileNeed> {
-    let mut needed = Vec::new();
+    let mut needs = Vec::new();
     let mut start = 0;
     for chunk in pairs.chunk_by(|a, b| a.0 == b.0) {
-        needed.push(TileNeed { tile: chunk[0].0, pairs: start..start + chunk.len() });
+        needs.push(TileNeed { tile: chunk[0].0, pairs: start..start + chunk.len() });
         start += chunk.len();
     }
-    needed
+    needs
 }
 
 /// The table rows of the needed tiles: position and scaling of each.
@@ -444,19 +444,18 @@ fn read_entries(
     content: &ByteSource,
     table: &dyn ChunkTable,
     template: &Template,
-    needed: &[TileNeed],
+    needs: &[TileNeed],
     work: &mut WorkerContext,
 ) -> Result<Vec<Chunk>, EngineError> {
-    let segments: Vec<Range<u64>> =
-        needed.iter().map(|needed| table.entry_range(needed.tile)).collect();
-    let mut entries = Vec::with_capacity(needed.len());
+    let segments: Vec<Range<u64>> = needs.iter().map(|need| table.entry_range(need.tile)).collect();
+    let mut entries = Vec::with_capacity(needs.len());
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
-    let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.planned(planned.load(), planned.seconds());
+    let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
+    work.stages.note_plan(plan.load(), plan.seconds());
     work.stages.enter(Stage::Read);
-    content.read(planned, &what, &mut work.reading, &mut |at, piece| {
-        work.stages.moved(piece.len() as u64);
+    content.read(plan, &what, &mut work.reading, &mut |at, piece| {
+        work.stages.add_bytes(piece.len() as u64);
         let end = at + piece.len() as u64;
         while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
             let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
@@ -469,7 +468,7 @@ fn read_entries(
         let at = entries[empty].offset;
         return Err(EngineError::Truncated {
             url: template.url.clone(),
-            what: format!("tile {} of HDU {}", needed[empty].tile, template.hdu),
+            what: format!("tile {} of HDU {}", needs[empty].tile, template.hdu),
             end: at,
             start: at,
             stop: at + 1,

@@ -124,14 +124,14 @@ impl ByteSource {
             ByteSource::Stream(reader) => {
                 let windows = requests.ranges;
                 let mut reader = lock(reader);
-                let whole = at == Break::BetweenSegments;
+                let is_whole = at == Break::BetweenSegments;
                 let read = match &reading.memory {
                     Some(memory) if decoded_cache::takes_blocks_of(&windows) => {
-                        read_kept(&mut reader, &windows, whole, memory, what, reading, sink)
+                        read_kept(&mut reader, &windows, is_whole, memory, what, reading, sink)
                     }
                     _ => {
                         reader.expect(&windows, reading.share)?;
-                        read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink)
+                        read_stream(&mut reader, &windows, is_whole, what, &reading.cancel, sink)
                     }
                 };
                 reading.add(reader.take_traffic());
@@ -206,7 +206,7 @@ fn read_remote(
 fn read_kept(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
-    whole: bool,
+    is_whole: bool,
     memory: &DecodedCache,
     what: &dyn Fn() -> String,
     reading: &ReadContext,
@@ -220,9 +220,9 @@ fn read_kept(
         reader.expect(&missing, reading.share)?;
     }
     let mut last: Option<(u64, Arc<[u8]>)> = None;
-    let mut gathered = Vec::new();
+    let mut buffer = Vec::new();
     for (index, window) in windows.iter().enumerate() {
-        gathered.clear();
+        buffer.clear();
         for number in decoded_cache::blocks_of(window) {
             let latest =
                 last.take().filter(|(latest, _)| *latest == number).map(|(_, block)| block);
@@ -234,12 +234,12 @@ fn read_kept(
                     Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
                     // If a block is damaged further on, the part that is needed may still be right.
                     Err(_) => {
-                        let mut left = windows[index..].to_vec();
-                        if !whole {
+                        let mut rest = windows[index..].to_vec();
+                        if !is_whole {
                             // What lies before was handed on.
-                            left[0].start = window.start.max(start);
+                            rest[0].start = window.start.max(start);
                         }
-                        return read_stream(reader, &left, whole, what, &reading.cancel, sink);
+                        return read_stream(reader, &rest, is_whole, what, &reading.cancel, sink);
                     }
                 },
             };
@@ -249,15 +249,15 @@ fn read_kept(
                 return Err(truncated(reader.url(), what(), end, window));
             }
             let piece = &block[(from - start) as usize..(to - start) as usize];
-            if whole && window.end - window.start > piece.len() as u64 {
-                gathered.extend_from_slice(piece);
+            if is_whole && window.end - window.start > piece.len() as u64 {
+                buffer.extend_from_slice(piece);
             } else {
                 sink(from, piece)?;
             }
             last = Some((number, block));
         }
-        if !gathered.is_empty() {
-            sink(window.start, &gathered)?;
+        if !buffer.is_empty() {
+            sink(window.start, &buffer)?;
         }
     }
     Ok(())
@@ -266,18 +266,18 @@ fn read_kept(
 fn read_stream(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
-    whole: bool,
+    is_whole: bool,
     what: &dyn Fn() -> String,
     cancel: &Cancel,
     sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
-    let mut gathered = Vec::new();
+    let mut buffer = Vec::new();
     for window in windows {
-        gathered.clear();
+        buffer.clear();
         let ended = reader.stream(window.clone(), cancel, &mut |offset, piece| {
             let complete = piece.len() as u64 == window.end - window.start;
-            if whole && !complete {
-                gathered.extend_from_slice(piece);
+            if is_whole && !complete {
+                buffer.extend_from_slice(piece);
                 return Ok(());
             }
             sink(offset, piece)
@@ -285,8 +285,8 @@ fn read_stream(
         if let Some(end) = ended {
             return Err(truncated(reader.url(), what(), end, window));
         }
-        if !gathered.is_empty() {
-            sink(window.start, &gathered)?;
+        if !buffer.is_empty() {
+            sink(window.start, &buffer)?;
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ pub struct Estimate {
     /// Of the storage, as its key has it.
     pub root: String,
     /// Whether its costs were measured.
-    pub measured: bool,
+    pub is_measured: bool,
     /// Objects.
     pub objects: usize,
     /// Targets.
@@ -143,9 +143,9 @@ pub fn estimate(
             // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
             let used: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
-            let needed = used.min(store.settings().costs.streams);
+            let streams = used.min(store.settings().costs.streams);
             let connect_s =
-                if waits && open < needed { store.settings().costs.connect_s } else { 0.0 };
+                if waits && open < streams { store.settings().costs.connect_s } else { 0.0 };
             let finish_s =
                 finish_s(&tasks, workers, cores, store.settings().costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
@@ -176,7 +176,7 @@ pub fn estimate(
             faults.dedup();
             Ok(Estimate {
                 root,
-                measured: store.settings().measured,
+                is_measured: store.settings().is_measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
                 headers_read: estimates.iter().filter(|expected| expected.header_read).count(),
@@ -197,8 +197,8 @@ pub fn estimate(
 
 /// At most `most` numbers below `count`, evenly spread.
 fn spread(count: usize, most: usize) -> Vec<usize> {
-    let taken = count.min(most.max(1));
-    (0..taken).map(|index| index * count / taken).collect()
+    let samples = count.min(most.max(1));
+    (0..samples).map(|index| index * count / samples).collect()
 }
 
 /// Estimate each of these units, several at the same time.
@@ -266,7 +266,7 @@ fn expect(
     };
     // Cached for the batch, which need not read it again. Of a stream the first read does that.
     let is_cached = object.kind().is_none() && object.settle(cancel).is_ok();
-    let placed: Vec<PlacedRegion> =
+    let regions: Vec<PlacedRegion> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
     let is_asked_anew = waits && !(object.is_assumed() || is_cached && object.can_be_assumed());
     // They come with the answer to that.
@@ -274,13 +274,13 @@ fn expect(
     // At least the one that the object was, or will be, opened on.
     let connected = part_of(object.connections(), workers as u32).max(1);
     let Reads { method, plans, unpacked, unpack_s, instead } =
-        reads(&object, &template, &placed, &share, connected, opened_bytes, compute);
+        reads(&object, &template, &regions, &share, connected, opened_bytes, compute);
 
     let mut expected = UnitEstimate { header_read, ..UnitEstimate::default() };
-    let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
+    let pixels: usize = regions.iter().map(|region| region.bytes).sum();
     let cut_s = if job.kind == OutputKind::Null { compute.null_cut_s } else { compute.cut_s };
     expected.task.compute_s =
-        compute.object_s + placed.len() as f64 * cut_s + pixels as f64 * compute.byte_s + unpack_s;
+        compute.object_s + regions.len() as f64 * cut_s + pixels as f64 * compute.byte_s + unpack_s;
     if waits && is_asked_anew {
         expected.traffic.add(opening.0);
         expected.task.steps = opening.1;

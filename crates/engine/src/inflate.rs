@@ -26,7 +26,7 @@ pub(crate) const OUTPUT_BYTES: usize = 256 << 10;
 pub(crate) struct StreamReader {
     source: Arc<dyn Source>,
     /// What events call it.
-    called: String,
+    name: String,
     table: SeekTable,
     unpacking: Unpacking,
     /// Whether points were added since the last call.
@@ -50,22 +50,22 @@ struct RunningDecoder {
     input: Vec<u8>,
     used: usize,
     next: u64,
-    ended: bool,
+    is_over: bool,
     /// Whether it has seen all bytes before, and so can check the checksum.
-    whole: bool,
+    is_whole: bool,
 }
 
 impl StreamReader {
     /// A reader with the seek points known so far.
     pub(crate) fn new(
         source: Arc<dyn Source>,
-        called: &str,
+        name: &str,
         table: SeekTable,
         compute: &Compute,
     ) -> StreamReader {
         StreamReader {
             source,
-            called: called.to_string(),
+            name: name.to_string(),
             unpacking: Unpacking::of(table.kind, compute),
             table,
             grown: false,
@@ -180,7 +180,8 @@ impl StreamReader {
         if let Some(damage) = &self.damage {
             return Err(stream_error(&*self.source, damage.clone()));
         }
-        if !self.running.as_ref().is_some_and(|running| running.whole) && !self.take_up(u64::MAX) {
+        if !self.running.as_ref().is_some_and(|running| running.is_whole) && !self.take_up(u64::MAX)
+        {
             self.running = Some(RunningDecoder::at(stream::start(self.table.kind, true), 0, true));
             (self.chunk_at, self.ahead) = (0, None);
             self.chunk.clear();
@@ -225,7 +226,7 @@ impl StreamReader {
         if !jump {
             return self.reach(at, end, cancel);
         }
-        let about = about(&self.called);
+        let about = about(&self.name);
         let from = self.running.is_some().then(|| self.chunk_end());
         let point = point.map_or(0, |point| point.raw);
         // What begins at the beginning looks for nothing.
@@ -267,7 +268,7 @@ impl StreamReader {
         let stands = self.chunk_end();
         let mut new = RunningDecoder::at(decoder, next, next == 0 && self.aside.is_none());
         if let Some(mut old) = self.running.take() {
-            let stays = first && old.whole && self.table.kind == StreamKind::Gzip;
+            let stays = first && old.is_whole && self.table.kind == StreamKind::Gzip;
             new.input = if stays { old.input.clone() } else { std::mem::take(&mut old.input) };
             // What was fetched beyond the new start is needed now: it would not come a second time.
             let start = old.next - new.input.len() as u64;
@@ -278,7 +279,7 @@ impl StreamReader {
                 new.input.clear();
             }
             if stays {
-                new.whole = false;
+                new.is_whole = false;
                 self.aside = Some((old, stands));
             }
         }
@@ -294,7 +295,7 @@ impl StreamReader {
         let advanced = self.decode_chunk(end);
         if let Err(error) = &advanced {
             if let EngineError::Stream { source, .. } = error
-                && self.running.as_ref().is_some_and(|running| running.whole)
+                && self.running.as_ref().is_some_and(|running| running.is_whole)
             {
                 self.damage = Some(source.clone());
             }
@@ -307,14 +308,14 @@ impl StreamReader {
 
     fn decode_chunk(&mut self, end: u64) -> Result<bool, EngineError> {
         let Some(running) = &mut self.running else { return Ok(false) };
-        if running.ended {
+        if running.is_over {
             return Ok(false);
         }
         self.chunk_at += self.chunk.len() as u64;
         let length = end.saturating_sub(self.chunk_at).clamp(1, OUTPUT_BYTES as u64) as usize;
         self.chunk.resize(length, 0);
         let mut filled = 0;
-        while filled < length && !running.ended {
+        while filled < length && !running.is_over {
             let last = running.next >= self.source.len();
             let step = running
                 .decoder
@@ -322,7 +323,7 @@ impl StreamReader {
                 .map_err(|source| stream_error(&*self.source, source))?;
             running.used += step.consumed;
             filled += step.produced;
-            running.ended = step.end;
+            running.is_over = step.end;
             let starved = running.used == running.input.len();
             if step.consumed == 0 && step.produced == 0 && !step.end && !starved && last {
                 return Err(EngineError::Internal {
@@ -339,11 +340,11 @@ impl StreamReader {
         }
         self.chunk.truncate(filled);
         let points = running.decoder.take_points();
-        let (ended, whole) = (running.ended, running.whole);
+        let (is_over, is_whole) = (running.is_over, running.is_whole);
         if self.table.raw_len.is_none() {
-            self.grown |= !points.is_empty() || ended;
+            self.grown |= !points.is_empty() || is_over;
             self.table.extend(points);
-            if ended && (whole || self.table.kind != StreamKind::Gzip) {
+            if is_over && (is_whole || self.table.kind != StreamKind::Gzip) {
                 self.table.raw_len = Some(self.chunk_end());
             }
         }
@@ -352,8 +353,8 @@ impl StreamReader {
 }
 
 impl RunningDecoder {
-    fn at(decoder: Box<dyn Decoder>, next: u64, whole: bool) -> RunningDecoder {
-        RunningDecoder { decoder, input: Vec::new(), used: 0, next, ended: false, whole }
+    fn at(decoder: Box<dyn Decoder>, next: u64, is_whole: bool) -> RunningDecoder {
+        RunningDecoder { decoder, input: Vec::new(), used: 0, next, is_over: false, is_whole }
     }
 
     /// Fetch the compressed bytes that follow; returns how many.

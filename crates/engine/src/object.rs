@@ -53,7 +53,7 @@ impl std::fmt::Display for Selector {
 pub struct Object {
     source: Arc<dyn Source>,
     /// `NAME:path`, if it was opened so.
-    called: Option<String>,
+    name: Option<String>,
     kind: Option<StreamKind>,
     pub(crate) content: ByteSource,
     walk: Mutex<Walk>,
@@ -93,14 +93,14 @@ impl Object {
         fresh: bool,
         cancel: Cancel,
     ) -> Result<Object, EngineError> {
-        let called = stores.is_named(url).then(|| url.to_string());
+        let name = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
         if let Some((key, _)) = server
             && let Some((version, entry)) = index_entry::load_last(&key)
             && let Some(source) = stores.assume(url, version)?
         {
             let kind = entry.seek.as_ref().map(|table| table.kind);
-            return Ok(Object::new(source, called, kind, Some(entry), stores, true, cancel));
+            return Ok(Object::new(source, name, kind, Some(entry), stores, true, cancel));
         }
         let source = stores.open(url)?;
         let mut first = [0; 4];
@@ -113,12 +113,12 @@ impl Object {
         // The headers of a plain local file are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local();
         let entry = if worth_it { index_entry::load(&*source) } else { None };
-        Ok(Object::new(source, called, kind, entry, stores, false, cancel))
+        Ok(Object::new(source, name, kind, entry, stores, false, cancel))
     }
 
     fn new(
         source: Arc<dyn Source>,
-        called: Option<String>,
+        name: Option<String>,
         kind: Option<StreamKind>,
         entry: Option<IndexEntry>,
         stores: &Stores,
@@ -138,7 +138,7 @@ impl Object {
                 let table = seek.unwrap_or_else(|| SeekTable::new(kind));
                 ByteSource::Stream(Box::new(Mutex::new(StreamReader::new(
                     source.clone(),
-                    called.as_deref().unwrap_or(source.url()),
+                    name.as_deref().unwrap_or(source.url()),
                     table,
                     stores.compute(),
                 ))))
@@ -147,7 +147,7 @@ impl Object {
         let ignored = walk.ignored.clone();
         let object = Object {
             source,
-            called,
+            name,
             kind,
             content,
             walk: Mutex::new(walk),
@@ -171,9 +171,9 @@ impl Object {
         fresh: bool,
         cancel: Cancel,
     ) -> Result<Object, EngineError> {
-        let opened =
-            trace_opening(&stores.called(url), || Object::open(url, stores, fresh, cancel));
-        opened.map(|object| Object { tells: true, ..object })
+        let object =
+            trace_opening(&stores.display_name(url), || Object::open(url, stores, fresh, cancel));
+        object.map(|object| Object { tells: true, ..object })
     }
 
     /// Do what reads headers.
@@ -181,7 +181,7 @@ impl Object {
         &self,
         work: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        if self.tells { trace_opening(self.called(), work) } else { work() }
+        if self.tells { trace_opening(self.display_name(), work) } else { work() }
     }
 
     /// Whether no request was sent to the server when it was opened.
@@ -221,12 +221,12 @@ impl Object {
 
     /// What events of it are about; nothing while none are recorded.
     pub(crate) fn about(&self) -> Ids {
-        about(self.called())
+        about(self.display_name())
     }
 
     /// `NAME:path`, if it was opened so, else its URL or path: what a cutout says of its source.
-    pub(crate) fn called(&self) -> &str {
-        self.called.as_deref().unwrap_or(self.url())
+    pub(crate) fn display_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.url())
     }
 
     /// Bytes of the object as stored.
@@ -459,10 +459,10 @@ impl Object {
 
 /// Open an object, or a part of it, and record that.
 fn trace_opening<T>(
-    called: &str,
+    name: &str,
     work: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
-    let about = about(called);
+    let about = about(name);
     record_start("OPEN_START", Instant::now(), &about);
     let result = work();
     record_end(&["OPEN_END"], Instant::now(), &about, None, result.as_ref().err());
@@ -476,11 +476,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn is_named(hdu: &Hdu, name: &str, version: Option<i64>) -> bool {
     let own = hdu.name();
-    let named = match own.as_deref().map(str::trim) {
+    let matches = match own.as_deref().map(str::trim) {
         Some(own) => own.eq_ignore_ascii_case(name.trim()),
         None => hdu.index == 0 && name.trim().eq_ignore_ascii_case("PRIMARY"),
     };
-    named && version.is_none_or(|version| hdu.version() == version)
+    matches && version.is_none_or(|version| hdu.version() == version)
 }
 
 fn is_image(hdu: &Hdu) -> bool {
@@ -494,21 +494,21 @@ const LISTED_HDUS: usize = 12;
 fn list_hdus(hdus: &[Arc<Hdu>], selector: &Selector) -> String {
     match selector {
         Selector::Name(..) => {
-            let named = hdus.iter().filter_map(|hdu| {
+            let names = hdus.iter().filter_map(|hdu| {
                 let name = hdu.name()?;
                 Some(format!("{:?} ({})", name.trim(), hdu.index))
             });
-            match list(named) {
+            match list(names) {
                 Some(names) => format!("the named ones are {names}"),
-                None => format!("none has a name: {}", described(hdus)),
+                None => format!("none has a name: {}", describe_hdus(hdus)),
             }
         }
-        Selector::Index(_) | Selector::FirstImage => described(hdus),
+        Selector::Index(_) | Selector::FirstImage => describe_hdus(hdus),
     }
 }
 
 /// All HDUs, and what each is.
-fn described(hdus: &[Arc<Hdu>]) -> String {
+fn describe_hdus(hdus: &[Arc<Hdu>]) -> String {
     let each = hdus.iter().map(|hdu| {
         let name = hdu.name().map(|name| format!(" {}", name.trim())).unwrap_or_default();
         format!("{}{name} ({})", hdu.index, hdu.kind())

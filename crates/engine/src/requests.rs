@@ -125,15 +125,15 @@ mod tests {
 
     #[test]
     fn what_takes_long_to_decode_is_asked_for_in_smaller_requests() {
-        let planned = |decode_byte_s| {
+        let plan_at = |decode_byte_s| {
             remote_plan(&[0..100_000_000], &Costs::remote(), Break::Anywhere, 8, decode_byte_s)
         };
-        let largest = [0.0, 2e-9, 1e-6].map(|decode_byte_s| planned(decode_byte_s).load.largest);
+        let largest = [0.0, 2e-9, 1e-6].map(|decode_byte_s| plan_at(decode_byte_s).load.largest);
         assert!(largest[0] >= largest[1] && largest[1] > largest[2], "{largest:?}");
         assert!(largest[2] >= INPUT_BYTES as u64 / 2, "{largest:?}");
         for decode_byte_s in [2e-9, 2e-8, 1e-6] {
             let seconds = |plan: Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
-            assert!(seconds(planned(decode_byte_s)) <= seconds(planned(0.0)));
+            assert!(seconds(plan_at(decode_byte_s)) <= seconds(plan_at(0.0)));
         }
     }
 }

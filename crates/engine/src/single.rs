@@ -28,8 +28,8 @@ pub fn cut(
     record_start("CUT_START", Instant::now(), &about);
     object.source().begin_cut();
     let cut = object.template(selector).and_then(|template| {
-        let placed = PlacedRegion::new(&template, region, mode, fill, None)?;
-        cut_placed(object, &template, placed, cancel, &about)
+        let region = PlacedRegion::new(&template, region, mode, fill, None)?;
+        cut_placed(object, &template, region, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
     record_end(&["CUT_END"], Instant::now(), &about, bytes, cut.as_ref().err());
@@ -39,14 +39,14 @@ pub fn cut(
 fn cut_placed(
     object: &Object,
     template: &Arc<Template>,
-    placed: PlacedRegion,
+    region: PlacedRegion,
     cancel: &Cancel,
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
     let mut finished = None;
     let mut work = WorkerContext { keeps: true, ..WorkerContext::start(cancel.clone()) };
     work.stages.about(about.clone());
-    assemble::cut(object, template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
+    assemble::cut(object, template, vec![(0, region)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);
         Ok(())
     })?;

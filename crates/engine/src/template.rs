@@ -11,7 +11,7 @@ pub struct Template {
     /// The object.
     pub url: String,
     /// How the user calls it.
-    pub(crate) called: String,
+    pub(crate) name: String,
     /// Its version.
     pub version: String,
     /// HDU, from 0.
@@ -86,7 +86,7 @@ impl Template {
         out.extend_from_slice(&self.before);
         let start = out.len();
         let provenance =
-            swathe_fits::Provenance { source: &self.called, source_version: &self.version, fill };
+            swathe_fits::Provenance { source: &self.name, source_version: &self.version, fill };
         self.header
             .render(region, &provenance, data, out)
             .map_err(|source| self.header_error(source))?;

@@ -60,7 +60,7 @@ pub struct Stages {
     open_stage: Option<Stage>,
     bytes: Option<u64>,
     /// What was planned, and the seconds that it is predicted to take.
-    planned: Option<(Load, Option<f64>)>,
+    plan: Option<(Load, Option<f64>)>,
 }
 
 impl Stages {
@@ -75,7 +75,7 @@ impl Stages {
             about: Ids::default(),
             open_stage: None,
             bytes: None,
-            planned: None,
+            plan: None,
         }
     }
 
@@ -128,16 +128,16 @@ impl Stages {
     }
 
     /// Add bytes to this stage.
-    pub(crate) fn moved(&mut self, bytes: u64) {
+    pub(crate) fn add_bytes(&mut self, bytes: u64) {
         self.bytes = Some(self.bytes.unwrap_or(0) + bytes);
     }
 
     /// So was it decided to read.
-    pub(crate) fn planned(&mut self, load: Load, seconds: Option<f64>) {
+    pub(crate) fn note_plan(&mut self, load: Load, seconds: Option<f64>) {
         // The end of another stage must not record it.
         if self.open_stage == Some(Stage::Plan) {
             self.bytes = Some(load.bytes);
-            self.planned = Some((load, seconds));
+            self.plan = Some((load, seconds));
         }
     }
 
@@ -150,10 +150,10 @@ impl Stages {
         if let Some(stage) = self.open_stage.take() {
             let (_, name) = EVENTS[stage as usize];
             let at = at.unwrap_or_else(Instant::now);
-            let (bytes, planned) = (self.bytes.take(), self.planned.take());
+            let (bytes, plan) = (self.bytes.take(), self.plan.take());
             record_events(&[name], at, &self.about, Some(ended(error)), |record| {
                 push_bytes(record, bytes);
-                if let Some((load, seconds)) = planned {
+                if let Some((load, seconds)) = plan {
                     record.number("REQUESTS", load.requests).number("RANGES", load.ranges);
                     let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
                     seconds.iter().for_each(|text| _ = record.text("PREDICTED_S", text));
@@ -222,12 +222,12 @@ pub(crate) fn record_events(
 }
 
 /// What events of an object are about; nothing while none are recorded.
-pub(crate) fn about(called: &str) -> Ids {
+pub(crate) fn about(object: &str) -> Ids {
     let mut ids = Ids::default();
     if !swathe_trace::is_on() {
         return ids;
     }
-    ids.push("OBJECT", called);
+    ids.push("OBJECT", object);
     ids.shared()
 }
 
@@ -240,10 +240,10 @@ mod tests {
         let mut stages = Stages::start();
         stages.change(Stage::Plan, Instant::now());
         let load = Load::single(1);
-        stages.planned(load, Some(3.0));
-        assert_eq!((stages.bytes, stages.planned), (None, None));
+        stages.note_plan(load, Some(3.0));
+        assert_eq!((stages.bytes, stages.plan), (None, None));
         stages.open_stage = Some(Stage::Plan);
-        stages.planned(load, Some(3.0));
-        assert_eq!((stages.bytes, stages.planned), (Some(1), Some((load, Some(3.0)))));
+        stages.note_plan(load, Some(3.0));
+        assert_eq!((stages.bytes, stages.plan), (Some(1), Some((load, Some(3.0)))));
     }
 }

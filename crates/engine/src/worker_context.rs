@@ -89,9 +89,9 @@ impl SpareBuffers {
 
     /// Leave all to the next thread.
     pub(crate) fn leave(&mut self) {
-        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.len() < SPARES_LEFT && self.bytes > 0 {
-            left.push(std::mem::take(self));
+        let mut spares = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.len() < SPARES_LEFT && self.bytes > 0 {
+            spares.push(std::mem::take(self));
         }
     }
 
@@ -117,7 +117,7 @@ impl SpareBuffers {
 pub(crate) struct CutEvents {
     about: Ids,
     /// The start of its cut is recorded.
-    begun: bool,
+    is_begun: bool,
 }
 
 /// The clock and the reusable buffers of one thread.
@@ -175,7 +175,7 @@ impl WorkerContext {
     /// Record, once, that the cut of a region began.
     pub(crate) fn begin(&mut self, region: usize, at: Instant) {
         if let Some(cut_events) = self.cut_events.get_mut(region)
-            && !std::mem::replace(&mut cut_events.begun, true)
+            && !std::mem::replace(&mut cut_events.is_begun, true)
         {
             record_start("CUT_START", at, &cut_events.about);
         }

@@ -54,8 +54,8 @@ pub(crate) fn update(bytes: &mut [u8], start: usize, data: &[u8]) {
     let sum = datasum(data, 0);
     set(bytes, start, "DATASUM", &sum.to_string());
     if set(bytes, start, "CHECKSUM", "0000000000000000") {
-        let whole = datasum(&bytes[start..], sum);
-        set(bytes, start, "CHECKSUM", &encode(whole));
+        let checksum = datasum(&bytes[start..], sum);
+        set(bytes, start, "CHECKSUM", &encode(checksum));
     }
 }
 

@@ -49,7 +49,7 @@ pub fn companions(image: &Image) -> Vec<CompanionRef> {
     if header.has("AXISCORR") {
         add("D2IMARR", Some(1), Lookup::Image);
     }
-    let mut seen = HashSet::new();
+    let mut keywords = HashSet::new();
     for card in header.cards().iter().filter(|card| card.has_value()) {
         // PSi_0a names the table of a -TAB axis.
         let keyword = String::from_utf8_lossy(card.keyword()).into_owned();
@@ -59,7 +59,7 @@ pub fn companions(image: &Image) -> Vec<CompanionRef> {
         // Of a repeated keyword the first counts; an axis that is none is nobody's.
         let is_axis =
             axis.parse().is_ok_and(|axis: usize| (1..=image.layout.shape.len()).contains(&axis));
-        if !is_axis || !seen.insert(keyword.clone()) {
+        if !is_axis || !keywords.insert(keyword.clone()) {
             continue;
         }
         let kind = header.get_str(&format!("CTYPE{axis}{alternate}")).ok().flatten();

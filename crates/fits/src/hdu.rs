@@ -91,10 +91,10 @@ impl Hdu {
     /// EXTNAME; of a compressed image, one that is not just the name of all such tables.
     pub fn name(&self) -> Option<String> {
         let compressed = self.kind == HduKind::CompressedImage;
-        let named = |card: &&Card| {
+        let is_name = |card: &&Card| {
             card.is("EXTNAME") && card.has_value() && !(compressed && is_default_name(card))
         };
-        match self.header.cards().iter().find(named)?.value()? {
+        match self.header.cards().iter().find(is_name)?.value()? {
             Value::Str(name) => Some(name),
             _ => None,
         }

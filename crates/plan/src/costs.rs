@@ -351,8 +351,8 @@ impl Costs {
 
     /// Streams that fill the line, of those that were measured to help.
     pub fn filling_streams(&self) -> u32 {
-        let needed = (self.total_bytes_per_s / self.stream_bytes_per_s()).ceil();
-        (needed.max(1.0) as u32).min(self.streams.max(1))
+        let streams = (self.total_bytes_per_s / self.stream_bytes_per_s()).ceil();
+        (streams.max(1.0) as u32).min(self.streams.max(1))
     }
 
     /// Bytes that are best read at a time: those that a study chose, or the default.

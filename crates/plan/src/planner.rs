@@ -94,7 +94,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
             }
         }
     }
-    let whole = apart[0].start..apart[apart.len() - 1].end;
+    let span = apart[0].start..apart[apart.len() - 1].end;
     if apart.len() <= FEW_GAPS + 1 {
         // Other gaps than the smallest, if that makes the largest request smaller; for few
         // segments also none, and any number of those that touch together.
@@ -104,7 +104,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         } else {
             (segments, apart.len().min(costs.streams as usize), &[largest])
         };
-        let cap_bytes = (whole.end - whole.start).min(caps.request_bytes);
+        let cap_bytes = (span.end - span.start).min(caps.request_bytes);
         for &gap_bytes in reached {
             for pieces in 1..=most {
                 let far = Reach { gap_bytes, cap_bytes };
@@ -117,7 +117,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
     let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
     let each = try_all(alone, Break::BetweenSegments);
     if let Some(multi_range) = &costs.multi_range {
-        for gap_bytes in gaps.worth_vectors(lengths, costs, multi_range, &streams, whole.end) {
+        for gap_bytes in gaps.worth_vectors(lengths, costs, multi_range, &streams, span.end) {
             let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
             let merged = windows(ranges, reach, at);
             for ranges_per_request in vector_sizes(&merged, multi_range, caps, &streams) {
@@ -132,7 +132,7 @@ pub fn plan(ranges: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connect
         let fits = load.largest <= caps.request_bytes || is_segment;
         fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
-    let plainest = [base, Load::of(&[whole]), each]
+    let plainest = [base, Load::of(&[span]), each]
         .map(|load| soonest(load, costs, connected))
         .into_iter()
         .fold(f64::INFINITY, f64::min);

@@ -220,8 +220,8 @@ impl SharedLine {
     /// when that one ends at the earliest.
     fn take_ended(&mut self, before: u64) -> Option<(u64, usize, u64)> {
         let &Reverse((had, worker, until)) = self.readers.peek()?;
-        let left = (had as f64 / 1e3 - self.carried).max(0.0);
-        let seconds = left * self.readers.len() as f64 / self.bytes_per_s;
+        let bytes_left = (had as f64 / 1e3 - self.carried).max(0.0);
+        let seconds = bytes_left * self.readers.len() as f64 / self.bytes_per_s;
         let at = self.at.saturating_add((seconds * 1e9) as u64);
         if at > before {
             return None;
@@ -286,8 +286,8 @@ mod tests {
             let load = Load { requests, ranges: requests, bytes, largest: 50_000 };
             let steps = Step::reading(&costs, load, streams);
             assert_eq!(steps.len(), rounds);
-            let sent: f64 = steps.iter().map(|step| step.bytes).sum();
-            assert!((sent - (50_300 * requests) as f64).abs() < 1e-3, "{sent}");
+            let bytes: f64 = steps.iter().map(|step| step.bytes).sum();
+            assert!((bytes - (50_300 * requests) as f64).abs() < 1e-3, "{bytes}");
             let task = Task { steps, compute_s: 0.5 };
             let (total, alone_s) =
                 (finish(&[task], 1, 1, 1e9), costs.seconds(load, streams.max(1)));

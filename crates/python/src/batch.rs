@@ -123,8 +123,8 @@ impl Job {
 
     /// Open its output, for batches or for results that Python computes.
     fn open(&self, py: Python<'_>) -> PyResult<Output> {
-        let opened = py.detach(|| swathe_engine::Output::open(&self.inner));
-        let inner = opened.map_err(|error| to_python(py, &error))?;
+        let output = py.detach(|| swathe_engine::Output::open(&self.inner));
+        let inner = output.map_err(|error| to_python(py, &error))?;
         Ok(Output { inner: Mutex::new(Some(Arc::new(inner))) })
     }
 
@@ -308,11 +308,11 @@ fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
     let mut digests = Vec::with_capacity(32 * count);
     let mut codes = Vec::with_capacity(4 * count);
     let (mut versions, mut failed) = (Vec::<String>::new(), Vec::new());
-    let mut known = HashMap::new();
+    let mut code_of = HashMap::new();
     for (at, Row { target, version, outcome }) in rows.into_iter().enumerate() {
-        let code = known.get(&version).copied().unwrap_or_else(|| {
+        let code = code_of.get(&version).copied().unwrap_or_else(|| {
             let code = versions.len() as i32;
-            known.insert(version.clone(), code);
+            code_of.insert(version.clone(), code);
             versions.push(version);
             code
         });

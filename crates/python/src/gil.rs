@@ -43,19 +43,19 @@ pub(crate) fn enter<T: Send + 'static>(
         Ok(helper) => helper,
         Err(source) => return Err(to_python(py, &no_thread(&source))),
     };
-    let sent = helper.send(Box::new(move || {
+    let result = helper.send(Box::new(move || {
         scope.adopt();
         // The receiver is gone only if a signal ended the wait: then nobody wants the result.
         let _ = sender.send(work());
     }));
-    if let Err(source) = sent {
+    if let Err(source) = result {
         return Err(to_python(py, &no_thread(&source)));
     }
     loop {
         let (waited, receiver_back) = py.detach(move || {
             let waited = match try_receive(&receiver) {
                 Err(TryRecvError::Empty) => receiver.recv_timeout(SIGNALS_EVERY),
-                looked => looked.map_err(|_| RecvTimeoutError::Disconnected),
+                result => result.map_err(|_| RecvTimeoutError::Disconnected),
             };
             (waited, receiver)
         });
@@ -78,10 +78,10 @@ pub(crate) fn enter<T: Send + 'static>(
 
 /// What comes within a moment, without sleeping.
 fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
-    let begun = Instant::now();
+    let start = Instant::now();
     loop {
         match receiver.try_recv() {
-            Err(TryRecvError::Empty) if begun.elapsed() < *AWAKE => std::hint::spin_loop(),
+            Err(TryRecvError::Empty) if start.elapsed() < *AWAKE => std::hint::spin_loop(),
             received => return received,
         }
     }

@@ -18,7 +18,7 @@ use swathe_layout::Storage;
 /// A path or URL as users may see it.
 #[pyfunction]
 pub(crate) fn redact_url(url: &str) -> String {
-    swathe_store::shown(url)
+    swathe_store::redact_url(url)
 }
 
 /// Open an object by path or URL.

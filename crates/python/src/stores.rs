@@ -45,13 +45,13 @@ impl From<Description> for StoreSettings {
 #[pymethods]
 impl Stores {
     #[new]
-    #[pyo3(signature = (described, costs="{}", compute=None))]
-    fn new(described: &str, costs: &str, compute: Option<&str>) -> PyResult<Stores> {
-        let stores: Vec<Description> = serde_json::from_str(described).map_err(wrong)?;
+    #[pyo3(signature = (stores_json, costs="{}", compute=None))]
+    fn new(stores_json: &str, costs: &str, compute: Option<&str>) -> PyResult<Stores> {
+        let stores: Vec<Description> = serde_json::from_str(stores_json).map_err(wrong)?;
         let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
         costs.values().try_for_each(Costs::check).map_err(wrong)?;
         let stores = stores.into_iter().map(StoreSettings::from).collect();
-        let inner = swathe_store::stores(stores).costing(costs);
+        let inner = swathe_store::stores(stores).with_costs(costs);
         let compute = compute.map(serde_json::from_str).transpose().map_err(wrong)?;
         Ok(Stores { inner: inner.computing(compute.unwrap_or_default()) })
     }
@@ -409,7 +409,7 @@ pub(crate) fn describe_blocks(
         )
     };
     enter(py, &Cancel::default(), move || {
-        Ok(objects.iter().map(|object| blocks.described(object).map(to_tuple)).collect())
+        Ok(objects.iter().map(|object| blocks.describe(object).map(to_tuple)).collect())
     })
 }
 

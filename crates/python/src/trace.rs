@@ -155,8 +155,8 @@ impl RotatingFile {
     #[new]
     #[pyo3(signature = (path, *, rotate_bytes, keep))]
     fn new(py: Python<'_>, path: PathBuf, rotate_bytes: Option<u64>, keep: u32) -> PyResult<Self> {
-        let opened = py.detach(|| swathe_trace::RotatingFile::open(&path, rotate_bytes, keep));
-        let inner = opened.map_err(|error| os_error(py, &error))?;
+        let file = py.detach(|| swathe_trace::RotatingFile::open(&path, rotate_bytes, keep));
+        let inner = file.map_err(|error| os_error(py, &error))?;
         Ok(RotatingFile { inner: Mutex::new(inner) })
     }
 

@@ -6,7 +6,6 @@
 mod error;
 mod failure;
 mod listing;
-mod measured;
 mod memory;
 mod multipart;
 mod part_sums;
@@ -14,11 +13,11 @@ mod settings;
 mod source;
 mod store;
 mod stores;
+mod timing;
 
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
 pub use listing::{Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, is_hidden};
-pub use measured::{RequestTiming, VectorTiming};
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_sums::PartSums;
@@ -26,3 +25,4 @@ pub use settings::StoreSettings;
 pub use source::{Pieces, Source, TRUSTED, Traffic, TrafficCount, Version};
 pub use store::{ObjectName, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};
+pub use timing::{RequestTiming, VectorTiming};

@@ -1,10 +1,10 @@
 //! A store in memory: for tests, and for fuzzing.
 
 use crate::error::StoreError;
-use crate::measured::RequestTiming;
 use crate::settings::StoreSettings;
 use crate::source::{Pieces, Source, Version};
 use crate::store::{ObjectName, Store};
+use crate::timing::RequestTiming;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl Store for MemoryStore {
         format!("{}/{}", self.settings.root, path.trim_start_matches('/'))
     }
 
-    fn shown(&self, url: &str) -> String {
+    fn display_url(&self, url: &str) -> String {
         url.to_string()
     }
 

@@ -49,7 +49,7 @@ pub struct Multipart {
     /// Ascending, disjoint, not empty.
     requested: Vec<Range<u64>>,
     /// Whether each of these is in a part that began.
-    begun: Vec<bool>,
+    has_begun: Vec<bool>,
     size: u64,
     delimiter: Vec<u8>,
     state: State,
@@ -66,7 +66,7 @@ enum State {
     /// In its headers.
     Headers { count: u32, range: Option<Range<u64>> },
     /// In its data: those that are left.
-    Data { left: Range<u64> },
+    Data { range: Range<u64> },
     /// After the last boundary, or after a single range.
     End { bytes: usize },
 }
@@ -109,7 +109,7 @@ impl Multipart {
 
     fn start(requested: Vec<Range<u64>>, size: u64, delimiter: Vec<u8>) -> Multipart {
         Multipart {
-            begun: vec![false; requested.len()],
+            has_begun: vec![false; requested.len()],
             requested,
             size,
             delimiter,
@@ -133,12 +133,12 @@ impl Multipart {
     ) -> Result<(), MultipartError> {
         while !bytes.is_empty() {
             match &mut self.state {
-                State::Data { left } => {
-                    let length = (left.end - left.start).min(bytes.len() as u64);
+                State::Data { range } => {
+                    let length = (range.end - range.start).min(bytes.len() as u64);
                     let (data, rest) = bytes.split_at(length as usize);
-                    let start = left.start;
-                    left.start += length;
-                    if left.is_empty() {
+                    let start = range.start;
+                    range.start += length;
+                    if range.is_empty() {
                         self.state = match self.delimiter.is_empty() {
                             true => State::End { bytes: EPILOGUE_BYTES },
                             false => State::Delimiter { empty_lines: 0 },
@@ -176,7 +176,7 @@ impl Multipart {
     /// Whether all that was requested has come.
     pub fn is_complete(&self) -> bool {
         let is_inside = matches!(&self.state, State::Data { .. });
-        !is_inside && self.begun.iter().all(|&begun| begun)
+        !is_inside && self.has_begun.iter().all(|&has_begun| has_begun)
     }
 
     /// Whether the answer ended as it should: after the last boundary.
@@ -263,12 +263,12 @@ impl Multipart {
     fn begin(&mut self, range: Range<u64>) -> Result<(), MultipartError> {
         let first = self.requested.binary_search_by_key(&range.start, |requested| requested.start);
         let last = self.requested.binary_search_by_key(&range.end, |requested| requested.end);
-        let begun = match (first, last) {
-            (Ok(first), Ok(last)) => self.begun.get_mut(first..=last),
+        let has_begun = match (first, last) {
+            (Ok(first), Ok(last)) => self.has_begun.get_mut(first..=last),
             _ => None,
         };
-        match begun {
-            Some(begun) if !begun.contains(&true) => begun.fill(true),
+        match has_begun {
+            Some(has_begun) if !has_begun.contains(&true) => has_begun.fill(true),
             _ => {
                 let found = format!("bytes {}-{}", range.start, range.end - 1);
                 return Err(wrong("a part", "a requested range, once", found.as_bytes()));
@@ -277,7 +277,7 @@ impl Multipart {
         self.parts += 1;
         self.is_ordered &= self.last_start.is_none_or(|last| last < range.start);
         self.last_start = Some(range.start);
-        self.state = State::Data { left: range };
+        self.state = State::Data { range };
         Ok(())
     }
 

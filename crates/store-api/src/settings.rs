@@ -16,7 +16,7 @@ pub struct StoreSettings {
     /// What reading from it costs.
     pub costs: Costs,
     /// Whether the costs were measured.
-    pub measured: bool,
+    pub is_measured: bool,
 }
 
 impl StoreSettings {
@@ -24,13 +24,13 @@ impl StoreSettings {
     pub fn new(name: String, root: String, options: BTreeMap<String, String>) -> StoreSettings {
         let is_local = root.starts_with("file://");
         let costs = if is_local { Costs::local() } else { Costs::remote() };
-        StoreSettings { name, root, options, costs, measured: false }
+        StoreSettings { name, root, options, costs, is_measured: false }
     }
 
     /// The same, with costs that were measured.
     #[must_use]
     pub fn with_costs(self, costs: &Costs) -> StoreSettings {
-        StoreSettings { costs: costs.clone(), measured: true, ..self }
+        StoreSettings { costs: costs.clone(), is_measured: true, ..self }
     }
 
     /// The value of an option.

@@ -1,7 +1,7 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
-use crate::measured::{RequestTiming, VectorTiming};
+use crate::timing::{RequestTiming, VectorTiming};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

@@ -17,13 +17,13 @@ pub struct ObjectName<'a> {
     /// Its URL, or the path of a file.
     pub url: &'a str,
     /// `NAME:path`, if it was named by its store.
-    pub named: Option<&'a str>,
+    pub qualified_name: Option<&'a str>,
 }
 
 impl<'a> ObjectName<'a> {
     /// The name in the request.
-    pub fn asked(&self) -> &'a str {
-        self.named.unwrap_or(self.url)
+    pub fn name(&self) -> &'a str {
+        self.qualified_name.unwrap_or(self.url)
     }
 }
 
@@ -50,7 +50,7 @@ pub trait Store: Debug + Send + Sync {
     fn url_of(&self, path: &str) -> String;
 
     /// An object as users may see it: an absolute path, or a URL without credentials.
-    fn shown(&self, url: &str) -> String;
+    fn display_url(&self, url: &str) -> String;
 
     /// Whether its objects are read without a server.
     fn is_local(&self) -> bool {

@@ -30,17 +30,17 @@ pub struct Stores {
     connect: Connect,
     layer: Option<Arc<dyn Layer>>,
     /// What was measured, also of storages that have no name, by [`Store::key`].
-    measured: Arc<BTreeMap<String, Costs>>,
+    costs: Arc<BTreeMap<String, Costs>>,
     compute: Arc<Compute>,
 }
 
 impl Stores {
     /// These and no others, created by `connect`, as are those of all other objects: those are read
     /// with default costs.
-    pub fn new(described: Vec<StoreSettings>, connect: Connect) -> Stores {
-        let stores = described.into_iter().map(connect).collect();
-        let (measured, compute) = Default::default();
-        Stores { stores, connect, layer: None, measured, compute }
+    pub fn new(settings: Vec<StoreSettings>, connect: Connect) -> Stores {
+        let stores = settings.into_iter().map(connect).collect();
+        let (costs, compute) = Default::default();
+        Stores { stores, connect, layer: None, costs, compute }
     }
 
     /// The same, with a store that was created already.
@@ -52,12 +52,12 @@ impl Stores {
 
     /// The same, with costs that were measured, by [`Store::key`].
     #[must_use]
-    pub fn costing(self, measured: BTreeMap<String, Costs>) -> Stores {
-        let stores = self.stores.iter().map(|store| match measured.get(&store.key()) {
+    pub fn with_costs(self, costs: BTreeMap<String, Costs>) -> Stores {
+        let stores = self.stores.iter().map(|store| match costs.get(&store.key()) {
             Some(costs) => self.make(store.settings().clone().with_costs(costs)),
             None => store.clone(),
         });
-        Stores { stores: stores.collect(), measured: Arc::new(measured), ..self }
+        Stores { stores: stores.collect(), costs: Arc::new(costs), ..self }
     }
 
     /// The same, read by a host that computes at these costs.
@@ -80,7 +80,7 @@ impl Stores {
 
     /// What reading files of this machine costs.
     pub fn file_costs(&self) -> Costs {
-        self.measured.get(FILES).cloned().unwrap_or_else(Costs::local)
+        self.costs.get(FILES).cloned().unwrap_or_else(Costs::local)
     }
 
     fn make(&self, settings: StoreSettings) -> Arc<dyn Store> {
@@ -113,16 +113,16 @@ impl Stores {
             let root = &store.settings().root;
             object == root || is_below(object, root)
         };
-        let known = self.stores.iter().filter(below).max_by_key(|store| root(store).len());
-        let store = known.cloned().unwrap_or_else(|| self.unknown(object));
+        let best = self.stores.iter().filter(below).max_by_key(|store| root(store).len());
+        let store = best.cloned().unwrap_or_else(|| self.unknown(object));
         (store, object.to_string())
     }
 
     /// As [`Stores::locate`], and run `work` on the object.
     fn at<T>(&self, object: &str, work: impl FnOnce(&dyn Store, ObjectName<'_>) -> T) -> T {
         let (store, url) = self.locate(object);
-        let named = (url != object).then_some(object);
-        work(&*store, ObjectName { url: &url, named })
+        let qualified_name = (url != object).then_some(object);
+        work(&*store, ObjectName { url: &url, qualified_name })
     }
 
     /// The key of an object, as [`Source::key`], and the costs of its storage, if that is a server.
@@ -138,13 +138,13 @@ impl Stores {
 
     /// Whether an object is called `NAME:path`, by a named store.
     pub fn is_named(&self, object: &str) -> bool {
-        self.at(object, |_, name| name.named.is_some())
+        self.at(object, |_, name| name.qualified_name.is_some())
     }
 
     /// What events call an object: `NAME:path`, its absolute path, or its URL as users may see it.
-    pub fn called(&self, object: &str) -> String {
+    pub fn display_name(&self, object: &str) -> String {
         self.at(object, |store, name| {
-            name.named.map_or_else(|| store.shown(name.url), str::to_string)
+            name.qualified_name.map_or_else(|| store.display_url(name.url), str::to_string)
         })
     }
 
@@ -180,7 +180,7 @@ impl Stores {
     /// As [`Store::open`].
     pub fn open(&self, object: &str) -> Result<Arc<dyn Source>, StoreError> {
         self.at(object, |store, name| {
-            store.open(name).map_err(|error| match name.named {
+            store.open(name).map_err(|error| match name.qualified_name {
                 Some(_) => error,
                 None => no_store(error, object),
             })
@@ -244,19 +244,19 @@ impl Stores {
             }
         };
         let store = self.make(settings);
-        if self.measured.is_empty() {
+        if self.costs.is_empty() {
             return store;
         }
         // Also what was measured of a part of it, when that had a name.
-        let (whole, part) = (store.key(), store.measured_key(object));
-        let known = self
-            .measured
+        let (all, part) = (store.key(), store.measured_key(object));
+        let matches = self
+            .costs
             .iter()
-            .filter(|(key, _)| **key == whole || is_below(key, &whole) && is_below(&part, key));
-        match known.max_by_key(|(key, _)| key.len()) {
+            .filter(|(key, _)| **key == all || is_below(key, &all) && is_below(&part, key));
+        match matches.max_by_key(|(key, _)| key.len()) {
             Some((key, costs)) => {
                 let settings = store.settings().clone().with_costs(costs);
-                let root = format!("{}{}", settings.root, &key[whole.len()..]);
+                let root = format!("{}{}", settings.root, &key[all.len()..]);
                 self.make(StoreSettings { root, ..settings })
             }
             None => store,

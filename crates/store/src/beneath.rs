@@ -73,7 +73,7 @@ impl Beneath {
     pub(crate) fn make_folder(&self, path: &Path) -> Result<OwnedFd, Refusal> {
         let error = match self.open(path, FOLDER) {
             Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => error,
-            opened => return opened,
+            result => return result,
         };
         let Some(name) = path.file_name() else {
             if path.components().any(|part| part == Component::ParentDir) {
@@ -97,11 +97,11 @@ impl Beneath {
             target = target.parent().unwrap_or(Path::new("/")).join(next);
         }
         // What is there of the path says where the rest would be.
-        let mut known = target.as_path();
+        let mut ancestor = target.as_path();
         let real = loop {
-            match (known.canonicalize(), known.parent()) {
+            match (ancestor.canonicalize(), ancestor.parent()) {
                 (Ok(real), _) => break real,
-                (Err(_), Some(parent)) if known.file_name().is_some() => known = parent,
+                (Err(_), Some(parent)) if ancestor.file_name().is_some() => ancestor = parent,
                 _ => return false,
             }
         };
@@ -117,7 +117,7 @@ impl Beneath {
             match walk(&folder, &rest, flags) {
                 // The path has no links: one that is met was placed later.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT) => {}
-                opened => return Ok(opened?),
+                result => return Ok(result?),
             }
         }
         Err(Errno::AGAIN.into())

@@ -58,7 +58,7 @@ pub struct CopyOutcome {
 
 /// Copies in progress, in threads of their own; they stop when this is dropped.
 pub struct Copies {
-    done: Mutex<Receiver<CopyOutcome>>,
+    outcomes: Mutex<Receiver<CopyOutcome>>,
     shared: Arc<Shared>,
 }
 
@@ -97,7 +97,7 @@ impl Copies {
         let threads = threads.clamp(1, orders.len().max(1));
         let (next, bytes, stop) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
         let shared = Arc::new(Shared { stores, orders, next, bytes, stop });
-        let copies = Copies { done: Mutex::new(receiver), shared };
+        let copies = Copies { outcomes: Mutex::new(receiver), shared };
         let mut started = Vec::new();
         for _ in 0..threads {
             let (ours, sender, scope) = (copies.shared.clone(), sender.clone(), Scope::current());
@@ -120,9 +120,9 @@ impl Copies {
 
     /// Outcomes since the last call, after at most this time; `None` when all are returned.
     pub fn poll(&self, timeout: Duration) -> Option<Vec<CopyOutcome>> {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        match done.recv_timeout(timeout) {
-            Ok(first) => Some(std::iter::once(first).chain(done.try_iter()).collect()),
+        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        match outcomes.recv_timeout(timeout) {
+            Ok(first) => Some(std::iter::once(first).chain(outcomes.try_iter()).collect()),
             Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
             Err(RecvTimeoutError::Disconnected) => None,
         }
@@ -222,10 +222,10 @@ impl Shared {
         sink.finish(&sums, part_bytes, *replaces)?;
         *replaces = true;
         let copy = self.stores.open(&order.to)?;
-        let found = copy.version().clone();
-        let read_back = is_verified || found.tag.trim_matches('"') != sums.etag();
-        if found.size != size {
-            let (expected, found) = (format!("{size} bytes"), found.size.to_string());
+        let version = copy.version().clone();
+        let read_back = is_verified || version.tag.trim_matches('"') != sums.etag();
+        if version.size != size {
+            let (expected, found) = (format!("{size} bytes"), version.size.to_string());
             let url = copy.url().to_string();
             return Err(self.refuse(StoreError::Differs { url, expected, found }, order).into());
         }
@@ -241,7 +241,7 @@ impl Shared {
                 return Err(self.refuse(error, order).into());
             }
         }
-        Ok(Some(CopyResult { version: found, read_back }))
+        Ok(Some(CopyResult { version, read_back }))
     }
 
     /// What was written is not what was read: it does not stay.

@@ -131,8 +131,8 @@ impl<R: FolderReader> FolderWalk<R> {
 impl<R: FolderReader> Listing for FolderWalk<R> {
     fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError> {
         let mut page = Vec::new();
-        let begun = Instant::now();
-        while page.len() < PAGE && begun.elapsed() < PAGE_TIME {
+        let start = Instant::now();
+        while page.len() < PAGE && start.elapsed() < PAGE_TIME {
             match self.entries.next() {
                 Some(entry) => page.extend(self.take(entry)?),
                 None if !page.is_empty() && self.waiting.is_empty() => break,

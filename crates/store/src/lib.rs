@@ -21,6 +21,6 @@ mod write;
 pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult};
 #[doc(hidden)]
 pub use open::open_with_stall;
-pub use open::{connect, open, shown, stores};
+pub use open::{connect, open, redact_url, stores};
 pub use timing::{Timing, take_timings};
 pub use write::rename_each;

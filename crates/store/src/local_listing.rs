@@ -28,9 +28,9 @@ impl FolderReader for LocalFolders {
             },
             Err(refusal) => return Err(self.error(path, refusal)),
         }
-        let opened =
+        let descriptor =
             self.folders.open(path, FOLDER).map_err(|refusal| self.error(path, refusal))?;
-        self.entries(&opened, path).map_err(|error| self.error(path, Refusal::Io(error.into())))
+        self.entries(&descriptor, path).map_err(|error| self.error(path, Refusal::Io(error.into())))
     }
 
     fn reason(&self, error: &StoreError) -> String {
@@ -46,9 +46,9 @@ impl FolderReader for LocalFolders {
 }
 
 impl LocalFolders {
-    fn entries(&self, opened: &OwnedFd, folder: &Path) -> rustix::io::Result<Vec<FolderEntry>> {
+    fn entries(&self, descriptor: &OwnedFd, folder: &Path) -> rustix::io::Result<Vec<FolderEntry>> {
         let mut names: Vec<(CString, FileType)> = Vec::new();
-        for entry in Dir::read_from(opened)? {
+        for entry in Dir::read_from(descriptor)? {
             let entry = entry?;
             let name = entry.file_name();
             if name != c"." && name != c".." {
@@ -56,14 +56,14 @@ impl LocalFolders {
             }
         }
         names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let entry = |(name, kind): (CString, FileType)| self.entry(opened, folder, &name, kind);
+        let entry = |(name, kind): (CString, FileType)| self.entry(descriptor, folder, &name, kind);
         Ok(names.into_iter().filter_map(entry).collect())
     }
 
     /// One entry; `None` for what is neither a file nor a folder.
     fn entry(
         &self,
-        opened: &OwnedFd,
+        descriptor: &OwnedFd,
         folder: &Path,
         name: &CStr,
         kind: FileType,
@@ -72,14 +72,14 @@ impl LocalFolders {
             Ok(text) => text.to_string(),
             Err(_) => {
                 let kind = EntryKind::Unlisted("its name is not UTF-8 text".into());
-                return Some(FolderEntry { name: shown(name.to_bytes()), kind });
+                return Some(FolderEntry { name: escape_name(name.to_bytes()), kind });
             }
         };
         let kind = match kind {
             FileType::Directory => Some(EntryKind::Folder),
             FileType::Symlink => self.behind_link(&folder.join(&text)),
             FileType::RegularFile | FileType::Unknown => {
-                match statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+                match statat(descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Err(error) => Some(EntryKind::Unlisted(plain(&error.into()))),
                     Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
                         FileType::Symlink => self.behind_link(&folder.join(&text)),
@@ -151,13 +151,13 @@ fn plain(error: &std::io::Error) -> String {
 }
 
 /// A name that is no text, as Python writes it.
-fn shown(name: &[u8]) -> String {
-    let mut shown = String::new();
+fn escape_name(name: &[u8]) -> String {
+    let mut text = String::new();
     for chunk in name.utf8_chunks() {
-        shown.push_str(chunk.valid());
-        chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\udc{byte:02x}")));
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\udc{byte:02x}")));
     }
-    shown
+    text
 }
 
 /// The folder that a listing stays in, and the path below it where it begins.

@@ -31,7 +31,8 @@ impl LocalStore {
     /// The place of a file. By the name of the store it must lie below its root, or in a folder
     /// that the store allows its links to lead to.
     fn place(&self, object: ObjectName<'_>) -> Result<Place, StoreError> {
-        let confined = object.named.and_then(|named| named.split_once(':'));
+        let confined =
+            object.qualified_name.and_then(|qualified_name| qualified_name.split_once(':'));
         match (confined, self.folder()) {
             (Some((name, path)), Some(folder)) => {
                 Place::in_store(name, folder, self.other_roots(), path)
@@ -53,7 +54,7 @@ impl Store for LocalStore {
     }
 
     fn object_key(&self, url: &str) -> String {
-        self.shown(url)
+        self.display_url(url)
     }
 
     /// Names of files are taken as they are.
@@ -61,7 +62,7 @@ impl Store for LocalStore {
         format!("{}/{}", self.folder().unwrap_or_default(), path.trim_start_matches('/'))
     }
 
-    fn shown(&self, url: &str) -> String {
+    fn display_url(&self, url: &str) -> String {
         match path_of(url) {
             Ok(path) => std::path::absolute(&path).unwrap_or(path).display().to_string(),
             Err(_) => url.to_string(),

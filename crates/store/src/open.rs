@@ -8,8 +8,8 @@ use std::time::Duration;
 use swathe_store_api::{ObjectName, Source, Store, StoreError, StoreSettings, Stores};
 
 /// The stores that are described, and those of all other objects.
-pub fn stores(described: Vec<StoreSettings>) -> Stores {
-    Stores::new(described, connect)
+pub fn stores(settings: Vec<StoreSettings>) -> Stores {
+    Stores::new(settings, connect)
 }
 
 /// The store with these settings, of the kind that its root implies. Nothing is read yet: an
@@ -57,11 +57,11 @@ pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
 
 /// A path or URL as users may see it, whether or not the object exists: a URL without user
 /// and password, and with "..." for the values of parameters that look secret.
-pub fn shown(url: &str) -> String {
+pub fn redact_url(url: &str) -> String {
     match url.split_once("://") {
         None | Some(("file", _)) => url.to_string(),
         Some((scheme, _)) if Cloud::of(scheme).is_some() => url.to_string(),
-        Some(_) => redact::shown(url),
+        Some(_) => redact::redact_url(url),
     }
 }
 
@@ -71,5 +71,5 @@ pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, St
     let (store, url) = stores(Vec::new()).locate(url);
     let stall = StallLimits { first: stall, most: stall };
     let store = connect_with_stall(store.settings().clone(), stall);
-    store.open(ObjectName { url: &url, named: None })
+    store.open(ObjectName { url: &url, qualified_name: None })
 }

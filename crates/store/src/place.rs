@@ -53,11 +53,11 @@ impl Place {
     /// Open the file to read it. A pipe nobody writes to does not hang.
     pub(crate) fn open(&self) -> Result<File, StoreError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = match &self.confines {
+        let file = match &self.confines {
             None => open(&self.path, flags, Mode::empty()).map_err(Refusal::from),
             Some(confines) => confines.folders.open(&confines.path, flags),
         };
-        opened.map(File::from).map_err(|refusal| self.error(refusal))
+        file.map(File::from).map_err(|refusal| self.error(refusal))
     }
 
     /// The folder to write it in, created if missing, and its name there.

@@ -25,29 +25,29 @@ const SECRET_BYTES: usize = 4;
 
 /// A URL as users may see it: without user and password, and with "..." for the values of
 /// parameters that look secret.
-pub(crate) fn shown(url: &str) -> String {
-    let Ok(mut shown) = Url::parse(url) else {
+pub(crate) fn redact_url(url: &str) -> String {
+    let Ok(mut redacted) = Url::parse(url) else {
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
         return format!("{scheme}://...");
     };
     // These fail for URLs without a host, which have no user either.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.set_fragment(None);
-    if hidden(&shown).next().is_some() {
-        let pairs: Vec<(String, String)> = shown
+    let _ = redacted.set_username("");
+    let _ = redacted.set_password(None);
+    redacted.set_fragment(None);
+    if hidden(&redacted).next().is_some() {
+        let pairs: Vec<(String, String)> = redacted
             .query_pairs()
             .map(|(name, value)| {
                 let value = if is_secret(&name) { "...".into() } else { value };
                 (name.into_owned(), value.into_owned())
             })
             .collect();
-        shown.query_pairs_mut().clear().extend_pairs(pairs);
+        redacted.query_pairs_mut().clear().extend_pairs(pairs);
     }
-    shown.into()
+    redacted.into()
 }
 
-/// The parts that [`shown`] leaves out, as they stand in the URL and decoded.
+/// The parts that [`redacted`] leaves out, as they stand in the URL and decoded.
 pub(super) fn secrets(url: &Url) -> Vec<String> {
     let user = [Some(url.username()), url.password()].into_iter().flatten();
     let mut secrets: Vec<String> = user.map(str::to_string).chain(hidden(url)).collect();
@@ -66,7 +66,7 @@ pub(super) fn secrets(url: &Url) -> Vec<String> {
     secrets
 }
 
-/// Whether [`shown`] leaves something out.
+/// Whether [`redact_url`] leaves something out.
 pub(super) fn hides(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some() || hidden(url).next().is_some()
 }
@@ -154,7 +154,7 @@ mod tests {
             ("ftp://me:pass@host/a", "ftp://host/a"),
             ("http://me:pa/ss@host/a", "http://..."),
         ] {
-            assert_eq!(shown(url), expected);
+            assert_eq!(redact_url(url), expected);
         }
     }
 

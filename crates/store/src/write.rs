@@ -68,7 +68,7 @@ pub(crate) struct NewFile {
     unfinished: String,
     url: String,
     bytes: u64,
-    done: bool,
+    is_finished: bool,
 }
 
 impl NewFile {
@@ -94,7 +94,7 @@ impl NewFile {
             }
         };
         file.set_len(0).map_err(|error| StoreError::from_io(&url, error))?;
-        Ok(NewFile { file, folder, name, unfinished, url, bytes: 0, done: false })
+        Ok(NewFile { file, folder, name, unfinished, url, bytes: 0, is_finished: false })
     }
 
     fn name(&mut self, sums: &PartSums, part_bytes: u64, replaces: bool) -> Result<(), StoreError> {
@@ -116,7 +116,7 @@ impl NewFile {
             }
             renamed => renamed.map_err(|error| fail(error.into()))?,
         }
-        self.done = true;
+        self.is_finished = true;
         let synced = sync(&self.folder);
         synced.map_err(|error| StoreError::from_io(&self.url, error))
     }
@@ -173,7 +173,7 @@ fn sync(folder: &OwnedFd) -> io::Result<()> {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if !self.done {
+        if !self.is_finished {
             // Hidden, and written anew the next time, if it cannot be removed.
             let _ = unlinkat(&self.folder, &self.unfinished, AtFlags::empty());
         }

@@ -394,7 +394,7 @@ fn what_is_measured_is_filed_by_server() {
     let measured =
         measured.map(|(root, open_s)| (root.to_string(), Costs { open_s, ..Costs::remote() }));
     let store = StoreSettings::new("named".into(), "https://host/a/b".into(), BTreeMap::new());
-    let stores = swathe_store::stores(vec![store]).costing(measured.into());
+    let stores = swathe_store::stores(vec![store]).with_costs(measured.into());
     for (object, key, open_s) in [
         ("https://host/x", "https://host", Some(0.5)),
         ("https://host/ab", "https://host", Some(0.5)),
@@ -408,7 +408,7 @@ fn what_is_measured_is_filed_by_server() {
         let (store, _) = stores.locate(object);
         assert_eq!(store.key(), key, "{object}");
         let settings = store.settings();
-        assert_eq!(settings.measured.then_some(settings.costs.open_s), open_s, "{object}");
+        assert_eq!(settings.is_measured.then_some(settings.costs.open_s), open_s, "{object}");
     }
 }
 

@@ -46,9 +46,9 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
     let key = format!("s3://127.0.0.1:{}/bucket", server.port);
     let measured = BTreeMap::from([(key.clone(), Costs::remote())]);
     let (store, _) =
-        swathe_store::stores(Vec::new()).costing(measured).locate("s3://bucket/a b/c.fits");
+        swathe_store::stores(Vec::new()).with_costs(measured).locate("s3://bucket/a b/c.fits");
     let (settings, found) = (store.settings(), store.key());
-    assert_eq!((settings.root.as_str(), found, settings.measured), ("s3://bucket", key, true));
+    assert_eq!((settings.root.as_str(), found, settings.is_measured), ("s3://bucket", key, true));
     for request in server.requests() {
         assert_eq!(request.target, "/bucket/a%20b/c.fits", "anonymous requests hold no query");
         assert_eq!(request.header("authorization"), None);

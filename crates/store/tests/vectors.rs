@@ -84,7 +84,7 @@ fn settings(server: &Server) -> StoreSettings {
 
 fn source(server: &Server) -> Arc<dyn Source> {
     let url = server.url("a.fits");
-    connect(settings(server)).open(ObjectName { url: &url, named: None }).unwrap()
+    connect(settings(server)).open(ObjectName { url: &url, qualified_name: None }).unwrap()
 }
 
 /// Read all rows with one request, or as the source then sees fit.
@@ -125,7 +125,7 @@ fn a_request_has_no_more_ranges_than_the_profile_and_its_header_allow() {
     for (multi_range, most) in [(of, 20), (MultiRange { header_bytes: 160, ..of }, 11)] {
         let costs = Costs { multi_range: Some(multi_range), ..costs() };
         let store = connect(settings(&server).with_costs(&costs));
-        let source = store.open(ObjectName { url: &url, named: None }).unwrap();
+        let source = store.open(ObjectName { url: &url, qualified_name: None }).unwrap();
         let before = vectors(&server).len();
         assert_rows(&read(&*source).unwrap());
         let sent = vectors(&server).split_off(before);

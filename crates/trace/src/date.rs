@@ -42,19 +42,19 @@ pub(crate) type Second = ([u8; 14], i64);
 
 /// The same, after the date of `last`, which becomes that of this one: most are of the same second.
 pub(crate) fn parse_date_after(text: &[u8], last: &mut Option<Second>) -> Option<i64> {
-    let (whole, fraction) = match text.get(14) {
+    let (second_text, fraction) = match text.get(14) {
         None => (text, &b""[..]),
         Some(b'.') => (&text[..14], &text[15..]),
         Some(_) => return None,
     };
-    if whole.len() != 14 || fraction.len() > 9 || (text.len() == 15) {
+    if second_text.len() != 14 || fraction.len() > 9 || (text.len() == 15) {
         return None;
     }
     let second = match last {
-        Some((text, second)) if text == whole => *second,
+        Some((text, second)) if text == second_text => *second,
         _ => {
-            let second = parse_second(whole)?;
-            *last = Some((whole.try_into().ok()?, second));
+            let second = parse_second(second_text)?;
+            *last = Some((second_text.try_into().ok()?, second));
             second
         }
     };

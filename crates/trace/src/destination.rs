@@ -77,7 +77,7 @@ fn parse(place: &str) -> Result<Destination, String> {
         _ => {}
     }
     if let Some(path) = place.strip_prefix("syslog:") {
-        return Ok(Destination::Syslog { path: named(path)? });
+        return Ok(Destination::Syslog { path: path_of(path)? });
     }
     if let Some((scheme, _)) = place.split_once("://") {
         return Err(format!("expected a file, tcp://, stderr, syslog or memory:, got {scheme}://"));
@@ -86,7 +86,7 @@ fn parse(place: &str) -> Result<Destination, String> {
         let (path, mut options) = options(rest)?;
         let mb = take(&mut options, "mb")?.unwrap_or(MEMORY_MB);
         none_left(&options, "mb")?;
-        return Ok(Destination::Memory { path: named(path)?, bytes: mb * MB });
+        return Ok(Destination::Memory { path: path_of(path)?, bytes: mb * MB });
     }
     let (path, mut options) = options(place)?;
     let rotate_bytes = take(&mut options, "rotate_mb")?.map(|mb| mb * MB);
@@ -96,10 +96,10 @@ fn parse(place: &str) -> Result<Destination, String> {
         return Err("keep is for rotate_mb".into());
     }
     let keep = keep.map_or(KEEP, |keep| keep.min(1000) as u32);
-    Ok(Destination::File { path: named(path)?, rotate_bytes, keep })
+    Ok(Destination::File { path: path_of(path)?, rotate_bytes, keep })
 }
 
-fn named(path: &str) -> Result<PathBuf, String> {
+fn path_of(path: &str) -> Result<PathBuf, String> {
     if path.is_empty() { Err("the path is missing".into()) } else { Ok(path.into()) }
 }
 
@@ -121,10 +121,10 @@ fn take(options: &mut Options<'_>, key: &str) -> Result<Option<u64>, String> {
     }
 }
 
-fn none_left(options: &Options<'_>, known: &str) -> Result<(), String> {
+fn none_left(options: &Options<'_>, keys: &str) -> Result<(), String> {
     match options.first() {
         None => Ok(()),
-        Some((key, _)) => Err(format!("{key}: unknown or twice; there are {known}")),
+        Some((key, _)) => Err(format!("{key}: unknown or twice; there are {keys}")),
     }
 }
 

@@ -69,12 +69,12 @@ impl Record<'_> {
         self.0.push(b'=');
         let mut digits = [0; 20];
         let mut at = digits.len();
-        let mut left = value;
+        let mut rest = value;
         loop {
             at -= 1;
-            digits[at] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
                 break;
             }
         }

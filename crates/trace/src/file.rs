@@ -20,7 +20,7 @@ pub struct RotatingFile {
     keep: u32,
     file: File,
     /// The last line written lacks its end.
-    torn: bool,
+    is_torn: bool,
     /// When it could not be renamed.
     failed: Option<Instant>,
 }
@@ -33,8 +33,15 @@ impl RotatingFile {
     /// If it cannot be opened to append to.
     pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<RotatingFile> {
         let file = append_to(path)?;
-        let torn = is_torn(&file)?;
-        Ok(RotatingFile { path: path.to_path_buf(), rotate_bytes, keep, file, torn, failed: None })
+        let is_torn = is_torn(&file)?;
+        Ok(RotatingFile {
+            path: path.to_path_buf(),
+            rotate_bytes,
+            keep,
+            file,
+            is_torn,
+            failed: None,
+        })
     }
 
     /// Prepare to append `bytes` bytes of whole lines: rename the file if it would grow too large,
@@ -44,12 +51,12 @@ impl RotatingFile {
     /// # Errors
     /// If the file cannot be written to.
     pub fn begin(&mut self, bytes: u64) -> io::Result<Option<io::Error>> {
-        let known = self.failed.is_some();
-        let stays = self.make_room(bytes).err().filter(|_| !known);
-        if self.torn {
+        let is_known = self.failed.is_some();
+        let stays = self.make_room(bytes).err().filter(|_| !is_known);
+        if self.is_torn {
             // The rest of that line is damaged; the next is not.
             io::Write::write_all(&mut self.file, b"\n")?;
-            self.torn = false;
+            self.is_torn = false;
         }
         Ok(stays)
     }
@@ -114,7 +121,7 @@ impl RotatingFile {
     /// Open the file that has the name now; closing the other releases its lock.
     fn reopen(&mut self) -> io::Result<()> {
         self.file = append_to(&self.path)?;
-        self.torn = is_torn(&self.file)?;
+        self.is_torn = is_torn(&self.file)?;
         Ok(())
     }
 
@@ -122,7 +129,7 @@ impl RotatingFile {
     fn is_current(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match fs::metadata(&self.path) {
-            Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+            Ok(at_path) => Ok((at_path.dev(), at_path.ino()) == (own.dev(), own.ino())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -151,7 +158,7 @@ fn append_to(path: &Path) -> io::Result<File> {
     }
     match options.clone().read(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path),
-        opened => opened,
+        result => result,
     }
 }
 
@@ -187,8 +194,8 @@ impl LineSink for RotatingFile {
                 return Err(error);
             }
         };
-        let (whole, written) = write_all(&mut self.file, lines, lost);
-        self.torn = !whole;
+        let (is_complete, written) = write_all(&mut self.file, lines, lost);
+        self.is_torn = !is_complete;
         written.and(stays.map_or(Ok(()), Err))
     }
 }

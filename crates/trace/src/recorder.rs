@@ -105,7 +105,7 @@ fn start_with(
         ended: Mutex::new(ended),
         written: AtomicU64::new(0),
         homeless: AtomicU64::new(0),
-        left: AtomicU64::new(0),
+        rings_left: AtomicU64::new(0),
     });
     let mut writer = EventWriter::new(recorder.clone(), sink, from);
     let thread = std::thread::Builder::new()
@@ -183,7 +183,7 @@ struct Local {
     /// `None`: all were in use.
     ring: Option<Arc<Ring>>,
     /// How many had been left by others when one was looked for.
-    left: u64,
+    rings_left: u64,
     text: Vec<u8>,
     /// Of the last event.
     about: Ids,
@@ -197,7 +197,7 @@ impl Drop for Local {
     fn drop(&mut self) {
         if let Some(ring) = &self.ring {
             ring.close();
-            self.recorder.left.fetch_add(1, Ordering::Release);
+            self.recorder.rings_left.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -231,7 +231,7 @@ fn record(
 fn register(number: u32) -> Option<Local> {
     let recorder = lock_soon(&CURRENT)?.clone().filter(|recorder| recorder.number == number)?;
     let mut rings = lock(&recorder.rings);
-    let left = recorder.left.load(Ordering::Acquire);
+    let rings_left = recorder.rings_left.load(Ordering::Acquire);
     let closed = rings.iter().filter(|ring| ring.is_closed());
     let mut ring = closed.min_by_key(|ring| ring.used()).cloned();
     match &ring {
@@ -247,14 +247,25 @@ fn register(number: u32) -> Option<Local> {
     drop(rings);
     let (text, about) = (Vec::new(), Ids::default());
     let (at, time_ns) = (anchor(), 0);
-    Some(Local { recorder, number, ring, left, text, about, at, time_ns, scope_changed: true })
+    Some(Local {
+        recorder,
+        number,
+        ring,
+        rings_left,
+        text,
+        about,
+        at,
+        time_ns,
+        scope_changed: true,
+    })
 }
 
 impl Local {
     /// Whether the recorder cannot be improved.
     fn serves(&self, number: u32) -> bool {
         self.number == number
-            && (self.ring.is_some() || self.recorder.left.load(Ordering::Relaxed) == self.left)
+            && (self.ring.is_some()
+                || self.recorder.rings_left.load(Ordering::Relaxed) == self.rings_left)
     }
 
     fn record(

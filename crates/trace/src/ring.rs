@@ -65,7 +65,7 @@ pub(crate) struct Ring {
     words: Box<[AtomicU64]>,
     put: Putter,
     /// Words taken out since the beginning.
-    taken: CacheLine,
+    read_words: CacheLine,
     /// The thread ended.
     closed: AtomicBool,
 }
@@ -88,7 +88,7 @@ impl Ring {
             number,
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
             put: Putter::default(),
-            taken: CacheLine::default(),
+            read_words: CacheLine::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -96,14 +96,14 @@ impl Ring {
     /// Put a record in. By one thread only.
     pub fn put(&self, head: Head, text: &[u8]) -> Put {
         let start = self.put.words.load(Ordering::Relaxed);
-        let needed = HEAD + text.len().div_ceil(8) as u64;
+        let record_words = HEAD + text.len().div_ceil(8) as u64;
         let mut used = start - self.put.last_taken.load(Ordering::Relaxed);
-        if (used + needed) * PRESSING > self.size() {
-            let taken = self.taken.0.load(Ordering::Acquire);
-            self.put.last_taken.store(taken, Ordering::Relaxed);
-            used = start - taken;
+        if (used + record_words) * PRESSING > self.size() {
+            let read_words = self.read_words.0.load(Ordering::Acquire);
+            self.put.last_taken.store(read_words, Ordering::Relaxed);
+            used = start - read_words;
         }
-        if text.len() > RECORD_BYTES || used + needed > self.size() {
+        if text.len() > RECORD_BYTES || used + record_words > self.size() {
             self.lose(head.events);
             return Put::Lost;
         }
@@ -115,9 +115,9 @@ impl Ring {
             | u64::from(head.same) << 56;
         self.word(start).store(first, Ordering::Relaxed);
         self.word(start + 1).store(head.time_ns, Ordering::Relaxed);
-        let (whole, rest) = text.as_chunks::<8>();
+        let (chunks, rest) = text.as_chunks::<8>();
         let mut at = start + HEAD;
-        for chunk in whole {
+        for chunk in chunks {
             self.word(at).store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
             at += 1;
         }
@@ -129,8 +129,8 @@ impl Ring {
         if head.name != 0 {
             count(&self.put.events, head.events);
         }
-        self.put.words.store(start + needed, Ordering::Release);
-        if (used + needed) * PRESSING > self.size() { Put::Pressing } else { Put::Done }
+        self.put.words.store(start + record_words, Ordering::Release);
+        if (used + record_words) * PRESSING > self.size() { Put::Pressing } else { Put::Done }
     }
 
     /// Count events that were not put in. By the same thread.
@@ -142,7 +142,7 @@ impl Ring {
     /// longest. By one other thread only.
     pub fn take(&self, text: &mut [u8], to: &mut dyn FnMut(Head, &[u8])) {
         let end = self.put.words.load(Ordering::Acquire);
-        let mut at = self.taken.0.load(Ordering::Relaxed);
+        let mut at = self.read_words.0.load(Ordering::Relaxed);
         while at < end {
             let first = self.word(at).load(Ordering::Relaxed);
             let head = Head {
@@ -160,7 +160,7 @@ impl Ring {
                 at += 1;
             }
             to(head, &text[..length]);
-            self.taken.0.store(at, Ordering::Release);
+            self.read_words.0.store(at, Ordering::Release);
         }
     }
 
@@ -176,7 +176,7 @@ impl Ring {
 
     /// Words in it that were not taken out yet.
     pub fn used(&self) -> u64 {
-        self.put.words.load(Ordering::Acquire) - self.taken.0.load(Ordering::Acquire)
+        self.put.words.load(Ordering::Acquire) - self.read_words.0.load(Ordering::Acquire)
     }
 
     /// Say that its thread puts no more in.

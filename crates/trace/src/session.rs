@@ -48,7 +48,7 @@ pub(crate) struct Session {
     /// Events of threads without a ring.
     pub(crate) homeless: AtomicU64,
     /// Rings that threads have left.
-    pub(crate) left: AtomicU64,
+    pub(crate) rings_left: AtomicU64,
 }
 
 impl Session {

@@ -123,12 +123,13 @@ impl LineSink for Syslog {
                 *lost += 1;
                 continue;
             }
-            let mut sent = self.send(line);
+            let mut result = self.send(line);
             // The daemon was started anew.
-            if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-                sent = self.socket.connect(&self.path).and_then(|()| self.send(line));
+            if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+            {
+                result = self.socket.connect(&self.path).and_then(|()| self.send(line));
             }
-            if let Err(error) = sent {
+            if let Err(error) = result {
                 *lost += 1;
                 is_stuck = error.kind() == io::ErrorKind::WouldBlock;
                 failed = Err(error);

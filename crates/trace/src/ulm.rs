@@ -430,9 +430,9 @@ mod tests {
             first in proptest::array::uniform4(any::<String>()),
             fields in proptest::collection::btree_map("[A-Z][A-Z0-9._-]{0,9}", any::<String>(), 0..8),
         ) {
-            let taken = |key: &String| FIRST.contains(&&key[..]);
+            let is_first = |key: &String| FIRST.contains(&&key[..]);
             let [host, prog, level, event] = first;
-            let fields = fields.into_iter().filter(|(key, _)| !taken(key)).collect();
+            let fields = fields.into_iter().filter(|(key, _)| !is_first(key)).collect();
             let line = Line { time_ns: time_us * 1000, host, prog, level, event, fields };
             let text = written(&line);
             prop_assert!(!text.contains('\n'));

@@ -130,16 +130,16 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, known: &mut RingState, head: Head, text: &[u8]) {
+    fn push(&mut self, state: &mut RingState, head: Head, text: &[u8]) {
         let level = usize::from(head.level) % LEVELS.len();
         let start = self.starts[level].at(self.offset_ns + head.time_ns as i64);
         let (mut names, rest) = text.split_at(usize::from(head.name).min(text.len()));
         let (own, fields) = rest.split_at(usize::from(head.ids).min(rest.len()));
         if !head.same {
-            known.set_own(own);
+            state.set_own(own);
         }
         while let Some(end) = names.iter().position(|byte| *byte == b' ') {
-            for part in [start, &names[..end], &known.text, fields, b"\n"] {
+            for part in [start, &names[..end], &state.text, fields, b"\n"] {
                 self.text.extend_from_slice(part);
             }
             self.count += 1;
@@ -199,17 +199,17 @@ impl EventWriter {
             if self.threads.len() == index {
                 self.threads.push(RingState::default());
             }
-            let mut known = std::mem::take(&mut self.threads[index]);
+            let mut state = std::mem::take(&mut self.threads[index]);
             ring.take(&mut record, &mut |head, text| {
                 if head.name == 0 {
-                    return known.set(head, text, ring.number);
+                    return state.set(head, text, ring.number);
                 }
-                self.lines.push(&mut known, head, text);
+                self.lines.push(&mut state, head, text);
                 if self.lines.text.len() >= BATCH_BYTES {
                     self.flush();
                 }
             });
-            self.threads[index] = known;
+            self.threads[index] = state;
         }
         self.record = record;
         self.flush();

@@ -76,9 +76,15 @@ class MeasurementRecords(Database):
         with self._reading() as session:
             return [
                 ProbeRecord(
-                    row.id, of, seen, row.at, dict(row.parameters), row.elapsed_s, row.bytes_moved
+                    row.id,
+                    of,
+                    last_seen,
+                    row.at,
+                    dict(row.parameters),
+                    row.elapsed_s,
+                    row.bytes_moved,
                 )
-                for row, of, seen in session.execute(query)
+                for row, of, last_seen in session.execute(query)
             ]
 
     def add_samples(

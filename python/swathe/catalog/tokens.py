@@ -106,11 +106,11 @@ class Tokens(Database):
         Raises:
             TokenError: If there is no such token.
         """
-        named = TokenRow.user == plain_text(which, 200)
+        condition = TokenRow.user == plain_text(which, 200)
         if which.isascii() and which.isdecimal() and len(which) < 19:
-            named |= TokenRow.id == int(which)
+            condition |= TokenRow.id == int(which)
         with self._writing() as session:
-            rows = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
+            rows = list(session.scalars(select(TokenRow).where(condition).order_by(TokenRow.id)))
             if not rows:
                 raise TokenError(
                     f"there is no token or user {which[:100]!r}; see: swathe portal token list"

@@ -121,7 +121,7 @@ class Demonstration:
                 self.frames,
                 self.seed,
                 self.targets,
-                lambda done, _frames: show(done),
+                lambda count, _frames: show(count),
                 overwrite=self.overwrite,
             )
         targets = Table.read(path, format="ascii.csv")
@@ -182,7 +182,7 @@ def register(sample: Path, settings: Path, progress: bool, tell: Callable[[str],
             catalog.add_dataset(SURVEY, SURVEY, "", IMAGES)
         objects = list(list_objects(store, "", IMAGES))
         with progress_bar("cataloguing", progress, len(objects)) as show:
-            report = scan(catalog, SURVEY, objects, show=lambda done, _total: show(done))
+            report = scan(catalog, SURVEY, objects, show=lambda count, _total: show(count))
     tell(f"catalogue: {report.listed} images in {folder}/catalog.sqlite")
     # A JSON string is also a TOML string.
     values = {"database": json.dumps(database), "results": json.dumps(str(folder / "results"))}

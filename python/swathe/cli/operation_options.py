@@ -32,10 +32,11 @@ def with_operations(command: Callable[..., None]) -> Callable[..., None]:
     names = [each.name for each in parameters]
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        results = {name: given.pop(name) for name in names}
+    def run(**arguments: Any) -> None:
+        results = {name: arguments.pop(name) for name in names}
         command(
-            **given, results={name: value for name, value in results.items() if value is not None}
+            **arguments,
+            results={name: value for name, value in results.items() if value is not None},
         )
 
     # The command line is made from these.

@@ -160,12 +160,12 @@ def _has_json(command: Command, ctx: Context, args: list[str]) -> bool:
 
 def _metavar(option: TyperOption) -> str:
     """Return the placeholder for the value of an option."""
-    described = option.type_descriptor
-    if described.is_choice:
-        return "|".join(map(str, described.choices or ()))
+    description = option.type_descriptor
+    if description.is_choice:
+        return "|".join(map(str, description.choices or ()))
     if (option.name or "").endswith("_mb_s"):
         return "MB/S"
     last = (option.name or "").rpartition("_")[2]
     if last in UNITS and "_" in (option.name or ""):
         return UNITS[last]
-    return TYPES.get(described.annotation, (option.name or "").strip("_").upper())
+    return TYPES.get(description.annotation, (option.name or "").strip("_").upper())

@@ -339,9 +339,9 @@ class RemoteJob:
                 ) as answer,
                 open_unfinished(part, append=answer.status_code == 206) as file,
             ):
-                left = size - file.tell()
+                bytes_left = size - file.tell()
                 for block in content_blocks(answer):
-                    if (left := left - len(block)) < 0:
+                    if (bytes_left := bytes_left - len(block)) < 0:
                         break  # longer than the result: the checksum will differ
                     file.write(block)
                 if os.path.lexists(path):  # an existing file is replaced: be durable
@@ -494,14 +494,14 @@ def _check_free(path: Path, kind: str, results: Sequence[Row]) -> None:
         OutputError: If it has not.
     """
     folder = path if kind == "folder" else path.parent
-    needed = sum(row.bytes for row in results)
+    size = sum(row.bytes for row in results)
     if kind == "folder":
-        named = (row for row in results if NAME.fullmatch(row.name))
-        needed -= sum(min(row.bytes, _fetched_bytes(path / row.name)) for row in named)
+        to_fetch = (row for row in results if NAME.fullmatch(row.name))
+        size -= sum(min(row.bytes, _fetched_bytes(path / row.name)) for row in to_fetch)
     free = shutil.disk_usage(folder).free
-    if needed > free:
+    if size > free:
         raise OutputError(
-            f"{path}: expected {size_text(needed)} of free disk space, found {size_text(free)}"
+            f"{path}: expected {size_text(size)} of free disk space, found {size_text(free)}"
         )
 
 

@@ -144,31 +144,31 @@ def _with_unit(word: str, hours: bool, unit_deg: float) -> float | None:
 def _sexagesimal(word: str, what: str, hours: bool) -> float | None:
     """Return the degrees of a sexagesimal value; `None` if the word is not sexagesimal."""
     if parts := _COLONS.fullmatch(word):
-        sign, whole, minutes, seconds = parts.groups()
+        sign, units, minutes, seconds = parts.groups()
         in_hours = hours
     elif parts := _LETTERS.fullmatch(word):
-        sign, whole, unit, minutes, seconds = parts.groups()
+        sign, units, unit, minutes, seconds = parts.groups()
         in_hours = unit == "h"
         if in_hours and not hours:
             raise RegionError(f"{what}: expected degrees, found hours, {word!r}")
     else:
         return None
-    return from_parts(sign, whole, minutes, seconds or "0", what, hours=in_hours)
+    return from_parts(sign, units, minutes, seconds or "0", what, hours=in_hours)
 
 
 def from_parts(
-    sign: str, whole: str, minutes: str, seconds: str, what: str, *, hours: bool
+    sign: str, units: str, minutes: str, seconds: str, what: str, *, hours: bool
 ) -> float:
     """Return the degrees of a sexagesimal value from its parts, which are numbers as text.
 
     Raises:
         RegionError: If minutes or seconds exceed 60, or hours exceed 24.
     """
-    text = f"{sign}{whole}:{minutes}:{seconds}"
+    text = f"{sign}{units}:{minutes}:{seconds}"
     # Catalogues round up to 60 seconds.
     if int(minutes) >= 60 or float(seconds) > 60:
         raise RegionError(f"{what}: expected minutes and seconds below 60, found {text!r}")
-    value = int(whole) + int(minutes) / 60 + float(seconds) / 3600
+    value = int(units) + int(minutes) / 60 + float(seconds) / 3600
     if hours and value > 24:
         raise RegionError(f"{what}: expected hours up to 24, found {text!r}")
     return (-value if sign == "-" else value) * (15 if hours else 1)

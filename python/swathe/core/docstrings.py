@@ -6,14 +6,14 @@ import inspect
 import re
 
 
-def summary_of(described: type) -> str:
+def summary_of(kind: type) -> str:
     """Return the first paragraph of the docstring of a class."""
-    return (inspect.getdoc(described) or "").split("\n\n")[0].replace("\n", " ")
+    return (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def attributes_of(described: type) -> dict[str, str]:
+def attributes_of(kind: type) -> dict[str, str]:
     """Return what the docstring of a class says of its attributes."""
-    _, _, text = (inspect.getdoc(described) or "").partition("Attributes:\n")
+    _, _, text = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     texts: dict[str, str] = {}
     name = ""
     for line in text.splitlines():

@@ -37,12 +37,12 @@ def seconds_text(seconds: float) -> str:
     for least, unit, name in ((0.9995, 1, "s"), (0.9995e-3, 1e-3, "ms"), (0, 1e-6, "µs")):
         if least < seconds < 99.95:
             return f"{seconds / unit:.3g} {name}"
-    whole = round(seconds)
+    rounded_s = round(seconds)
     for larger, smaller, one, other in ((86400, 3600, "d", "h"), (3600, 60, "h", "min")):
-        if whole >= larger:
-            rest = whole % larger // smaller
-            return f"{whole // larger:,} {one}" + (f" {rest} {other}" if rest else "")
-    parts = ((whole // 60, "min"), (whole % 60, "s"))
+        if rounded_s >= larger:
+            rest = rounded_s % larger // smaller
+            return f"{rounded_s // larger:,} {one}" + (f" {rest} {other}" if rest else "")
+    parts = ((rounded_s // 60, "min"), (rounded_s % 60, "s"))
     return " ".join(f"{count} {name}" for count, name in parts if count) or "0 s"
 
 

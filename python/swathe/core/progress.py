@@ -30,4 +30,4 @@ def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[Callable[[i
     columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(label, total=total)
-        yield lambda done: progress.update(task, completed=done)
+        yield lambda count: progress.update(task, completed=count)

@@ -141,7 +141,7 @@ def sample(
                 frames,
                 seed,
                 targets,
-                lambda done, _frames: show_done(done),
+                lambda count, _frames: show_done(count),
                 overwrite=overwrite,
             )
         except OutputError:
@@ -470,9 +470,9 @@ def _make_frames(
                 raise OutputExistsError(
                     f"{file}: expected a frame of this sample, found another file; move it away"
                 )
-    for done, _ in enumerate(_make_each(folder, seed, missing), start=frames - len(missing) + 1):
+    for count, _ in enumerate(_make_each(folder, seed, missing), start=frames - len(missing) + 1):
         if progress is not None:
-            progress(done, frames)
+            progress(count, frames)
 
 
 def _make_each(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:

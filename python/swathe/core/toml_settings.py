@@ -57,15 +57,15 @@ def section(name: str, kind: type[T], values: Any) -> T:
     return kind(**{key: value(f"{name}.{key}", types[key], values[key]) for key in values})
 
 
-def refuse_unknown(what: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def refuse_unknown(what: str, values: Mapping[str, Any], keys: Mapping[str, Any]) -> None:
     """Raise an error for the first unknown name.
 
     Raises:
         SettingsError: With the list of known names.
     """
     for name in values:
-        if name not in known:
-            raise SettingsError(f"unknown {what}: {name!r}; known are {', '.join(known)}")
+        if name not in keys:
+            raise SettingsError(f"unknown {what}: {name!r}; known are {', '.join(keys)}")
 
 
 def value(name: str, kind: Any, raw: Any) -> Any:

@@ -95,13 +95,14 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
         streams = np.array([sample.streams for sample in alike])
         rate = np.array([sample.bytes / sample.elapsed_s for sample in alike])
         axes.plot(streams, rate / 1e6, "o", color=f"C{color % 10}", ms=4, alpha=0.5, mec="none")
-        tried = np.unique(streams)
+        stream_counts = np.unique(streams)
         requests = [
-            max(sample.requests for sample in alike if sample.streams == count) for count in tried
+            max(sample.requests for sample in alike if sample.streams == count)
+            for count in stream_counts
         ]
         moved = size * np.array(requests)
-        model = moved / costs.read_s(moved, requests, tried)
-        axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
+        model = moved / costs.read_s(moved, requests, stream_counts)
+        axes.plot(stream_counts, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
     axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
     best_bytes_per_s = max((sample.bytes / sample.elapsed_s for sample in reads), default=1.0)
     axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
@@ -206,8 +207,8 @@ def svg_text(figure: Figure) -> str:
     """Return a figure as SVG; the same figure gives the same text."""
     from matplotlib import rc_context
 
-    drawn = io.StringIO()
+    text = io.StringIO()
     with rc_context({"svg.hashsalt": "swathe"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    svg = drawn.getvalue()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    svg = text.getvalue()
     return svg[svg.index("<svg") :]

@@ -353,12 +353,12 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     lacks objects gets no share, since it would seem fast for what it cannot serve.
     """
     readable = {name: readable_objects(prediction) for name, prediction in alone.items()}
-    whole = {name: alone[name] for name in alone if readable[name] == max(readable.values())}
-    speeds = {name: 1 / max(prediction.median_s, 1e-9) for name, prediction in whole.items()}
+    complete = {name: alone[name] for name in alone if readable[name] == max(readable.values())}
+    speeds = {name: 1 / max(prediction.median_s, 1e-9) for name, prediction in complete.items()}
     shares = {name: speeds.get(name, 0.0) / sum(speeds.values()) for name in alone}
-    compute_s = max(prediction.compute_s for prediction in whole.values())
+    compute_s = max(prediction.compute_s for prediction in complete.values())
     seconds = max(1 / sum(speeds.values()), compute_s / threads)
-    best = min(whole, key=lambda name: whole[name].median_s)
+    best = min(complete, key=lambda name: complete[name].median_s)
     if seconds > 0.98 * alone[best].median_s:
         # A second store gains nothing.
         seconds, shares = alone[best].median_s, {name: float(name == best) for name in alone}
@@ -455,12 +455,13 @@ def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
 
 def _cost(estimate: dict[str, Any]) -> StoreCost:
     seconds = estimate["seconds"]
-    names = ("objects", "targets", "headers_read", "unreadable", "measured", "compute_s")
+    names = ("objects", "targets", "headers_read", "unreadable", "compute_s")
     return StoreCost(
         seconds,
         _interval_s(seconds, _bounds(estimate)),
         **{name: estimate["traffic"][name] for name in ("bytes", "requests")},
         **{name: estimate[name] for name in names},
+        measured=estimate["is_measured"],
         is_local=_swathe.StoreKind(estimate["root"]).is_local,
     )
 
@@ -474,7 +475,7 @@ def _bounds(estimate: dict[str, Any]) -> tuple[float, float]:
     """Return logarithms of how much faster and slower 80 of 100 jobs are at most."""
     if _swathe.StoreKind(estimate["root"]).is_local:
         return UNMEASURED_BOUNDS if compute_costs() is None else LOCAL_BOUNDS
-    if not estimate["measured"]:
+    if not estimate["is_measured"]:
         return UNMEASURED_BOUNDS
     faster, slower = bounds_of(estimate["root"])
     return max(faster, LEAST_BOUND), max(slower, LEAST_BOUND)

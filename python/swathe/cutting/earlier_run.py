@@ -161,7 +161,7 @@ def keep_earlier(
     if earlier is None:
         return list(rows.values()), None
     results = _results(earlier)
-    whole = _take_inputs(manifest, work, earlier)
+    complete_rows = _take_inputs(manifest, work, earlier)
     _keep_failed(
         manifest,
         {member: rows.get(member) for member in _members_of(results, output_paths)},
@@ -170,7 +170,7 @@ def keep_earlier(
     finished = {}
     for earlier_row in results[results["status"] == "ok"]:
         row = rows.get(str(earlier_row["path"]))
-        if row is not None and _is_same(manifest, work, row, earlier_row, whole):
+        if row is not None and _is_same(manifest, work, row, earlier_row, complete_rows):
             finished[str(earlier_row["path"])] = earlier_row
     sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
     sound: Container[str]
@@ -181,8 +181,8 @@ def keep_earlier(
                 f"{output_paths.path}: expected no result {left[0]}, found one of a target that "
                 "was taken off the list in an earlier run; give another output"
             )
-        kept = results["path"][results["status"] == "ok"].tolist()
-        if other := next((path for path in kept if path in rows and path not in finished), None):
+        paths = results["path"][results["status"] == "ok"].tolist()
+        if other := next((path for path in paths if path in rows and path not in finished), None):
             raise OutputError(
                 f"{output_paths.path}: expected the sources of the earlier run, found another for "
                 f"{other}, which the archive holds; give another output"
@@ -214,13 +214,13 @@ def _results(earlier: Table) -> Table:
 
 
 def _is_same(
-    manifest: Manifest, work: CutWork, row: int, earlier_row: Any, whole: set[int]
+    manifest: Manifest, work: CutWork, row: int, earlier_row: Any, complete_rows: set[int]
 ) -> bool:
     """Check whether an earlier result has the same source, or the same inputs."""
     if work.results is None:
         return str(earlier_row["source"]) == manifest.source.value(row)
     result = row - work.first
-    is_whole = whole.issuperset(work.results.inputs[result])
+    is_whole = complete_rows.issuperset(work.results.inputs[result])
     return is_whole and str(earlier_row["source_version"]) == work.results.digests[result]
 
 
@@ -232,15 +232,15 @@ def _take_inputs(manifest: Manifest, work: CutWork, earlier: Table) -> set[int]:
     by_name = {name: row for row, name in enumerate(work.rows.name)}
     rows = {name: by_name.get(name) for name in _names_of(images)}
     _keep_failed(manifest, rows, images)
-    whole = set()
+    complete_rows = set()
     for row, earlier_row in zip(rows.values(), images, strict=True):
         if row is None or str(earlier_row["source"]) != manifest.source.value(row):
             continue
         if earlier_row["status"] == "ok":
             manifest.enter(row, "ok", version=str(earlier_row["source_version"]))
         if earlier_row["status"] in ("ok", "no-overlap"):
-            whole.add(row)
-    return whole
+            complete_rows.add(row)
+    return complete_rows
 
 
 def _names_of(earlier: Table) -> list[str]:

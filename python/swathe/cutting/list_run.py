@@ -123,14 +123,14 @@ class ListRun:
     """
 
     output_paths: OutputPaths
-    given: GivenList
+    target_list: GivenList
     settings: dict[str, Any]
     progress: bool
     started: float
     overwrite: bool
     resume: bool
-    _seen: TextSet = field(default_factory=TextSet, init=False)
-    _divided: int = field(default=0, init=False)
+    _files_read: TextSet = field(default_factory=TextSet, init=False)
+    _rereads: int = field(default=0, init=False)
 
     def cut(self, first: RowPiece, others: Iterator[RowPiece]) -> ManifestTable | LongManifest:
         """Cut all pieces; return the manifest.
@@ -159,10 +159,10 @@ class ListRun:
                 self._enter_undone(run, next_rows, earlier)
             raise
         finally:
-            if self._divided:
+            if self._rereads:
                 manifest_file.meta["notes"] = [
                     *manifest_file.meta.get("notes", []),
-                    f"{self._divided:,} times a file was read again for another part of the list: "
+                    f"{self._rereads:,} times a file was read again for another part of the list: "
                     "it is not sorted by file, or has too many targets of one file; each part was "
                     "planned alone",
                 ]
@@ -196,7 +196,7 @@ class ListRun:
         paths = self.output_paths
         if paths.is_null:
             return None
-        refuse_if_sources(paths.hidden(), partial(self.given.sources, first.rows))
+        refuse_if_sources(paths.hidden(), partial(self.target_list.sources, first.rows))
         if not self.resume:
             return None
         earlier: Table | EarlierRows | None
@@ -228,7 +228,7 @@ class ListRun:
         work = self._work(piece.rows, earlier)
         paths = run.output_paths
         if not paths.is_null:
-            sources = partial(self.given.sources, piece.rows)
+            sources = partial(self.target_list.sources, piece.rows)
             check_outputs(paths, work, earlier, sources, self.overwrite, is_first=is_first)
         if is_first:
             if paths.kind == "folder":
@@ -244,8 +244,8 @@ class ListRun:
                 "swathe": _swathe.__version__,
             }
         meta = run.manifest_file.meta
-        if self.given.counts is not None:
-            meta["stores"] = self.given.counts
+        if self.target_list.counts is not None:
+            meta["stores"] = self.target_list.counts
         self._count_divided(piece.rows.source)
         manifest = Manifest(work.ids, _sources(work), meta, _names(work, paths))
         results, end = keep_earlier(manifest, work, earlier, paths, end)
@@ -298,8 +298,8 @@ class ListRun:
     def _count_divided(self, source: DictColumn[str]) -> None:
         """Count the objects that an earlier piece read, too."""
         files = source.few().values
-        self._divided += int(self._seen.contains(files).sum())
-        self._seen.add(files)
+        self._rereads += int(self._files_read.contains(files).sum())
+        self._files_read.add(files)
 
 
 def _sources(work: CutWork) -> DictColumn[str]:

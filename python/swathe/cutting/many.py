@@ -151,13 +151,13 @@ def cut_many(
         "threads": threads or cores(),
         "stores": check_texts("stores", stores),
     }
-    given = GivenList(
+    target_list = GivenList(
         targets, choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec), settings
     )
     if resume and settings["stores"]:
-        given.before = sources_before(output_paths)
-    pieces = given.pieces(result_options)
-    list_run = ListRun(output_paths, given, settings, progress, started, overwrite, resume)
+        target_list.before = sources_before(output_paths)
+    pieces = target_list.pieces(result_options)
+    list_run = ListRun(output_paths, target_list, settings, progress, started, overwrite, resume)
     first = next(pieces)
     if output_paths.is_null:
         return list_run.cut(first, pieces)

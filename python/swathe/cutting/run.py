@@ -246,14 +246,14 @@ class CutRun:
             piece.enter(outcome)
         enough = GATHERED if maker is None else 1
         while (news := batch.gather(enough, POLL_S)) is not None:
-            done = DoneRows.of(todo, *news)
+            results = DoneRows.of(todo, *news)
             if maker is None:
-                piece.enter_done(done)
+                piece.enter_done(results)
             else:
-                for cut in done.outcomes():
+                for cut in results.outcomes():
                     for outcome in maker.take(cut):
                         piece.enter(outcome)
-            count += len(done.rows)
+            count += len(results.rows)
             show(count)
             if time.monotonic() - saved > CHECKPOINT_S:
                 self.manifest_file.save(piece.manifest)
@@ -300,12 +300,12 @@ class PieceFiles(NamedTuple):
         row, status, reason, size, version, sha256 = outcome
         self.manifest.enter(row, status, reason, size, version, sha256)
 
-    def enter_done(self, done: DoneRows) -> None:
+    def enter_done(self, results: DoneRows) -> None:
         """Enter rows as the engine returns them."""
-        self.manifest.enter_done(done.rows, done.size, done.version, done.sha256)
-        for at, status, reason in done.failed:
-            version = done.version.value(at)
-            self.manifest.enter(int(done.rows[at]), status, reason, version=version)
+        self.manifest.enter_done(results.rows, results.size, results.version, results.sha256)
+        for at, status, reason in results.failed:
+            version = results.version.value(at)
+            self.manifest.enter(int(results.rows[at]), status, reason, version=version)
 
 
 class DoneRows(NamedTuple):

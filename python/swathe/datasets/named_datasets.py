@@ -149,7 +149,7 @@ def _scan(
             listed,
             threads=threads,
             reread=reread,
-            show=lambda done, _total: show_done(done),
+            show=lambda count, _total: show_done(count),
         )
 
 

@@ -254,16 +254,16 @@ class _Keeper:
 
     def __init__(self, catalog: Catalog, dataset: str, store: str) -> None:
         self._catalog, self._dataset, self._store = catalog, dataset, store
-        self._found: list[tuple[Replica, list[Granule] | None]] = []
+        self._rows: list[tuple[Replica, list[Granule] | None]] = []
         self._kept_at = time.monotonic()
 
     def add(self, replica: Replica, images: list[Granule] | None) -> None:
-        self._found.append((replica, images))
-        if len(self._found) >= KEEP_OBJECTS or time.monotonic() - self._kept_at > KEEP_S:
+        self._rows.append((replica, images))
+        if len(self._rows) >= KEEP_OBJECTS or time.monotonic() - self._kept_at > KEEP_S:
             self.flush()
 
     def flush(self) -> None:
-        if self._found:
-            self._catalog.put_objects(self._dataset, self._store, self._found)
-        self._found = []
+        if self._rows:
+            self._catalog.put_objects(self._dataset, self._store, self._rows)
+        self._rows = []
         self._kept_at = time.monotonic()

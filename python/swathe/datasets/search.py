@@ -112,9 +112,9 @@ def find(
 
         ranges = ranges_around(place.direction, place.reach)
     criteria = GranuleQuery(ranges, dataset, read_times(time), _band(band), limit)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as opened:
+    with nullcontext(catalog) if catalog is not None else Catalog.open() as open_catalog:
         columns: list[list[Any]] = [[] for _ in COLUMNS]
-        with closing(opened.copies_by_parts(criteria)) as parts:
+        with closing(open_catalog.copies_by_parts(criteria)) as parts:
             for part in parts:
                 copies = {number: list(of_it) for number, of_it in groupby(part, attrgetter("id"))}
                 some = _with_outlines([first for first, *_ in copies.values()])
@@ -127,7 +127,7 @@ def find(
             for column in columns:
                 del column[limit:]
         # Not earlier: many searches that wait for a second connection would wait for each other.
-        columns[0] = _soonest(columns[0], opened)
+        columns[0] = _soonest(columns[0], open_catalog)
     return _table(columns, place)
 
 
@@ -145,7 +145,7 @@ class _SearchArea:
         self.reach = self.radius + NEAR
         # Whether images without outline show it, by WCS and shape. Whole-sky maps often share both,
         # so the result is computed once.
-        self.shown: dict[tuple[str, str], bool] = {}
+        self.is_covered: dict[tuple[str, str], bool] = {}
 
 
 def _radius_deg(radius: Any, radius_deg: float) -> float:
@@ -315,9 +315,9 @@ def _shows(copy: GranuleCopy, place: _SearchArea) -> bool:
     if copy.wcs is None:
         return False
     key = (copy.wcs, copy.shape)
-    if key not in place.shown:
-        place.shown[key] = _touches(_read_shape(copy.shape), copy.wcs, place)
-    return place.shown[key]
+    if key not in place.is_covered:
+        place.is_covered[key] = _touches(_read_shape(copy.shape), copy.wcs, place)
+    return place.is_covered[key]
 
 
 def _touches(shape: tuple[int, ...], cards: str, place: _SearchArea) -> bool:

@@ -59,10 +59,12 @@ def buffer(
             f"{size_text(study.high)} are within 5 % or the noise; chosen "
             f"{size_text(study.chosen)} ({study.cache})."
         )
-    whole: Table = vstack(tables)
+    all_rows: Table = vstack(tables)
     title = "The best size of a read buffer"
-    drawn = figures.buffers(studies)
-    return Study("buffer", title, plain(settings), conditions, whole, samples, drawn, sentences)
+    drawings = figures.buffers(studies)
+    return Study(
+        "buffer", title, plain(settings), conditions, all_rows, samples, drawings, sentences
+    )
 
 
 def _samples(name: str, study: Any) -> list[tuple[str, int, float, str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe.core.host import this_host
 from swathe.experiments.clients.frames_in_store import FramesInStore, frames_in_stores
 from swathe.experiments.clients.ramp_schedule import OK
 from swathe.experiments.clients.remote_hosts import as_array, run_here
@@ -14,6 +15,7 @@ from swathe.experiments.results.environment_record import circumstances, memory_
 from swathe.experiments.results.result import Study
 from swathe.experiments.settings import LoadSettings, plain
 from swathe.experiments.statistics import first_above, work_in
+from swathe.stores.registry import known_stores, storages
 from swathe.trace.host_monitor import Monitor
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ SWAP_BYTES_PER_S = 1e6
 """Swap rate that counts as out of memory, whatever the memory use."""
 PARTS = 10
 """Parts of a level: each gives a sample of the rate, enough for `compare`."""
-RESOURCES = ("cpu", "disk", "memory", "swap")
+RESOURCES = ("cpu", "disk", "memory", "swap", "line")
 
 
 def load(
@@ -50,14 +52,25 @@ def load(
     results: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
     with frames_in_stores(settings, scratch) as stores:
         for place in stores:
+            bandwidth = line_bytes_per_s(place)
             for mix in settings.mixes:
                 say(f"{place.label}: {mix}, {', '.join(map(str, settings.workers))} workers")
-                results[place.label, mix] = _one(settings, place, mix)
+                results[place.label, mix] = _one(settings, place, mix, bandwidth)
     return _study(settings, conditions, results)
 
 
+def line_bytes_per_s(place: FramesInStore) -> float:
+    """Return the measured bandwidth to a store; NaN for local files and unmeasured stores."""
+    stores = known_stores()
+    if stores is None or place.folder is not None:
+        return math.nan
+    costs, _, _ = storages().seen_from(this_host())
+    key, _ = stores.locate(place.frame(1))
+    return float(costs.get(key, {}).get("total_bytes_per_s", math.nan))
+
+
 def _one(
-    settings: LoadSettings, place: FramesInStore, mix: str
+    settings: LoadSettings, place: FramesInStore, mix: str, bandwidth: float
 ) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """Run the levels; return the work at each, and the host's load over time."""
     levels = []
@@ -75,7 +88,25 @@ def _one(
             records = as_array(result.records)
             end = start + settings.level_s
             levels.append({"workers": workers, "start": start, "end": end, "records": records})
-    return levels, host_over_time(list(monitor.samples))
+    host = host_over_time(list(monitor.samples))
+    records = np.concatenate([level["records"] for level in levels])
+    return levels, host | {"line": line_over_time(host["time"], records, bandwidth)}
+
+
+def line_over_time(times: Array, records: NDArray[Any], bytes_per_s: float) -> Array:
+    """Return what part of a line the clients used before each of these times, in percent.
+
+    Args:
+        times: seconds, ascending.
+        records: requests, with the bytes that were read for each.
+        bytes_per_s: bandwidth of the line; NaN if it is unknown, and then so is the part.
+    """
+    if len(times) == 0 or math.isnan(bytes_per_s):
+        return np.full(len(times), math.nan)
+    step = np.median(np.diff(times)) if len(times) > 1 else 1.0
+    edges = np.concatenate([[times[0] - step], times])
+    moved = work_in(records["sent"], records["done"], edges, records["bytes"])
+    return np.asarray(100 * moved / bytes_per_s)
 
 
 def reductions(settings: LoadSettings, place: FramesInStore, mix: str) -> dict[str, Any]:
@@ -139,7 +170,7 @@ def _study(
     from swathe.experiments.results import figures
 
     rows: list[dict[str, Any]] = []
-    samples, drawn, sentences = [], {}, []
+    samples, drawings, sentences = [], {}, []
     for number, ((store, mix), (levels, host)) in enumerate(results.items(), 1):
         working = np.zeros(len(host["time"]), bool)
         for level in levels:
@@ -164,6 +195,7 @@ def _study(
                     "rate": int((~late).sum()) / span,
                     "response": 1e3 * float(np.median(response)) if len(good) else np.nan,
                     **{name: _mean(host[name][during]) for name in (*RESOURCES, "network")},
+                    "read": good["bytes"][~late].sum() / span / 1e6,
                     "late": int(late.sum()),
                     "failed": int((records["status"] != OK).sum()),
                 }
@@ -176,16 +208,17 @@ def _study(
             work["rate"] += [rows[-1]["rate"]] * 2
             work["workers"] += [level["workers"]] * 2
         host_samples = {**host, "time": host["time"] - begun}
-        drawn[f"load-{number}-{mix}"] = figures.load_over_time(
+        drawings[f"load-{number}-{mix}"] = figures.load_over_time(
             f"The host under a {mix} load: {figures.short(store)}",
             host_samples,
             {n: np.array(v) for n, v in work.items()},
         )
         sentences.append(_sentence(settings, store, mix, levels, first, when))
-    units = {"rate": "1/s", "response": "ms", "cpu": "%", "disk": "%", "memory": "%"}
-    table = Table(rows=rows, units={**units, "swap": "Mbyte/s", "network": "Mbyte/s"})
+    units = {"rate": "1/s", "response": "ms", **dict.fromkeys(RESOURCES, "%")}
+    units |= dict.fromkeys(("swap", "network", "read"), "Mbyte/s")
+    table = Table(rows=rows, units=units)
     title = "Mixes of reductions, and what the host does"
-    return Study("load", title, plain(settings), circumstances, table, samples, drawn, sentences)
+    return Study("load", title, plain(settings), circumstances, table, samples, drawings, sentences)
 
 
 def _mean(values: Array) -> float:
@@ -204,8 +237,9 @@ def _sentence(
         return f"{store}, {mix}: no resource was exhausted (none at {settings.full_percent:g} %)."
     begun = [level["workers"] for level in levels if level["start"] <= when]
     workers = begun[-1] if begun else levels[0]["workers"]
-    names = {"cpu": "the CPU", "disk": "the disk", "memory": "memory", "swap": "memory (swapping)"}
+    names = {"cpu": "the CPU", "disk": "the disk", "swap": "memory (swapping)", "line": "the line"}
+    after_s, ending = when - levels[0]["start"], "s" if workers != 1 else ""
     return (
-        f"{store}, {mix}: {names[first]} was exhausted first, {when - levels[0]['start']:.1f} s "
-        f"after the start, with {workers} worker{'s' if workers != 1 else ''}."
+        f"{store}, {mix}: {names.get(first, first)} was exhausted first, {after_s:.1f} s after the "
+        f"start, with {workers} worker{ending}."
     )

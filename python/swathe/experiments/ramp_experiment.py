@@ -239,25 +239,25 @@ def _study(
 
     from swathe.experiments.results import figures
 
-    rows, samples, drawn, sentences, notes = [], [], {}, [], []
+    rows, samples, drawings, sentences, notes = [], [], {}, [], []
     more: dict[str, Table] = {}
     for place, (name, (schedule, records, hosts)) in enumerate(results.items(), 1):
         at = over_time(records, schedule, settings.clients, settings.window_s)
-        sent = lags(records, schedule)
-        row = _row(settings, name, schedule, records, hosts, at, sent)
+        lags_s = lags(records, schedule)
+        row = _row(settings, name, schedule, records, hosts, at, lags_s)
         rows.append(row)
         samples += _samples(f"{name} {settings.model}", at)
         clients = Table(rows=each_client(records, schedule, settings.clients), units=OF_CLIENTS)
-        named = list(hosts)
-        clients["host"] = [named[at] if at >= 0 else "" for at in clients["host"]]
+        host_names = list(hosts)
+        clients["host"] = [host_names[at] if at >= 0 else "" for at in clients["host"]]
         good = records[records["status"] == OK]
         observed = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
-        drawn[f"ramp-{place}"] = figures.ramp(name, at, observed)
-        drawn[f"clients-{place}"] = figures.per_client(name, clients)
+        drawings[f"ramp-{place}"] = figures.ramp(name, at, observed)
+        drawings[f"clients-{place}"] = figures.per_client(name, clients)
         more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
         more[f"Each client: {name}"] = clients
         sentences.append(_sentence(row))
-        notes += [f"{name}: {each}" for each in _notes(row, *sent, hosts)]
+        notes += [f"{name}: {each}" for each in _notes(row, *lags_s, hosts)]
     units = {"offered": "1/s", "sent": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
     units |= {"lag": "ms", "cpu": "%", "peak_response": "ms", "all_response": "ms"}
     return Study(
@@ -267,7 +267,7 @@ def _study(
         circumstances,
         Table(rows=rows, units=units),
         samples,
-        drawn,
+        drawings,
         sentences,
         notes,
         more,
@@ -281,13 +281,13 @@ def _row(
     records: NDArray[Any],
     hosts: dict[str, Host],
     at: dict[str, NDArray[Any]],
-    sent: tuple[NDArray[Any], NDArray[Any]],
+    lags_s: tuple[NDArray[Any], NDArray[Any]],
 ) -> dict[str, Any]:
     """Return one ramp as a row of the table."""
     best = peak(at)
     status = records["status"]
     good = records[status == OK]
-    requests, lag_s = sent
+    requests, lag_s = lags_s
     length = schedule.end - schedule.start
     return {
         "target": name,
@@ -363,9 +363,9 @@ def _limits(
         part = f"{100 * late_s / waited_s:.0f} %"
         # In the closed model a response counts from the sending: the client's delay is not part of
         # it.
-        whole = (
+        total = (
             f"{part} of all response times is delay of the clients themselves"
             if row["model"] == "open"
             else f"clients themselves were late by {part} of all response times (not included)"
         )
-        yield f"{whole}; 5 % of requests by more than {row['lag']:.3g} ms"
+        yield f"{total}; 5 % of requests by more than {row['lag']:.3g} ms"

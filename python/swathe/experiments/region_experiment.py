@@ -231,12 +231,12 @@ def _sentences(table: Table, places: dict[str, FramesInStore]) -> list[str]:
     texts = []
     for row in table:
         if row["region"] == 100:
-            whole = places[str(row["store"])].image_bytes / 1e6
+            image_mb = places[str(row["store"])].image_bytes / 1e6
             moved = (
                 f"{row['of_image']:.3g} %" if np.isfinite(row["of_image"]) else "an unknown part"
             )
             texts.append(
                 f"{row['store']}, 100 x 100, {row['way']}: {row['regions']:.4g} regions/s; "
-                f"{moved} of the image of {whole:.1f} MB was moved for each."
+                f"{moved} of the image of {image_mb:.1f} MB was moved for each."
             )
     return texts

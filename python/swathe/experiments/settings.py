@@ -209,10 +209,10 @@ def check(name: str, settings: Any) -> None:
 
 def _check_name(name: str, settings: CommonSettings) -> None:
     try:
-        named = {settings.name.format(number) for number in (1, 2)}
+        names = {settings.name.format(number) for number in (1, 2)}
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError, MemoryError):
-        named = set()
-    if len(named) != 2:
+        names = set()
+    if len(names) != 2:
         raise value_error(f"{name}.name", "a name with a number, as frame-{:06d}", settings.name)
 
 

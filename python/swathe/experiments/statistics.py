@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.float64]
 
@@ -84,8 +84,8 @@ def ratio_of_medians(
     # Ends are drawn values, not interpolated: one may be infinite.
     low = np.quantile(ratios, (1 - level) / 2, method="lower")
     high = np.quantile(ratios, (1 + level) / 2, method="higher")
-    whole = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
-    return Ratio(float(_over(*whole)[0]), float(low), float(high))
+    medians = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
+    return Ratio(float(_over(*medians)[0]), float(low), float(high))
 
 
 def _over(values: Array, others: Array) -> Array:
@@ -105,8 +105,8 @@ def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> A
         count = min(step, draws - first)
         chosen = rng.integers(len(rounds), size=(count, len(rounds), 1))
         of_round = sizes[chosen]
-        drawn = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
-        flat = drawn.reshape(count, -1)
+        samples = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
+        flat = samples.reshape(count, -1)
         if len(set(sizes.tolist())) > 1:
             # Shorter rounds give no more than they have.
             flat[(np.arange(longest) >= of_round).reshape(count, -1)] = np.nan
@@ -207,10 +207,14 @@ def _since(times: Array, edges: Array) -> Array:
     )
 
 
-def work_in(starts: Array, ends: Array, edges: Array) -> Array:
-    """Return the work in each window, per second: intervals count by the fraction inside it."""
+def work_in(starts: Array, ends: Array, edges: Array, work: ArrayLike = 1) -> Array:
+    """Return the work in each window, per second.
+
+    Each interval has some work, and counts by the fraction of it that is inside the window.
+    """
     lengths = np.maximum(ends - starts, 1e-9)[:, None]
-    fractions = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
+    amounts = np.broadcast_to(np.asarray(work, float), np.shape(starts))
+    fractions = amounts @ np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1)
     return np.asarray(np.diff(fractions) / np.diff(edges), float)
 
 

@@ -47,17 +47,19 @@ BELIEF = 0.3
 """Weight of the assumed times, relative to one finished job."""
 
 
-def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -> Prediction | None:
+def predict_rows(
+    work: ExpandedJob, options: Options, past_jobs: Sequence[PastJob]
+) -> Prediction | None:
     """Predict the cost of the rows that can be cut; `None` if there are none.
 
-    `done` are earlier jobs of any kind, to learn from.
+    `past_jobs` are earlier jobs of any kind, to learn from.
     """
     prediction = _of_engine(work, options)
     if prediction is None:
         return None
     rows = int(work.rows.sound.sum()) + len(work.results)
     kind = options.operation, options.format
-    alike = [job for job in done if (job.operation, job.format) == kind]
+    alike = [job for job in past_jobs if (job.operation, job.format) == kind]
     outside_s, low_s, high_s = overhead_s(alike, options.results.file_format, rows)
     low, high = prediction.interval_s
     return replace(
@@ -69,7 +71,7 @@ def predict_rows(work: ExpandedJob, options: Options, done: Sequence[PastJob]) -
 
 
 def overhead_s(
-    done: Sequence[PastJob], file_format: ResultFormat, rows: int
+    past_jobs: Sequence[PastJob], file_format: ResultFormat, rows: int
 ) -> tuple[float, float, float]:
     """Return the seconds a job takes outside the engine: median, 10th and 90th percentile.
 
@@ -80,8 +82,8 @@ def overhead_s(
     from scipy.optimize import least_squares  # type: ignore[import-untyped]  # as in stacking
 
     assumed = np.array((file_format.job_s, file_format.row_s))
-    terms = np.array([(1.0, job.rows) for job in done]).reshape(-1, 2)
-    took = np.array([max(0.0, job.work_s - job.engine_s) for job in done])
+    terms = np.array([(1.0, job.rows) for job in past_jobs]).reshape(-1, 2)
+    took = np.array([max(0.0, job.work_s - job.engine_s) for job in past_jobs])
     scale = terms @ assumed
 
     def residuals(times: Any) -> Any:

@@ -90,7 +90,7 @@ class ExpandedJob:
 
 
 def expand(
-    given: Any,
+    target_list: Any,
     options: Options,
     catalog: Catalog,
     allowed: Callable[[str], None],
@@ -108,9 +108,9 @@ def expand(
         AccessError: If none of the files may be read.
         NoSuchDatasetError: If there is no such dataset.
     """
-    if isinstance(given, str | os.PathLike):
+    if isinstance(target_list, str | os.PathLike):
         raise TargetsError("the targets of a job are a table or a mapping of columns, not a path")
-    table, _, wrong = read_list(given)
+    table, _, wrong = read_list(target_list)
     if wrong:
         raise TargetsError(next(iter(wrong.values())))
     check_rows(len(table), most_rows)

@@ -29,57 +29,57 @@ class Quota:
         """Take the limits."""
         self._limits = limits
 
-    def check(self, held: UserUsage, waiting: int = 0) -> None:
+    def check(self, usage: UserUsage, waiting: int = 0) -> None:
         """Check whether a user with this usage may submit another job with `waiting` rows.
 
         Raises:
             LimitError: If a limit would be exceeded.
         """
         limits = self._limits
-        if held.jobs >= limits.jobs:
+        if usage.jobs >= limits.jobs:
             raise LimitError(
-                f"you have {held.jobs} jobs that have not ended; {limits.jobs} are allowed", SOON_S
+                f"you have {usage.jobs} jobs that have not ended; {limits.jobs} are allowed", SOON_S
             )
-        if held.rows + waiting > limits.rows_waiting:
+        if usage.rows + waiting > limits.rows_waiting:
             raise LimitError(
-                f"your jobs would have {held.rows + waiting:,} rows waiting; "
+                f"your jobs would have {usage.rows + waiting:,} rows waiting; "
                 f"{limits.rows_waiting:,} are allowed",
                 SOON_S,
             )
-        if (text := self._excess_text(held)) is not None:
+        if (text := self._excess_text(usage)) is not None:
             raise LimitError(text, LATER_S)
-        stored, most = held.bytes + held.deleted_bytes, limits.result_bytes
+        stored, most = usage.bytes + usage.deleted_bytes, limits.result_bytes
         if stored >= most:
             raise LimitError(
-                f"your results take {size_text(stored)}, with {size_text(held.deleted_bytes)} of "
+                f"your results take {size_text(stored)}, with {size_text(usage.deleted_bytes)} of "
                 f"deleted jobs; {size_text(most)} are allowed: wait until these are removed",
                 REMOVAL_S,
             )
 
-    def check_again(self, held: UserUsage) -> None:
+    def check_again(self, usage: UserUsage) -> None:
         """Check whether a user may start a pending job.
 
         Raises:
             LimitError: If a limit is exceeded.
         """
         # The pending job itself is included in the count.
-        self.check(replace(held, jobs=held.jobs - 1))
+        self.check(replace(usage, jobs=usage.jobs - 1))
 
-    def check_room(self, held: UserUsage, least_bytes: int) -> None:
+    def check_room(self, usage: UserUsage, least_bytes: int) -> None:
         """Check that results of at least this size are allowed.
 
         Raises:
             LimitError: If they are not.
         """
         most = self._limits.result_bytes
-        stored = held.bytes + held.deleted_bytes
+        stored = usage.bytes + usage.deleted_bytes
         if stored + least_bytes > most:
             deleted = (
-                f", with {size_text(held.deleted_bytes)} of deleted jobs that are not removed yet"
+                f", with {size_text(usage.deleted_bytes)} of deleted jobs that are not removed yet"
             )
             raise LimitError(
                 f"the results would take at least {size_text(least_bytes)}, yours take "
-                f"{size_text(stored)}{deleted if held.deleted_bytes else ''}; "
+                f"{size_text(stored)}{deleted if usage.deleted_bytes else ''}; "
                 f"{size_text(most)} are allowed",
                 LATER_S if least_bytes <= most else None,
             )
@@ -94,12 +94,12 @@ class Quota:
             f"{size_text(backlog.bytes)}, {size_text(most)} are allowed"
         )
 
-    def too_much(self, held: UserUsage) -> str | None:
+    def too_much(self, usage: UserUsage) -> str | None:
         """Return why a job of a user with this usage must end; `None` if it need not.
 
         Results of deleted jobs end no job: they will be removed.
         """
-        text = self._excess_text(held)
+        text = self._excess_text(usage)
         return None if text is None else f"{text}, and resume the job"
 
     def expiry(self, created_at: datetime, requested: datetime | None) -> datetime:
@@ -109,10 +109,10 @@ class Quota:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
         return min(requested, latest)
 
-    def _excess_text(self, held: UserUsage) -> str | None:
+    def _excess_text(self, usage: UserUsage) -> str | None:
         """Return the message if a user's results exceed the limit, else `None`."""
         most = self._limits.result_bytes
-        if held.bytes < most:
+        if usage.bytes < most:
             return None
-        size = size_text(held.bytes)
+        size = size_text(usage.bytes)
         return f"your results take {size}; {size_text(most)} are allowed: delete some"

@@ -175,10 +175,10 @@ class Jobs:
         # Checked before the list is read.
         if lag := self.removal_lag():
             raise LimitError(f"{lag}: try again later", SOON_S)
-        self._allowance.check(self.catalog.held(owner))
+        self._allowance.check(self.catalog.usage_of(owner))
         work = self._expanded(table, options)
         work.rows = work.rows.with_status(faults)
-        self._allowance.check_room(self.catalog.held(owner), certain_bytes(work, options))
+        self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
         prediction = to_stored_prediction(self._prediction_of(work, options))
         now = datetime.now(UTC)
         rows = to_row_table(work)
@@ -208,7 +208,9 @@ class Jobs:
             changes=1,
         )
         waiting = counts["waiting"]
-        record = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
+        record = self.catalog.add_job(
+            job, rows, lambda usage: self._allowance.check(usage, waiting)
+        )
         return self.start(record.id) if start else job_view(record)
 
     def job(self, job_id: str) -> Job:
@@ -364,7 +366,7 @@ class Jobs:
     def end_if_too_much(self, job: JobRecord) -> JobRecord:
         """End a job if its user's results exceed the limit; it can be resumed later."""
         too_much = self._allowance.too_much
-        if job.phase in ACTIVE and too_much(self.catalog.held(job.owner)) is not None:
+        if job.phase in ACTIVE and too_much(self.catalog.usage_of(job.owner)) is not None:
             with suppress(NoSuchJobError):  # deleted by its user meanwhile
                 # The user may have deleted results and resumed it meanwhile.
                 return self.catalog.fail_job(job.id, too_much)
@@ -457,12 +459,12 @@ class Jobs:
             with self._news:
                 snapshot = self._change_counts
             phase, changes = self.catalog.job_state(job_id)
-            left = limit - time.monotonic()
-            if is_so(phase, changes) or left <= 0 or self._closed:
+            seconds_left = limit - time.monotonic()
+            if is_so(phase, changes) or seconds_left <= 0 or self._closed:
                 return changes
             with self._news:
                 if self._change_counts == snapshot:
-                    self._news.wait(min(left, LOOK_S))
+                    self._news.wait(min(seconds_left, LOOK_S))
 
     def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[RowTable]:
         while rows := self.catalog.job_rows(job, start=start, limit=limit):

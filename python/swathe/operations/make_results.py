@@ -191,7 +191,7 @@ class ResultFiles:
 
     scratch: Path
     output: Output
-    shown: Path
+    output_name: Path
     kind: OutputKind
     paths: dict[int, str]
     stopped: Callable[[], bool]
@@ -231,7 +231,7 @@ class Converter:
 
     def _convert(self, outcome: RowOutcome) -> RowOutcome:
         cut = self.files.cut(outcome.row)
-        name = self.files.shown / self.files.paths[outcome.row]
+        name = self.files.output_name / self.files.paths[outcome.row]
         try:
             return self.files.put(
                 outcome, self.result_options.converting.convert(read_cutout(cut), name)

@@ -72,7 +72,7 @@ class _Images:
 
     def __init__(self, paths: Sequence[Path], stopped: Callable[[], bool]) -> None:
         self._paths = paths
-        self._asked = stopped
+        self._is_stopped = stopped
         self.was_stopped = False
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class _Images:
 
     def stopped(self) -> bool:
         """Check whether to stop, and remember the answer."""
-        self.was_stopped = self.was_stopped or self._asked()
+        self.was_stopped = self.was_stopped or self._is_stopped()
         return self.was_stopped
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:

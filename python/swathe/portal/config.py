@@ -57,8 +57,8 @@ def _is_origin(text: str) -> bool:
     parts = urlsplit(text)
     port = parts.port
     host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
-    whole = f"{parts.scheme}://{parts.netloc}" == text
-    return whole and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
+    is_complete = f"{parts.scheme}://{parts.netloc}" == text
+    return is_complete and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
 
 
 def _is_host_port(text: str) -> bool:

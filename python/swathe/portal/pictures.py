@@ -47,7 +47,7 @@ def preview(
     if low is not None and high is not None and low >= high:
         raise RegionError(f"low, high: expected low below high, found {low} and {high}")
     is_drawn = result.name.endswith(".png")
-    image = _drawn(result) if is_drawn else _greys(result, stretch, low, high)
+    image = _color_picture(result) if is_drawn else _greys(result, stretch, low, high)
     scale = size / max(image.size)
     shape = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     smooth = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX
@@ -56,17 +56,17 @@ def preview(
     return file.getvalue()
 
 
-def _drawn(result: Result) -> Image.Image:
+def _color_picture(result: Result) -> Image.Image:
     """Return a result that is itself a picture."""
     from PIL import Image
 
     try:
         with (
             result.open() as stored,
-            Image.open(stored) as opened,
-            _room_for(result, (opened.height, opened.width)),
+            Image.open(stored) as picture,
+            _room_for(result, (picture.height, picture.width)),
         ):
-            return opened.copy()
+            return picture.copy()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise RegionError(f"{result.name}: {_MOST}: {error}") from error
 

@@ -47,14 +47,14 @@ class Access:
         self.required = required
         self._find = find
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, User]] = {}
+        self._users: dict[str, tuple[float, User]] = {}
 
     def remembered(self, token: str | None) -> User | None:
         """Return the user of a cached token, without a query of the database; else None."""
         if not self.required:
             return ANONYMOUS
         with self._lock:
-            until, user = self._known.get(token or "", (0.0, ANONYMOUS))
+            until, user = self._users.get(token or "", (0.0, ANONYMOUS))
         return user if time.monotonic() < until else None
 
     def user(self, token: str | None) -> User:
@@ -75,7 +75,7 @@ class Access:
             raise TokenError("the token is unknown, expired or revoked")
         user = User(record.user, frozenset(record.scopes))
         with self._lock:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[token] = (time.monotonic() + FRESH_S, user)
+            if len(self._users) >= REMEMBERED:
+                self._users.clear()
+            self._users[token] = (time.monotonic() + FRESH_S, user)
         return user

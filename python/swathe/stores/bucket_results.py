@@ -207,11 +207,11 @@ class Bucket:
                 file = self._file(job, name)
                 coming.append(pool.submit(copy_context().run, self._open_result, file))
                 if len(coming) > AHEAD:
-                    with coming.popleft().result() as opened:
-                        yield opened
+                    with coming.popleft().result() as result:
+                        yield result
             while coming:
-                with coming.popleft().result() as opened:
-                    yield opened
+                with coming.popleft().result() as result:
+                    yield result
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -139,11 +139,11 @@ def with_store_names(text: str) -> str:
 
 def to_native(stores: Iterable[Store]) -> _swathe.Stores:
     """Return only these stores, in the engine's form, with assumed costs."""
-    described = [
+    descriptions = [
         {"name": store.name, "root": _plain(store.url), "options": store.options}
         for store in stores
     ]
-    return _swathe.Stores(json.dumps(described))
+    return _swathe.Stores(json.dumps(descriptions))
 
 
 def bounds_of(root: str) -> tuple[float, float]:
@@ -220,7 +220,7 @@ def _load(url: str) -> _CatalogContent:
 def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
     """Return stores in the engine's form, as seen from a host."""
     costs, bounds, compute = snapshot.seen_from(host)
-    described = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
+    descriptions = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
     measured = {_plain(root): of for root, of in costs.items()}
     names: dict[str, str] = {}
     for store in snapshot.stores:
@@ -230,7 +230,7 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
             names.setdefault(root, store["name"])
     compute_json = None if compute is None else json.dumps(compute)
     plain_bounds = {_plain(root): of for root, of in bounds.items()}
-    stores = _swathe.Stores(json.dumps(described), json.dumps(measured), compute_json)
+    stores = _swathe.Stores(json.dumps(descriptions), json.dumps(measured), compute_json)
     return _CatalogContent(state, stores, names, _any_of(names), plain_bounds, compute_json)
 
 

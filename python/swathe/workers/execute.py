@@ -168,7 +168,7 @@ class _BatchRun:
         if taken_over:
             # Written by another worker with the same rows; one of the two results is ignored.
             return ChunkResult([], time.perf_counter() - begun, complete=False)
-        finished = self.done()
+        finished = self.finished_rows()
         return ChunkResult(
             finished,
             time.perf_counter() - begun,
@@ -181,7 +181,7 @@ class _BatchRun:
             from_cache=self.from_cache,
         )
 
-    def done(self) -> RowTable:
+    def finished_rows(self) -> RowTable:
         """Return the finished rows."""
         return RowTable.joined([*self.parts, RowTable.of(self.single)])
 
@@ -190,11 +190,11 @@ class _BatchRun:
         begins = f"{ASIDE}{self.batch.first}-"
         # A glob pattern would be compiled for each batch.
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
-            for left in [each.path for each in entries if each.name.startswith(begins)]:
+            for leftover in [each.path for each in entries if each.name.startswith(begins)]:
                 # Renamed first: a worker that is alive sees at once that its folder is gone.
-                removed = f"{left}-{token_hex(4)}"
+                removed = f"{leftover}-{token_hex(4)}"
                 with suppress(FileNotFoundError):
-                    os.rename(left, removed)
+                    os.rename(leftover, removed)
                 shutil.rmtree(removed, ignore_errors=True)
 
     def _ends(self) -> bool:
@@ -393,7 +393,7 @@ class _BatchRun:
         again.aside = self.aside
         again._cut(rows.take(lost))
         self._count(vars(again))
-        failed = next((row for row in again.done() if row.status != "ok"), None)
+        failed = next((row for row in again.finished_rows() if row.status != "ok"), None)
         if failed is None:
             return None
         return f"{failed.id}: its pixels no longer exist and cannot be cut again: {failed.reason}"

@@ -157,18 +157,18 @@ class TrafficCounts:
     copied_bytes: int = 0
     handed_bytes: int = 0
 
-    def with_done(self, done: ChunkResult, *, near: bool) -> TrafficCounts:
+    def with_done(self, result: ChunkResult, *, near: bool) -> TrafficCounts:
         """Return the counts with one more executed batch."""
         return replace(
             self,
             batches=self.batches + 1,
             near=self.near + near,
-            store_bytes=self.store_bytes + done.bytes_moved,
-            store_requests=self.store_requests + done.requests,
-            peer_bytes=self.peer_bytes + done.from_peers[0],
-            peer_requests=self.peer_requests + done.from_peers[1],
-            cache_bytes=self.cache_bytes + done.from_cache[0],
-            cache_requests=self.cache_requests + done.from_cache[1],
+            store_bytes=self.store_bytes + result.bytes_moved,
+            store_requests=self.store_requests + result.requests,
+            peer_bytes=self.peer_bytes + result.from_peers[0],
+            peer_requests=self.peer_requests + result.from_peers[1],
+            cache_bytes=self.cache_bytes + result.from_cache[0],
+            cache_requests=self.cache_requests + result.from_cache[1],
         )
 
 

@@ -178,7 +178,7 @@ class Runner:
             if chunk.job.number not in self._begun_jobs:
                 self._begun_jobs.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
-            batch = self._tried(lambda: self._batch_of(chunk))
+            batch = self._try_again(lambda: self._batch_of(chunk))
             entry.reading_s = time.perf_counter() - start_s
             entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
             entry.stopped = self._stopped(chunk.job.id)
@@ -188,7 +188,7 @@ class Runner:
                 self._back(number, ChunkResult([], complete=False))
                 raise  # so that it is retried after a pause
             if not isinstance(error, SwatheError):
-                log.exception("%s: cannot be sent to the pool", _named(chunk))
+                log.exception("%s: cannot be sent to the pool", _chunk_name(chunk))
             self._back(number, ChunkResult([], complete=False, failure=describe_error(error)))
 
     def _stopped(self, job: str) -> _StopCheck:
@@ -199,27 +199,27 @@ class Runner:
                 return stopped
         return _StopCheck(self._jobs, job, self._stopping)
 
-    def _back(self, number: int, done: ChunkResult) -> None:
+    def _back(self, number: int, result: ChunkResult) -> None:
         """Save the result of a chunk. Never raises: the caller serves other jobs too."""
         entry = self._pending.pop(number)
         chunk = entry.chunk
-        if done.complete:
-            self._pace.note(chunk, len(done.rows), entry.reading_s + done.work_s)
+        if result.complete:
+            self._pace.note(chunk, len(result.rows), entry.reading_s + result.work_s)
         # A divided batch reports the sum of its parts, which may have run at once.
-        seconds = min(done.work_s, time.perf_counter() - entry.at)
+        seconds = min(result.work_s, time.perf_counter() - entry.at)
         seconds = entry.counted_s + self._clock.add(chunk.job.number, seconds)
         self._clock.leave(chunk.job.number)
         try:
-            self._keep_done(chunk, replace(done, work_s=seconds))
+            self._keep_done(chunk, replace(result, work_s=seconds))
         except BaseException as error:
-            log.exception("%s: its result cannot be saved", _named(chunk))
+            log.exception("%s: its result cannot be saved", _chunk_name(chunk))
             self._give_up(chunk, describe_error(error))
         self._jobs.wake()
 
-    def _keep_done(self, chunk: Chunk, done: ChunkResult) -> None:
+    def _keep_done(self, chunk: Chunk, result: ChunkResult) -> None:
         """Mark rows as finished, and close the job after its last row."""
         catalog = self._jobs.catalog
-        job = self._insist(lambda: catalog.finish_chunk(chunk, done))
+        job = self._insist(lambda: catalog.finish_chunk(chunk, result))
         if job is not None:
             with suppress(CatalogError):  # the next chunk checks again
                 job = self._jobs.end_if_too_much(job)
@@ -239,7 +239,7 @@ class Runner:
         try:
             self._insist(lambda: self._jobs.catalog.give_up(chunk, reason))
         except Exception:
-            log.exception("%s: the job cannot be ended", _named(chunk))
+            log.exception("%s: the job cannot be ended", _chunk_name(chunk))
 
     def _insist(self, write: Callable[[], JobRecord | None]) -> JobRecord | None:
         """Write to the catalogue; if it is unavailable, retry until it is back.
@@ -253,7 +253,7 @@ class Runner:
         try:
             for pause_s in pauses(KEEP_AGAIN_S):
                 try:
-                    return self._tried(write)
+                    return self._try_again(write)
                 except CatalogError as error:
                     if not _is_of_all(error):
                         raise
@@ -265,7 +265,7 @@ class Runner:
         finally:
             self._unkept.pop(me, None)
 
-    def _tried(self, act: Callable[[], T]) -> T:
+    def _try_again(self, act: Callable[[], T]) -> T:
         """Use the catalogue; retry a few times if the error may be caused by the job."""
         for pause_s in islice(pauses(KEEP_AGAIN_S), TRIES - 1):
             try:
@@ -350,15 +350,15 @@ class _StopCheck:
 
     def __init__(self, jobs: Jobs, job: str, stopping: threading.Event) -> None:
         self._jobs, self.job, self._stopping = jobs, job, stopping
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         self.is_stopped = False
 
     def __call__(self) -> bool:
         if self._stopping.is_set():
             return True
         now = time.monotonic()
-        if not self.is_stopped and now - self._looked > IDLE_S / 2:
-            self._looked = now
+        if not self.is_stopped and now - self._checked_at > IDLE_S / 2:
+            self._checked_at = now
             with suppress(CatalogError):  # the catalogue is unavailable: running work continues
                 self.is_stopped = not self._jobs.is_executing(self.job)
         return self.is_stopped
@@ -442,7 +442,7 @@ def _is_of_all(error: CatalogError) -> bool:
     return may_pass(error) or isinstance(error, CatalogSetupError)
 
 
-def _named(chunk: Chunk) -> str:
+def _chunk_name(chunk: Chunk) -> str:
     return f"job {chunk.job.id}: rows {chunk.first} to {chunk.last}"
 
 

@@ -271,7 +271,7 @@ mod tests {
         crate::stream::testing::run(&mut Compress::start(), stream, input, output)
     }
 
-    fn whole(stream: &[u8]) -> Result<Vec<u8>, StreamError> {
+    fn decode_all(stream: &[u8]) -> Result<Vec<u8>, StreamError> {
         run(stream, 128 << 10, 64 << 10)
     }
 
@@ -347,10 +347,10 @@ mod tests {
     #[test]
     fn decodes_golden_streams() {
         let cards = bytes("1f9d9053923481c2a40808103d40041c58f060c285040d22044105");
-        assert_eq!(whole(&cards).unwrap(), b"SIMPLE  = SIMPLE  = SIMPLE  = T");
+        assert_eq!(decode_all(&cards).unwrap(), b"SIMPLE  = SIMPLE  = SIMPLE  = T");
         let letters = bytes("1f9d9061020a1c48b0a0c1830301");
-        assert_eq!(whole(&letters).unwrap(), [b'a'; 40]);
-        assert_eq!(whole(&bytes("1f9d90")).unwrap(), b"");
+        assert_eq!(decode_all(&letters).unwrap(), [b'a'; 40]);
+        assert_eq!(decode_all(&bytes("1f9d90")).unwrap(), b"");
     }
 
     #[test]
@@ -365,10 +365,10 @@ mod tests {
     fn bad_headers_are_refused() {
         for short in ["", "1f", "1f9d"] {
             let at = short.len() as u64 / 2;
-            assert_eq!(whole(&bytes(short)), Err(StreamError::CutOff { kind: KIND, at }));
+            assert_eq!(decode_all(&bytes(short)), Err(StreamError::CutOff { kind: KIND, at }));
         }
         for wrong in ["1f8b90", "1f9d88", "1f9d91", "1f9d80"] {
-            let result = whole(&bytes(wrong));
+            let result = decode_all(&bytes(wrong));
             assert!(matches!(result, Err(StreamError::Damaged { .. })), "{wrong}: {result:?}");
         }
     }
@@ -377,7 +377,7 @@ mod tests {
     fn codes_without_a_string_are_refused() {
         // Codes 97 and 258, while 257 is the first to be entered; and 300 as the first.
         for wrong in ["1f9d90610402", "1f9d902c01"] {
-            let result = whole(&bytes(wrong));
+            let result = decode_all(&bytes(wrong));
             assert!(matches!(result, Err(StreamError::Damaged { .. })), "{wrong}: {result:?}");
         }
     }
@@ -407,7 +407,7 @@ mod tests {
             clear in 1usize..6000, input in 1usize..300, output in 1usize..3000,
         ) {
             let stream = encode(&data, max_bits, block_mode, clear);
-            prop_assert!(whole(&stream).unwrap() == data);
+            prop_assert!(decode_all(&stream).unwrap() == data);
             prop_assert!(run(&stream, input, output).unwrap() == data);
         }
 
@@ -415,7 +415,7 @@ mod tests {
         fn a_cut_gives_the_data_before_it(data in data(), cut in any::<prop::sample::Index>()) {
             let stream = encode(&data, 12, true, 5000);
             let cut = cut.index(stream.len() - 2) + 3;
-            prop_assert!(data.starts_with(&whole(&stream[..cut.min(stream.len())]).unwrap()));
+            prop_assert!(data.starts_with(&decode_all(&stream[..cut.min(stream.len())]).unwrap()));
         }
 
         #[test]
@@ -424,7 +424,7 @@ mod tests {
         ) {
             let stream = [&[0x1f, 0x9d, flags], &bytes[..]].concat();
             let pieces = run(&stream, 100, 100);
-            prop_assert_eq!(whole(&stream), pieces);
+            prop_assert_eq!(decode_all(&stream), pieces);
         }
     }
 }

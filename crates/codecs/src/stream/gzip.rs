@@ -56,7 +56,7 @@ pub(super) struct Gzip {
 struct Points {
     points: Vec<SeekPoint>,
     /// The one begun last, until its window is complete.
-    begun: Option<PointStart>,
+    point_start: Option<PointStart>,
     last_raw: u64,
     /// Bytes that all points take.
     used_bytes: u64,
@@ -258,7 +258,7 @@ impl Points {
     fn new(raw: u64, compressed: u64) -> Points {
         Points {
             points: Vec::new(),
-            begun: None,
+            point_start: None,
             last_raw: raw,
             // The points before the one resumed at have had their share.
             used_bytes: compressed * SHARE / 1000,
@@ -273,13 +273,13 @@ impl Points {
     }
 
     fn begin(&mut self, raw: u64, bit: u64) {
-        self.begun = Some(PointStart { raw, bit });
+        self.point_start = Some(PointStart { raw, bit });
         self.last_raw = raw;
     }
 
     /// Keep the point begun last, now that all that uses its window is known.
     fn complete(&mut self, window: &Window) {
-        let Some(PointStart { raw, bit }) = self.begun.take() else { return };
+        let Some(PointStart { raw, bit }) = self.point_start.take() else { return };
         let (compressed, bits) = (bit / 8, (bit % 8) as u8);
         let point = SeekPoint { raw, compressed, bits, window: window.pack() };
         self.last = point.window.len() as u64 + POINT_BYTES;

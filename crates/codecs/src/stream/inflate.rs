@@ -25,7 +25,7 @@ enum State {
     /// Before the three bits that begin a block.
     BlockStart,
     /// Inside a stored block.
-    Stored { left: usize },
+    Stored { bytes_left: usize },
     /// Inside a block of codes.
     Codes,
     /// Past the last block.
@@ -161,8 +161,8 @@ impl Inflate {
         let mut input = Input { bytes: input, at: 0 };
         let paused = self.blocks(&mut input, last)?;
         // Whole bytes go back, so that the caller's count of them is exact.
-        let whole = (self.bit_count / 8) as usize;
-        input.at -= whole;
+        let bytes = (self.bit_count / 8) as usize;
+        input.at -= bytes;
         self.bit_count %= 8;
         self.bits &= (1 << self.bit_count) - 1;
         Ok((input.at, paused))
@@ -176,29 +176,29 @@ impl Inflate {
                 State::BlockStart if self.last_block => self.state = State::Done,
                 State::BlockStart if !at_call => return Ok(Pause::Block),
                 State::BlockStart => {
-                    let begun = (input.at, self.bits, self.bit_count);
+                    let before = (input.at, self.bits, self.bit_count);
                     if self.block_start(input)? {
                         at_call = false;
                     } else {
-                        (input.at, self.bits, self.bit_count) = begun;
+                        (input.at, self.bits, self.bit_count) = before;
                         return Ok(Pause::Input);
                     }
                 }
-                State::Stored { left } => {
+                State::Stored { bytes_left } => {
                     let room = self.room.saturating_sub(self.end);
-                    let count = left.min(room).min(input.bytes.len() - input.at);
+                    let count = bytes_left.min(room).min(input.bytes.len() - input.at);
                     let from = &input.bytes[input.at..input.at + count];
                     self.buffer[self.end..self.end + count].copy_from_slice(from);
                     self.end += count;
                     input.at += count;
-                    self.state = match left - count {
+                    self.state = match bytes_left - count {
                         0 => State::BlockStart,
-                        left => State::Stored { left },
+                        bytes_left => State::Stored { bytes_left },
                     };
-                    if count == room && left > count {
+                    if count == room && bytes_left > count {
                         return Ok(Pause::Full);
                     }
-                    if left > count {
+                    if bytes_left > count {
                         return Ok(Pause::Input);
                     }
                 }
@@ -271,10 +271,10 @@ impl Inflate {
                     return Err("the two lengths of a stored block differ");
                 }
                 // Bytes in the bit buffer are the first of the block.
-                let whole = self.bit_count / 8;
-                input.at -= whole as usize;
+                let bytes = self.bit_count / 8;
+                input.at -= bytes as usize;
                 (self.bits, self.bit_count) = (0, 0);
-                State::Stored { left: length as usize }
+                State::Stored { bytes_left: length as usize }
             }
             1 => {
                 let mut lengths = [8; 288];

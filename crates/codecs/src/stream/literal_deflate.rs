@@ -184,13 +184,13 @@ impl Bits {
         while at <= END {
             let length = code.length(at);
             let zeros = (at..=END).take_while(|&at| code.length(at) == 0).take(138).count();
-            let (symbol, taken) = match zeros {
+            let (symbol, bytes) = match zeros {
                 0..=2 => ((length as usize, 0, 0), 1),
                 3..=10 => ((17, zeros as u32 - 3, 3), zeros),
                 _ => ((18, zeros as u32 - 11, 7), zeros),
             };
             symbols.push(symbol);
-            at += taken;
+            at += bytes;
         }
         // No code of a distance.
         symbols.push((0, 0, 0));

@@ -54,17 +54,17 @@ impl Window {
     pub(super) fn mark(&mut self, from: usize, length: usize) {
         let first = (from + WINDOW_BYTES - self.end).min(WINDOW_BYTES);
         let mut pair = first / 2;
-        let mut left = (first + length).div_ceil(2) - pair;
+        let mut bits_left = (first + length).div_ceil(2) - pair;
         // The first time in any case: whether a match exists at all is not foreseeable.
         loop {
-            let bits = left.min(BITS_AT_ONCE);
+            let bits = bits_left.min(BITS_AT_ONCE);
             if let Some(word) = self.used[pair / 8..].first_chunk_mut::<8>() {
                 let mask = ((1u64 << bits) - 1) << (pair % 8);
                 *word = (u64::from_le_bytes(*word) | mask).to_le_bytes();
             }
             pair += bits;
-            left -= bits;
-            if left == 0 {
+            bits_left -= bits;
+            if bits_left == 0 {
                 break;
             }
         }

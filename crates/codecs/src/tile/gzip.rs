@@ -134,11 +134,11 @@ mod tests {
         let mut run = |bytes: &[u8], pixels| {
             inflate("GZIP_1", &mut inflater, bytes, pixels, 2, &mut out).unwrap_err()
         };
-        let whole = gzip(&[7; 200]);
-        assert!(matches!(run(&whole, 99), CodecError::Size { found: 200, .. }));
-        assert!(matches!(run(&whole, 20), CodecError::Size { .. }));
-        assert!(matches!(run(&whole[..whole.len() - 1], 100), CodecError::Stream { .. }));
-        assert!(matches!(run(&whole, 1 << 30), CodecError::Short { .. }));
+        let stream = gzip(&[7; 200]);
+        assert!(matches!(run(&stream, 99), CodecError::Size { found: 200, .. }));
+        assert!(matches!(run(&stream, 20), CodecError::Size { .. }));
+        assert!(matches!(run(&stream[..stream.len() - 1], 100), CodecError::Stream { .. }));
+        assert!(matches!(run(&stream, 1 << 30), CodecError::Short { .. }));
         assert!(matches!(run(&[], 5), CodecError::Short { .. }));
     }
 

@@ -118,8 +118,8 @@ fn each_plane<T: Coefficient>(
         if bits.overrun() {
             return Err(CodecError::Short {
                 codec: NAME,
-                expected: bits.taken().div_ceil(8),
-                found: bits.taken().div_ceil(8).saturating_sub(1),
+                expected: bits.position_bits().div_ceil(8),
+                found: bits.position_bits().div_ceil(8).saturating_sub(1),
             });
         }
         insert(&codes.above, plane, &mut quadrant);

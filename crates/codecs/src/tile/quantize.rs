@@ -59,16 +59,16 @@ fn each<const N: usize>(
         return;
     }
     let mut sequence = Sequence::new(input.tile, quantize.seed);
-    let mut done = 0;
-    while done < integers.len().min(out.len()) {
-        let random = sequence.run(integers.len() - done);
-        let coming = out[done..].iter_mut().zip(&integers[done..]).zip(random);
-        for ((to, integer), random) in coming {
+    let mut index = 0;
+    while index < integers.len().min(out.len()) {
+        let random = sequence.run(integers.len() - index);
+        let pixels = out[index..].iter_mut().zip(&integers[index..]).zip(random);
+        for ((to, integer), random) in pixels {
             let integer = i32::from_be_bytes(*integer);
             let value = (f64::from(integer) - f64::from(*random) + 0.5) * scale + zero;
             *to = pixel(special.or(integer, value));
         }
-        done += random.len();
+        index += random.len();
     }
 }
 

@@ -11,10 +11,10 @@ fn what_memory_cannot_hold_is_told_in_bytes() {
     write_pixel(&file);
     let object = Object::open(&file, &stores(), false, Cancel::default()).expect("opened");
     let template = object.template(&Selector::FirstImage).expect("an image");
-    let whole = Region::whole(&[1, 1]);
-    let mut placed = PlacedRegion::new(&template, &whole, Mode::Trim, None, None).expect("placed");
-    placed.bytes = 1 << 60;
-    let mut job = PendingRegion { id: 0, placed, state: State::Waiting };
+    let whole = Region::of_shape(&[1, 1]);
+    let mut region = PlacedRegion::new(&template, &whole, Mode::Trim, None, None).expect("placed");
+    region.bytes = 1 << 60;
+    let mut job = PendingRegion { id: 0, region, state: State::Waiting };
     let error = job
         .partial(&template, &mut SpareBuffers::default())
         .map(|_| ())

@@ -41,12 +41,12 @@ struct OpenUnit<'a> {
 impl Shared {
     pub fn new(job: Arc<Job>, cancel: Cancel) -> Shared {
         let units = divide(&job);
-        let mut left = vec![0; job.files.len()];
+        let mut units_left = vec![0; job.files.len()];
         for unit in &units {
-            left[unit.file] += 1;
+            units_left[unit.file] += 1;
         }
         Shared {
-            objects: Objects::new(left),
+            objects: Objects::new(units_left),
             workers: workers(&job, units.len()) as u32,
             busy: AtomicU32::new(0),
             units: Mutex::new(units),
@@ -68,9 +68,9 @@ impl Shared {
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
             work.reading.share = (busy + waiting).min(self.workers);
             work.keeps = unit.is_part;
-            let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
+            let result = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
             self.busy.fetch_sub(1, Ordering::Relaxed);
-            if let Err(panic) = ran {
+            if let Err(panic) = result {
                 let message = panic
                     .downcast_ref::<String>()
                     .cloned()
@@ -156,7 +156,7 @@ impl Shared {
                 return true;
             }
         };
-        let mut placed = VecDeque::new();
+        let mut regions = VecDeque::new();
         let about = object.about();
         for (index, &target) in unit.targets.iter().enumerate() {
             if writer.reported[index] {
@@ -167,16 +167,16 @@ impl Shared {
                     if swathe_trace::is_on() {
                         work.about(index, self.about_in(target, &about));
                     }
-                    placed.push_back((index, place));
+                    regions.push_back((index, place));
                 }
                 Err(error) => {
                     writer.fail(index, target, error, self.about_in(target, &about), work)
                 }
             }
         }
-        let opened = OpenUnit { unit, object, template: &template };
-        while !placed.is_empty() && !self.cancel.is_cancelled() {
-            if !self.run_part(opened, take_part(&mut placed), writer, work) {
+        let open_unit = OpenUnit { unit, object, template: &template };
+        while !regions.is_empty() && !self.cancel.is_cancelled() {
+            if !self.run_part(open_unit, take_part(&mut regions), writer, work) {
                 return false;
             }
         }
@@ -187,23 +187,23 @@ impl Shared {
     /// need the damaged part are lost. False if the object is not the version that was assumed.
     fn run_part(
         &self,
-        opened: OpenUnit<'_>,
+        open_unit: OpenUnit<'_>,
         part: Vec<(usize, PlacedRegion)>,
         writer: &mut ResultWriter,
         work: &mut WorkerContext,
     ) -> bool {
-        let result = self.cut(opened, part.clone(), writer, work);
+        let result = self.cut(open_unit, part.clone(), writer, work);
         let Err(mut error) = result else { return true };
-        if opened.object.is_stale(&error) {
+        if open_unit.object.is_stale(&error) {
             return false;
         }
         let alone = part.len() == 1;
-        for (index, placed) in part {
+        for (index, region) in part {
             if writer.reported[index] || self.cancel.is_cancelled() {
                 continue;
             }
             if !alone {
-                match self.cut(opened, vec![(index, placed)], writer, work) {
+                match self.cut(open_unit, vec![(index, region)], writer, work) {
                     Ok(()) => continue,
                     Err(own) => error = own,
                 }
@@ -211,8 +211,8 @@ impl Shared {
             if !matches!(error, EngineError::Interrupted) {
                 let message = error.to_string();
                 let own = std::mem::replace(&mut error, reopen_error(false, &message));
-                let target = opened.unit.targets[index];
-                writer.fail(index, target, own, self.about(target, opened.object), work);
+                let target = open_unit.unit.targets[index];
+                writer.fail(index, target, own, self.about(target, open_unit.object), work);
             }
         }
         true
@@ -270,7 +270,7 @@ impl Shared {
         if !swathe_trace::is_on() {
             return Ids::default();
         }
-        about(&self.job.stores.called(&self.job.files[file]))
+        about(&self.job.stores.display_name(&self.job.files[file]))
     }
 
     /// What the events of a target are about; nothing while none are recorded.

@@ -16,7 +16,7 @@ pub(super) struct Objects {
 #[derive(Default)]
 struct Slot {
     units_left: usize,
-    opened: Option<Result<Arc<Object>, String>>,
+    object: Option<Result<Arc<Object>, String>>,
     missing: bool,
     /// Whether the index is known to be behind.
     fresh: bool,
@@ -39,12 +39,12 @@ impl Objects {
         cancel: &Cancel,
     ) -> Result<Arc<Object>, (bool, String)> {
         let mut slot = lock(&self.slots[number]);
-        if slot.opened.is_none() {
-            let opened = Object::open(url, stores, slot.fresh, cancel.clone());
-            slot.missing = opened.as_ref().is_err_and(EngineError::is_missing);
-            slot.opened = Some(opened.map(Arc::new).map_err(|error| error.to_string()));
+        if slot.object.is_none() {
+            let object = Object::open(url, stores, slot.fresh, cancel.clone());
+            slot.missing = object.as_ref().is_err_and(EngineError::is_missing);
+            slot.object = Some(object.map(Arc::new).map_err(|error| error.to_string()));
         }
-        match &slot.opened {
+        match &slot.object {
             Some(Ok(object)) => Ok(object.clone()),
             Some(Err(message)) => Err((slot.missing, message.clone())),
             None => Err((false, "not opened".into())),
@@ -55,10 +55,10 @@ impl Objects {
     pub fn forget(&self, number: usize, stale: &Object) {
         let mut slot = lock(&self.slots[number]);
         slot.fresh = true;
-        if let Some(Ok(object)) = &slot.opened
+        if let Some(Ok(object)) = &slot.object
             && std::ptr::eq(&**object, stale)
         {
-            slot.opened = None;
+            slot.object = None;
         }
     }
 
@@ -70,10 +70,10 @@ impl Objects {
         if slot.units_left > 0 {
             return Vec::new();
         }
-        let Some(Ok(object)) = slot.opened.take() else { return Vec::new() };
+        let Some(Ok(object)) = slot.object.take() else { return Vec::new() };
         drop(slot);
-        let settled = object.settle(cancel).err();
-        let damage = settled.filter(|error| !matches!(error, EngineError::Interrupted));
+        let result = object.settle(cancel).err();
+        let damage = result.filter(|error| !matches!(error, EngineError::Interrupted));
         let mut notes: Vec<String> = damage.iter().map(EngineError::to_string).collect();
         notes.extend(object.take_notes());
         notes

@@ -94,16 +94,16 @@ pub(crate) fn place(
 
 /// Take from the front what fits in memory at once, at least one.
 pub(super) fn take_part(
-    placed: &mut VecDeque<(usize, PlacedRegion)>,
+    regions: &mut VecDeque<(usize, PlacedRegion)>,
 ) -> Vec<(usize, PlacedRegion)> {
     let mut bytes = 0;
     let mut part = Vec::new();
-    while let Some((_, next)) = placed.front() {
+    while let Some((_, next)) = regions.front() {
         bytes += next.bytes;
         if !part.is_empty() && bytes > UNIT_BYTES {
             break;
         }
-        part.extend(placed.pop_front());
+        part.extend(regions.pop_front());
     }
     part
 }

@@ -111,7 +111,7 @@ impl ResultWriter {
         let of_one = file.is_some() && self.waiting.iter().all(|each| Some(each.file) == file);
         let began = if of_one {
             work.stages.enter(Stage::Hash);
-            work.stages.moved(self.waiting_bytes as u64);
+            work.stages.add_bytes(self.waiting_bytes as u64);
             None
         } else {
             Some(work.stages.enter_unrecorded(Stage::Hash))

@@ -30,7 +30,7 @@ pub(super) struct Reads {
 pub(super) fn reads(
     object: &Object,
     template: &Template,
-    placed: &[PlacedRegion],
+    regions: &[PlacedRegion],
     costs: &Costs,
     connected: u32,
     opened_bytes: u64,
@@ -38,10 +38,10 @@ pub(super) fn reads(
 ) -> Reads {
     let (segments, unpacked, unpack_s) = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
-            (vec![rows(template, placed, *offset, object.content.gap_bytes())], 0, 0.0)
+            (vec![rows(template, regions, *offset, object.content.gap_bytes())], 0, 0.0)
         }
         Storage::Chunked(table) => {
-            let (rounds, decoded) = tiles(&object.content, template, &**table, placed);
+            let (rounds, decoded) = tiles(&object.content, template, &**table, regions);
             let codec = table.codec().codec.name();
             let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
             (rounds, decoded, decoded as f64 * byte_s)
@@ -50,10 +50,14 @@ pub(super) fn reads(
     let tiled = segments.len() > 1;
     let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
     let source = object.source();
-    let whole = Load::single(source.len());
+    let object_load = Load::single(source.len());
     let seconds_of = |load| soonest(load, costs, connected);
-    let otherwise =
-        |how, unpack_s| Alternative { how, load: whole, seconds: seconds_of(whole), unpack_s };
+    let otherwise = |how, unpack_s| Alternative {
+        how,
+        load: object_load,
+        seconds: seconds_of(object_load),
+        unpack_s,
+    };
     match &object.content {
         ByteSource::Plain(_) => {
             let method = if tiled { "tiles" } else { "ranges" };
@@ -135,15 +139,15 @@ fn server_plan(
 /// The byte ranges of the rows of regions, sorted; those close together as one.
 fn rows(
     template: &Template,
-    placed: &[PlacedRegion],
+    regions: &[PlacedRegion],
     offset: u64,
     gap_bytes: u64,
 ) -> Vec<Range<u64>> {
     let size = template.image.layout.dtype.size() as u64;
-    let whole = Region::whole(&template.image.layout.shape);
+    let image_region = Region::of_shape(&template.image.layout.shape);
     let mut segments = Vec::new();
-    for placed in placed {
-        let runs = whole.runs(&placed.output, &placed.inside);
+    for region in regions {
+        let runs = image_region.runs(&region.output, &region.inside);
         crate::assemble::add_segments(runs, offset, size, gap_bytes, &mut segments);
     }
     segments.sort_unstable_by_key(|segment| segment.start);
@@ -155,18 +159,18 @@ fn tiles(
     content: &ByteSource,
     template: &Template,
     table: &dyn ChunkTable,
-    placed: &[PlacedRegion],
+    regions: &[PlacedRegion],
 ) -> (Vec<Vec<Range<u64>>>, u64) {
     let grid = table.grid();
-    let mut needed: Vec<u64> =
-        placed.iter().flat_map(|placed| grid.chunks_for(&placed.inside)).collect();
-    needed.sort_unstable();
-    needed.dedup();
-    let entries: Vec<Range<u64>> = needed.iter().map(|&tile| table.entry_range(tile)).collect();
+    let mut tiles: Vec<u64> =
+        regions.iter().flat_map(|region| grid.chunks_for(&region.inside)).collect();
+    tiles.sort_unstable();
+    tiles.dedup();
+    let entries: Vec<Range<u64>> = tiles.iter().map(|&tile| table.entry_range(tile)).collect();
     let data = known_ranges(content, table, &entries)
-        .unwrap_or_else(|| needed.iter().map(|&tile| table.expected_range(tile)).collect());
+        .unwrap_or_else(|| tiles.iter().map(|&tile| table.expected_range(tile)).collect());
     let pixels: u64 = grid.chunk_shape.iter().product();
-    let decoded = needed.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
+    let decoded = tiles.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
     (vec![entries, data], decoded)
 }
 
@@ -182,8 +186,8 @@ fn known_ranges(
         return None;
     }
     let (mut reading, mut tiles) = (ReadContext::default(), Vec::with_capacity(rows.len()));
-    let planned = content.plan(rows, at, &String::new, &reading).ok()?;
-    let read = content.read(planned, &String::new, &mut reading, &mut |start, piece| {
+    let plan = content.plan(rows, at, &String::new, &reading).ok()?;
+    let read = content.read(plan, &String::new, &mut reading, &mut |start, piece| {
         let end = start + piece.len() as u64;
         while let Some(row) = rows.get(tiles.len()).filter(|row| row.end <= end) {
             let bytes = &piece[(row.start - start) as usize..(row.end - start) as usize];

@@ -81,8 +81,8 @@ impl StreamReader {
             let last = self.table.nearest(window.end).map_or((0, 0), |p| (p.raw, p.compressed));
             let share = (window.end - last.0) as f64
                 / (self.next_raw(window.end).saturating_sub(last.0)).max(1) as f64;
-            let needed = last.1 as f64 + share * range.end.saturating_sub(last.1) as f64;
-            range.start..(needed as u64).clamp(range.start, range.end)
+            let position = last.1 as f64 + share * range.end.saturating_sub(last.1) as f64;
+            range.start..(position as u64).clamp(range.start, range.end)
         };
         let ranges = if self.source.is_local() {
             ranges.zip(windows).map(shorten).collect()

@@ -37,7 +37,7 @@ impl Object {
         };
         Ok(Template {
             url: self.url().to_string(),
-            called: self.called().to_string(),
+            name: self.display_name().to_string(),
             version: self.version(),
             hdu: hdu.index,
             image,
@@ -53,7 +53,7 @@ impl Object {
             return Err(EngineError::TooLarge {
                 url: self.url().to_string(),
                 hdu: hdu.index,
-                region: Region::whole(&[hdu.data_len]),
+                region: Region::of_shape(&[hdu.data_len]),
                 bytes: hdu.data_len,
                 limit: COMPANION_LIMIT,
             });
@@ -63,8 +63,8 @@ impl Object {
             let what = || format!("the table of HDU {}", hdu.index);
             let segments = [hdu.data_start..hdu.data_start + hdu.data_len];
             let mut reading = ReadContext::default();
-            let planned = self.content.plan(&segments, Break::Anywhere, &what, &reading)?;
-            self.content.read(planned, &what, &mut reading, &mut |_, piece| {
+            let plan = self.content.plan(&segments, Break::Anywhere, &what, &reading)?;
+            self.content.read(plan, &what, &mut reading, &mut |_, piece| {
                 data.extend_from_slice(piece);
                 Ok(())
             })?;

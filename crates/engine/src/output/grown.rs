@@ -34,8 +34,8 @@ impl GrowingFile {
     /// # Errors
     /// If it cannot be written.
     pub fn add(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let written = self.write(self.end, parts);
-        self.settle(written, parts.iter().map(|part| part.len() as u64).sum())
+        let result = self.write(self.end, parts);
+        self.settle(result, parts.iter().map(|part| part.len() as u64).sum())
     }
 
     /// Append a piece of any size: the first bytes, `length` bytes of a reader, and the last parts.
@@ -51,8 +51,8 @@ impl GrowingFile {
     ) -> io::Result<()> {
         let rest_bytes: u64 = rest.iter().map(|part| part.len() as u64).sum();
         let after = self.end + head.len() as u64 + length;
-        let written = self.copy(head, source, length).and_then(|()| self.write(after, rest));
-        self.settle(written, head.len() as u64 + length + rest_bytes)
+        let result = self.copy(head, source, length).and_then(|()| self.write(after, rest));
+        self.settle(result, head.len() as u64 + length + rest_bytes)
     }
 
     fn copy(&mut self, head: &[u8], source: &mut impl Read, length: u64) -> io::Result<()> {
@@ -65,8 +65,8 @@ impl GrowingFile {
     }
 
     /// Count a piece that was written, or remove one that was not written whole.
-    fn settle(&mut self, written: io::Result<()>, bytes: u64) -> io::Result<()> {
-        if let Err(error) = written {
+    fn settle(&mut self, result: io::Result<()>, bytes: u64) -> io::Result<()> {
+        if let Err(error) = result {
             // Its space was allocated before, so the disk has room for it.
             self.write(self.end, &[])?;
             self.file.set_len(self.end + self.tail.len() as u64)?;
@@ -80,11 +80,11 @@ impl GrowingFile {
         self.file.seek(SeekFrom::Start(at))?;
         let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
         slices.push(IoSlice::new(self.tail));
-        let mut left = &mut slices[..];
-        while left.iter().any(|slice| !slice.is_empty()) {
-            match self.file.write_vectored(left) {
+        let mut rest = &mut slices[..];
+        while rest.iter().any(|slice| !slice.is_empty()) {
+            match self.file.write_vectored(rest) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Ok(bytes) => IoSlice::advance_slices(&mut rest, bytes),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -266,7 +266,7 @@ impl Zip {
 }
 
 impl Member {
-    fn needed(&self) -> u16 {
+    fn version_needed(&self) -> u16 {
         if self.size >= u64::from(IN_EXTRA) { VERSION_64 } else { VERSION }
     }
 
@@ -275,8 +275,8 @@ impl Member {
         let name_bytes = u16::try_from(self.name.len())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the name is too long"))?;
         let flags = if self.name.is_ascii() { 0 } else { UTF_8 };
-        let needed = if extra.is_empty() { self.needed() } else { VERSION_64 };
-        for value in [needed, flags, 0, 0, DATE] {
+        let version = if extra.is_empty() { self.version_needed() } else { VERSION_64 };
+        for value in [version, flags, 0, 0, DATE] {
             to.extend_from_slice(&value.to_le_bytes());
         }
         for value in [self.crc, clamped(self.size), clamped(self.size)] {
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn opened(path: &Path) -> File {
+    fn open_file(path: &Path) -> File {
         File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap()
     }
 
@@ -368,17 +368,17 @@ mod tests {
     fn an_archive_that_was_broken_off_is_gone_on_with() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
-        let mut zip = Zip::new(opened(&path), 0, &path).unwrap();
+        let mut zip = Zip::new(open_file(&path), 0, &path).unwrap();
         for number in 0..3_usize {
             let name = format!("ä-{number}");
             zip.add(ZipEntry::new(&name, &vec![7; 100 * number])).unwrap();
         }
-        let whole = std::fs::metadata(&path).unwrap().len();
+        let bytes = std::fs::metadata(&path).unwrap().len();
         drop(zip);
         // The fourth member is cut off.
-        let file = opened(&path);
+        let file = open_file(&path);
         let half: Vec<u8> = std::fs::read(&path).unwrap()[..50].to_vec();
-        file.write_all_at(&half[..40], whole).unwrap();
+        file.write_all_at(&half[..40], bytes).unwrap();
         let entries = members(&file).unwrap();
         let names: Vec<&str> = entries.iter().map(|member| &*member.name).collect();
         assert_eq!(names[..3], ["ä-0", "ä-1", "ä-2"]);
@@ -386,7 +386,7 @@ mod tests {
         zip.add(ZipEntry::new("last", b"content")).unwrap();
         zip.finish().unwrap();
         let names: Vec<_> =
-            members(&opened(&path)).unwrap().into_iter().map(|member| member.name).collect();
+            members(&open_file(&path)).unwrap().into_iter().map(|member| member.name).collect();
         assert_eq!(names, ["ä-0", "ä-1", "last"]);
     }
 
@@ -394,7 +394,7 @@ mod tests {
     fn a_long_directory_is_whole_and_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
-        let mut zip = Zip::new(opened(&path), 0, &path).unwrap();
+        let mut zip = Zip::new(open_file(&path), 0, &path).unwrap();
         let count = 3 * DIRECTORY_BYTES / 100;
         for number in 0..count {
             let name = format!("{number:054}");
@@ -403,7 +403,7 @@ mod tests {
         assert!(zip.directory.spilled_bytes > DIRECTORY_BYTES as u64);
         zip.finish().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        let mut archive = zip::ZipArchive::new(opened(&path)).unwrap();
+        let mut archive = zip::ZipArchive::new(open_file(&path)).unwrap();
         assert_eq!(archive.len(), count);
         let mut text = String::new();
         archive.by_name(&format!("{:054}", 7)).unwrap().read_to_string(&mut text).unwrap();
@@ -414,19 +414,19 @@ mod tests {
     fn no_bytes_make_the_reader_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
-        let mut zip = Zip::new(opened(&path), 0, &path).unwrap();
+        let mut zip = Zip::new(open_file(&path), 0, &path).unwrap();
         zip.add(ZipEntry::new("name", b"content")).unwrap();
         zip.finish().unwrap();
-        let whole = std::fs::read(&path).unwrap();
-        for at in 0..whole.len() {
+        let bytes = std::fs::read(&path).unwrap();
+        for at in 0..bytes.len() {
             for value in [0, 0xff] {
-                let mut bytes = whole.clone();
+                let mut bytes = bytes.clone();
                 bytes[at] = value;
                 std::fs::write(&path, &bytes).unwrap();
-                members(&opened(&path)).unwrap();
+                members(&open_file(&path)).unwrap();
             }
-            std::fs::write(&path, &whole[..at]).unwrap();
-            members(&opened(&path)).unwrap();
+            std::fs::write(&path, &bytes[..at]).unwrap();
+            members(&open_file(&path)).unwrap();
         }
     }
 }

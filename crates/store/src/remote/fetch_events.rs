@@ -6,9 +6,9 @@ use swathe_store_api::StoreError;
 use swathe_trace::{Ids, Level, Scope, event, is_on};
 
 /// What events of an object are about, also of those recorded later than it is opened.
-pub(super) fn about(called: &str, store: &str) -> Ids {
+pub(super) fn about(object: &str, store: &str) -> Ids {
     let mut ids = Ids::default();
-    ids.push("OBJECT", called);
+    ids.push("OBJECT", object);
     ids.push("STORE", store);
     ids
 }

@@ -104,13 +104,14 @@ impl RequestTarget {
         self.with_retries(async |_| {
             let request = self.writing(client, Method::GET, url);
             let request = request.header(ACCEPT, "application/json, text/html");
-            let sent = self.answer(request, url, Some(sending(0)));
-            let response = sent.await.map_err(unread)?;
+            let response = self.answer(request, url, Some(sending(0)));
+            let response = response.await.map_err(unread)?;
             if !response.status().is_success() {
                 return Err(self.refused_index(response).await);
             }
             if !response.url().as_str().ends_with('/') {
-                let found = format!("a redirect to {}", redact::shown(response.url().as_str()));
+                let found =
+                    format!("a redirect to {}", redact::redact_url(response.url().as_str()));
                 return Err(no_index(&self.url, "its index", found).into());
             }
             self.content(response, LARGEST_PAGE_BYTES).await

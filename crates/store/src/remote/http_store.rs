@@ -37,7 +37,8 @@ impl HttpStore {
 
     /// The URL to request an object, and the token to send.
     fn address(&self, url: &str) -> Result<(Url, Option<String>), StoreError> {
-        let unsupported = |why: String| StoreError::Unsupported { url: redact::shown(url), why };
+        let unsupported =
+            |why: String| StoreError::Unsupported { url: redact::redact_url(url), why };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let plain = match scheme {
             "http" | "https" | "dav" | "davs" => by_http(url),
@@ -88,14 +89,14 @@ impl HttpStore {
 
     fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let (url, bearer) = self.address(object.url)?;
-        let shown = redact::shown(url.as_str());
+        let redacted = redact::redact_url(url.as_str());
         let (endpoint, secrets) = HttpEndpoint::new(url.clone(), bearer);
         let target = RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
-            key: self.object_key(&shown),
-            url: shown,
-            named: object.named,
+            key: self.object_key(&redacted),
+            url: redacted,
+            qualified_name: object.qualified_name,
             endpoint: Box::new(endpoint),
             secrets,
             is_dav: self.is_webdav(),
@@ -124,7 +125,7 @@ impl Store for HttpStore {
     }
 
     fn object_key(&self, url: &str) -> String {
-        redact::shown(url)
+        redact::redact_url(url)
     }
 
     fn url_of(&self, path: &str) -> String {
@@ -132,8 +133,8 @@ impl Store for HttpStore {
         format!("{}/{}", self.settings.root, redact::percent_encode(path, b"-._~/+=,:@"))
     }
 
-    fn shown(&self, url: &str) -> String {
-        redact::shown(url)
+    fn display_url(&self, url: &str) -> String {
+        redact::redact_url(url)
     }
 
     fn is_webdav(&self) -> bool {
@@ -182,16 +183,17 @@ impl Store for HttpStore {
         // That the URL cannot be asked is an error now.
         self.address(object.url)?;
         let below = object.url.strip_prefix(&self.settings.root).unwrap_or_default();
-        let start = match object.named.and_then(|named| named.split_once(':')) {
-            Some((_, path)) => path.to_string(),
-            None => String::from_utf8_lossy(&redact::percent_decode(below)).into_owned(),
-        };
-        let (store, is_named) = (self.clone(), object.named.is_some());
+        let start =
+            match object.qualified_name.and_then(|qualified_name| qualified_name.split_once(':')) {
+                Some((_, path)) => path.to_string(),
+                None => String::from_utf8_lossy(&redact::percent_decode(below)).into_owned(),
+            };
+        let (store, is_named) = (self.clone(), object.qualified_name.is_some());
         let target = move |folder: &str| {
-            let named = is_named.then(|| format!("{}:{folder}", store.settings.name));
+            let qualified_name = is_named.then(|| format!("{}:{folder}", store.settings.name));
             let url = store.url_of(folder);
             let url = format!("{}/", url.trim_end_matches('/'));
-            store.target(ObjectName { url: &url, named: named.as_deref() })
+            store.target(ObjectName { url: &url, qualified_name: qualified_name.as_deref() })
         };
         let folders = HttpFolders::new(target, self.is_webdav(), self.is_doored());
         Ok(Box::new(FolderWalk::new(folders, &start, options)))
@@ -205,7 +207,7 @@ impl Store for HttpStore {
     ) -> Result<Box<dyn Sink>, StoreError> {
         if !self.is_writable() {
             self.address(object.url)?;
-            return Err(cannot_write(&redact::shown(object.url)));
+            return Err(cannot_write(&redact::redact_url(object.url)));
         }
         Ok(Box::new(WebdavPut::create(self.target(object)?, size, in_parts)?))
     }
@@ -213,7 +215,7 @@ impl Store for HttpStore {
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
         if !self.is_writable() {
             self.address(object.url)?;
-            return Err(cannot_remove(&redact::shown(object.url)));
+            return Err(cannot_remove(&redact::redact_url(object.url)));
         }
         webdav::remove(self.target(object)?)
     }

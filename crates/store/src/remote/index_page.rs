@@ -45,26 +45,26 @@ impl<'de> Deserialize<'de> for FolderEntry {
 /// # Errors
 /// [`StoreError::NoIndex`].
 pub(super) fn entries(
-    shown: &str,
+    url_text: &str,
     url: &Url,
     kind: &str,
     content: &[u8],
 ) -> Result<Vec<FolderEntry>, StoreError> {
     match kind {
-        "application/json" => json_entries(shown, content),
-        "text/html" => html_entries(shown, url, &String::from_utf8_lossy(content)),
+        "application/json" => json_entries(url_text, content),
+        "text/html" => html_entries(url_text, url, &String::from_utf8_lossy(content)),
         _ => {
             let expected = "an index of the folder, as JSON or HTML";
             let found = format!(
                 "{kind}; give --objects FILE, a text file with the path of one object on each line"
             );
-            Err(no_index(shown, expected, found))
+            Err(no_index(url_text, expected, found))
         }
     }
 }
 
-pub(super) fn no_index(shown: &str, expected: &str, found: String) -> StoreError {
-    StoreError::NoIndex { url: shown.to_string(), expected: expected.to_string(), found }
+pub(super) fn no_index(url_text: &str, expected: &str, found: String) -> StoreError {
+    StoreError::NoIndex { url: url_text.to_string(), expected: expected.to_string(), found }
 }
 
 /// The beginning of an answer, to be shown.
@@ -72,18 +72,18 @@ pub(super) fn beginning(content: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(&content[..content.len().min(SHOWN_BYTES)]))
 }
 
-fn json_entries(shown: &str, content: &[u8]) -> Result<Vec<FolderEntry>, StoreError> {
+fn json_entries(url_text: &str, content: &[u8]) -> Result<Vec<FolderEntry>, StoreError> {
     serde_json::from_slice(content).map_err(|error| {
         let expected = "a list of name, type, size and mtime, as nginx writes";
-        no_index(shown, expected, format!("{}: {error}", beginning(content)))
+        no_index(url_text, expected, format!("{}: {error}", beginning(content)))
     })
 }
 
 /// Links of nginx, Apache and others, each followed by time and size.
-fn html_entries(shown: &str, url: &Url, page: &str) -> Result<Vec<FolderEntry>, StoreError> {
+fn html_entries(url_text: &str, url: &Url, page: &str) -> Result<Vec<FolderEntry>, StoreError> {
     if find_ignoring_case(page, "<a").is_none() {
         let found = "a page without links".to_string();
-        return Err(no_index(shown, "an index of the folder", found));
+        return Err(no_index(url_text, "an index of the folder", found));
     }
     let mut entries: Vec<FolderEntry> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();

@@ -20,7 +20,7 @@ pub(super) const RESERVE_BYTES: u64 = 8 << 20;
 pub(super) struct ObjectReader {
     pub(super) target: RequestTarget,
     pub(super) version: Version,
-    pub(super) seen: Validators,
+    pub(super) validators: Validators,
     /// The first bytes, if they were sent with opening.
     pub(super) first: Bytes,
     /// Whether the date must be requested separately.
@@ -106,11 +106,12 @@ impl ObjectReader {
         let target = &self.target;
         let rest = range.start + bytes.len() as u64..range.end;
         let began = Instant::now();
-        let response =
-            target.send(client, std::slice::from_ref(&rest), self.seen.strong(), stall).await?;
+        let response = target
+            .send(client, std::slice::from_ref(&rest), self.validators.strong(), stall)
+            .await?;
         let first_byte = began.elapsed();
         let status = response.status();
-        if status.is_success() && self.seen.differ(&Validators::of(&response)) {
+        if status.is_success() && self.validators.differ(&Validators::of(&response)) {
             return Err(self.changed().into());
         }
         match status {

@@ -45,7 +45,7 @@ impl PropfindVersion {
 /// An object as it was opened.
 pub(super) struct OpenedRemote {
     pub(super) size: u64,
-    pub(super) seen: Validators,
+    pub(super) validators: Validators,
     pub(super) first: Bytes,
     /// Whether the date was requested separately.
     pub(super) is_dated: bool,
@@ -66,8 +66,11 @@ impl RequestTarget {
             if is_date_requested { self.dated(client, &scope, false).await? } else { None };
         loop {
             let size = dated.as_ref().and_then(|dated| dated.size);
-            let (size, mut seen, first) = self.begin_with(client, size).await?;
-            if seen.tag().is_none() && !is_date_requested && (seen.is_xrootd || self.is_dav) {
+            let (size, mut validators, first) = self.begin_with(client, size).await?;
+            if validators.tag().is_none()
+                && !is_date_requested
+                && (validators.is_xrootd || self.is_dav)
+            {
                 // The bytes must be the younger ones: these may be of a version before.
                 is_date_requested = true;
                 dated = self.dated(client, &scope, false).await?;
@@ -76,11 +79,11 @@ impl RequestTarget {
                     continue;
                 }
             }
-            let is_dated = seen.tag().is_none() && dated.is_some();
+            let is_dated = validators.tag().is_none() && dated.is_some();
             if is_dated {
-                seen.modified = dated.map(|dated| dated.date);
+                validators.modified = dated.map(|dated| dated.date);
             }
-            return Ok(OpenedRemote { size, seen, first, is_dated });
+            return Ok(OpenedRemote { size, validators, first, is_dated });
         }
     }
 

@@ -83,13 +83,13 @@ impl RequestTarget {
         let ranges = std::slice::from_ref(&requested);
         let response = self.send(client, ranges, None, stall).await?;
         let first_byte = began.elapsed();
-        let seen = Validators::of(&response);
+        let validators = Validators::of(&response);
         let size = match response.status() {
             StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
                 (_, None) => {
                     return Err(self.unsupported("the server does not tell the size").into());
                 }
-                (_, Some(0)) => return Ok((0, seen, Bytes::new())),
+                (_, Some(0)) => return Ok((0, validators, Bytes::new())),
                 // XRootD promises the whole range, and then sends less.
                 (found, Some(total)) if found == requested && total < most => {
                     return Box::pin(self.first_bytes(client, total, stall)).await;
@@ -108,14 +108,14 @@ impl RequestTarget {
             StatusCode::RANGE_NOT_SATISFIABLE
                 if matches!(header(&response, CONTENT_RANGE), None | Some("bytes */0")) =>
             {
-                return Ok((0, seen, Bytes::new()));
+                return Ok((0, validators, Bytes::new()));
             }
             _ => return Err(self.refused(response, stall).await),
         };
         let mut first = Vec::new();
         let range = 0..size.min(requested.end);
         self.body(response, &range, first_byte, stall, &mut first).await?;
-        Ok((size, seen, first.into()))
+        Ok((size, validators, first.into()))
     }
 
     /// The answer to a request for ranges, whatever its status, that is not compressed.

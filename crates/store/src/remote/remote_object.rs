@@ -25,14 +25,14 @@ pub(crate) struct RemoteObject {
 impl RemoteObject {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
     pub(super) fn open(target: RequestTarget) -> Result<RemoteObject, StoreError> {
-        let begun = target.block_on(async |client| target.begin(client).await)?;
-        let OpenedRemote { size, seen, first, is_dated } = begun;
-        let tag = match seen.strong() {
+        let opened_object = target.block_on(async |client| target.begin(client).await)?;
+        let OpenedRemote { size, validators, first, is_dated } = opened_object;
+        let tag = match validators.strong() {
             Some(tag) => tag.to_string(),
-            None => target.marked(seen.tag().unwrap_or("unversioned")),
+            None => target.marked(validators.tag().unwrap_or("unversioned")),
         };
         let version = Version { size, tag };
-        Ok(RemoteObject::new(target, version, seen, first, is_dated))
+        Ok(RemoteObject::new(target, version, validators, first, is_dated))
     }
 
     /// An object assumed to be at a version seen before, without a request: the first read checks.
@@ -47,19 +47,20 @@ impl RemoteObject {
             return None;
         }
         let etag = (!is_dated).then(|| version.tag.clone());
-        let seen = Validators { etag, ..Validators::default() };
-        Some(RemoteObject::new(target, version, seen, Bytes::new(), is_dated))
+        let validators = Validators { etag, ..Validators::default() };
+        Some(RemoteObject::new(target, version, validators, Bytes::new(), is_dated))
     }
 
     fn new(
         target: RequestTarget,
         version: Version,
-        seen: Validators,
+        validators: Validators,
         first: Bytes,
         is_dated: bool,
     ) -> RemoteObject {
         let (single_costs, notes) = Default::default();
-        let inner = ObjectReader { target, version, seen, first, is_dated, single_costs, notes };
+        let inner =
+            ObjectReader { target, version, validators, first, is_dated, single_costs, notes };
         RemoteObject { inner: Arc::new(inner) }
     }
 }
@@ -101,7 +102,7 @@ impl Source for RemoteObject {
     }
 
     fn can_be_assumed(&self) -> bool {
-        self.inner.seen.strong().is_some() || self.inner.is_dated
+        self.inner.validators.strong().is_some() || self.inner.is_dated
     }
 
     fn questions(&self, requests: u64, streams: u32) -> u64 {

@@ -53,7 +53,7 @@ pub(super) struct NewTarget<'a> {
     pub(super) key: String,
     /// As users may see it.
     pub(super) url: String,
-    pub(super) named: Option<&'a str>,
+    pub(super) qualified_name: Option<&'a str>,
     pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) secrets: Vec<String>,
     pub(super) is_dav: bool,
@@ -64,11 +64,11 @@ pub(super) struct NewTarget<'a> {
 impl RequestTarget {
     pub(super) fn new(target: NewTarget<'_>) -> RequestTarget {
         let NewTarget { settings: store, store_key, key, url, endpoint, secrets, .. } = target;
-        let NewTarget { named, is_dav, is_xrootd, stall, .. } = target;
+        let NewTarget { qualified_name, is_dav, is_xrootd, stall, .. } = target;
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
-        let called = if store.name.is_empty() { &store_key } else { &store.name };
-        let about = fetch_events::about(named.unwrap_or(&url), called);
+        let store_label = if store.name.is_empty() { &store_key } else { &store.name };
+        let about = fetch_events::about(qualified_name.unwrap_or(&url), store_label);
         let identity = identity(&store, &*endpoint, &secrets);
         RequestTarget {
             store,
@@ -102,19 +102,19 @@ impl RequestTarget {
         &self,
         request: RequestBuilder,
         host: &str,
-        said: RequestSecrets,
+        secrets: RequestSecrets,
         limit: Option<Duration>,
     ) -> Result<Response, Failure> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         connect_events::set_server(|| host.to_string());
-        let sent = match limit {
+        let result = match limit {
             None => request.send().await,
             Some(limit) => match timeout(limit, request.send()).await {
                 Err(_) => return Err(Failure::passing(self.stalled(host, limit))),
-                Ok(sent) => sent,
+                Ok(result) => result,
             },
         };
-        match sent {
+        match result {
             Err(error) => {
                 if let Some(away) = swathe_net::leads_away(&error) {
                     let url = self.url.clone();
@@ -122,12 +122,13 @@ impl RequestTarget {
                 }
                 let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
                 let transient = error.is_request() && may_pass && !error.is_timeout();
-                let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
-                let error = self.network(format!("{doing} {host}: {}", swathe_net::why(&error)));
+                let problem =
+                    if error.is_connect() { "cannot connect to" } else { "no answer from" };
+                let error = self.network(format!("{problem} {host}: {}", swathe_net::why(&error)));
                 Err(if transient { Failure::passing(error) } else { error.into() })
             }
             Ok(mut response) => {
-                response.extensions_mut().insert(said);
+                response.extensions_mut().insert(secrets);
                 Ok(response)
             }
         }
@@ -148,23 +149,24 @@ impl RequestTarget {
             // So Azure answers those who say not who they are.
             _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
         };
-        let sent = response.extensions().get::<RequestSecrets>().cloned().unwrap_or_default();
+        let hidden_secrets =
+            response.extensions().get::<RequestSecrets>().cloned().unwrap_or_default();
         let reason = timeout(stall, reason(response)).await.unwrap_or_default();
         // Before it is cut: of a long secret a part may be left.
-        let reason = self.hide(hide(&sent.0, reason));
+        let reason = self.hide(hide(&hidden_secrets.0, reason));
         let reason: String = reason.chars().take(REASON_CHARS).collect();
         let separator = if reason.is_empty() { "" } else { ", " };
-        let said = format!("{status}{separator}{reason}{region}");
+        let answer = format!("{status}{separator}{reason}{region}");
         let url = self.url.clone();
         let error = match status {
             _ if denied => StoreError::Forbidden {
                 url,
-                why: format!(": {said}{}", self.endpoint.authorization()),
+                why: format!(": {answer}{}", self.endpoint.authorization()),
             },
             StatusCode::NOT_FOUND | StatusCode::GONE => {
                 StoreError::NotFound { url, why: self.endpoint.why_not_found(&reason) }
             }
-            _ => self.network(format!("{host} answered {said}")),
+            _ => self.network(format!("{host} answered {answer}")),
         };
         let overloaded =
             status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;

@@ -37,7 +37,7 @@ const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
 impl StallLimits {
     /// How long the server of a store may send nothing.
     pub(crate) fn of(store: &StoreSettings) -> StallLimits {
-        if !store.measured {
+        if !store.is_measured {
             return STALL;
         }
         let (least, most) = STALL_BOUNDS_S;

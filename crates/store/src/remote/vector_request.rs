@@ -29,8 +29,9 @@ pub(super) fn vector_requests(
     ranges: Vec<Range<u64>>,
     ranges_per_request: u32,
 ) -> Vec<Vec<Range<u64>>> {
-    let taken = object.target.store.costs.multi_range.map_or(1, |of| of.most_ranges(object.len()));
-    let most = ranges_per_request.min(taken) as usize;
+    let most_ranges =
+        object.target.store.costs.multi_range.map_or(1, |of| of.most_ranges(object.len()));
+    let most = ranges_per_request.min(most_ranges) as usize;
     let mut requests: Vec<Vec<Range<u64>>> = Vec::new();
     for range in ranges {
         let is_requested = object.is_requested(&range);
@@ -216,10 +217,10 @@ impl<'a> VectorAttempt<'a> {
         }
         let (object, target) = (self.object, &self.object.target);
         let began = Instant::now();
-        let response = target.send(self.client, &rests, object.seen.strong(), stall).await?;
+        let response = target.send(self.client, &rests, object.validators.strong(), stall).await?;
         self.shape = AnswerShape { first_byte: began.elapsed(), ..AnswerShape::default() };
         let status = response.status();
-        if status.is_success() && object.seen.differ(&Validators::of(&response)) {
+        if status.is_success() && object.validators.differ(&Validators::of(&response)) {
             return Err(object.changed().into());
         }
         match status {

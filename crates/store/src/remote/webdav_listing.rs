@@ -16,7 +16,7 @@ pub(super) const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
 const DAV: Namespace<'_> = Namespace(b"DAV:");
 /// Characters that a message shows of the statuses in an answer.
-const SHOWN_CHARS: usize = 200;
+const REASON_CHARS: usize = 200;
 /// Elements within each other; a listing has five, and servers may add properties of their own.
 const MOST_LEVELS: usize = 32;
 /// Names of namespaces that an element declares. With the levels this bounds the time for a name.
@@ -107,13 +107,13 @@ fn kind_of(response: Response) -> EntryKind {
     let Response { status, properties, refusals, .. } = response;
     // XRootD gives no resource type for entries that are not folders.
     if !properties.has_type && properties.size.is_none() {
-        let said: Vec<String> = std::iter::once(status).chain(refusals).collect();
-        let said: Vec<&str> =
-            said.iter().map(|said| said.trim()).filter(|s| !s.is_empty()).collect();
-        let said = if said.is_empty() { "nothing".to_string() } else { said.join("; ") };
-        let said: String = said.chars().take(SHOWN_CHARS).collect();
+        let reasons: Vec<String> = std::iter::once(status).chain(refusals).collect();
+        let reasons: Vec<&str> =
+            reasons.iter().map(|reasons| reasons.trim()).filter(|s| !s.is_empty()).collect();
+        let reasons = if reasons.is_empty() { "nothing".to_string() } else { reasons.join("; ") };
+        let reasons: String = reasons.chars().take(REASON_CHARS).collect();
         return EntryKind::Unlisted(format!(
-            "cannot tell whether it is a folder: expected its type, found {said}"
+            "cannot tell whether it is a folder: expected its type, found {reasons}"
         ));
     }
     if properties.is_collection {
@@ -355,15 +355,15 @@ mod tests {
     fn names_of_xrootd_stand_as_they_are() {
         let odd = ["a%20b", " two words ", "50%", "p?q#r"];
         let hrefs = odd.map(|name| format!("/a b/run/{name}"));
-        let mut told = vec![("/a b/run/", IS_FOLDER)];
-        told.extend(hrefs.iter().map(|href| (href.as_str(), SIZE)));
+        let mut responses = vec![("/a b/run/", IS_FOLDER)];
+        responses.extend(hrefs.iter().map(|href| (href.as_str(), SIZE)));
         let expected = odd.map(|name| object(name, None, None));
-        assert_eq!(read(&multistatus(&told, ""), false).unwrap(), expected);
+        assert_eq!(read(&multistatus(&responses, ""), false).unwrap(), expected);
     }
 
     #[test]
     fn what_webdav_does_not_tell_is_neither_object_nor_folder() {
-        for (response, said) in [
+        for (response, reason) in [
             ("<D:status>HTTP/1.1 403 Forbidden</D:status>", "found HTTP/1.1 403 Forbidden"),
             (
                 "<D:propstat><D:prop><D:resourcetype/></D:prop>\
@@ -380,9 +380,9 @@ mod tests {
             let [FolderEntry { name, kind: EntryKind::Unlisted(why) }] = &listed[..] else {
                 panic!("{listed:?}")
             };
-            assert!(name == "sub" && why.ends_with(said), "{why}");
+            assert!(name == "sub" && why.ends_with(reason), "{why}");
             let error = read(&multistatus(&[], &response("/")), true).unwrap_err();
-            assert!(error.ends_with(said), "{error}");
+            assert!(error.ends_with(reason), "{error}");
         }
     }
 
@@ -390,7 +390,7 @@ mod tests {
     fn what_is_no_answer_about_the_folder_is_an_error() {
         let other = multistatus(&[("/a%20b/run2/", IS_FOLDER), ("/a%20b/run2/x", "")], "");
         let whole = multistatus(&[(FOLDER, IS_FOLDER)], "");
-        for (answer, said) in [
+        for (answer, reason) in [
             ("<html><p>welcome", "as XML"),
             ("", "as XML"),
             ("hello", "as XML"),
@@ -403,7 +403,7 @@ mod tests {
             (&other, "2 others"),
         ] {
             let error = read(answer, true).unwrap_err();
-            assert!(error.contains(said), "{answer}: {error}");
+            assert!(error.contains(reason), "{answer}: {error}");
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) struct WebdavPut {
     /// Of the longest part.
     part_bytes: u64,
     is_xrootd: bool,
-    done: bool,
+    is_finished: bool,
 }
 
 /// The body.
@@ -75,8 +75,9 @@ impl WebdavPut {
         let hidden = beside(&name);
         let (at, body) = (hidden.clone(), RequestBody::Whole(Bytes::new()));
         let target = Arc::new(target);
-        let (part_bytes, done) = (0, false);
-        let mut put = WebdavPut { target, name, hidden, at, body, part_bytes, is_xrootd, done };
+        let (part_bytes, is_finished) = (0, false);
+        let mut put =
+            WebdavPut { target, name, hidden, at, body, part_bytes, is_xrootd, is_finished };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -211,19 +212,19 @@ impl Sink for WebdavPut {
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         let target = &self.target;
         match &mut self.body {
-            RequestBody::Whole(whole) => *whole = part,
+            RequestBody::Whole(body) => *body = part,
             RequestBody::Parts(None, _) => {
                 return Err(target.network("it was sent already".into()).into());
             }
             RequestBody::Parts(Some(parts), _) => {
                 self.part_bytes = self.part_bytes.max(part.len() as u64);
                 let limit = sending(self.part_bytes);
-                let sent =
+                let is_sent =
                     target.block_on(async |_| match timeout(limit, parts.send(part)).await {
-                        Ok(sent) => Ok(sent.is_ok()),
+                        Ok(is_sent) => Ok(is_sent.is_ok()),
                         Err(_) => Err(target.stalled(&host(&self.at), limit)),
                     })?;
-                if !sent {
+                if !is_sent {
                     // The request has ended, and says why.
                     self.end()?;
                     let why = "it was answered before all was sent";
@@ -241,21 +242,21 @@ impl Sink for WebdavPut {
         replaces: bool,
     ) -> Result<(), Failure> {
         match &mut self.body {
-            RequestBody::Whole(whole) => {
-                let whole = std::mem::take(whole);
-                self.put(whole)?;
+            RequestBody::Whole(body) => {
+                let body = std::mem::take(body);
+                self.put(body)?;
             }
             RequestBody::Parts(..) => self.end()?,
         }
         self.rename(replaces)?;
-        self.done = true;
+        self.is_finished = true;
         Ok(())
     }
 }
 
 impl Drop for WebdavPut {
     fn drop(&mut self) {
-        if self.done {
+        if self.is_finished {
             return;
         }
         if let RequestBody::Parts(_, request) = &self.body {

@@ -61,7 +61,7 @@ enum Values {
     Unknown(bool),
     Words {
         codes: Vec<i32>,
-        known: HashMap<Box<str>, i32, RandomState>,
+        code_of_word: HashMap<Box<str>, i32, RandomState>,
     },
     Numbers(Vec<f64>),
 }
@@ -100,17 +100,17 @@ impl Column {
             self.values = if !names && !value.quoted && number(raw).is_some() {
                 Values::Numbers(Vec::new())
             } else {
-                Values::Words { codes: Vec::new(), known: HashMap::default() }
+                Values::Words { codes: Vec::new(), code_of_word: HashMap::default() }
             };
         }
         match &mut self.values {
-            Values::Words { known, .. } => {
+            Values::Words { code_of_word, .. } => {
                 // That it can be decoded was seen before.
                 let word = decode(line, value).unwrap_or_default();
-                let code = known.get(&*word).copied().unwrap_or_else(|| {
+                let code = code_of_word.get(&*word).copied().unwrap_or_else(|| {
                     // As many words as an i32 counts are more than memory holds.
-                    let code = i32::try_from(known.len()).unwrap_or(NONE);
-                    known.insert(Box::from(&*word), code);
+                    let code = i32::try_from(code_of_word.len()).unwrap_or(NONE);
+                    code_of_word.insert(Box::from(&*word), code);
                     code
                 });
                 self.last = Item::Code(code);
@@ -143,10 +143,10 @@ impl Column {
     pub fn finish(self, rows: usize, order: Option<&[u32]>) -> Option<(String, Field)> {
         let field = match self.values {
             Values::Unknown(_) => return None,
-            Values::Words { mut codes, known } => {
+            Values::Words { mut codes, code_of_word } => {
                 codes.resize(rows, NONE);
-                let mut words = vec![String::new(); known.len()];
-                for (word, code) in known {
+                let mut words = vec![String::new(); code_of_word.len()];
+                for (word, code) in code_of_word {
                     words[code as usize] = word.into();
                 }
                 Field::Words(DictColumn { codes: in_order(codes, order), words })

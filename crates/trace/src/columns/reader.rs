@@ -69,11 +69,11 @@ impl Reader {
         column
     }
 
-    /// Read a file. Reasons of damage name it if `named`.
+    /// Read a file. Reasons of damage name it if `with_names`.
     pub fn read_file(
         &mut self,
         path: &Path,
-        named: bool,
+        with_names: bool,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), ReadError> {
         let failed = |source| ReadError::Io { path: path.to_path_buf(), source };
@@ -87,7 +87,7 @@ impl Reader {
         // Within a line that is too long.
         let mut skipping = false;
         self.line_of_file = 0;
-        let name = named.then(|| path.display().to_string());
+        let name = with_names.then(|| path.display().to_string());
         let name = name.as_deref();
         loop {
             if !go_on() {

@@ -135,7 +135,7 @@ fn who_finds_no_ring_counts_what_is_lost_and_takes_no_lock() {
         // One ends: its ring is free for who has none.
         drop(releases.pop());
         until(|| lock(&recorder.rings).iter().any(|ring| ring.is_closed()));
-        until(|| recorder.left.load(Ordering::Relaxed) == 1);
+        until(|| recorder.rings_left.load(Ordering::Relaxed) == 1);
         more.send(()).expect("it listens");
         done.recv().expect("told");
     });

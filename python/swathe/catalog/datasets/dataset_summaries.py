@@ -65,10 +65,10 @@ class Summaries(Database):
 
     def summaries(self) -> dict[str, DatasetSummary]:
         """Return the summary of each dataset."""
-        whole = select(ReplicaRow.dataset_id, func.max(ReplicaRow.size).label("size")).where(
-            ReplicaRow.state == "ok"
-        )
-        objects = whole.group_by(ReplicaRow.dataset_id, ReplicaRow.object_path).subquery()
+        largest_sizes = select(
+            ReplicaRow.dataset_id, func.max(ReplicaRow.size).label("size")
+        ).where(ReplicaRow.state == "ok")
+        objects = largest_sizes.group_by(ReplicaRow.dataset_id, ReplicaRow.object_path).subquery()
         sizes = select(objects.c.dataset_id, func.sum(objects.c.size))
         images = GranuleRow.dataset_id
         spans = select(

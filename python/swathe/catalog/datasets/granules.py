@@ -135,9 +135,9 @@ class Granules(Database):
 
         `None` if there is none, or no readable copy.
         """
-        named = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
+        conditions = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
         with self._reading() as session:
-            matches = list(_matches(session, [COPIES.where(*named)], 1))
+            matches = list(_matches(session, [COPIES.where(*conditions)], 1))
         return matches[0][1] if matches else None
 
     def granules_at(

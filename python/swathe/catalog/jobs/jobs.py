@@ -255,7 +255,7 @@ class JobQueue(Database):
 
         self._change(job_id, change)
 
-    def held(self, owner: str) -> UserUsage:
+    def usage_of(self, owner: str) -> UserUsage:
         """Return the usage of a user."""
         with self._reading() as session:
             return _usage_of(session, owner)

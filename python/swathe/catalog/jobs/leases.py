@@ -80,7 +80,7 @@ class Leases(Database):
                         return chunk
         return None
 
-    def finish_chunk(self, chunk: Chunk, done: ChunkResult) -> JobRecord | None:
+    def finish_chunk(self, chunk: Chunk, result: ChunkResult) -> JobRecord | None:
         """Mark rows as finished, and return the others to the queue.
 
         Returns the updated job; `None` if the chunk is no longer leased to this runner: then
@@ -91,18 +91,18 @@ class Leases(Database):
             lease = session.get(JobChunkTable, (chunk.job.number, chunk.first))
             if job is None or lease is None or lease.runner != chunk.runner:
                 return None
-            _mark(session, job, RowTable.of(done.rows))
-            job.work_s += done.work_s
-            job.bytes_moved += done.bytes_moved
-            job.requests += done.requests
-            add_notes(job, done.notes)
-            if done.complete:
+            _mark(session, job, RowTable.of(result.rows))
+            job.work_s += result.work_s
+            job.bytes_moved += result.bytes_moved
+            job.requests += result.requests
+            add_notes(job, result.notes)
+            if result.complete:
                 session.delete(lease)
             else:
                 _release(lease)
             session.flush()
-            if done.failure is not None:
-                fail(job, done.failure)
+            if result.failure is not None:
+                fail(job, result.failure)
             end_if_done(session, job)
             job.changes += 1
             session.flush()

@@ -309,15 +309,15 @@ def _cut_table(
 def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
     """Return the number of targets per status, and the time taken."""
     before = meta["done_before"]
-    done = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    summary = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if before:
-        done = f"{done} ({before:,} already done)"
+        summary = f"{summary} ({before:,} already done)"
     total, cutting = seconds_text(meta["total_s"]), seconds_text(meta["actual_s"])
     if before == sum(counts.values()):
-        return f"{done}, in {total}" if before else f"no targets, in {total}"
+        return f"{summary}, in {total}" if before else f"no targets, in {total}"
     predicted = forecast_text(meta["predicted_s"])
     parts = f"{cutting} for cutting (predicted {predicted}), the rest for start-up"
-    return f"{done}, in {total}: {parts}"
+    return f"{summary}, in {total}: {parts}"
 
 
 @contextmanager

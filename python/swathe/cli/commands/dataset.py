@@ -219,8 +219,8 @@ def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
         basis = "as measured" if plan.measured else "a guess; to measure: swathe probe STORE"
         typer.echo(f"  about {seconds_text(plan.predicted_s)}, {basis}")
     if plan.vanished:
-        done = "to delete" if delete else "kept; --delete would delete them"
-        typer.echo(f"  {len(plan.vanished):,} copies of vanished objects: {done}")
+        fate = "to delete" if delete else "kept; --delete would delete them"
+        typer.echo(f"  {len(plan.vanished):,} copies of vanished objects: {fate}")
     if plan.skipped:
         typer.echo(f"  {plan.skipped:,} objects are skipped: damaged, or not read")
     _print_faults(plan.dataset, plan.faults)

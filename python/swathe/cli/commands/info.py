@@ -79,8 +79,8 @@ def _granules(file: File) -> dict[int, Granule]:
 
 def _print(file: File, granules: dict[int, Granule]) -> None:
     packed = any(hdu.kind == "compressed-image" for hdu in file.hdus)
-    whole = file.compression or ("images compressed in tiles" if packed else "not compressed")
-    print_text(f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {whole}")
+    packing = file.compression or ("images compressed in tiles" if packed else "not compressed")
+    print_text(f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {packing}")
     for hdu in file.hdus:
         print_text(_line(file, hdu))
         for line in _sky_lines(granules.get(hdu.index), _projection(file, hdu)):

@@ -336,8 +336,8 @@ def _slow(slow: SlowTarget) -> str:
         beside = (f"{name} {_s(seconds)}" for name, seconds in slow.waiting_in.items())
         text += f"; in parallel {', '.join(beside)}"
     for each in slow.requests[:1]:
-        called = " ".join(word for word in (each["stage"], each["request"], each["from"]) if word)
-        text += f" (the longest: {called}, {size_text(each['bytes'])} in {_s(each['elapsed_s'])})"
+        label = " ".join(word for word in (each["stage"], each["request"], each["from"]) if word)
+        text += f" (the longest: {label}, {size_text(each['bytes'])} in {_s(each['elapsed_s'])})"
     if slow.others_in:
         others = (f"{name} {_s(seconds)}" for name, seconds in list(slow.others_in.items())[:3])
         text += f"; its thread worked for others: {', '.join(others)}"

@@ -244,7 +244,7 @@ def most_useful_streams(
     batch = _together(reads, curve.noise)
     if not len(batch.size):
         return 1
-    tried = np.unique(np.append(1.0, batch.streams))
+    stream_counts = np.unique(np.append(1.0, batch.streams))
     size = np.append(batch.size / batch.requests, curve.sizes[1:-1])
     rate = np.append(batch.requests / batch.seconds, 1 / curve.seconds[1:-1])
     streams = np.append(batch.streams, np.ones(len(curve.sizes) - 2))
@@ -277,9 +277,9 @@ def most_useful_streams(
 
     def modelled(enough: float) -> bool:
         """Check whether the model gains nothing from more streams at any measured size."""
-        return bool((modelled_rate(tried[-1]) / modelled_rate(enough) <= 1 + TIE).all())
+        return bool((modelled_rate(stream_counts[-1]) / modelled_rate(enough) <= 1 + TIE).all())
 
-    fewest = next(int(enough) for enough in tried if modelled(enough) or measured(enough))
-    if fewest == int(tried[-1]):
+    fewest = next(int(enough) for enough in stream_counts if modelled(enough) or measured(enough))
+    if fewest == int(stream_counts[-1]):
         notes.append(f"streams: {fewest} was the largest number tried, and the fastest")
     return fewest

@@ -62,8 +62,8 @@ def feed_back(catalog: Catalog, timings: Iterable[Timing]) -> list[str]:
 def _sample_records(timings: Sequence[Timing]) -> list[KeptSample]:
     now = datetime.now(UTC)
     return [
-        KeptSample("read", size, flying, seconds, min(first_byte_s, seconds), now, "read")
-        for (_, size, _, first_byte_s, seconds), flying in zip(
+        KeptSample("read", size, in_flight, seconds, min(first_byte_s, seconds), now, "read")
+        for (_, size, _, first_byte_s, seconds), in_flight in zip(
             timings, _in_flight([timing[2] for timing in timings]), strict=True
         )
         if size > 0 and seconds > 0 and first_byte_s >= 0

@@ -103,8 +103,8 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         each = empty * latency + np.multiply.outer(body, stream)
         own = empty * latency + np.multiply.outer(serving, rate) if works else each
         queue = queue_s(requests, streams, each, own, np.multiply.outer(serve, rate), works)
-        sent = np.multiply.outer(sending, total)
-        off = np.maximum(queue, line_s(requests, streams, empty * latency, sent), out=queue)
+        sent_s = np.multiply.outer(sending, total)
+        off = np.maximum(queue, line_s(requests, streams, empty * latency, sent_s), out=queue)
         np.abs(np.subtract(np.log(off, out=off), log_seconds[:, None], out=off), out=off)
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
@@ -116,11 +116,11 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     least = float(loss(best[None])[0])
     # First the one change that explains most, then the next.
     for _ in range(2 * len(_PARTS)):
-        tried = (best + _STEPS[:, None, None] * _DIRECTIONS).reshape(-1, len(_PARTS))
-        misses = loss(tried)
+        candidates = (best + _STEPS[:, None, None] * _DIRECTIONS).reshape(-1, len(_PARTS))
+        misses = loss(candidates)
         if misses.min() >= least - 1e-9:
             break
-        least, best = float(misses.min()), tried[np.argmin(misses)]
+        least, best = float(misses.min()), candidates[np.argmin(misses)]
     if not best.any():
         return costs
     best = np.clip(best, -math.log(most), math.log(most))

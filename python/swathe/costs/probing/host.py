@@ -142,14 +142,14 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
         "null_cut_s": max((dropped[1].cpu_s - dropped[0].cpu_s) / (TIMES * MANY - 1), 1e-7),
         "byte_s": max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11),
     }
-    whole = [(0, 0, NAXIS1, rows)]
+    boxes = [(0, 0, NAXIS1, rows)]
     for (kind, frame), path in zip(list(frames.items())[1:], others, strict=True):
-        first = _unpacking(path, whole, folder, frame, one.open_s)
+        first = _unpacking(path, boxes, folder, frame, one.open_s)
         match kind:
             case "gzip":
                 costs["gzip_first_byte_s"] = first
                 # Its seek points are cached now.
-                costs["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
+                costs["gzip_byte_s"] = _unpacking(path, boxes, folder, frame, one.open_s)
                 costs["restart_s"] = lower_median(np.array(_swathe.measure_restarts(str(path))))
             case "bzip2":
                 costs["bzip2_byte_s"] = first
@@ -158,9 +158,9 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
     return costs
 
 
-def _unpacking(path: Path, whole: list[Box], folder: Path, frame: Frame, open_s: float) -> float:
+def _unpacking(path: Path, boxes: list[Box], folder: Path, frame: Frame, open_s: float) -> float:
     """Return the seconds per byte decompressed."""
-    return max(run_batch([path], whole, folder).unpack_s - open_s, 1e-9) / frame.raw_bytes
+    return max(run_batch([path], boxes, folder).unpack_s - open_s, 1e-9) / frame.raw_bytes
 
 
 def _put(folder: Path, name: str, frame: Frame) -> Path:

@@ -46,7 +46,7 @@ class WriteProbe:
             )
         self._prefix = f"{place.writable}.swathe-probe-{os.getpid()}-"
         self._engine = place.stores or _swathe.Stores("[]")
-        self._made = tempfile.TemporaryDirectory(prefix="swathe-probe-")
+        self._folder = tempfile.TemporaryDirectory(prefix="swathe-probe-")
         self._names: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -55,7 +55,7 @@ class WriteProbe:
     def __exit__(self, *error: object) -> None:
         """Remove the objects written, all that can be removed."""
         with contextlib.ExitStack() as every:
-            every.callback(self._made.cleanup)
+            every.callback(self._folder.cleanup)
             for name in sorted(self._names):
                 every.callback(self._engine.remove, name)
 
@@ -65,7 +65,7 @@ class WriteProbe:
         Raises:
             OutputError: If one cannot be written, or takes more than a minute.
         """
-        local = Path(self._made.name) / f"{size}"
+        local = Path(self._folder.name) / f"{size}"
         if not local.exists():
             local.write_bytes(os.urandom(size))
         version = self._engine.open(str(local)).version

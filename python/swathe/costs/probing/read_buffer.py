@@ -169,14 +169,14 @@ def study_buffer(
         size, remaining_s = int(sizes[column]), max_time_s - (clock() - started)
         each_s = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
         affordable = 4 if math.isnan(each_s) else int(min(share_s, remaining_s) / each_s)
-        whole = -(-length // size)
-        requests = max(min(affordable, share_bytes // size, whole), 1)
+        request_count = -(-length // size)
+        requests = max(min(affordable, share_bytes // size, request_count), 1)
         # The time of a first read is unknown.
         late = remaining_s <= 0 or requests * each_s > remaining_s
         if samples and (late or moved + requests * size + opening > max_bytes):
             continue
-        first = int(rng.integers(whole))
-        ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
+        first = int(rng.integers(request_count))
+        ranges = [_range((first + step) % request_count, size, length) for step in range(requests)]
         if path is not None:
             resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
         requested, took = _read(reader, place, ranges, length)

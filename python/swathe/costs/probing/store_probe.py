@@ -176,8 +176,8 @@ class _ProbeRun:
         self.slots: dict[tuple[str, int], list[int]] = {}
         self.bytes_moved = self.requests = self.turn = 0
         self.connections = 1
-        self.known: Costs | None = None
-        self.known_samples = 0
+        self.recorded_costs: Costs | None = None
+        self.recorded_samples = 0
         self.resident: list[bool] = []
         self.short_of = ""
         self.fresh: list[float] = []
@@ -432,12 +432,15 @@ class _ProbeRun:
 
     def _likely_s(self, cell: Cell) -> float:
         """Return the time of a cell if only the limits found so far bind."""
-        if len(self.samples) >= 1.25 * self.known_samples:
+        if len(self.samples) >= 1.25 * self.recorded_samples:
             profile = fit(self.samples)
             none: dict[str, Any] = {name: NO_LIMIT for name in LIMITS if name not in profile.spread}
-            self.known, self.known_samples = replace(profile.costs, **none), len(self.samples)
-        assert self.known is not None
-        return float(self.known.read_s(cell.bytes, cell.requests, cell.streams))
+            self.recorded_costs, self.recorded_samples = (
+                replace(profile.costs, **none),
+                len(self.samples),
+            )
+        assert self.recorded_costs is not None
+        return float(self.recorded_costs.read_s(cell.bytes, cell.requests, cell.streams))
 
     def _most_s(self, cell: Cell) -> float:
         """Return the time of a cell if the store is no faster than so far."""

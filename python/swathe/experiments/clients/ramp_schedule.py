@@ -88,8 +88,8 @@ class SteadyClock:
 
     def wait(self, until: float) -> None:
         """Sleep until a time."""
-        while (left := until - self.now()) > 0:
-            time.sleep(left)
+        while (seconds_left := until - self.now()) > 0:
+            time.sleep(seconds_left)
 
 
 def run_client(
@@ -113,7 +113,7 @@ def run_client(
 
     def one(due: float | None) -> None:
         nonlocal reported
-        sent = clock.now()
+        sent_s = clock.now()
         status, size = OK, 0
         try:
             size = ask(len(records))
@@ -122,7 +122,9 @@ def run_client(
             if not reported:
                 tell(f"{type(error).__name__}: {error}")
             reported = True
-        records.append((number, 0, sent if due is None else due, sent, clock.now(), size, status))
+        records.append(
+            (number, 0, sent_s if due is None else due, sent_s, clock.now(), size, status)
+        )
 
     clock.wait(schedule.joins(number))
     if not schedule.rate:
@@ -190,13 +192,13 @@ def lags(records: NDArray[Any], schedule: Schedule) -> tuple[NDArray[Any], Array
     when the client had its previous answer. A delay is caused by the client and its host, not by
     the server.
     """
-    sent = records[records["status"] != UNSENT]
-    sent = sent[np.lexsort((sent["sent"], sent["client"]))]
-    joined = schedule.start + sent["client"] * schedule.join_s
-    able = sent["due"] if schedule.rate else joined
-    same = sent["client"][1:] == sent["client"][:-1]
-    answered = np.append(-np.inf, np.where(same, sent["done"][:-1], -np.inf))[: len(sent)]
-    return sent, sent["sent"] - np.maximum(able, answered)
+    requests = records[records["status"] != UNSENT]
+    requests = requests[np.lexsort((requests["sent"], requests["client"]))]
+    joined = schedule.start + requests["client"] * schedule.join_s
+    able = requests["due"] if schedule.rate else joined
+    same = requests["client"][1:] == requests["client"][:-1]
+    answered = np.append(-np.inf, np.where(same, requests["done"][:-1], -np.inf))[: len(requests)]
+    return requests, requests["sent"] - np.maximum(able, answered)
 
 
 def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:

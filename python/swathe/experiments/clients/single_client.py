@@ -116,8 +116,8 @@ class Astropy:
         from astropy.io import fits
 
         file = fits.open(path)
-        whole = path.endswith((".gz", ".bz2"))
-        return file, file[-1].data if whole else file[-1].section, file[-1].header
+        is_stream = path.endswith((".gz", ".bz2"))
+        return file, file[-1].data if is_stream else file[-1].section, file[-1].header
 
     def crop(self, image: Any, box: Box) -> Any:
         """Make a `Cutout2D` and its header."""

@@ -129,9 +129,9 @@ def _sentences(rows: Sequence[Mapping[str, Any]], alpha: float) -> list[str]:
         + (f", {len(few)}with too few samples to decide." if few else ".")
     ]
     if few:
-        needed = samples_needed(len(rows), alpha)
+        samples = samples_needed(len(rows), alpha)
         texts.append(
-            f"{few[0]['case']}: too few samples to decide; with {len(rows)} cases {needed} are "
+            f"{few[0]['case']}: too few samples to decide; with {len(rows)} cases {samples} are "
             "needed in each run (more rounds, longer levels)."
         )
     return texts + [f"{row['case']}: {row['verdict']}, {_describe(row)}." for row in worse + better]

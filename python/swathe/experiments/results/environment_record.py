@@ -90,8 +90,8 @@ def profiles(stores: Iterable[str]) -> dict[str, Any]:
     by_name = {}
     with Catalog.open() as catalog:
         for store in stores:
-            named = f"{store}:" if stores_here.locate(f"{store}:")[1] != f"{store}:" else store
-            root = stores_here.locate(named)[0]
+            address = f"{store}:" if stores_here.locate(f"{store}:")[1] != f"{store}:" else store
+            root = stores_here.locate(address)[0]
             try:
                 root = root_url(LOCAL_ROOT if root == "file://" else root)
             except StoreSettingsError:

@@ -127,8 +127,8 @@ def boxes(times: Mapping[Any, Any]) -> Figure:
     for axes, mine, labels in panels:
         totals = [1e3 * stages.sum(axis=1) for stages in mine.values()]
         if totals:
-            drawn = axes.boxplot(totals, whis=(0, 100), widths=0.6, patch_artist=True)
-            for case, box in zip(mine, drawn["boxes"], strict=True):
+            boxes = axes.boxplot(totals, whis=(0, 100), widths=0.6, patch_artist=True)
+            for case, box in zip(mine, boxes["boxes"], strict=True):
                 box.set_facecolor(COLORS.get(case.client, "0.8"))
         axes.set_xticks(range(1, len(mine) + 1), labels, rotation=90, fontsize="x-small")
         axes.set(yscale="log", ylabel="ms")
@@ -143,10 +143,10 @@ def stage_shares(times: Mapping[Any, Any]) -> Figure:
     for axes, mine, labels in panels:
         means = np.array([stages.mean(axis=0) for stages in mine.values()])
         shares = 100 * means / means.sum(axis=1, keepdims=True) if len(means) else means
-        left = np.zeros(len(mine))
+        offsets = np.zeros(len(mine))
         for at, stage in enumerate(STAGES if len(means) else ()):
-            axes.barh(range(len(mine)), shares[:, at], left=left, label=stage, color=f"C{at}")
-            left += shares[:, at]
+            axes.barh(range(len(mine)), shares[:, at], left=offsets, label=stage, color=f"C{at}")
+            offsets += shares[:, at]
         axes.set_yticks(range(len(mine)), labels, fontsize="x-small")
         axes.set(xlabel="% of the time", xlim=(0, 100), ylim=(len(mine) - 0.4, -0.6))
     _legend(canvas, [axes for axes, _, _ in panels])
@@ -237,13 +237,16 @@ def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Arr
 
     Args:
         title: title of the figure.
-        host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`.
+        host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`, and
+            `line`, NaN if the bandwidth of the line is unknown.
         work: values of each window: `time`, `rate`, `workers`.
     """
     canvas, axes = _grid(2, 3, title, 3.0)
     over, against = axes
     over[0].plot(host["time"], host["cpu"], color="C0", label="CPU %")
     over[0].plot(host["time"], host["disk"], color="C1", label="disk busy %")
+    if np.isfinite(host["line"]).any():
+        over[0].plot(host["time"], host["line"], color="C5", label="line %")
     over[0].set(ylabel="%", ylim=(0, 105))
     over[1].plot(host["time"], host["memory"], color="C2", label="memory %")
     over[1].plot(host["time"], host["swap"], color="C3", label="swap, MB/s")

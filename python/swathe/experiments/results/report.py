@@ -69,9 +69,9 @@ def keep(study: Study, folder: str | os.PathLike[str], *, overwrite: bool = Fals
     texts = {RESULTS: _ecsv(study.table), SAMPLES: _ecsv(samples_table(study.samples))}
     for name, text in (texts | {REPORT: report(study)}).items():
         _write(path / name, text, overwrite)
-    for name, drawn in study.figures.items():
+    for name, drawing in study.figures.items():
         for suffix in (".png", ".svg"):
-            save(drawn, path / f"{name}{suffix}", overwrite=overwrite)
+            save(drawing, path / f"{name}{suffix}", overwrite=overwrite)
     return path
 
 
@@ -88,7 +88,7 @@ def _ecsv(table: Table) -> str:
 def report(study: Study) -> str:
     """Return the page: findings, figures, tables, settings, circumstances."""
     parts = [_list(study.sentences)]
-    parts += [f"<figure>{svg_text(drawn)}</figure>" for drawn in study.figures.values()]
+    parts += [f"<figure>{svg_text(drawing)}</figure>" for drawing in study.figures.values()]
     parts += ["<h2>Results</h2>", html_table(study.table)]
     for title, table in study.more.items():
         parts += [f"<h2>{html.escape(title)}</h2>", html_table(table)]
@@ -115,8 +115,8 @@ def html_table(table: Table) -> str:
 def titles(table: Table) -> list[str]:
     """Return the names of columns, with their units."""
     units = (table[name].unit for name in table.colnames)
-    named = zip(table.colnames, units, strict=True)
-    return [name.replace("_", " ") + (f", {unit}" if unit else "") for name, unit in named]
+    columns = zip(table.colnames, units, strict=True)
+    return [name.replace("_", " ") + (f", {unit}" if unit else "") for name, unit in columns]
 
 
 def _cell(value: Any) -> str:

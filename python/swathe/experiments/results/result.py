@@ -71,10 +71,10 @@ def samples_table(rows: Iterable[tuple[Any, ...]]) -> Table:
 
     kinds = (str, int, float, str, str)
     columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
-    named = zip(SAMPLE_COLUMNS, columns, kinds, strict=True)
+    descriptions = zip(SAMPLE_COLUMNS, columns, kinds, strict=True)
     import numpy as np
 
-    return Table({name: np.array(values, dtype=kind) for name, values, kind in named})
+    return Table({name: np.array(values, dtype=kind) for name, values, kind in descriptions})
 
 
 def read_result(folder: str | os.PathLike[str]) -> tuple[Table, Table]:

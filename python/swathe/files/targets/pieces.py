@@ -72,18 +72,20 @@ def read_pieces(targets: Any, choices: ListOptions | None = None) -> Iterator[Ta
     return _of_table(read_list(targets, choices), rows)
 
 
-def _of_table(whole: TargetTable, rows: int) -> Iterator[TablePiece]:
+def _of_table(all_targets: TargetTable, rows: int) -> Iterator[TablePiece]:
     """Yield the pieces of a table in memory."""
-    count = len(whole.table)
+    count = len(all_targets.table)
     if count <= rows:
-        yield TablePiece(whole, 0, True)
+        yield TablePiece(all_targets, 0, True)
         return
     for first in range(0, count, rows):
         end = min(first + rows, count)
         faults = {
-            row - first: whole.faults[row] for row in range(first, end) if row in whole.faults
+            row - first: all_targets.faults[row]
+            for row in range(first, end)
+            if row in all_targets.faults
         }
-        table = TargetTable(whole.table[first:end], whole.folder, faults)
+        table = TargetTable(all_targets.table[first:end], all_targets.folder, faults)
         yield TablePiece(table, first, end == count)
 
 
@@ -225,21 +227,21 @@ def whole_objects(
 
     from swathe.core.row_table import RowTable
 
-    kept: RowTable | None = None
+    remainder: RowTable | None = None
     try:
         for piece in pieces:
             rows = read(piece)
-            if kept is not None:
-                rows, kept = RowTable.joined([kept, rows]), None
+            if remainder is not None:
+                rows, remainder = RowTable.joined([remainder, rows]), None
             if not piece.is_last:
                 if not len(rows):  # only empty lines
                     continue
                 others = np.flatnonzero(rows.source.codes != rows.source.codes[-1])
                 start = int(others[-1]) + 1 if len(others) else 0
                 if start > 0 and len(rows) - start <= len(rows) // 2:
-                    rows, kept = rows[:start], rows[start:]
-            yield RowPiece(rows, piece.is_last, kept)
+                    rows, remainder = rows[:start], rows[start:]
+            yield RowPiece(rows, piece.is_last, remainder)
     except TargetsError:
-        if kept is not None:
-            yield RowPiece(kept, True)
+        if remainder is not None:
+            yield RowPiece(remainder, True)
         raise

@@ -76,11 +76,11 @@ class TextSet:
         import numpy as np
 
         hashes, back = np.unique(_hashes(texts), return_inverse=True)
-        known = np.zeros(len(hashes), bool)
+        is_known = np.zeros(len(hashes), bool)
         for part in self._parts:
             at = np.minimum(np.searchsorted(part, hashes), len(part) - 1)
-            known |= part[at] == hashes
-        return known[back]
+            is_known |= part[at] == hashes
+        return is_known[back]
 
 
 def _hashes(texts: Iterable[str]) -> NDArray[np.int64]:

@@ -68,7 +68,7 @@ LONGEST_TEXT = 100_000
 
 
 def read_targets(
-    given: Any,
+    target_list: Any,
     sky_of: Callable[[str, HduKey | None], SkyMapping],
     store: str | None = None,
     most_images: int | None = None,
@@ -96,7 +96,7 @@ def read_targets(
 
     can_add_size = choices is not None
     choices = choices or ListOptions()
-    table, folder, wrong = read_list(given, choices)
+    table, folder, wrong = read_list(target_list, choices)
     columns = standard_columns(table, choices)
     if "file" not in columns:
         raise TargetsError(
@@ -180,7 +180,7 @@ def _file_name(store: str | None, folder: Path | None, file: str | None) -> Call
     return lambda name: name if name == file else _beside(name, folder)
 
 
-def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
+def one_angle(columns: dict[str, Any], name: str) -> dict[str, Any]:
     """Return sizes in degrees; one that is not a single angle is a fault of its target."""
     import numpy as np
 
@@ -189,7 +189,7 @@ def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
     cells = columns.pop("size")
     for row, cell in enumerate(cells.tolist()):
         if isinstance(cell, Size):
-            fault = f"size: expected one angle for a target of {whole}, found {cell}"
+            fault = f"size: expected one angle for a target of {name}, found {cell}"
             cells[row] = cell.square_deg or InvalidCell(fault, str(cell))
     sound = all(isinstance(cell, float) for cell in cells)
     columns["size_deg"] = np.array(cells, float) if sound else cells
@@ -417,9 +417,9 @@ def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable
             with np.errstate(invalid="ignore"):  # infinities; such rows are invalid
                 x0, y0 = np.ceil(a - width / 2), np.ceil(b - height / 2)
         boxes = np.column_stack([x0, y0, width, height])
-        whole = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
-        whole[:, 2:] &= boxes[:, 2:] >= 1
-        good = np.logical_and.reduce(whole, axis=1) & sound
+        is_integer = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
+        is_integer[:, 2:] &= boxes[:, 2:] >= 1
+        good = np.logical_and.reduce(is_integer, axis=1) & sound
         rows.box[good], rows.placed[good] = boxes[good], True
 
     def one_box(row: int) -> Box:

@@ -201,11 +201,11 @@ def _spaced_position(words: list[str], hours: bool) -> tuple[tuple[float, float]
 
 def _spaced_angle(words: list[str], what: str, hours: bool) -> float:
     """Return the degrees of `10 00 28.6`."""
-    whole = words[0]
-    sign = whole[0] if whole[0] in "+-" else ""
+    first_word = words[0]
+    sign = first_word[0] if first_word[0] in "+-" else ""
     if words[1][0] in "+-":
         raise RegionError(f"{what}: expected minutes, found {words[1]!r}")
-    return from_parts(sign, whole.lstrip("+-"), words[1], words[2], what, hours=hours)
+    return from_parts(sign, first_word.lstrip("+-"), words[1], words[2], what, hours=hours)
 
 
 def _named_object(words: list[str], text: str) -> TargetLine:

@@ -46,7 +46,7 @@ class ArchiveCounts:
         """Set the catalogue to read."""
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._kept: dict[str, CachedValue] = {}
+        self._cached: dict[str, CachedValue] = {}
 
     def all(self) -> list[DatasetCounts]:
         """Return all datasets with their counts, sorted by name."""
@@ -88,12 +88,12 @@ class ArchiveCounts:
     ) -> Any:
         """Return a cached value, or compute it again, one thread at a time."""
         with self._lock:
-            entry = self._kept.get(name)
+            entry = self._cached.get(name)
             if entry is None or (entry.state != state and time.monotonic() >= entry.until):
                 started = time.monotonic()
                 value = make()
                 duration_s = time.monotonic() - started
                 rest = max(FRESH_S, REST * duration_s) if rests else 0.0
                 entry = CachedValue(value, state, time.monotonic() + rest)
-                self._kept[name] = entry
+                self._cached[name] = entry
             return entry.content

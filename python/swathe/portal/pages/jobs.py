@@ -90,7 +90,7 @@ def jobs(
         phase=phase,
         phases=get_args(Phase),
         sees_all=user.sees is None,
-        done=done,
+        done=count_done,
     )
 
 
@@ -115,11 +115,11 @@ def job(
         "job.html",
         job=job,
         bars=bars(job),
-        done=done(job),
+        done=count_done(job),
         failed=sum(job.counts.get(each, 0) for each in FAILED),
         ended=job.phase in ENDED,
         left_s=left_s(job),
-        spoken=spoken(job),
+        progress_text=progress_text(job),
         times=times(job),
         ratio=_ratio,
         status=status,
@@ -230,14 +230,14 @@ def _before(
     return numbers[-rows]
 
 
-def done(job: Job) -> int:
+def count_done(job: Job) -> int:
     """Count the rows that are not waiting."""
     return sum(number for status, number in job.counts.items() if status != "waiting")
 
 
 def bars(job: Job) -> list[Bar]:
     """Return the progress bar of a job."""
-    whole = max(1, sum(job.counts.values()))
+    rows = max(1, sum(job.counts.values()))
     parts_drawn, start = [], 0.0
     parts: tuple[tuple[str, tuple[RowStatus, ...]], ...] = (
         ("ok", ("ok",)),
@@ -246,7 +246,7 @@ def bars(job: Job) -> list[Bar]:
     )
     for name, statuses in parts:
         number = sum(job.counts.get(status, 0) for status in statuses)
-        width = 1000 * number / whole
+        width = 1000 * number / rows
         if number:
             # Make a single failure visible.
             parts_drawn.append(Bar(name, start, max(width, 4.0)))
@@ -258,7 +258,7 @@ def left_s(job: Job) -> float | None:
     """Return the remaining time of a running job, from its rate so far or the prediction."""
     if job.phase != "EXECUTING" or job.actual is None:
         return None
-    finished, waiting = done(job), job.counts.get("waiting", 0)
+    finished, waiting = count_done(job), job.counts.get("waiting", 0)
     elapsed_s = float(job.actual["work_s"])
     if finished and elapsed_s > 1:
         return elapsed_s * waiting / finished
@@ -267,13 +267,13 @@ def left_s(job: Job) -> float | None:
     return max(0.0, float(job.predicted["median_s"]) - elapsed_s)
 
 
-def spoken(job: Job) -> str:
+def progress_text(job: Job) -> str:
     """Return the progress of a job for screen readers, in steps of 10 percent."""
-    whole = max(1, sum(job.counts.values()))
+    rows = max(1, sum(job.counts.values()))
     if job.phase == "EXECUTING":
-        return f"executing, {done(job) * 10 // whole * 10} percent done"
+        return f"executing, {count_done(job) * 10 // rows * 10} percent done"
     failed = sum(job.counts.get(status, 0) for status in FAILED)
-    summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {whole:,} rows cut"
+    summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {rows:,} rows cut"
     return f"{summary}, {failed:,} failed" if failed else summary
 
 
@@ -283,9 +283,9 @@ def times(job: Job) -> dict[str, float] | None:
         return None
     low, high = job.predicted["interval_s"]
     actual = float(job.actual["work_s"]) if job.actual else 0.0
-    whole = max(high, actual, 1e-9) * 1.05
+    full_s = max(high, actual, 1e-9) * 1.05
     parts = {"low": low, "high": high, "median": job.predicted["median_s"], "actual": actual}
-    return {name: 1000 * value / whole for name, value in parts.items()}
+    return {name: 1000 * value / full_s for name, value in parts.items()}
 
 
 def _ratio(actual: float | None, predicted: float | None) -> float | None:

@@ -41,10 +41,10 @@ COLORS: dict[Scheme, dict[str, Any]] = {
 
 
 def profile_plots(
-    samples: Sequence[SampleRecord], known: Mapping[str, Any], scheme: Scheme
+    samples: Sequence[SampleRecord], cost_values: Mapping[str, Any], scheme: Scheme
 ) -> list[dict[str, Any]]:
     """Draw the time of one request against its size, and bandwidth against streams."""
-    costs = Costs.from_dict(known)
+    costs = Costs.from_dict(cost_values)
     reads = [each for each in samples if each.bytes and each.requests and each.elapsed_s > 0]
     reads = reads[-MOST_POINTS:]
     return [

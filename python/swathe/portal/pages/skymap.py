@@ -52,7 +52,7 @@ class SkyMap:
     Attributes:
         svg: Drawing as SVG.
         most: Largest count of a cell.
-        whole: Number of images of the whole sky, which are not drawn.
+        all_sky: Number of images of the whole sky, which are not drawn.
         cell_deg: Side of a square with the area of a cell, degrees.
     """
 
@@ -89,7 +89,7 @@ def _coarser(coverage: Cells) -> Cells:
 def sky_map(coverage_rows: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
     """Draw the whole sky with the coverage, of order FINEST, of a number of images."""
     order = FINEST
-    coverage, whole = _without_whole(np.array(coverage_rows, np.int64).reshape(-1, 3), order)
+    coverage, all_sky = _without_whole(np.array(coverage_rows, np.int64).reshape(-1, 3), order)
     number = counts(coverage, order)
     while np.count_nonzero(number) > MOST_CELLS:
         order -= 1
@@ -112,7 +112,7 @@ def sky_map(coverage_rows: Sequence[tuple[int, int, int]], images: int) -> SkyMa
         _labels(),
         "</svg>",
     ]
-    return SkyMap(Markup("".join(parts)), most, whole, side_deg)
+    return SkyMap(Markup("".join(parts)), most, all_sky, side_deg)
 
 
 def _without_whole(coverage: Cells, order: int) -> tuple[Cells, int]:

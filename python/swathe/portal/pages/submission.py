@@ -77,7 +77,7 @@ async def fill(request: Request, user: Reader) -> Response:
     """Estimate or submit the job of a filled-in form."""
     most = round(portal_of(request).config.limits.body_mb * 1e6)
     async with request.form(max_files=2, max_fields=MOST_FIELDS, max_part_size=most) as form:
-        form_content = await _asked(form, most)
+        form_content = await _read_form(form, most)
         submit = form.get("do") == "submit"
     if submit:
         await may_submit(request)
@@ -90,7 +90,7 @@ async def fill(request: Request, user: Reader) -> Response:
     return await run_in_threadpool(_answer, request, form_content, table, pasted, user.name, submit)
 
 
-async def _asked(form: FormData, most: int) -> SubmissionForm:
+async def _read_form(form: FormData, most: int) -> SubmissionForm:
     fields = {name: str(form.get(name, first)) for name, first in FIELDS.items()}
     file = form.get("file")
     if isinstance(file, UploadFile) and file.filename:

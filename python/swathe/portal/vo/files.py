@@ -69,12 +69,12 @@ async def file(service: Service, request: Request) -> Response:
                 "cutouts of it are served",
                 404,
             )
-        return answer_with(request, downloads_of(request), _whole(match), {})
+        return answer_with(request, downloads_of(request), _full_file(match), {})
 
     return await service.workers.run(find)
 
 
-def _whole(match: Match) -> Result:
+def _full_file(match: Match) -> Result:
     """Return a whole file, opened below the root of its store.
 
     Raises:
@@ -106,13 +106,13 @@ def _did(request: Request) -> str:
     return did
 
 
-def _picture(opened: OpenImage) -> bytes:
+def _picture(image: OpenImage) -> bytes:
     from swathe.files.preview import picture
 
-    if len(opened.lengths) < 2:
-        raise usage(f"ID: {opened.did}: expected an image with a plane to show, found one axis")
-    start, stop = [0] * len(opened.lengths), [1] * len(opened.lengths)
-    width, height = opened.lengths[:2]
+    if len(image.lengths) < 2:
+        raise usage(f"ID: {image.did}: expected an image with a plane to show, found one axis")
+    start, stop = [0] * len(image.lengths), [1] * len(image.lengths)
+    width, height = image.lengths[:2]
     side = int(MOST_PIXELS**0.5)
     if width * height <= MOST_PIXELS:
         stop[:2] = width, height
@@ -121,7 +121,7 @@ def _picture(opened: OpenImage) -> bytes:
         high = min(height, MOST_PIXELS // wide)
         start[:2] = (width - wide) // 2, (height - high) // 2
         stop[:2] = start[0] + wide, start[1] + high
-    thumbnail = picture(opened.image.cut_all_axes(start, stop, "strict").data)
+    thumbnail = picture(image.image.cut_all_axes(start, stop, "strict").data)
     thumbnail.thumbnail((LARGEST_PREVIEW, LARGEST_PREVIEW))
     buffer = io.BytesIO()
     thumbnail.save(buffer, "PNG")

@@ -150,15 +150,15 @@ class Images:
         """Set the portal whose images are cached."""
         self._portal = portal
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, OpenImage] = OrderedDict()
+        self._cached: OrderedDict[str, OpenImage] = OrderedDict()
 
     def cached(self, did: str) -> OpenImage | None:
         """Return a cached image without any read, or None."""
         with self._lock:
-            cached = self._held.get(did)
+            cached = self._cached.get(did)
             if cached is None or time.monotonic() - cached.checked_at > FRESH_S:
                 return None
-            self._held.move_to_end(did)
+            self._cached.move_to_end(did)
         if cached.state is not None and _state(cached.native.url) != cached.state:
             return None
         return cached
@@ -187,7 +187,7 @@ class Images:
             return cached
         match = self.match(did)
         with self._lock:
-            previous = self._held.get(did)
+            previous = self._cached.get(did)
         if (
             not fresh
             and previous is not None
@@ -201,10 +201,10 @@ class Images:
         canonical_did = did_of(self._portal.config.vo.authority, match)
         cached = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.url))
         with self._lock:
-            self._held[did] = cached
-            self._held.move_to_end(did)
-            while len(self._held) > MOST_IMAGES:
-                self._held.popitem(last=False)
+            self._cached[did] = cached
+            self._cached.move_to_end(did)
+            while len(self._cached) > MOST_IMAGES:
+                self._cached.popitem(last=False)
         return cached
 
 

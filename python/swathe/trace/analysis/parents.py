@@ -59,9 +59,9 @@ def parents_of(events: Events, spans: Spans) -> Rows:
         (waits, works, (*own, "OBJECT"), ("OBJECT",)),
         (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
     )
-    for holders, child_mask, same, needed in ways:
+    for holders, child_mask, same, required in ways:
         key = join_codes([codes[name] for name in same])
-        has = np.logical_and.reduce([codes[name] >= 0 for name in needed])
+        has = np.logical_and.reduce([codes[name] >= 0 for name in required])
         lost = np.flatnonzero((parent < 0) & child_mask & has)
         if len(lost) and (holders & has).any():
             parent[lost] = _around(spans, key, np.flatnonzero(holders & has), lost)

@@ -77,7 +77,7 @@ class ViewData:
     header: dict[str, Any]
     arrays: _Arrays
 
-    def whole(self) -> Parts:
+    def content(self) -> Parts:
         """Return the bytes, in parts."""
         return self._framed(self.header, {})
 

@@ -250,7 +250,7 @@ class LiveView:
             if not behind:
                 return version, None
             if behind > len(self._steps):
-                return version, self._packed.whole()
+                return version, self._packed.content()
             return version, list(self._steps)[-behind:]
 
     def _look(self) -> None:

@@ -96,15 +96,15 @@ def loads(traced: TracedEvents) -> list[LoadLine]:
     return result
 
 
-def first_loads(known: Sequence[LoadLine]) -> list[LoadLine]:
+def first_loads(lines: Sequence[LoadLine]) -> list[LoadLine]:
     """Return the default loads: the most informative of each sort."""
     names = (
-        [load for load in known if load.how == "rate" and stage_of(load.event)[1] == END],
-        [load for load in known if load.how == "level"],
+        [load for load in lines if load.how == "rate" and stage_of(load.event)[1] == END],
+        [load for load in lines if load.how == "level"],
         sorted(
-            (load for load in known if load.how == "flow"), key=lambda load: load.event != "FETCH"
+            (load for load in lines if load.how == "flow"), key=lambda load: load.event != "FETCH"
         ),
-        [load for load in known if load.how == "gauge" and load.unit == "%"],
+        [load for load in lines if load.how == "gauge" and load.unit == "%"],
     )
     return [some[0] for some in names if some]
 

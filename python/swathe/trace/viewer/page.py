@@ -64,7 +64,7 @@ def script() -> bytes:
 
 def compressed(data: Iterable[bytes | memoryview]) -> Sequence[bytes]:
     """Compress data in parts, as text for a page."""
-    whole = memoryview(b"".join(data))
+    content = memoryview(b"".join(data))
     with ThreadPoolExecutor(cores()) as pool:
-        pieces = [whole[at : at + PART] for at in range(0, len(whole), PART)]
+        pieces = [content[at : at + PART] for at in range(0, len(content), PART)]
         return list(pool.map(lambda piece: base64.b64encode(zlib.compress(piece, 1)), pieces))

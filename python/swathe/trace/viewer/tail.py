@@ -33,7 +33,7 @@ class _Open:
         self.close = weakref.finalize(self, file.close)
         at = os.fstat(self._file)
         self.identity = (at.st_dev, at.st_ino)
-        self.done: int | None = None
+        self.read_bytes: int | None = None
         self.renamed_s: float | None = None
 
     @property
@@ -51,7 +51,7 @@ class _Open:
             newest_bytes: limit for the first read.
             is_finished: whether the last line counts as whole without a line end.
         """
-        size, start, left_out = self.size, self.done, False
+        size, start, left_out = self.size, self.read_bytes, False
         with open(self._file, "rb", closefd=False) as file:
             if start is None:
                 start = 0 if newest_bytes is None else max(0, size - newest_bytes)
@@ -82,7 +82,7 @@ class GrowingFiles:
         """
         self._paths = [Path(path) for path in paths]
         self._newest_bytes = newest_bytes
-        self._named: dict[Path, _Open] = {}
+        self._by_path: dict[Path, _Open] = {}
         # All files still read, older ones first.
         self._files: dict[tuple[int, int], _Open] = {}
         self.left_out = False
@@ -107,7 +107,7 @@ class GrowingFiles:
                 raise SourceError(f"{file.path}: {error.strerror}") from error
             if lines:
                 take(lines)
-            file.done = end
+            file.read_bytes = end
             self.left_out = self.left_out or left_out
             if is_finished and end >= file.size:
                 del self._files[file.identity]
@@ -115,7 +115,7 @@ class GrowingFiles:
 
     def _find(self, path: Path) -> None:
         """Find the file that has a name now."""
-        before = self._named.get(path)
+        before = self._by_path.get(path)
         try:
             at = path.stat()
             if before is not None and before.identity == (at.st_dev, at.st_ino):
@@ -126,9 +126,9 @@ class GrowingFiles:
         missed = [] if before is None else self._missed_files(path, before, file)
         for each in (*missed, file):
             self._files.setdefault(each.identity, each)
-        named = self._named[path] = self._files[file.identity]
-        named.renamed_s = None
-        if before is not None and before not in self._named.values():
+        entry = self._by_path[path] = self._files[file.identity]
+        entry.renamed_s = None
+        if before is not None and before not in self._by_path.values():
             before.renamed_s = time.monotonic()
         for each in missed:
             each.renamed_s = time.monotonic()

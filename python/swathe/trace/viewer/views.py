@@ -83,10 +83,10 @@ def view(
     if plot is not None:
         from swathe.trace.viewer.figure import figure, save
 
-        drawn = figure(
+        drawing = figure(
             traced, title, kind=kind, events=events, chosen=chosen, width=width, height=height
         )
-        save(drawn, plot, overwrite=overwrite)
+        save(drawing, plot, overwrite=overwrite)
     return traced.events
 
 
@@ -103,7 +103,7 @@ def _write_page(
 
     if output.suffix.lower() != ".html":
         raise OutputError(f"{output}: expected a name ending in .html")
-    content = page(title, encode_view(traced).whole(), **settings)
+    content = page(title, encode_view(traced).content(), **settings)
     write_file(output, lambda file: file.write(content), overwrite=overwrite)
 
 

@@ -143,19 +143,19 @@ class Growth:
         """Take the limits."""
         self.limits = limits
         # Values decrease and times increase: the first is the maximum of the last `idle_s`.
-        self._needed: deque[tuple[float, int]] = deque()
+        self._counts: deque[tuple[float, int]] = deque()
 
     def target(
         self, demand: PoolDemand, now: float, reservations: Iterable[Reservation] = ()
     ) -> int:
         """Return the target number of workers, including those already requested."""
         count = workers_needed(demand, self.limits, now, reservations)
-        while self._needed and self._needed[-1][1] <= count:
-            self._needed.pop()
-        self._needed.append((now, count))
-        while self._needed[0][0] < now - self.limits.idle_s:
-            self._needed.popleft()
-        return self._needed[0][1]
+        while self._counts and self._counts[-1][1] <= count:
+            self._counts.pop()
+        self._counts.append((now, count))
+        while self._counts[0][0] < now - self.limits.idle_s:
+            self._counts.popleft()
+        return self._counts[0][1]
 
 
 def choose_leavers(

@@ -130,9 +130,9 @@ class GrowingPool:
     def start(self, back: Back) -> None:
         """Start the pool, and the thread that compares running and target workers."""
 
-        def note(number: int, done: ChunkResult) -> None:
-            self._note(number, done)
-            back(number, done)
+        def note(number: int, result: ChunkResult) -> None:
+            self._note(number, result)
+            back(number, result)
 
         self._pool.start(note)
         self._thread = RestartingThread("swathe-pool-growth", self._look_soon, self._ending)
@@ -168,11 +168,11 @@ class GrowingPool:
 
     # ---- Cost of a row
 
-    def _note(self, number: int, done: ChunkResult) -> None:
+    def _note(self, number: int, result: ChunkResult) -> None:
         with self._lock:
             job = self._jobs.pop(number, None)
             if job is not None:
-                self._paces.learn(job, len(done.rows), done.work_s)
+                self._paces.learn(job, len(result.rows), result.work_s)
 
     def _waiting_s(self) -> float:
         """Return the predicted seconds of all unfinished work, by measured rates if known."""
@@ -206,7 +206,7 @@ class GrowingPool:
         if status.trouble:
             self._tell(trouble=status.trouble)
             return
-        started = self._provider.known()
+        started = self._provider.started_workers()
         alive = {name: each for name, each in started.items() if each.state != "ended"}
         members = {each.name: each for each in status.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
@@ -221,21 +221,21 @@ class GrowingPool:
             _on_clock(reserved, now),
         )
         names = self._ours.keys() | members.keys()
-        staying = [
+        stayers = [
             name
             for name in names
             if not (name in self._ours and not self._ours[name].stays)
             and not (name in members and members[name].refused == "leaving")
         ]
         starting = sum(not each.joined for each in self._ours.values())
-        if not starting and len(staying) >= target:
+        if not starting and len(stayers) >= target:
             self._failed = ""
-        if len(staying) < target:
-            missing = min(target - len(staying), self._limits.maximum - len(names))
+        if len(stayers) < target:
+            missing = min(target - len(stayers), self._limits.maximum - len(names))
             if now >= self._paused_until:
                 self._start(min(missing, AT_ONCE), now)
-        elif len(staying) > target:
-            self._end(len(staying) - target, alive, members, working, now)
+        elif len(stayers) > target:
+            self._end(len(stayers) - target, alive, members, working, now)
         waiting = (each.why for each in alive.values() if each.state == "waiting" and each.why)
         trouble = "; ".join(filter(None, (self._failed, next(waiting, ""))))
         self._tell(target=target, starting=starting, trouble=trouble)

@@ -52,7 +52,7 @@ class PendingBatch:
     payload: bytes
     stopped: Callable[[], bool]
     objects: Mapping[str, int] = field(default_factory=dict)
-    divided: DividedBatch | None = None
+    division: DividedBatch | None = None
     deaths: int = 0
     worker: str = ""
     key: str = ""
@@ -65,8 +65,8 @@ class PendingBatch:
     def died(self) -> None:
         """Note that a worker died while executing this."""
         self.deaths += 1
-        if self.divided is not None:
-            self.divided.deaths += 1
+        if self.division is not None:
+            self.division.deaths += 1
 
     def reset(self) -> None:
         """Reset the worker."""
@@ -74,7 +74,7 @@ class PendingBatch:
 
     def verdict(self) -> ChunkResult | list[PendingBatch] | None:
         """Decide what to do after a loss: a failure, two halves, or `None` to retry."""
-        cost = self.deaths if self.divided is None else self.divided.deaths
+        cost = self.deaths if self.division is None else self.division.deaths
         rows = self.batch.rows
         if self.deaths < DIVIDED or (len(rows) == 1 and self.deaths < DEATHS):
             return None
@@ -84,8 +84,8 @@ class PendingBatch:
         return ChunkResult(rows.ended("error", reason))
 
     def _halves(self) -> list[PendingBatch]:
-        if self.divided is None:
-            self.divided = DividedBatch(self.deaths)
+        if self.division is None:
+            self.division = DividedBatch(self.deaths)
         rows = self.batch.rows
         middle = len(rows) // 2
         halves = []
@@ -93,19 +93,19 @@ class PendingBatch:
             # Each half writes to its own folder, named after its first row.
             first = self.batch.first if part[0] == rows[0] else part[0].position
             batch = replace(self.batch, first=first, rows=part)
-            sent = pickle.dumps(batch)
+            pickled = pickle.dumps(batch)
             # Each half is divided after one more death; a single row fails after two more.
             halves.append(
                 PendingBatch(
                     self.number,
                     batch,
-                    sent,
+                    pickled,
                     self.stopped,
-                    divided=self.divided,
+                    division=self.division,
                     deaths=DIVIDED - 1,
                 )
             )
-        self.divided.parts += 1
+        self.division.parts += 1
         return halves
 
 
@@ -115,13 +115,15 @@ class DividedBatch:
 
     deaths: int
     parts: int = 1
-    done: ChunkResult | None = None
+    result_so_far: ChunkResult | None = None
 
-    def add(self, done: ChunkResult) -> ChunkResult | None:
+    def add(self, result: ChunkResult) -> ChunkResult | None:
         """Add the result of a part; return the result of the whole with the last part."""
         self.parts -= 1
-        self.done = done if self.done is None else _join_results(self.done, done)
-        return None if self.parts else self.done
+        self.result_so_far = (
+            result if self.result_so_far is None else _join_results(self.result_so_far, result)
+        )
+        return None if self.parts else self.result_so_far
 
 
 def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:

@@ -107,7 +107,7 @@ class Membership:
 
     def let_go(self, names: Iterable[str]) -> None:
         """Send nothing more to the workers of these names."""
-        for address, worker in self._crew.named(names).items():
+        for address, worker in self._crew.members_of(names).items():
             if not worker.leaving:
                 self._part_from(address, worker, None)
 
@@ -116,12 +116,12 @@ class Membership:
         worker.leaving = True
         self._crew.placement.leave(address)
         worker.placed = False
-        held_bytes = dict(worker.held)
-        worker.held.clear()
+        cached_bytes = dict(worker.cached_bytes)
+        worker.cached_bytes.clear()
         for flight in [each for each in worker.flights.values() if each.task is None]:
             del worker.flights[flight.key]
             self._sending.again(flight)
-        self._spreading.part(address, held_bytes, grace_s)
+        self._spreading.part(address, cached_bytes, grace_s)
         self._sending.place_all()
 
     def lose_all(self) -> None:
@@ -134,8 +134,8 @@ class Membership:
         """Forget a worker, and requeue its batches."""
         worker = self._crew.workers.pop(address)
         self._crew.rates.forget(address)
-        sent = [flight for flight in worker.flights.values() if flight.task is not None]
-        for place, flight in enumerate(sent):
+        flights = [flight for flight in worker.flights.values() if flight.task is not None]
+        for place, flight in enumerate(flights):
             # Its last message may be lost; batches are begun in order.
             if died and (flight.began or place < worker.threads):
                 flight.died()
@@ -145,7 +145,7 @@ class Membership:
         """Take all batches from a worker."""
         self._crew.placement.leave(address)
         worker.placed, worker.state = False, ""
-        worker.held.clear()
+        worker.cached_bytes.clear()
         flights = list(worker.flights.values())
         worker.flights.clear()
         for flight in flights:

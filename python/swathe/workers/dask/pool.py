@@ -103,7 +103,7 @@ class DaskPool:
             lost=self._roster.lose_all,
             part=self._roster.part,
         )
-        self._keeping = 0
+        self._keep_count = 0
         self._ending = asyncio.Event()
         self._thread: threading.Thread | None = None
         # Read by other threads.
@@ -191,7 +191,7 @@ class DaskPool:
         await self._connection.keep(self._ending)
         for flight in list(self._sending.flights):
             self._sending.give_back(flight, ChunkResult([], complete=False))
-        while self._keeping:
+        while self._keep_count:
             await asyncio.sleep(0.01)
         self._crew.end()
         self._last_status = self._state()
@@ -220,13 +220,13 @@ class DaskPool:
     def _note_moved(self, **more: int) -> None:
         self._sending.note_moved(**more)
 
-    def _keep(self, flight: PendingBatch, done: ChunkResult) -> None:
+    def _keep(self, flight: PendingBatch, result: ChunkResult) -> None:
         """Save the result of a batch in another thread."""
-        self._keeping += 1
+        self._keep_count += 1
 
         def keep() -> None:
             try:
-                self._back(flight.number, done)
+                self._back(flight.number, result)
             except BaseException:  # including a panic of the engine
                 log.exception(
                     "batch %d of job %s: its result cannot be saved",
@@ -239,14 +239,14 @@ class DaskPool:
         self._keepers.submit(keep)
 
     def _save(self) -> None:
-        self._keeping -= 1
+        self._keep_count -= 1
         self._count()
 
     def _count(self) -> None:
         """Update how many more batches are accepted."""
         ends = self._crew.client is None or self._ending.is_set()
         with self._lock:
-            self._room = 0 if ends or self._keeping >= KEEPING else self._sending.room
+            self._room = 0 if ends or self._keep_count >= KEEPING else self._sending.room
             if self._room > 0:
                 self._lock.notify_all()
 

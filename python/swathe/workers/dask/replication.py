@@ -80,14 +80,14 @@ class Replication:
             holder = max(holders, key=lambda name: holders[name], default=None)
             if holder is None or holder == heir:
                 return
-            described = await crew.ask(holder, ASK_S, member.describe, [source])
-            if not described:
+            descriptions = await crew.ask(holder, ASK_S, member.describe, [source])
+            if not descriptions:
                 return
             peers = crew.peers(source, heir, holder)
-            objects = [(source, described[source], peers)]
+            objects = [(source, descriptions[source], peers)]
             pulled = await crew.ask(heir, COPY_S + ASK_S, member.pull, objects, COPY_S, False)
             if pulled is not None:
-                crew.hold(heir, pulled.held)
+                crew.hold(heir, pulled.cached_bytes)
                 crew.rates.learn(heir, pulled.costs)
                 self._moved(copies=bool(pulled.bytes), copied_bytes=pulled.bytes)
         finally:
@@ -96,12 +96,12 @@ class Replication:
 
     # ---- Hand-over
 
-    def part(self, address: str, held: Mapping[str, int], grace_s: float | None) -> None:
+    def part(self, address: str, cached_bytes: Mapping[str, int], grace_s: float | None) -> None:
         """Release a worker: it first finishes its batches, then hands over its cache.
 
         Args:
             address: address of the worker; it gets no more batches.
-            held: cached bytes of each object.
+            cached_bytes: cached bytes of each object.
             grace_s: seconds it will wait for us; `None`: it waits for the request to end.
         """
         worker = self._crew.workers[address]
@@ -109,14 +109,14 @@ class Replication:
         status = HandOver(worker.name, "finishing", limit_s=limit_s)
         self._hand_overs.append(status)
         # The workers that get its batches may still ask it for blocks.
-        self._crew.parting.update(dict.fromkeys(held, address))
-        self._crew.spawn(self._part(address, worker, held, grace_s, status))
+        self._crew.leaver_of.update(dict.fromkeys(cached_bytes, address))
+        self._crew.spawn(self._part(address, worker, cached_bytes, grace_s, status))
 
     async def _part(
         self,
         address: str,
         worker: WorkerEntry,
-        held: Mapping[str, int],
+        cached_bytes: Mapping[str, int],
         grace_s: float | None,
         hand_over: HandOver,
     ) -> None:
@@ -130,12 +130,12 @@ class Replication:
                 if self._is_gone(address, worker):
                     break
                 await asyncio.sleep(LOOK_S)
-            await self._hand_over(address, worker, held, until, hand_over)
+            await self._hand_over(address, worker, cached_bytes, until, hand_over)
         except Exception:  # a bug must not stop a worker from leaving
             log.exception("worker %s: error in the hand-over", worker.name)
         finally:
-            for source in [each for each, at in crew.parting.items() if at == address]:
-                del crew.parting[source]
+            for source in [each for each, at in crew.leaver_of.items() if at == address]:
+                del crew.leaver_of[source]
             worker.parted = True
             if not self._is_gone(address, worker):
                 crew.spawn(self._release(address))
@@ -150,14 +150,14 @@ class Replication:
         self,
         address: str,
         worker: WorkerEntry,
-        held: Mapping[str, int],
+        cached_bytes: Mapping[str, int],
         until: float,
         hand_over: HandOver,
     ) -> None:
         crew = self._crew
         began = time.monotonic()
         until = min(until, began + hand_over.limit_s)
-        blocks = list(self._alone(held))
+        blocks = list(self._alone(cached_bytes))
         hand_over = self._tell(hand_over, alone_bytes=sum(each.size for each in blocks))
         if self._is_gone(address, worker):
             self._tell(hand_over, state="broken off")
@@ -181,26 +181,26 @@ class Replication:
                 if left_s <= 0 or peer is None or self._is_gone(address, worker):
                     return
                 objects = [
-                    (source, described, [peer]) for source, described in share[at : at + GROUP]
+                    (source, description, [peer]) for source, description in share[at : at + GROUP]
                 ]
                 pulled = await crew.ask(heir, left_s, member.pull, objects, left_s, True)
                 if pulled is None:
                     return
-                crew.hold(heir, pulled.held)
+                crew.hold(heir, pulled.cached_bytes)
                 crew.rates.learn(heir, pulled.costs)
                 self._moved(handed_bytes=pulled.bytes)
                 hand_over = self._tell(
                     hand_over,
                     objects=hand_over.objects
-                    + sum(size >= sizes[source] for source, size in pulled.held.items()),
+                    + sum(size >= sizes[source] for source, size in pulled.cached_bytes.items()),
                     bytes=hand_over.bytes + pulled.bytes,
                     blocks=hand_over.blocks + pulled.blocks,
                     elapsed_s=time.monotonic() - began,
                 )
 
         await asyncio.gather(*(give(heir, share) for heir, share in shares.items()))
-        whole = hand_over.objects == sum(map(len, shares.values()))
-        state = "done" if whole else "broken off"
+        is_complete = hand_over.objects == sum(map(len, shares.values()))
+        state = "done" if is_complete else "broken off"
         _log(self._tell(hand_over, state=state, elapsed_s=time.monotonic() - began))
 
     async def _shares(self, address: str, plan: HandOverPlan) -> dict[str, Share]:
@@ -208,17 +208,17 @@ class Replication:
         if not plan.heirs:
             return {}
         sources = [source for source, _ in plan.heirs]
-        described = await self._crew.ask(address, ASK_S, member.describe, sources) or {}
+        descriptions = await self._crew.ask(address, ASK_S, member.describe, sources) or {}
         shares: dict[str, Share] = {}
         for source, heir in plan.heirs:
-            if source in described:
-                shares.setdefault(heir, []).append((source, described[source]))
+            if source in descriptions:
+                shares.setdefault(heir, []).append((source, descriptions[source]))
         return shares
 
-    def _alone(self, held: Mapping[str, int]) -> Iterator[HeldBlock]:
+    def _alone(self, cached_bytes: Mapping[str, int]) -> Iterator[HeldBlock]:
         """Yield the objects that no other worker has cached as fully, and their cost."""
         crew = self._crew
-        for source, size in held.items():
+        for source, size in cached_bytes.items():
             holders = crew.placement.holders(source)
             if not any(other >= size for other in holders.values()):
                 yield HeldBlock(source, size, crew.rates.store_s(source, size))
@@ -228,12 +228,12 @@ class Replication:
         crew = self._crew
         if not blocks:
             return {}
-        staying = [
-            (each.cache_bytes - sum(each.held.values()), address)
+        stayers = [
+            (each.cache_bytes - sum(each.cached_bytes.values()), address)
             for address, each in crew.workers.items()
             if each.placed and not each.leaving and each.peer is not None
         ]
-        heirs = [address for _, address in sorted(staying, reverse=True)[:HEIRS]]
+        heirs = [address for _, address in sorted(stayers, reverse=True)[:HEIRS]]
         rooms = await asyncio.gather(*(crew.ask(each, ASK_S, member.room) for each in heirs))
         return {heir: room for heir, room in zip(heirs, rooms, strict=True) if room}
 

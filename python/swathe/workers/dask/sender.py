@@ -118,7 +118,7 @@ class BatchSender:
             worker = self._crew.workers[placed.worker]
             flight.worker, flight.fetch = placed.worker, placed.fetch
             flight.near = bool(flight.objects) and all(
-                name in worker.held for name in flight.objects
+                name in worker.cached_bytes for name in flight.objects
             )
             worker.flights[flight.key] = self._by_key[flight.key] = flight
             if not placed.parked:
@@ -197,7 +197,7 @@ class BatchSender:
         )
         try:
             worked = await future
-            result: ChunkResult = pickle.loads(worked.done)
+            result: ChunkResult = pickle.loads(worked.pickled_result)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
@@ -210,7 +210,7 @@ class BatchSender:
             self.give_back(flight, ChunkResult([], complete=False, failure=failure))
         else:
             self._land(worker, flight)
-            self._crew.hold(address, worked.held)
+            self._crew.hold(address, worked.cached_bytes)
             self._crew.rates.learn(address, worked.costs)
             self.moved = self.moved.with_done(result, near=flight.near)
             if result.complete and _only_computed(flight, result):
@@ -254,19 +254,19 @@ class BatchSender:
             self.flights.update(dict.fromkeys(verdict))
             self._pending.extendleft(reversed(verdict))
 
-    def give_back(self, flight: PendingBatch, done: ChunkResult) -> None:
+    def give_back(self, flight: PendingBatch, result: ChunkResult) -> None:
         """Save the result of a batch in another thread."""
         if flight not in self.flights:
             return
         del self.flights[flight]
         if flight.worker and (worker := self._crew.workers.get(flight.worker)) is not None:
             self._land(worker, flight)
-        if flight.divided is not None:
-            whole = flight.divided.add(done)
-            if whole is None:
+        if flight.division is not None:
+            total = flight.division.add(result)
+            if total is None:
                 return
-            done = whole
-        self._keep(flight, done)
+            result = total
+        self._keep(flight, result)
 
     def note_moved(self, **more: int) -> None:
         """Count transfers between workers outside batches."""
@@ -321,10 +321,10 @@ def _flights_to_stop(
     return flights_to_stop
 
 
-def _only_computed(flight: PendingBatch, done: ChunkResult) -> bool:
+def _only_computed(flight: PendingBatch, result: ChunkResult) -> bool:
     """Check whether a batch's time is computing time: it fetched almost nothing."""
-    fetched = done.bytes_moved + done.from_peers[0]
-    return not flight.objects or fetched <= LITTLE * done.from_cache[0]
+    fetched = result.bytes_moved + result.from_peers[0]
+    return not flight.objects or fetched <= LITTLE * result.from_cache[0]
 
 
 def _failed(error: Exception) -> ChunkResult:

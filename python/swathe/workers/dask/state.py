@@ -49,11 +49,11 @@ class WorkerEntry:
     placed: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
     flights: dict[str, PendingBatch] = field(default_factory=dict)
-    held: dict[str, int] = field(default_factory=dict)
+    cached_bytes: dict[str, int] = field(default_factory=dict)
     peer: Peer | None = None
 
     @property
-    def standing(self) -> str:
+    def status_text(self) -> str:
         """Why a worker that was not refused gets no batches; empty if it does."""
         if self.leaving:
             return "leaving"
@@ -70,26 +70,26 @@ class PoolState:
         self.rates = Rates()
         self.placement = Placement(self.rates, ahead=AHEAD)
         # Objects that a leaving worker still has for others.
-        self.parting: dict[str, str] = {}
+        self.leaver_of: dict[str, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def hold(self, address: str, held: Mapping[str, int]) -> None:
+    def hold(self, address: str, cached_bytes: Mapping[str, int]) -> None:
         """Note what a worker has cached of objects."""
         worker = self.workers.get(address)
         if worker is None or not worker.placed:
             return
-        for source, size in held.items():
+        for source, size in cached_bytes.items():
             if size:
-                worker.held[source] = size
+                worker.cached_bytes[source] = size
                 self.placement.hold(address, source, size)
             else:
-                worker.held.pop(source, None)
+                worker.cached_bytes.pop(source, None)
                 self.placement.drop(address, source)
 
     def peers(self, source: str, asker: str, chosen: str | None = None) -> list[Peer]:
         """Return the other holders of an object, the chosen peer first."""
         names = dict.fromkeys(self.placement.peers(source, asker, chosen))
-        if (leaver := self.parting.get(source)) is not None:
+        if (leaver := self.leaver_of.get(source)) is not None:
             names[leaver] = None
         addresses = (self.workers[name].peer for name in names if name in self.workers)
         return [peer for peer in addresses if peer is not None][:MOST_PEERS]
@@ -100,7 +100,7 @@ class PoolState:
         for each in self.workers.values():
             busy = sum(flight.began for flight in each.flights.values())
             held_bytes, worth_s = 0, 0.0
-            for source, size in each.held.items():
+            for source, size in each.cached_bytes.items():
                 objects.append(HeldObject(each.name, source, size))
                 held_bytes += size
                 if len(self.placement.holders(source)) == 1:
@@ -114,7 +114,7 @@ class PoolState:
                     waiting=len(each.flights) - busy,
                     cache_bytes=each.cache_bytes,
                     held_bytes=held_bytes,
-                    refused=each.refused or each.standing,
+                    refused=each.refused or each.status_text,
                     worth_s=worth_s,
                     parted=each.parted,
                 )
@@ -152,7 +152,7 @@ class PoolState:
             task.cancel()
         self.workers.clear()
 
-    def named(self, names: Iterable[str]) -> dict[str, WorkerEntry]:
+    def members_of(self, names: Iterable[str]) -> dict[str, WorkerEntry]:
         """Return the workers of these names, by address."""
         members = set(names)
         return {at: each for at, each in self.workers.items() if each.name in members}

@@ -110,8 +110,8 @@ class BatchReply(NamedTuple):
         costs: measured cost of other workers, if known: seconds, bytes per second.
     """
 
-    done: bytes
-    held: dict[str, int]
+    pickled_result: bytes
+    cached_bytes: dict[str, int]
     costs: tuple[float, float] | None
 
 
@@ -120,7 +120,7 @@ class PullReply(NamedTuple):
 
     bytes: int
     blocks: int
-    held: dict[str, int]
+    cached_bytes: dict[str, int]
     costs: tuple[float, float] | None
 
 
@@ -341,10 +341,10 @@ class WorkerState:
         until = time.monotonic() + limit_s
         size_sum = blocks = 0
         names = []
-        for source, described, peers in requests:
+        for source, description, peers in requests:
             if (left_s := until - time.monotonic()) <= 0:
                 break
-            size, count = _swathe.pull_blocks(source, described, peers, left_s, only)
+            size, count = _swathe.pull_blocks(source, description, peers, left_s, only)
             size_sum, blocks = size_sum + size, blocks + count
             names.append(source)
         held_bytes = dict(zip(names, _swathe.cached_bytes(names), strict=True))

@@ -48,9 +48,9 @@ class WorkerConfig:
         """Check whether the catalogue has new stores; at once if a batch needs one."""
         names = {store["name"] for store in self._storages.stores}
         sources = filter(NAMED.match, batch.rows.source.few().values)
-        named = {source.partition(":")[0] for source in sources}
+        store_names = {source.partition(":")[0] for source in sources}
         old = time.monotonic() - self._asked_at > STORAGES_S
-        if not old and all(name in names for name in named - {"http", "https"}):
+        if not old and all(name in names for name in store_names - {"http", "https"}):
             return
         # Workers use the configuration they have.
         with suppress(CatalogError):

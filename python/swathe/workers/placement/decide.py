@@ -102,7 +102,7 @@ class _Member:
     queue: Queue
     cache_bytes: int
     ends: float
-    held: set[str] = field(default_factory=set)
+    sources: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
     held_bytes: int = 0
     coming_bytes: int = 0
@@ -172,7 +172,7 @@ class Placement:
         self._taken = 0.0
         self._holders: dict[str, dict[str, int]] = {}
         # When each will arrive, and how long to believe it.
-        self._coming: dict[str, dict[str, tuple[float, float]]] = {}
+        self._arrivals: dict[str, dict[str, tuple[float, float]]] = {}
         self._waited_s: dict[str, float] = {}
         # Workers with a free thread, the longest idle first; the others by when a thread is free.
         self._free: OrderedDict[str, None] = OrderedDict()
@@ -195,10 +195,10 @@ class Placement:
         member = self._members.pop(worker, None)
         if member is None:
             return
-        for source in member.held:
+        for source in member.sources:
             self._release(worker, source)
         for source in member.coming:
-            _remove(self._coming, source, worker)
+            _remove(self._arrivals, source, worker)
         for batch in member.queue.batches:
             del self._flights[batch]
         self._threads -= member.queue.threads
@@ -217,15 +217,15 @@ class Placement:
         holders = self._holders.setdefault(source, {})
         member.held_bytes += size - holders.get(worker, 0)
         holders[worker] = size
-        member.held.add(source)
+        member.sources.add(source)
         self._unexpect(worker, source)
 
     def drop(self, worker: str, source: str) -> None:
         """Note that a worker has evicted an object."""
         member = self._members.get(worker)
-        if member is None or source not in member.held:
+        if member is None or source not in member.sources:
             return
-        member.held.remove(source)
+        member.sources.remove(source)
         member.held_bytes -= self._holders[source][worker]
         self._release(worker, source)
 
@@ -298,7 +298,7 @@ class Placement:
 
     def is_coming(self, worker: str, source: str) -> bool:
         """Check whether a worker is already getting an object."""
-        return worker in self._coming.get(source, {})
+        return worker in self._arrivals.get(source, {})
 
     def load(self, worker: str, now: float) -> float:
         """Return the seconds until a worker has a free thread."""
@@ -306,12 +306,12 @@ class Placement:
 
     def in_flight(self, worker: str) -> int:
         """Return the number of a worker's batches, without parked ones."""
-        return self._members[worker].queue.sent
+        return self._members[worker].queue.sent_count
 
     def _need(self, source: str, size: int, now: float) -> _Need:
         holders = self._holders.get(source, {})
         seconds = store_s = self._costs.store_s(source, size)
-        coming = self._coming.get(source, {})
+        coming = self._arrivals.get(source, {})
         wait_s = 0.0
         peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
         if peer is None and coming:
@@ -423,14 +423,14 @@ class Placement:
 
     def _expect(self, worker: str, source: str, ready: float, until: float) -> None:
         """Note that a worker will hold an object."""
-        self._coming.setdefault(source, {})[worker] = ready, until
+        self._arrivals.setdefault(source, {})[worker] = ready, until
         self._members[worker].coming.add(source)
 
     def _unexpect(self, worker: str, source: str) -> None:
         member = self._members[worker]
         if source in member.coming:
             member.coming.remove(source)
-            _remove(self._coming, source, worker)
+            _remove(self._arrivals, source, worker)
 
 
 def _remove(workers: dict[str, dict[str, Any]], source: str, worker: str) -> None:

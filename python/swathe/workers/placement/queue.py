@@ -37,7 +37,7 @@ class Queue:
     placed: float = 0.0
 
     @property
-    def sent(self) -> int:
+    def sent_count(self) -> int:
         """Number of batches sent to it."""
         return min(len(self.batches), self.ahead)
 
@@ -62,13 +62,13 @@ class Queue:
 
     def remove(self, batch: Hashable, now: float) -> list[Hashable]:
         """Remove a batch; return the parked ones to send now."""
-        sent = set(islice(self.batches, self.ahead))
+        sent_batches = set(islice(self.batches, self.ahead))
         seconds = self.batches.pop(batch)
         self.placed = self.placed - _counted(seconds) if self.batches else 0.0
         if self.running.pop(batch, None) is None:
             self.behind_s -= seconds
         self._run_next(now)
-        return [each for each in islice(self.batches, self.ahead) if each not in sent]
+        return [each for each in islice(self.batches, self.ahead) if each not in sent_batches]
 
     def wait_s(self, now: float) -> float:
         """Return the seconds until a thread is free."""

@@ -87,7 +87,7 @@ class Tally:
     def result(self, workers: int, threads: int, end: float) -> SimulationResult:
         """Return the summary."""
         cuts = sum(self.cuts)
-        needed = self.cache_bytes + self.peer_bytes + self.store_bytes
+        total = self.cache_bytes + self.peer_bytes + self.store_bytes
         used_s = (self.computing_s + self.fetching_s + self.lost_s) / threads
         p50_s, p95_s = responses(self.responses)
         return SimulationResult(
@@ -101,7 +101,7 @@ class Tally:
             cache_bytes=self.cache_bytes,
             peer_bytes=self.peer_bytes,
             store_bytes=self.store_bytes,
-            hit_rate=1 - self.store_bytes / needed,
+            hit_rate=1 - self.store_bytes / total,
             on_holder=self.on_holder / self.of_held if self.of_held else 1.0,
             worker_s=self.worker_s,
             computing_s=self.computing_s / threads,

@@ -116,7 +116,7 @@ class Simulation:
         self._growth = Growth(pool.grow) if pool.grow is not None else None
         self._source: Iterator[SimulatedBatch] = iter(())
         self._pending: deque[Task] = deque()
-        self._undrawn = self._left = self._round = 0
+        self._undrawn = self._rest = self._round = 0
         self._dispatching = False
         self._free_at = 0.0
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
@@ -131,14 +131,14 @@ class Simulation:
         grow = self._growth
         for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
             self._join()
-        stuck = STUCK + 20 * self._pool.workers * self._pool.threads
+        most_events = STUCK + 20 * self._pool.workers * self._pool.threads
         self._next_round()
         if grow is not None:
             self._grow()
-        while self._left:
-            if not self._events or self._count > self._done_at + stuck:
+        while self._rest:
+            if not self._events or self._count > self._done_at + most_events:
                 raise StuckError(
-                    f"after {self._now:,.0f} s none of {self._left:,} remaining batches has "
+                    f"after {self._now:,.0f} s none of {self._rest:,} remaining batches has "
                     "finished: workers end before a batch does"
                 )
             self._now, _, call, arguments = heapq.heappop(self._events)
@@ -156,7 +156,7 @@ class Simulation:
 
     def _next_round(self) -> None:
         self._source = self._workload.batches(self._round)
-        self._undrawn = self._left = self._workload.count
+        self._undrawn = self._rest = self._workload.count
         for _ in range(self._clients):
             self._ask()
         self._dispatch()
@@ -181,11 +181,11 @@ class Simulation:
         tally.computing_s += batch.compute_s
         tally.fetching_s += task.fetched_at - task.begun_at
         self._round_cuts += batch.cuts
-        self._left -= 1
+        self._rest -= 1
         self._done_at = self._count
         if task.client:
             self._ask()
-        if not self._left:
+        if not self._rest:
             seconds = self._now - self._round_at
             moved = tally.store_bytes - self._round_bytes
             rate = self._round_cuts / max(seconds, 1e-9)
@@ -317,10 +317,10 @@ class Simulation:
                 came_at = min(came_at, theirs.came_at)
                 tally.peer_bytes += moved
                 remaining, missing = remaining & ~bits, missing & ~bits
-        unopened = source not in worker.opened
+        unopened = source not in worker.opened_files
         if unopened or self._now - came_at > TRUSTED_S:
             # The version is always requested from the store; the first answer includes the header.
-            worker.opened.add(source)
+            worker.opened_files.add(source)
             end += wires.alone_s(0)
         if missing:
             # The store delivers what peers lack.
@@ -415,13 +415,13 @@ class Simulation:
             self._at(worker.ends, self._lose, worker)
         self._dispatch()
 
-    def _come(self) -> None:
+    def _join_pending(self) -> None:
         self._request_count -= 1
         self._join()
 
     def _ask_worker(self) -> None:
         self._request_count += 1
-        self._at(self._now + self._pool.start_s, self._come)
+        self._at(self._now + self._pool.start_s, self._join_pending)
 
     def _lose(self, worker: SimulatedWorker) -> None:
         """End a worker at any point; its batches go elsewhere."""
@@ -467,10 +467,10 @@ class Simulation:
                 for worker in self._workers.values()
                 if not worker.flights and self._now - worker.idle_since >= limits.idle_s
             ]
-            going = dict.fromkeys(choose_leavers(idle, surplus, limits, self._now))
-            staying = (each for each in self._workers.values() if each.name not in going)
-            heirs = list(islice(staying, HEIRS))
-            for name in going:
+            leavers = dict.fromkeys(choose_leavers(idle, surplus, limits, self._now))
+            stayers = (each for each in self._workers.values() if each.name not in leavers)
+            heirs = list(islice(stayers, HEIRS))
+            for name in leavers:
                 self._hand_over(self._workers[name], heirs, limits)
         self._at(self._now + TICK_S, self._grow)
 

@@ -85,7 +85,7 @@ class SimulatedWorker:
     up: NetworkLink
     ends: float
     blocks: dict[str, Blocks] = field(default_factory=dict)
-    opened: set[str] = field(default_factory=set)
+    opened_files: set[str] = field(default_factory=set)
     changed: dict[str, None] = field(default_factory=dict)
     queue: deque[Task] = field(default_factory=deque)
     running: dict[Task, None] = field(default_factory=dict)

@@ -143,7 +143,7 @@ impl Bzip2 {
     }
 
     /// Bytes of the buffer from the one decoding is at.
-    fn left(&self) -> usize {
+    fn bytes_left(&self) -> usize {
         self.buffer.len().saturating_sub(self.bit / 8)
     }
 
@@ -192,7 +192,7 @@ impl Bzip2 {
 
     /// The tables of a block, or the end of a stream.
     fn block(&mut self, complete: bool, room: bool) -> Result<Next, StreamError> {
-        if !complete && self.left() < self.enough.max(11) {
+        if !complete && self.bytes_left() < self.enough.max(11) {
             return Ok(Next::Input);
         }
         let mut bits = Bits::from_bit(&self.buffer, self.bit);
@@ -203,7 +203,7 @@ impl Bzip2 {
         }
         match magic {
             END_MAGIC => {
-                self.bit = bits.taken() as usize;
+                self.bit = bits.position_bits() as usize;
                 self.state = State::Stream;
                 self.streams += 1;
                 match self.combined_crc {
@@ -217,17 +217,17 @@ impl Bzip2 {
             BLOCK_MAGIC => {
                 let parsed = self.symbols.tables(&mut bits, self.level);
                 if bits.overrun() {
-                    if self.left() > LONGEST_TABLES {
+                    if self.bytes_left() > LONGEST_TABLES {
                         return Err(self.damaged("tables of a block are too long"));
                     }
                     // Doubling keeps tables that come byte by byte from being decoded each time.
-                    self.enough = self.left() * 2;
+                    self.enough = self.bytes_left() * 2;
                     return self.starved(complete);
                 }
                 let origin = parsed.map_err(|what| self.damaged(what))?;
                 self.block = Block { start: self.position(), crc, origin };
                 self.enough = 0;
-                self.bit = bits.taken() as usize;
+                self.bit = bits.position_bits() as usize;
                 self.state = State::Symbols;
                 Ok(Next::Go)
             }
@@ -241,7 +241,7 @@ impl Bzip2 {
         let mut ended = Ok(false);
         // A group is begun only if all of it is in the buffer, so that it never has to be resumed.
         while matches!(ended, Ok(false))
-            && (complete || bits.left() >= (GROUP * LONGEST_CODE) as u64)
+            && (complete || bits.bits_left() >= (GROUP * LONGEST_CODE) as u64)
             && !bits.overrun()
         {
             (bits, ended) = self.symbols.group(bits);
@@ -249,7 +249,7 @@ impl Bzip2 {
         if bits.overrun() {
             return self.starved(complete);
         }
-        self.bit = bits.taken() as usize;
+        self.bit = bits.position_bits() as usize;
         match ended {
             Err(what) => Err(self.damaged(what)),
             Ok(false) => self.starved(complete),
@@ -308,7 +308,7 @@ impl Decoder for Bzip2 {
                     let count = self.runs.expand(&self.text, &mut output[step.produced..]);
                     step.produced += count;
                     self.raw = self.raw.saturating_add(count as u64);
-                    if self.runs.done(&self.text) {
+                    if self.runs.is_done(&self.text) {
                         self.state = State::Block;
                         Next::Go
                     } else {
@@ -402,24 +402,24 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    fn whole(stream: &[u8]) -> Result<Vec<u8>, StreamError> {
+    fn decode_all(stream: &[u8]) -> Result<Vec<u8>, StreamError> {
         run(&mut Bzip2::start(false), stream, 128 << 10, 64 << 10)
     }
 
     #[test]
     fn decodes_golden_streams() {
-        assert_eq!(whole(&bytes(EMPTY)).unwrap(), b"");
-        assert_eq!(whole(&bytes(LETTER_A)).unwrap(), b"a");
+        assert_eq!(decode_all(&bytes(EMPTY)).unwrap(), b"");
+        assert_eq!(decode_all(&bytes(LETTER_A)).unwrap(), b"a");
         for (count, stream) in LETTERS_Z {
-            assert_eq!(whole(&bytes(stream)).unwrap(), vec![b'z'; count], "{count}");
+            assert_eq!(decode_all(&bytes(stream)).unwrap(), vec![b'z'; count], "{count}");
         }
-        assert_eq!(whole(&bytes(CARD)).unwrap(), CARD_TEXT);
-        assert_eq!(whole(&bytes(TWO)).unwrap(), b"BITPIXNAXIS");
+        assert_eq!(decode_all(&bytes(CARD)).unwrap(), CARD_TEXT);
+        assert_eq!(decode_all(&bytes(TWO)).unwrap(), b"BITPIXNAXIS");
     }
 
     #[test]
     fn what_follows_a_stream_is_ignored_but_for_streams() {
-        let with = |more: &[u8]| whole(&[&bytes(CARD), more].concat());
+        let with = |more: &[u8]| decode_all(&[&bytes(CARD), more].concat());
         for more in [&b"\0\0\0\0\0"[..], b"\0", b"BZip", b"BZh0", b"x"] {
             assert_eq!(with(more).unwrap(), CARD_TEXT, "{more:?}");
         }
@@ -434,7 +434,7 @@ mod tests {
         for stream in [bytes(CARD), bytes(EMPTY), compress(1, &noise(3000))] {
             for cut in 0..stream.len() {
                 let at = cut as u64;
-                let result = whole(&stream[..cut]);
+                let result = decode_all(&stream[..cut]);
                 assert_eq!(result, Err(StreamError::CutOff { kind: KIND, at }), "{cut}");
             }
         }
@@ -442,24 +442,24 @@ mod tests {
 
     #[test]
     fn what_is_no_bzip2_is_refused() {
-        let refused = |bytes: &[u8]| matches!(whole(bytes), Err(StreamError::Damaged { .. }));
+        let refused = |bytes: &[u8]| matches!(decode_all(bytes), Err(StreamError::Damaged { .. }));
         assert!(refused(b"SIMPLE  = "));
         assert!(refused(b"x"));
         assert!(refused(b"BZh0"));
         let mut randomised = bytes(LETTER_A);
         randomised[14] |= 0x80;
-        assert!(whole(&randomised).unwrap_err().to_string().contains("randomised"));
+        assert!(decode_all(&randomised).unwrap_err().to_string().contains("randomised"));
     }
 
     #[test]
     fn wrong_checksums_are_noticed() {
         let mut block = bytes(LETTER_A);
         block[10] ^= 1;
-        let result = whole(&block).unwrap_err();
+        let result = decode_all(&block).unwrap_err();
         assert!(matches!(result, StreamError::Mismatch { what: "CRC of a block", .. }), "{result}");
         let mut all = bytes(EMPTY);
         all[13] ^= 1;
-        let result = whole(&all).unwrap_err();
+        let result = decode_all(&all).unwrap_err();
         assert!(matches!(result, StreamError::Mismatch { expected: 1, found: 0, .. }), "{result}");
     }
 
@@ -468,7 +468,7 @@ mod tests {
         for data in [noise(110_000), [b"ab".repeat(60_000), noise(10)].concat()] {
             let mut stream = compress(2, &data);
             stream[3] = b'1';
-            let result = whole(&stream).unwrap_err();
+            let result = decode_all(&stream).unwrap_err();
             assert!(matches!(result, StreamError::Damaged { what: TOO_LONG, .. }), "{result}");
         }
     }
@@ -485,7 +485,7 @@ mod tests {
             .map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | (bit & 1)));
         let stream: Vec<u8> =
             bytes("425a683931415926535900000000").into_iter().chain(tables).collect();
-        let result = whole(&stream).unwrap_err();
+        let result = decode_all(&stream).unwrap_err();
         assert!(result.to_string().contains("too long"), "{result}");
     }
 
@@ -547,7 +547,7 @@ mod tests {
             let mut bits = Bits::new(&bytes);
             bits.refill();
             assert_eq!(table.symbol(&mut bits), symbol);
-            assert_eq!(bits.taken(), u64::from(lengths[symbol]));
+            assert_eq!(bits.position_bits(), u64::from(lengths[symbol]));
         }
         table.build(&[2, 2, 20]).unwrap();
         let mut bits = Bits::new(&[0xff; 8]);
@@ -587,7 +587,7 @@ mod tests {
         ) {
             let half = data.len() / 2;
             let stream = [compress(level, &data[..half]), compress(1, &data[half..])].concat();
-            prop_assert!(whole(&stream).unwrap() == data);
+            prop_assert!(decode_all(&stream).unwrap() == data);
             prop_assert!(run(&mut Bzip2::start(true), &stream, input, output).unwrap() == data);
         }
 
@@ -613,7 +613,7 @@ mod tests {
         #[test]
         fn any_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
             let head = b"BZh9\x31\x41\x59\x26\x53\x59";
-            prop_assert!(whole(&[&head[..], &bytes].concat()).is_err());
+            prop_assert!(decode_all(&[&head[..], &bytes].concat()).is_err());
         }
 
         #[test]

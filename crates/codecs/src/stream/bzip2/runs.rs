@@ -13,7 +13,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn done(&self, text: &[u8]) -> bool {
+    pub(super) fn is_done(&self, text: &[u8]) -> bool {
         self.at == text.len() && self.again == 0
     }
 

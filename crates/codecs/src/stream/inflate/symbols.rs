@@ -234,16 +234,16 @@ unsafe fn copy_match(buffer: &mut [u8], end: usize, distance: usize, length: usi
         let to = buffer.as_mut_ptr().add(end);
         let from = to.sub(distance);
         if distance >= STEP {
-            let mut done = 0;
-            while done < length {
-                to.add(done).cast::<[u8; STEP]>().write(from.add(done).cast::<[u8; STEP]>().read());
-                done += STEP;
+            let mut at = 0;
+            while at < length {
+                to.add(at).cast::<[u8; STEP]>().write(from.add(at).cast::<[u8; STEP]>().read());
+                at += STEP;
             }
         } else if distance == 1 {
             to.write_bytes(from.read(), length);
         } else {
-            for done in 0..length {
-                to.add(done).write(from.add(done).read());
+            for at in 0..length {
+                to.add(at).write(from.add(at).read());
             }
         }
     }

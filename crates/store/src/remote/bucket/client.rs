@@ -46,7 +46,7 @@ impl HttpService for Shared {
             };
             let answer = connect_events::traced_as_current(answer).await?;
             let (mut head, body) = answer.into_parts();
-            let mut content = whole(body).await?;
+            let mut content = read_all(body).await?;
             if !head.status.is_success() && !head.status.is_redirection() {
                 let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
                 let plain = kind.is_some_and(|kind| kind.starts_with("text/plain"));
@@ -71,7 +71,7 @@ fn server(uri: &Uri) -> String {
 }
 
 /// All of an answer, which is short.
-async fn whole(body: HttpResponseBody) -> Result<Bytes, HttpError> {
+async fn read_all(body: HttpResponseBody) -> Result<Bytes, HttpError> {
     let mut content = Vec::new();
     let mut chunks = body.bytes_stream();
     while let Some(chunk) = chunks.next().await {

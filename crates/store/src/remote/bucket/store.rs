@@ -56,14 +56,14 @@ impl BucketStore {
     fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
         let result = BucketObject::new(self.cloud, name_in(&url), &self.bucket_settings());
-        let unsupported = |why| StoreError::Unsupported { url: redact::shown(&url), why };
+        let unsupported = |why| StoreError::Unsupported { url: redact::redact_url(&url), why };
         let endpoint = result.map_err(unsupported)?;
         Ok(RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
             key: self.object_key(&url),
             url,
-            named: object.named,
+            qualified_name: object.qualified_name,
             secrets: endpoint.secrets.clone(),
             endpoint: Box::new(endpoint),
             is_dav: false,
@@ -96,7 +96,7 @@ impl Store for BucketStore {
         format!("{}/{}", self.settings.root, path.trim_start_matches('/'))
     }
 
-    fn shown(&self, url: &str) -> String {
+    fn display_url(&self, url: &str) -> String {
         url.to_string()
     }
 

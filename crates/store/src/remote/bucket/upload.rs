@@ -18,10 +18,10 @@ pub(super) struct Upload {
     bucket: Bucket,
     key: Key,
     url: String,
-    whole: Bytes,
+    body: Bytes,
     parts: Option<Box<dyn MultipartUpload>>,
     sending: VecDeque<JoinHandle<object_store::Result<()>>>,
-    done: bool,
+    is_complete: bool,
 }
 
 impl Upload {
@@ -32,18 +32,18 @@ impl Upload {
         in_parts: bool,
     ) -> Result<Upload, StoreError> {
         let parts = if in_parts {
-            let begun = block_on(&url, bucket.objects.put_multipart(&key))?;
-            Some(begun.map_err(|error| bucket.error(&url, error))?)
+            let upload = block_on(&url, bucket.objects.put_multipart(&key))?;
+            Some(upload.map_err(|error| bucket.error(&url, error))?)
         } else {
             None
         };
-        let (whole, sending) = (Bytes::new(), VecDeque::new());
-        Ok(Upload { bucket, key, url, whole, parts, sending, done: false })
+        let (body, sending) = (Bytes::new(), VecDeque::new());
+        Ok(Upload { bucket, key, url, body, parts, sending, is_complete: false })
     }
 
     fn send(&mut self, part: Bytes) -> Result<(), StoreError> {
         let Some(parts) = &mut self.parts else {
-            self.whole = part;
+            self.body = part;
             return Ok(());
         };
         let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
@@ -58,8 +58,8 @@ impl Upload {
     /// Wait for the oldest part on its way.
     fn wait(&mut self) -> Result<(), StoreError> {
         let Some(part) = self.sending.pop_front() else { return Ok(()) };
-        let sent = block_on(&self.url, part)?.map_err(object_store::Error::from).flatten();
-        sent.map_err(|error| self.bucket.error(&self.url, error))
+        let result = block_on(&self.url, part)?.map_err(object_store::Error::from).flatten();
+        result.map_err(|error| self.bucket.error(&self.url, error))
     }
 
     fn complete(&mut self) -> Result<(), StoreError> {
@@ -69,12 +69,12 @@ impl Upload {
         let written = match &mut self.parts {
             Some(parts) => block_on(&self.url, parts.complete())?,
             None => {
-                let whole = std::mem::take(&mut self.whole);
-                block_on(&self.url, self.bucket.objects.put(&self.key, whole.into()))?
+                let body = std::mem::take(&mut self.body);
+                block_on(&self.url, self.bucket.objects.put(&self.key, body.into()))?
             }
         };
         written.map_err(|error| self.bucket.error(&self.url, error))?;
-        self.done = true;
+        self.is_complete = true;
         Ok(())
     }
 }
@@ -99,7 +99,7 @@ impl Drop for Upload {
         for part in &self.sending {
             part.abort();
         }
-        if let Some(mut parts) = self.parts.take().filter(|_| !self.done)
+        if let Some(mut parts) = self.parts.take().filter(|_| !self.is_complete)
             && let Ok(net) = net()
         {
             // Parts that stay are seen by nobody, but some stores charge for them. Not waited for.

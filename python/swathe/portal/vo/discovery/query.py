@@ -237,7 +237,7 @@ def _matches(service: Service, query_parameters: RequestParameters) -> Iterator[
     if collections:
         tests.append(lambda match: match.dataset in collections)
     if "ID" in query_parameters:
-        candidates = _named(service, query_parameters.all("ID"))
+        candidates = _matches_of(service, query_parameters.all("ID"))
     else:
         criteria = GranuleQuery(
             ranges,
@@ -257,7 +257,7 @@ def _matches(service: Service, query_parameters: RequestParameters) -> Iterator[
         return
 
 
-def _named(service: Service, ids: Sequence[str]) -> Iterator[Match]:
+def _matches_of(service: Service, ids: Sequence[str]) -> Iterator[Match]:
     if len(ids) > MOST_IDS:
         raise usage(f"ID: expected at most {MOST_IDS}, found {len(ids)}")
     for did in dict.fromkeys(ids):

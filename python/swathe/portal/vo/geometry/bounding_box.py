@@ -51,7 +51,7 @@ def smallest_box(
     if not orderly:
         return _from_pixels(region, places, width, height)
     if region.radius < math.pi / 2:
-        span = _whole(region.curves(STEP_PIXELS * places.scale), places)
+        span = _full_span(region.curves(STEP_PIXELS * places.scale), places)
         if span is not None:
             low_x, high_x, low_y, high_y = span
             if low_x >= -0.5 and low_y >= -0.5 and high_x <= width - 0.5 and high_y <= height - 0.5:
@@ -75,7 +75,7 @@ def _ends(low: float, high: float, length: int) -> tuple[int, int]:
     return max(first, 0), min(last, length)
 
 
-def _whole(curves: list[BoundaryCurve], places: FastWcs) -> Span | None:
+def _full_span(curves: list[BoundaryCurve], places: FastWcs) -> Span | None:
     """Return the extremes of curves, or None if part of one has no pixel position."""
     spans = []
     for curve in curves:

@@ -33,23 +33,25 @@ class Pixels:
         return math.prod(last - first for first, last in zip(self.start, self.stop, strict=True))
 
 
-def select(opened: OpenImage, request: CutoutRequest) -> Pixels | None:
+def select(open_image: OpenImage, request: CutoutRequest) -> Pixels | None:
     """Return the requested pixels of an image, or None if there are none.
 
     Raises:
         VoError: If the header has no information for a requested selection.
         RegionError: If the image has no sky coordinates.
     """
-    image = opened.image if request.hdu is None else opened.extension(request.hdu)
-    lengths = opened.lengths if image is opened.image else image.shape[::-1]
+    image = open_image.image if request.hdu is None else open_image.extension(request.hdu)
+    lengths = open_image.lengths if image is open_image.image else image.shape[::-1]
     start, stop = [0] * len(lengths), list(lengths)
-    if not _narrow_planes(opened, request, start, stop):
+    if not _narrow_planes(open_image, request, start, stop):
         return None
     if request.region is not None:
-        if opened.is_away(request.region):
+        if open_image.is_away(request.region):
             return None
-        places, (first, second) = opened.places, opened.sky_axes
-        box = smallest_box(request.region, places, lengths[first], lengths[second], opened.orderly)
+        places, (first, second) = open_image.places, open_image.sky_axes
+        box = smallest_box(
+            request.region, places, lengths[first], lengths[second], open_image.orderly
+        )
         if box is None:
             return None
         start[first], start[second] = box[:2]
@@ -68,21 +70,21 @@ def select(opened: OpenImage, request: CutoutRequest) -> Pixels | None:
 
 
 def _narrow_planes(
-    opened: OpenImage, request: CutoutRequest, start: list[int], stop: list[int]
+    image: OpenImage, request: CutoutRequest, start: list[int], stop: list[int]
 ) -> bool:
     """Reduce the planes to those requested. Return whether there are any."""
     if request.band is None and request.time is None and not request.states:
         return True
-    if request.hdu is not None and opened.extension(request.hdu).index != opened.image.index:
+    if request.hdu is not None and image.extension(request.hdu).index != image.image.index:
         raise usage("SUB: expected the image's own extension with BAND, TIME or POL, found another")
-    granule = opened.match.granule
+    granule = image.match.granule
     for name, interval, axis, header_range in (
         ("BAND", request.band, "spectral", (granule.em_min, granule.em_max)),
         ("TIME", request.time, "times", (granule.t_min, granule.t_max)),
     ):
         if interval is None:
             continue
-        plane_axis = getattr(opened, axis)
+        plane_axis = getattr(image, axis)
         if plane_axis is None:
             if not _overlaps(name, interval, header_range):
                 return False
@@ -92,7 +94,7 @@ def _narrow_planes(
             return False
         start[plane_axis.number], stop[plane_axis.number] = span
     if request.states:
-        stokes = opened.stokes
+        stokes = image.stokes
         if stokes is None:
             raise usage("POL: expected an image with a polarization axis, found none")
         span = stokes.planes(request.states)
@@ -102,9 +104,9 @@ def _narrow_planes(
     return True
 
 
-def _overlaps(name: str, request: Interval, known: Sequence[float | None]) -> bool:
+def _overlaps(name: str, request: Interval, bounds: Sequence[float | None]) -> bool:
     """Return whether the range of a whole image overlaps an interval."""
-    low, high = known
+    low, high = bounds
     if low is None and high is None:
         raise usage(f"{name}: expected an image with {name} in its header, found none")
     first = high if low is None else low

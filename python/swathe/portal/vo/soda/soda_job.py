@@ -109,15 +109,15 @@ def _fault_rows(faults: Mapping[int, SwatheError], count: int) -> dict[int, Faul
     }
 
 
-def _row(opened: OpenImage, cutout_request: CutoutRequest) -> tuple[Any, ...]:
-    pixels = select(opened, cutout_request)
-    file = opened.match.file
+def _row(image: OpenImage, cutout_request: CutoutRequest) -> tuple[Any, ...]:
+    pixels = select(image, cutout_request)
+    file = image.match.file
     if pixels is None:
-        return file, str(opened.image.index), *OUTSIDE, ""
+        return file, str(image.image.index), *OUTSIDE, ""
     lengths = list(pixels.image.shape[::-1])
     if len(lengths) < 2:
         raise usage(
-            f"ID: {opened.did}: expected two axes or more for a job, found {len(lengths)}; use sync"
+            f"ID: {image.did}: expected two axes or more for a job, found {len(lengths)}; use sync"
         )
     (x0, x1), (y0, y1), *behind = zip(pixels.start, pixels.stop, strict=True)
     while behind and behind[-1] == (0, lengths.pop()):

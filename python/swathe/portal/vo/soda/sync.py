@@ -98,13 +98,13 @@ def _cut(service: Service, did: str, cutout_request: CutoutRequest, media_type: 
 
 
 def _cut_from(
-    service: Service, opened: OpenImage, cutout_request: CutoutRequest, media_type: str
+    service: Service, image: OpenImage, cutout_request: CutoutRequest, media_type: str
 ) -> Response:
     with service.memory.take(_outline_bytes(cutout_request)):
-        pixels = select(opened, cutout_request)
+        pixels = select(image, cutout_request)
     if pixels is None:
         return Response(status_code=204)
-    size = pixels.count * opened.bytes_of(pixels.image)
+    size = pixels.count * image.bytes_of(pixels.image)
     if size > LARGEST:
         raise usage(
             f"the cut: expected at most {LARGEST / 1e6:.0f} MB, found {size / 1e6:.0f} MB; for "
@@ -113,9 +113,9 @@ def _cut_from(
         )
     if media_type == FITS:
         if size <= SMALL:
-            return _fits(opened, pixels)
+            return _fits(image, pixels)
         share = service.memory.take(size)
-        return LargeResponse(share, _parts(pixels), _attached(opened, pixels, "fits"), FITS)
+        return LargeResponse(share, _parts(pixels), _attached(image, pixels, "fits"), FITS)
     start, stop = list(pixels.start), list(pixels.stop)
     for axis in range(2, len(start)):
         stop[axis] = start[axis] + 1
@@ -124,7 +124,7 @@ def _cut_from(
         raise usage(f"the picture: expected at most {MOST_PIXELS:,} pixels, found {count:,}", 413)
     with service.memory.take(count * PICTURE_BYTES):
         content = _picture(pixels.image, start, stop)
-    return Response(content, 200, _attached(opened, pixels, "png"), PNG)
+    return Response(content, 200, _attached(image, pixels, "png"), PNG)
 
 
 def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
@@ -142,8 +142,8 @@ def _outline_bytes(cutout_request: CutoutRequest) -> int:
     return len(region.corners) * CORNER_BYTES if isinstance(region, Polygon) else 0
 
 
-def _fits(opened: OpenImage, pixels: Pixels) -> Response:
-    return Response(_cutout(pixels).fits(), 200, _attached(opened, pixels, "fits"), FITS)
+def _fits(image: OpenImage, pixels: Pixels) -> Response:
+    return Response(_cutout(pixels).fits(), 200, _attached(image, pixels, "fits"), FITS)
 
 
 def _cutout(pixels: Pixels) -> Cutout:
@@ -158,9 +158,9 @@ def _parts(pixels: Pixels) -> list[Buffer]:
     return [cutout.header, cutout.stored, bytes(-size % BLOCK)]
 
 
-def _attached(opened: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
+def _attached(image: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
     """Return the header with the file name, made of image, HDU and first pixel."""
-    stem = UNSAFE.sub("_", opened.match.granule.path.rpartition("/")[2].partition(".")[0])[:60]
+    stem = UNSAFE.sub("_", image.match.granule.path.rpartition("/")[2].partition(".")[0])[:60]
     first = "-".join(str(at + 1) for at in pixels.start[:2])
     name = f"{stem or 'cut'}-{pixels.image.index}-{first}.{suffix}"
     return {"Content-Disposition": f'attachment; filename="{name}"'}

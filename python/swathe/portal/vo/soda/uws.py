@@ -119,7 +119,7 @@ async def jobs(service: Service, request: Request) -> Response:
         phases.append(cast("Phase", value))
     after, last = query_parameters.one("AFTER"), query_parameters.one("LAST")
     moment = None if after is None else _moment("AFTER", after)
-    most = MOST_LISTED if last is None else min(_whole("LAST", last), MOST_LISTED)
+    most = MOST_LISTED if last is None else min(_integer("LAST", last), MOST_LISTED)
     sees = _user(request).sees
 
     def listed() -> bytes:
@@ -135,7 +135,7 @@ async def job(service: Service, request: Request) -> Response:
     current = await service.workers.run(lambda: _own(request))
     wait, phase = query_parameters.one("WAIT"), query_parameters.one("PHASE")
     if wait is not None and current.phase in ACTIVE and phase in (None, current.phase):
-        seconds = _whole("WAIT", wait, least=-1)
+        seconds = _integer("WAIT", wait, least=-1)
         wait_s = LONGEST_WAIT_S if seconds < 0 else min(float(seconds), LONGEST_WAIT_S)
         portal, waiting_job = service.portal, current
         streams = streams_of(request)
@@ -205,18 +205,18 @@ async def change_child(service: Service, request: Request) -> Response:
         current = _own(request)
         match name:
             case "phase":
-                value = _needed(query_parameters, "PHASE").strip().upper()
+                value = _required(query_parameters, "PHASE").strip().upper()
                 if value == "RUN":
                     return jobs.start(current.id)
                 if value == "ABORT":
                     return jobs.cancel(current.id)
                 raise usage(f"PHASE: expected RUN or ABORT, found {quoted(value)}")
             case "destruction":
-                value = _needed(query_parameters, "DESTRUCTION")
+                value = _required(query_parameters, "DESTRUCTION")
                 return jobs.set_expiry(current.id, _moment("DESTRUCTION", value))
             case "executionduration":
                 # The rows bound the duration of a job; UWS allows services to ignore this value.
-                _whole("EXECUTIONDURATION", _needed(query_parameters, "EXECUTIONDURATION"))
+                _integer("EXECUTIONDURATION", _required(query_parameters, "EXECUTIONDURATION"))
                 return current
             case "parameters":
                 raise VoError(
@@ -336,14 +336,14 @@ async def _form(request: Request) -> RequestParameters:
     return RequestParameters([*query, *((part.name, part.text) for part in parts)])
 
 
-def _needed(query: RequestParameters, name: str) -> str:
+def _required(query: RequestParameters, name: str) -> str:
     value = query.one(name)
     if value is None:
         raise usage(f"{name}: expected a value, found none")
     return value
 
 
-def _whole(name: str, value: str, least: int = 0) -> int:
+def _integer(name: str, value: str, least: int = 0) -> int:
     """Parse a whole number."""
     try:
         number = int(value[:20]) if value.isascii() else least - 1

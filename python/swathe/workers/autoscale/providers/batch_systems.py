@@ -66,7 +66,7 @@ class BatchSystem(ABC):
         """Submit a job."""
         self._ids[name] = self.submit(name, self._command(name))
 
-    def known(self) -> Mapping[str, StartedWorker]:
+    def started_workers(self) -> Mapping[str, StartedWorker]:
         """Return the jobs of this pool, including those submitted by other portals of it."""
         workers, ids = {}, {}
         for name, number, job in self.jobs():
@@ -93,7 +93,7 @@ class BatchSystem(ABC):
         self.stop(self._alive())
 
     def _alive(self) -> set[str]:
-        return {name for name, each in self.known().items() if each.state != "ended"}
+        return {name for name, each in self.started_workers().items() if each.state != "ended"}
 
 
 def run_command(command: Sequence[str], stdin: str = "") -> str:

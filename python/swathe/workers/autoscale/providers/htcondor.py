@@ -82,16 +82,16 @@ class HTCondor(BatchSystem):
         for job in _parse_jobs(output):
             try:
                 name, number = str(job["JobBatchName"]), str(job["ClusterId"])
-                state, called = STATES[job["JobStatus"]]
+                state, state_name = STATES[job["JobStatus"]]
                 left_s = float(job["SwatheWalltime"])
                 if state == "running":
                     left_s -= time.time() - job["JobCurrentStartDate"]
             except (KeyError, TypeError, ValueError) as error:
                 expected = f"jobs with {attributes} and ClusterId ({error!r})"
                 raise unexpected_output("condor_q", expected, json.dumps(job)) from error
-            why = job.get("HoldReason" if called == "held" else "LastRejMatchReason", "")
-            reason = f"job {number} of HTCondor: {called} ({str(why).strip()})"
-            if called == "idle" and not why:  # not yet considered by the scheduler
+            why = job.get("HoldReason" if state_name == "held" else "LastRejMatchReason", "")
+            reason = f"job {number} of HTCondor: {state_name} ({str(why).strip()})"
+            if state_name == "idle" and not why:  # not yet considered by the scheduler
                 reason = ""
             yield name, number, StartedWorker(state, reason, left_s)
 

@@ -65,7 +65,7 @@ class Provider(Protocol):
             ProviderError: If it cannot start.
         """
 
-    def known(self) -> Mapping[str, StartedWorker]:
+    def started_workers(self) -> Mapping[str, StartedWorker]:
         """Return the workers that run, wait, or ended recently.
 
         Raises:
@@ -113,11 +113,11 @@ def worker_command(
 
     command += ["--grace", f"{grace_s:g}s"]
 
-    def named(name: str) -> list[str]:
+    def command_for(name: str) -> list[str]:
         own = [] if cache is None else ["--cache", str(cache / str(slot_of(name)))]
         return [*command, "--name", name, *own]
 
-    return named
+    return command_for
 
 
 def name_in(slot: int, prefix: str) -> str:
@@ -164,7 +164,7 @@ class Processes:
             raise ProviderError(f"processes: cannot start a worker: {error}") from error
         self._started[name] = process, output
 
-    def known(self) -> Mapping[str, StartedWorker]:
+    def started_workers(self) -> Mapping[str, StartedWorker]:
         """Return the processes; an ended one is listed once."""
         workers = {}
         for name, (process, output) in list(self._started.items()):
