@@ -281,7 +281,7 @@ def test_estimates_try_few_of_many_missing_files(monkeypatch: pytest.MonkeyPatch
     table = {"file": files, **{name: [5] * len(files) for name in ("x0", "y0", "width", "height")}}
     read = read_targets(table, sky_of)
     work = ExpandedJob(len(files), read)
-    assert estimate.bytes_out(estimate.sound_rows(work), Options()) == 0
+    assert estimate.bytes_out(work.rows.to_predict(), Options()) == 0
     assert len(tried) <= 100
 
 

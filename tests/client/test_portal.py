@@ -108,8 +108,8 @@ def test_only_what_users_call_shows_on_a_portal(portal: RemotePortal, done: Remo
         *("about", "close", "estimate", "job", "jobs", "pool", "submit", "url"),
     }
     assert {name for name in dir(done) if not name.startswith("_")} == {
-        *("cancel", "delete", "fetch", "id", "manifest", "resume", "rows", "start", "status"),
-        "wait",
+        *("cancel", "delete", "fetch", "id", "manifest", "manifest_tables", "resume", "rows"),
+        *("start", "status", "wait"),
     }
 
 
@@ -247,6 +247,11 @@ def test_rows_and_manifest_say_the_same(done: RemoteJob, tmp_path: Path) -> None
     assert [row.sha256 for row in rows] == manifest["sha256"].tolist()
     assert len(Table.read(tmp_path / "m.ecsv", format="ascii.ecsv")) == TARGETS
     assert list(done.rows("error")) == []
+    parts = list(done.manifest_tables(5))
+    assert max(map(len, parts)) == 5 and sum(map(len, parts)) == TARGETS
+    for name in manifest.colnames:
+        column = [each for part in parts for each in part[name].tolist()]
+        assert column == manifest[name].tolist()
 
 
 def test_fetched_files_are_those_of_cut_many(done: RemoteJob, folder: Path, tmp_path: Path) -> None:
@@ -623,6 +628,12 @@ def test_what_is_no_manifest_is_refused_and_not_opened(tmp_path: Path, text: str
             pytest.raises(errors.SourceError, match="expected a manifest"),
         ):
             job_on(portal).manifest(tmp_path / "manifest.ecsv")
+        with (
+            answering(GOOD, (200, {}, filled.encode("latin-1"))) as (url, _),
+            swathe.connect(url) as portal,
+            pytest.raises(errors.SourceError, match="expected a manifest"),
+        ):
+            list(job_on(portal).manifest_tables())
     assert seen == []
     assert not (tmp_path / "manifest.ecsv").exists()
 

@@ -33,6 +33,7 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
         "received_byte_s",
         "object_s",
         "cut_s",
+        "null_cut_s",
         "byte_s",
         "gzip_byte_s",
         "gzip_first_byte_s",

@@ -31,6 +31,8 @@ COSTS: dict[str, Any] = {
     "streams": 8,
 }
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
@@ -357,17 +359,30 @@ def test_what_cannot_be_read_costs_its_opening_and_is_told(survey: Path, tmp_pat
     assert json.loads(run("predict", "--targets", str(table), "--json").stdout)["faults"] == [fault]
 
 
-def test_a_batch_that_cut_or_wrote_nothing_says_nothing_of_predictions(
+def test_a_batch_that_cut_nothing_says_nothing_of_predictions(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:
     swathe.cut_many(targets([str(tmp_path / "none.fit")]), tmp_path / "none", progress=False)
     assert catalog.outcomes() == []
-    # It writes nothing, and the prediction includes writing.
-    made = swathe.cut_many(targets([str(survey / "0.fit")]), "null:", progress=False)
-    assert made.meta["ok"] == 4
-    assert catalog.outcomes() == []
     swathe.cut_many(targets([str(survey / "0.fit")]), tmp_path / "out", progress=False)
     assert len(catalog.outcomes()) == 1
+
+
+def test_dropped_results_are_predicted_without_their_files(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    catalog.put_compute(this_host(), {"cut_s": 1.0, "null_cut_s": 0.25}, NOON)
+    given = targets([str(survey / "0.fit")])
+    written = swathe.cut_many(given, tmp_path / "out", progress=False, threads=1)
+    dropped = swathe.cut_many(given, "null:", progress=False, threads=1)
+    assert written.meta["predicted_s"] == pytest.approx(4, abs=0.1)
+    assert dropped.meta["predicted_s"] == pytest.approx(1, abs=0.1)
+    into_files, into_null = sorted(catalog.outcomes(), key=lambda outcome: outcome.at)
+    assert (into_files.summary, into_null.summary) == (
+        "cut_many into folder, as fits",
+        "cut_many into null, as fits",
+    )
+    assert into_null.predicted_s == pytest.approx(dropped.meta["predicted_s"], abs=1e-3)
 
 
 def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:

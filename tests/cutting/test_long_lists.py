@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import signal
+import subprocess
+import sys
 import tarfile
 import threading
 import zipfile
@@ -19,6 +21,7 @@ from pyarrow import parquet
 
 import swathe
 from swathe.core.errors import OutputError, TargetsError
+from swathe.costs import prediction
 from swathe.files.manifest_file import LongManifest, ManifestFile, read_rows
 from swathe.files.targets import pieces
 from swathe.files.targets.pieces import read_pieces
@@ -144,6 +147,41 @@ def test_cell_of_several_lines_is_not_divided(tmp_path: Path) -> None:
     path.write_text("id,file,x0,y0,width,height\n" + rows)
     ids = [each for piece in read_pieces(path) for each in piece.table.table["id"].tolist()]
     assert ids == [f"a\nb {n}" for n in range(20)]
+
+
+def test_quotes_within_cells_open_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = "".join(f'n{n} 5" disk,f,{n},1,2,2\n' for n in range(20))
+    path.write_text("id,file,x0,y0,width,height\n" + rows)
+    assert [len(piece.table.table) for piece in read_pieces(path)] == [7, 7, 6]
+
+
+def test_quote_that_does_not_end_is_an_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = [f"n{n},f,{n},1,2,2\n" for n in range(20_000)]
+    lines[9] = '"n9,f,9,1,2,2\n'
+    path.write_text("id,file,x0,y0,width,height\n" + "".join(lines))
+    with pytest.raises(TargetsError, match=r"a.csv: line 11: expected the end of a cell"):
+        list(read_pieces(path))
+
+
+def test_integer_ids_stay_integers_if_one_is_missing(frames: list[Path], tmp_path: Path) -> None:
+    ids = pa.array([None if n == 3 else 2**53 + n for n in range(COUNT)], pa.int64())
+    columns = {**boxes(frames), "id": ids}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    manifest = cut(tmp_path / "a.parquet", tmp_path / "out")
+    expected = ["3" if n == 3 else f"{2**53 + n}" for n in range(COUNT)]
+    assert whole(manifest)["id"].tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["id", "file"])
+def test_text_that_no_manifest_can_have_is_refused(
+    name: str, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    columns[name][2] = "x" * 131_073
+    with pytest.raises(TargetsError, match=f"{name}: expected up to 100,000 .* found 131,0|too lo"):
+        cut(columns, tmp_path / "out.zip")
 
 
 def test_lines_without_names_keep_their_numbers(tmp_path: Path) -> None:
@@ -318,6 +356,143 @@ def test_interrupted_run_is_resumed_and_loses_nothing(
     assert cut(boxes(frames), path, resume=True).meta["done_before"] == COUNT
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "iterator"])
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_prediction_of_a_long_list_is_that_of_its_pieces(
+    name: str,
+    is_sorted: bool,
+    frames: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = boxes(frames, is_sorted=is_sorted)
+    columns["width"][9] = 0
+    given: Any = rows_of(columns)
+    if name in WRITERS:
+        given = tmp_path / name
+        WRITERS[name](columns, given)
+    predicted = swathe.predict(given)
+    (cost,) = predicted.per_store.values()
+    assert (cost.targets, cost.unreadable) == (COUNT - 1, 0)
+    assert len(predicted.faults) == 1 and "t9" in predicted.faults[0]
+    assert predicted.median_s == pytest.approx(cost.median_s)
+    cut_now = cut(columns, tmp_path / "out")
+    assert predicted.median_s == pytest.approx(cut_now.meta["predicted_s"], rel=0.2)
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    whole_list = swathe.predict(columns)
+    (alone,) = whole_list.per_store.values()
+    assert alone.objects == 14
+    assert cost.objects == 14 if is_sorted else cost.objects > 30
+    assert cost.compute_s == pytest.approx(alone.compute_s, rel=0.2 if is_sorted else 1.0)
+
+
+def test_prediction_inspects_few_images_of_a_long_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = fits.Header(cards_of_sky())
+    image = fits_bytes(fits.PrimaryHDU(noise(0, (60, 80)), header))
+    files = [tmp_path / f"f{number}.fits" for number in range(30)]
+    for path in files:
+        path.write_bytes(image)
+    opened: list[str] = []
+    sky_of = prediction.sky_of
+
+    def counted(file: str, hdu: Any) -> Any:
+        opened.append(file)
+        return sky_of(file, hdu)
+
+    monkeypatch.setattr(prediction, "sky_of", counted)
+    monkeypatch.setattr(prediction, "MOST_OBJECTS", 3)
+    monkeypatch.setattr(prediction, "FURTHER_OBJECTS", 1)
+    count = len(files)
+    given = {"file": list(map(str, files)), "ra": [10.0] * count, "dec": [20.0] * count}
+    predicted = swathe.predict({**given, "size_deg": [0.004] * count})
+    assert len(opened) == 3 + 4
+    (cost,) = predicted.per_store.values()
+    assert (cost.objects, cost.targets) == (count, count)
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
+    monkeypatch.setattr(prediction, "MOST_OBJECTS", 1000)
+    alone = swathe.predict({**given, "size_deg": [0.004] * count})
+    assert len(opened) == 3 + 4 + count
+    assert cost.compute_s == pytest.approx(alone.compute_s, rel=0.05)
+
+
+def cards_of_sky() -> dict[str, Any]:
+    place = {"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRVAL1": 10.0, "CRVAL2": 20.0}
+    return place | {"CRPIX1": 40.0, "CRPIX2": 30.0, "CDELT1": -0.0002, "CDELT2": 0.0002}
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip"])
+def test_interrupted_iterator_leaves_a_row_for_each_target_that_was_planned(
+    output: str, frames: list[Path], tmp_path: Path
+) -> None:
+    def targets() -> Iterator[dict[str, Any]]:
+        for number, row in enumerate(rows_of(boxes(frames))):
+            if number == 2 * PIECE + 3:
+                raise KeyboardInterrupt
+            yield row
+
+    path = tmp_path / "made" / output
+    with pytest.raises(KeyboardInterrupt):
+        cut(targets(), path)
+    beside = path / "manifest.ecsv" if output == "folder" else path.parent / "out.manifest.ecsv"
+    table = Table.read(beside, format="ascii.ecsv", fill_values=[])
+    # The last file of the second part was to be cut with the third part.
+    assert table["id"].tolist() == [f"t{n}" for n in range(2 * PIECE)]
+    undone = table[table["status"] != "ok"]
+    assert len(undone) > 0 and set(undone["reason"]) == {"interrupted"}
+    assert table.meta["error"] == len(undone) and table.meta["ok"] == 2 * PIECE - len(undone)
+    again = cut(rows_of(boxes(frames)), path, resume=True)
+    assert again.meta["done_before"] == 2 * PIECE - len(undone)
+    assert again.meta["ok"] == COUNT
+
+
+KILLED = """
+import os, sys
+
+import swathe
+from swathe.cutting import run
+from swathe.files.manifest_columns import Manifest
+from swathe.files.targets import pieces
+
+pieces.PIECE_ROWS, run.CHECKPOINT_S, run.GATHERED = 7, 0.0, 1
+table, output, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rows, saves = Manifest.rows, 0
+
+def killed_rows(self):
+    global saves
+    for part in rows(self):
+        # Some results of a later piece are done; half of its rows are in the file.
+        saves += 1
+        if saves == last:
+            yield part[: len(part) // 2]
+            os._exit(9)
+        yield part
+
+Manifest.rows = killed_rows
+swathe.cut_many(table, output, progress=False, threads=1)
+"""
+
+
+@pytest.mark.parametrize("last", [2, 5, 6, 9])
+@pytest.mark.parametrize("output", ["folder", "out.zip"])
+def test_run_killed_while_it_saves_is_resumed(
+    output: str, last: int, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    write_parquet(columns, tmp_path / "a.parquet")
+    path = tmp_path / "made" / output
+    arguments = [str(tmp_path / "a.parquet"), str(path), str(last)]
+    done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, timeout=60)
+    assert done.returncode == 9
+    manifest = cut(tmp_path / "a.parquet", path, resume=True)
+    assert manifest.meta["ok"] == COUNT
+    assert whole(manifest)["id"].tolist() == columns["id"]
+    made = results(path)
+    assert {name for name in made if name.endswith(".fits")} == {f"t{n}.fits" for n in range(COUNT)}
+    assert not [each.name for each in path.parent.rglob(".*.piece.part")]
+
+
 @pytest.mark.parametrize("output", ["folder", "out.zip"])
 def test_run_with_repeated_ids_is_resumed(output: str, frames: list[Path], tmp_path: Path) -> None:
     columns = boxes(frames)
@@ -347,6 +522,25 @@ def test_archive_gets_no_second_result_of_a_name_when_resumed(
         cut(other, tmp_path / output, resume=True)
     assert cut(columns, tmp_path / output, resume=True).meta["done_before"] == COUNT
     assert {*results(tmp_path / output)} - {"manifest.ecsv"} == {f"t{n}.fits" for n in range(COUNT)}
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip", "out.tar"])
+def test_shorter_list_is_resumed_again_and_again(
+    output: str, frames: list[Path], tmp_path: Path
+) -> None:
+    columns = boxes(frames)
+    cut(columns, tmp_path / output)
+    shorter = {name: [*column[:3], *column[4:]] for name, column in columns.items()}
+    for _ in range(3):
+        manifest = cut(shorter, tmp_path / output, resume=True)
+        assert manifest.meta["done_before"] == COUNT - 1
+        assert len(whole(manifest)) == COUNT - 1
+    assert "t3.fits" in results(tmp_path / output)
+    if output == "folder":
+        return
+    with pytest.raises(OutputError, match=r"found one of a target that was taken off the list"):
+        cut(columns, tmp_path / output, resume=True)
+    assert cut(shorter, tmp_path / output, resume=True).meta["done_before"] == COUNT - 1
 
 
 def test_row_that_was_not_written_to_its_end_is_left_out(

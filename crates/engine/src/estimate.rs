@@ -5,7 +5,7 @@ mod reads;
 use crate::batch::{Unit, divide, place, workers};
 use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
-use crate::job::Job;
+use crate::job::{Job, OutputKind};
 use crate::object::Object;
 use crate::worker_context::Cancel;
 use reads::{Reads, reads};
@@ -304,10 +304,9 @@ fn expect(
 
     let mut expected = UnitEstimate { header_read, ..UnitEstimate::default() };
     let pixels: usize = regions.iter().map(|region| region.bytes).sum();
-    expected.task.compute_s = compute.object_s
-        + regions.len() as f64 * compute.cut_s
-        + pixels as f64 * compute.byte_s
-        + unpack_s;
+    let cut_s = if job.kind == OutputKind::Null { compute.null_cut_s } else { compute.cut_s };
+    expected.task.compute_s =
+        compute.object_s + regions.len() as f64 * cut_s + pixels as f64 * compute.byte_s + unpack_s;
     if waits && is_asked_anew {
         expected.traffic.add(opening.0);
         expected.task.steps = opening.1;

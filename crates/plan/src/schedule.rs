@@ -25,6 +25,8 @@ pub struct Compute {
     pub received_byte_s: f64,
     /// Each cut, however small: its header, its file, its row of the manifest.
     pub cut_s: f64,
+    /// The same without a file, when results are dropped.
+    pub null_cut_s: f64,
     /// Each byte of pixels of a cutout.
     pub byte_s: f64,
     /// Each byte inflated from a gzip stream,
@@ -58,6 +60,7 @@ impl Default for Compute {
             request_s: 200e-6,
             received_byte_s: 0.8e-9,
             cut_s: 65e-6,
+            null_cut_s: 15e-6,
             byte_s: 1.2e-9,
             gzip_byte_s: 2.1e-9,
             gzip_first_byte_s: 2.6e-9,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 import re
@@ -31,7 +32,14 @@ from swathe.core.outputs import (
 )
 from swathe.core.progress import can_show_progress, progress_bar
 from swathe.cutting.output_paths import output_kind
-from swathe.files.manifest import MANIFEST, manifest_meta, manifest_path, read_manifest
+from swathe.files.manifest import (
+    COLUMNS,
+    MANIFEST,
+    columns_as_table,
+    manifest_meta,
+    manifest_path,
+    read_manifest,
+)
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -162,6 +170,30 @@ class RemoteJob:
     ) -> Table:
         """Return the outcome of every row as a table. Write it if a path is given."""
         return self._save_manifest(path, overwrite, None)
+
+    def manifest_tables(self, rows: int = 100_000) -> Iterator[Table]:
+        """Yield the outcome of every row as tables of at most `rows` rows, as they arrive.
+
+        Raises:
+            SourceError: If the portal sends something else, or more than a million rows.
+        """
+        with self._connection.open_answer(f"{self._path}/manifest") as answer:
+            lines = _manifest_lines(content_blocks(answer), self._connection.url)
+            try:
+                table = csv.reader(lines)
+                if next(table, None) != list(COLUMNS):
+                    raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
+                count = 0
+                while some := list(islice(table, rows)):
+                    count += len(some)
+                    if count > MOST_ROWS:
+                        raise ValueError(f"it has more than {MOST_ROWS:,} rows")
+                    columns = dict(zip(COLUMNS, zip(*some, strict=True), strict=True))
+                    yield columns_as_table(columns, {})
+            except (ValueError, OverflowError, csv.Error) as error:
+                raise SourceError(
+                    f"{self._connection.url}: expected a manifest, found another text: {error}"
+                ) from error
 
     def _save_manifest(
         self,
@@ -367,6 +399,27 @@ def _table(content: bytes, url: str) -> Table:
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
     except Exception as error:  # the reader raises many kinds of errors
         raise SourceError(f"{url}: expected a manifest, found another text: {error}") from error
+
+
+def _manifest_lines(blocks: Iterator[bytes], url: str) -> Iterator[str]:
+    """Yield the lines of a manifest behind its head.
+
+    Raises:
+        SourceError: If it does not begin as ECSV does, or has a line of more than BLOCK bytes.
+    """
+    rest, is_first = b"", True
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        if len(rest) > BLOCK:
+            raise SourceError(f"{url}: expected lines of up to {size_text(BLOCK)}, found more")
+        for line in lines:
+            if is_first and not line.startswith(b"# %ECSV "):
+                raise SourceError(f"{url}: expected a manifest, found another text")
+            is_first = False
+            if not line.startswith(b"#"):
+                yield line.decode() + "\n"
+    if rest or is_first:
+        raise SourceError(f"{url}: expected a manifest to its end, found a part of it")
 
 
 def _names(manifest: Table | None) -> set[str]:

@@ -27,6 +27,8 @@ U = TypeVar("U")
 CODES = {status: code for code, status in enumerate(STATUSES)}
 """Code of each status in a column."""
 DIGEST_BYTES = 32
+UNKNOWN_SHAPE = (100, 100)
+"""Pixels of a sky target if none of the images of its list was read yet."""
 DIGEST_DIGITS = 2 * DIGEST_BYTES
 
 
@@ -255,6 +257,15 @@ class RowTable(Sequence[RowRecord]):
         placed[rows] = False
         reason = self.reason.put(rows, [text for _, text in changes.values()])
         return replace(self, status=status, placed=placed, reason=reason)
+
+    def to_predict(self) -> RowTable:
+        """Return the rows that can be cut; those whose image was not read yet get a similar box."""
+        rows = self.take(self.sound)
+        if rows.placed.all():
+            return rows
+        placed = rows.box[rows.placed]
+        like = np.median(placed, axis=0) if len(placed) else np.array([0, 0, *UNKNOWN_SHAPE])
+        return replace(rows, box=np.where(rows.placed[:, None], rows.box, like.astype(np.int64)))
 
     def faults(self) -> dict[int, Fault]:
         """Return status and reason of the rows that cannot be cut, by index."""

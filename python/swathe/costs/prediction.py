@@ -6,8 +6,9 @@ import json
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe import _swathe
 from swathe.core.argument_checks import check_count, check_texts, check_threads
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
+    from swathe.files.targets.pieces import TablePiece
     from swathe.files.targets.target_list import ListOptions
 
 UNMEASURED_BOUNDS = (math.log(2), math.log(2))
@@ -33,6 +35,13 @@ LOCAL_BOUNDS = (math.log(1.3), math.log(1.3))
 LEAST_BOUND = math.log(1.05)
 MOST_FAULTS = 100
 """Number of reasons listed why targets cannot be cut; the engine lists as many for objects."""
+MOST_OBJECTS = 1000
+"""Objects per store that `predict` inspects in the first 100,000 targets of a list."""
+FURTHER_OBJECTS = 16
+"""Objects per store that it inspects in each further part of a list."""
+
+
+C = TypeVar("C", "StoreCost", "Prediction")
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ class StoreCost:
         interval_s: 10th and 90th percentile of the time.
         bytes: bytes moved from the store.
         requests: number of requests to the store; for local files, of reads.
-        objects: number of objects read.
+        objects: number of objects read; in a list of more than 100,000 targets, an object counts
+            once for each part of the list that has some of its targets.
         targets: number of targets cut.
         headers_read: number of objects whose headers were read now, since the index lacked them.
         unreadable: number of inspected objects that cannot be read.
@@ -155,7 +165,9 @@ def predict(
 ) -> Prediction:
     """Predict the cost of cutting these targets, without reading a pixel.
 
-    Headers are read if the index lacks them.
+    Headers are read if the index lacks them: of up to 1,000 objects per store, and of 16 for each
+    further 100,000 targets. The others are assumed to be like these. A list of any length is read
+    in parts, as `cut_many` reads it; an iterator is used up.
 
     Args:
         targets: as in `cut_many`.
@@ -175,6 +187,7 @@ def predict(
         TargetsError: If the list cannot be read.
         NoSuchStoreError: If there is no such store.
     """
+    from swathe.files.targets.pieces import read_pieces, whole_objects
     from swathe.files.targets.target_list import choices_of, read_targets
 
     threads = check_threads(threads) or cores()
@@ -182,23 +195,69 @@ def predict(
     stores = check_texts("stores", stores)
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
+    pieces = read_pieces(targets, choices)
     if not stores:
-        rows = read_targets(targets, sky_of, choices=choices, planes=span)
-        prediction = predict_targets(rows, mode, threads, machines)
-    else:
-        lists = target_lists(targets, stores, choices, planes=span)
-        rows = next(iter(lists.values()))
-        alone = {
-            name: predict_targets(each, mode, threads, machines) for name, each in lists.items()
-        }
-        prediction = mix_replicas(alone, threads * machines)
-    return of_call(prediction, known_call_costs(), len(rows))
+
+        def read(piece: TablePiece) -> RowTable:
+            options: dict[str, Any] = {"planes": span, "first": piece.first, "names": list}
+            return read_targets(piece.table, sky_of, None, _most(piece.first), choices, **options)
+
+        count = 0
+        parts = []
+        for part, (rows, *_) in enumerate(whole_objects(pieces, read)):
+            parts.append(predict_targets(rows, mode, threads, machines, _most(part)))
+            count += len(rows)
+        return of_call(total_of(parts), known_call_costs(), count)
+    of_stores: dict[str, list[Prediction]] = {name: [] for name in stores}
+    count = 0
+    for piece in pieces:
+        most = _most(piece.first)
+        lists = target_lists(piece.table, stores, choices, most, planes=span, first=piece.first)
+        for name, rows in lists.items():
+            of_stores[name].append(predict_targets(rows, mode, threads, machines, most))
+        count += len(next(iter(lists.values())))
+    predictions = {name: total_of(parts) for name, parts in of_stores.items()}
+    return of_call(mix_replicas(predictions, threads * machines), known_call_costs(), count)
+
+
+def _most(part: int) -> int:
+    """Return the number of objects to inspect in a part of a list."""
+    return FURTHER_OBJECTS if part else MOST_OBJECTS
+
+
+def total_of(jobs: Iterable[Prediction]) -> Prediction:
+    """Return the cost of jobs that run one after another."""
+    parts = list(jobs)
+    if len(parts) == 1:
+        return parts[0]
+    per_store: dict[str, StoreCost] = {}
+    for name, cost in chain.from_iterable(part.per_store.items() for part in parts):
+        before = per_store.get(name)
+        per_store[name] = cost if before is None else _sum(before, cost)
+    return replace(
+        _sum(*parts),
+        per_store=per_store,
+        explained=list(chain(*(part.explained for part in parts))),
+        faults=list(dict.fromkeys(chain(*(part.faults for part in parts))))[: 2 * MOST_FAULTS],
+    )
+
+
+def _sum(*costs: C) -> C:
+    """Return the sums of numbers and intervals; any other value is that of the first."""
+    sums: dict[str, Any] = {
+        each.name: sum(getattr(cost, each.name) for cost in costs)
+        for each in fields(costs[0])
+        if type(getattr(costs[0], each.name)) in (int, float)
+    }
+    low, high = zip(*(cost.interval_s for cost in costs), strict=True)
+    return replace(costs[0], **sums, interval_s=(sum(low), sum(high)))
 
 
 def target_lists(
     targets: Any,
     stores: Sequence[str],
     choices: ListOptions,
+    most_images: int | None = None,
     *,
     planes: tuple[int, int] | None,
     combined: bool = False,
@@ -222,6 +281,7 @@ def target_lists(
             targets,
             sky_of,
             store=name,
+            most_images=most_images,
             choices=choices,
             planes=planes,
             combined=combined,
@@ -231,10 +291,15 @@ def target_lists(
     }
 
 
-def predict_targets(rows: RowTable, mode: Mode, threads: int, machines: int) -> Prediction:
-    """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
-    job = to_engine_job(rows.take(rows.sound), mode=mode, threads=threads)
-    prediction = predict_job(job, machines=machines)
+def predict_targets(
+    rows: RowTable, mode: Mode, threads: int, machines: int, most: int | None = None
+) -> Prediction:
+    """Return the predicted cost of a list, with reasons why some targets cannot be cut.
+
+    At most `most` objects per store are inspected.
+    """
+    job = to_engine_job(rows.to_predict(), mode=mode, threads=threads)
+    prediction = predict_job(job, most, machines)
     first: dict[str, str] = {}
     for row, (status, reason) in rows.faults().items():
         if status != "no-overlap":

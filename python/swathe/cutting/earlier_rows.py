@@ -8,9 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
-from swathe.cutting.resume import whole_members
+from swathe.cutting.resume import LEFT, whole_members
 from swathe.files.manifest import COLUMNS, columns_as_table, manifest_meta
-from swathe.files.manifest_file import read_rows
+from swathe.files.manifest_file import read_unfinished
 from swathe.files.targets import pieces
 from swathe.files.targets.result_names import PieceNames
 
@@ -34,6 +34,10 @@ INSERT INTO result VALUES ({", ".join("?" * (len(COLUMNS) + 2))}) ON CONFLICT (m
 SET {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}
 WHERE excluded.status = 'ok' OR result.status != 'ok'
 """
+MARK = f"""
+INSERT INTO result VALUES ({", ".join("?" * (len(COLUMNS) + 2))})
+ON CONFLICT (member) DO UPDATE SET is_sound = 1
+"""
 
 
 def earlier_rows_path(output_paths: OutputPaths) -> Path:
@@ -46,6 +50,9 @@ class EarlierRows:
 
     A run that resumes writes a new manifest, in the order of its list. Until it has come to the end
     of the list, rows that it has not reached are only here, so the file outlives a killed run.
+
+    An archive may hold results of targets that an earlier list had. They are kept, with the status
+    LEFT.
 
     Attributes:
         meta: metadata of the earlier manifest.
@@ -74,7 +81,7 @@ class EarlierRows:
         self.end = None if output_paths.kind == "folder" else self._check_archive()
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        rows, names = read_rows(self._paths.latest_manifest), PieceNames()
+        rows, names = read_unfinished(self._paths.latest_manifest), PieceNames()
         # As the list was read, so that repeated ids give the same names.
         while block := list(islice(rows, pieces.PIECE_ROWS)):
             for row, name in zip(block, names([row[0] for row in block]), strict=True):
@@ -85,7 +92,12 @@ class EarlierRows:
         with self._database:
             self._database.execute("UPDATE result SET is_sound = 0")
             _, end = whole_members(
-                self._paths.archive, self._paths.kind, self.get, _Everything(), members=self
+                self._paths.archive,
+                self._paths.kind,
+                self.get,
+                _RowsOf(self._database),
+                self._paths.result_options.kind.hdus,
+                members=self,
             )
         return end
 
@@ -97,7 +109,8 @@ class EarlierRows:
 
     def add(self, member: str) -> None:
         """Mark a result as whole."""
-        self._database.execute("UPDATE result SET is_sound = 1 WHERE member = ?", (member,))
+        row = (member, "", LEFT, "", member, 0, "", "", "", 1)
+        self._database.execute(MARK, row)
 
     def __contains__(self, member: object) -> bool:
         query = "SELECT is_sound FROM result WHERE member = ?"
@@ -128,6 +141,12 @@ class EarlierRows:
             self.path.unlink(missing_ok=True)
 
 
-class _Everything:
-    def __contains__(self, _: object) -> bool:
-        return True
+class _RowsOf:
+    """Names of results with a row in a manifest."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def __contains__(self, member: object) -> bool:
+        query = f"SELECT 1 FROM result WHERE member = ? AND status != '{LEFT}'"
+        return self._database.execute(query, (member,)).fetchone() is not None

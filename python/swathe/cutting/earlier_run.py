@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.outputs import check_new
-from swathe.cutting.resume import whole_members
+from swathe.cutting.resume import LEFT, whole_members
 from swathe.files.manifest import COLUMNS, FAILED
-from swathe.files.manifest_file import read_rows
+from swathe.files.manifest_file import read_unfinished
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from swathe.cutting.earlier_rows import EarlierRows
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest
-
 
 STATUS, SOURCE = COLUMNS.index("status"), COLUMNS.index("source")
 
@@ -136,7 +135,7 @@ def sources_before(output_paths: OutputPaths) -> set[str]:
     path = output_paths.latest_manifest
     if output_paths.is_null or not path.exists():
         return set()
-    return {row[SOURCE] for row in read_rows(path) if row[STATUS] == "ok"}
+    return {row[SOURCE] for row in read_unfinished(path) if row[STATUS] == "ok"}
 
 
 def keep_earlier(
@@ -177,6 +176,11 @@ def keep_earlier(
     sound: Container[str]
     if end is not None:
         sound = sizes
+        if left := results["path"][results["status"] == LEFT].tolist():
+            raise OutputError(
+                f"{output_paths.path}: expected no result {left[0]}, found one of a target that "
+                "was taken off the list in an earlier run; give another output"
+            )
         paths = results["path"][results["status"] == "ok"].tolist()
         if other := next((path for path in paths if path in rows and path not in finished), None):
             raise OutputError(

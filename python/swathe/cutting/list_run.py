@@ -21,7 +21,7 @@ from swathe.cutting.output_paths import CutWork, OutputPaths
 from swathe.cutting.run import CutRun
 from swathe.files.manifest import read_manifest
 from swathe.files.manifest_columns import Manifest
-from swathe.files.manifest_file import LongManifest, ManifestFile
+from swathe.files.manifest_file import LongManifest, ManifestFile, is_in_pieces
 from swathe.files.manifest_table import ManifestTable
 from swathe.files.targets.pieces import RowPiece, TablePiece, read_pieces, whole_objects
 from swathe.files.targets.result_names import PieceNames, TextSet
@@ -145,14 +145,20 @@ class ListRun:
         manifest_file = ManifestFile(None if paths.is_null else paths.unfinished, {})
         run = CutRun(paths, self.settings, manifest_file, self.progress, self.started)
         is_whole = False
+        next_rows = first.next_rows
         try:
             self._cut_piece(run, first, earlier, is_only=first.is_last)
             # Its memory is needed for the next piece.
-            piece, first = first, first._replace(rows=first.rows[:0])
+            piece, first = first, first._replace(rows=first.rows[:0], next_rows=None)
             del piece
             for piece in others:
+                next_rows = piece.next_rows
                 self._cut_piece(run, piece, earlier, is_only=False)
             is_whole = True
+        except KeyboardInterrupt:
+            if next_rows is not None and run.output is not None:
+                self._enter_undone(run, next_rows, earlier)
+            raise
         finally:
             if self._rereads:
                 manifest_file.meta["notes"] = [
@@ -196,7 +202,10 @@ class ListRun:
         if not self.resume:
             return None
         earlier: Table | EarlierRows | None
-        if first.is_last or not paths.latest_manifest.exists():
+        is_combined = paths.result_options.is_combined
+        if not paths.latest_manifest.exists():
+            earlier = None
+        elif is_combined or (first.is_last and not is_in_pieces(paths.latest_manifest)):
             earlier = read_manifest(paths.latest_manifest)
         else:
             earlier = EarlierRows(paths)
@@ -262,6 +271,21 @@ class ListRun:
                 f"{counts['ok']:,} of {sum(counts.values()):,} targets are done"
                 + ("" if piece.is_last else "; the rest of the list was not read")
             ) from error
+
+    def _enter_undone(
+        self, run: CutRun, rows: RowTable, earlier: Table | EarlierRows | None
+    ) -> None:
+        """Enter rows that were read, and not cut because the run is interrupted."""
+        meta, end = run.manifest_file.meta, None
+        if isinstance(earlier, EarlierRows):
+            end = earlier.end
+            earlier = earlier.table([run.output_paths.member(name) for name in rows.name])
+        work = self._work(rows, earlier)
+        manifest = Manifest(work.ids, _sources(work), meta, _names(work, run.output_paths))
+        todo, _ = keep_earlier(manifest, work, earlier, run.output_paths, end)
+        meta["done_before"] = meta.get("done_before", 0) + len(work.ids) - len(todo)
+        run.manifest_file.end_piece(manifest, is_only=False)
+        meta.update(run.manifest_file.counts)
 
     def _work(self, rows: RowTable, earlier: Table | None) -> CutWork:
         """Return the work to do; a resumed run uses the pixel size of the earlier run."""

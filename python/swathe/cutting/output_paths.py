@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from swathe.core.errors import OutputError
 from swathe.core.outputs import unfinished_results
 from swathe.files.manifest import MANIFEST, manifest_path
+from swathe.files.manifest_file import piece_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,10 +119,12 @@ class OutputPaths(NamedTuple):
 
     def hidden(self) -> Iterator[Path]:
         """Yield the existing files among those that a run writes, and then replaces or removes."""
+        piece = piece_path(self.unfinished)
         if self.kind == "folder":
             yield from unfinished_results(self.path)
+            yield from filter(os.path.lexists, (piece,))
         else:
-            yield from filter(os.path.lexists, (self.part, self.unfinished))
+            yield from filter(os.path.lexists, (self.part, self.unfinished, piece))
         if not self.result_options.is_plain:
             yield from self.cut_into.rglob("*")
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from swathe._swathe import OutputKind
 
+LEFT = "left"
+"""Status of a result in an archive that is in no manifest: its target was taken off the list."""
+
 
 class Members(Protocol):
     """Names of members."""

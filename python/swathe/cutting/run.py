@@ -230,9 +230,8 @@ class CutRun:
         counts = piece.manifest.counts()
         for status, count in counts.items():
             meta[status] = self.manifest_file.counts[status] + count
-        # The time to combine images is not predicted; writing is, and null: does not write.
-        is_predicted = not (output_paths.result_options.is_combined or output_paths.is_null)
-        self.call.is_comparable &= whole and is_predicted
+        # The time to combine images is not predicted.
+        self.call.is_comparable &= whole and not output_paths.result_options.is_combined
         self.call.targets += counts["ok"] - (len(piece.manifest.id) - len(piece.paths))
         meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
         self._counted = time.perf_counter()

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,11 +16,12 @@ from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
 from swathe.core.row_record import STATUSES
 from swathe.core.row_table import CODES
-from swathe.files.manifest import COLUMNS, ENDED, columns_as_table
+from swathe.files.manifest import COLUMNS, ENDED, columns_as_table, manifest_meta
 from swathe.files.manifest_head import head_of
 from swathe.files.manifest_table import ManifestTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from astropy.table import Table
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 MOST_FAILED = 1000
 """Number of failed rows in a LongManifest; the file has all."""
 TABLE_ROWS = 100_000
+LARGEST_TABLE_BYTES = 64 << 20
+"""Size of a manifest that is read as a table: some 300,000 rows."""
+ROWS_BEFORE = "rows_before"
+"""Number of rows of the manifest before those of the present piece, in the head of its file."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,42 @@ def read_rows(path: Path) -> Iterator[list[str]]:
                 yield row
 
 
+def piece_path(path: Path) -> Path:
+    """Return the file with the rows of the present piece of an unfinished manifest."""
+    return path.with_name(f".{path.name.lstrip('.')}.piece.part")
+
+
+def is_in_pieces(path: Path) -> bool:
+    """Check whether a manifest is that of an unfinished run in pieces, or too large for a table."""
+    return piece_path(path).exists() or path.stat().st_size > LARGEST_TABLE_BYTES
+
+
+def read_unfinished(path: Path) -> Iterator[list[str]]:
+    """Yield the rows of a manifest, complete or as a killed process left it."""
+    piece = piece_path(path)
+    before = manifest_meta(piece).get(ROWS_BEFORE)
+    if before is None:
+        yield from read_rows(path)
+        return
+    present = list(read_rows(piece))
+    rows, count = read_rows(path), 0
+    for row in islice(rows, before):
+        count += 1
+        yield row
+    if count < before:  # it is of an earlier run
+        return
+    # If the piece has ended, the manifest has all of its rows; else some of them, or none.
+    ended = list(islice(rows, len(present)))
+    yield from ended if len(ended) == len(present) else present
+    yield from rows
+
+
 class ManifestFile:
     """File to which the manifests of pieces are written; without a path they are only counted.
 
-    During a run it holds the rows of the pieces that have ended, and those of the present piece as
-    of the last `save`. Only `finish` gives it its final head.
+    During a run it holds the rows of the pieces that have ended. Those of the present piece, as of
+    the last `save`, are in a file beside it, but for the first piece. Only `finish` gives it its
+    final head.
 
     Attributes:
         path: the file.
@@ -106,7 +142,7 @@ class ManifestFile:
         self._head_bytes = self._end = 0
 
     def save(self, manifest: Manifest) -> None:
-        """Write the state of the present piece behind the pieces that have ended.
+        """Write the state of the present piece.
 
         Raises:
             OutputError: If the file cannot be written.
@@ -114,18 +150,40 @@ class ManifestFile:
         if self.path is None:
             return
         if not self.pieces:
-            manifest.write(self.path)
-            self._head_bytes = len(head_of(manifest.meta))
+            self._write_first(manifest)
             return
-        try:
-            with self.path.open("r+b") as file:
-                file.truncate(self._end)
-                file.seek(self._end)
-                file.writelines(manifest.rows())
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise OutputError(f"{self.path}: cannot write: {error.strerror}") from error
+        parts = chain([head_of({ROWS_BEFORE: sum(self.counts.values())})], manifest.rows())
+        _replace(piece_path(self.path), parts)
+
+    def _write_first(self, manifest: Manifest) -> None:
+        """Write the first piece, and remove what an earlier run left of another."""
+        assert self.path is not None
+        piece_path(self.path).unlink(missing_ok=True)
+        manifest.write(self.path)
+        self._head_bytes = len(head_of(manifest.meta))
+
+    def _append(self, manifest: Manifest) -> None:
+        """Add the rows of a piece that has ended.
+
+        Raises:
+            OutputError: If the file cannot be written.
+        """
+        if self.path is None:
+            return
+        if not self.pieces:
+            self._write_first(manifest)
+        else:
+            try:
+                with self.path.open("r+b") as file:
+                    file.truncate(self._end)
+                    file.seek(self._end)
+                    file.writelines(manifest.rows())
+                    file.flush()
+                    os.fsync(file.fileno())
+                piece_path(self.path).unlink(missing_ok=True)
+            except OSError as error:
+                raise OutputError(f"{self.path}: cannot write: {error.strerror}") from error
+        self._end = self.path.stat().st_size
 
     def end_piece(self, manifest: Manifest, *, is_only: bool) -> None:
         """Write and count a piece that has ended; the only one is written by `finish`.
@@ -134,16 +192,14 @@ class ManifestFile:
             OutputError: If the file cannot be written.
         """
         self.last = manifest if is_only else None
+        if not is_only:
+            self._append(manifest)
         for status, count in manifest.counts().items():
             self.counts[status] += count
         room = MOST_FAILED - len(self._failed)
         for row in np.flatnonzero(manifest.status != CODES["ok"])[:room].tolist():
             status = STATUSES[manifest.status[row]]
             self._failed.append((manifest.id[row], status, manifest.reason.list()[row]))
-        if not is_only:
-            self.save(manifest)
-        if self.path is not None and not is_only:
-            self._end = self.path.stat().st_size
         self.pieces += 1
 
     def finish(self) -> None:
@@ -155,7 +211,7 @@ class ManifestFile:
         if self.path is None or not self.pieces:
             return
         if self.last is not None:
-            self.last.write(self.path)
+            self._write_first(self.last)
             return
         head = head_of(self.meta)
         with self.path.open("rb") as rows:
@@ -166,6 +222,7 @@ class ManifestFile:
                 shutil.copyfileobj(rows, file, 1 << 20)
 
             write_file(self.path, save, overwrite=True, durable=True)
+        piece_path(self.path).unlink(missing_ok=True)
 
     def result(self, path: Path | None) -> ManifestTable | LongManifest:
         """Return the manifest; its file is now at `path`."""
@@ -174,3 +231,8 @@ class ManifestFile:
         columns = list(zip(*self._failed, strict=True)) or [(), (), ()]
         failed = dict(zip(("id", "status", "reason"), columns, strict=True))
         return LongManifest(path, self.meta, columns_as_table(failed, {}))
+
+
+def _replace(path: Path, parts: Iterable[bytes]) -> None:
+    """Replace a file in one step."""
+    write_file(path, lambda file: file.writelines(parts), overwrite=True, durable=True)

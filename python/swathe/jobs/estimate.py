@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import SwatheError
 from swathe.core.host import cores
-from swathe.costs.prediction import Prediction, plane_spans, predict_job, to_engine_job
+from swathe.costs.prediction import (
+    Prediction,
+    plane_spans,
+    predict_job,
+    to_engine_job,
+    total_of,
+)
 from swathe.files.file import open_cached
 from swathe.files.targets.target_list import hdu_key
 
@@ -22,7 +28,6 @@ if TYPE_CHECKING:
 
     from swathe.catalog.records.jobs import PastJob
     from swathe.core.row_table import DictColumn, RowTable
-    from swathe.jobs.expand_targets import ExpandedJob
     from swathe.jobs.types import Options
     from swathe.operations.operation import ResultFormat
 
@@ -33,8 +38,6 @@ MOST_TRIES = 4 * MOST_INSPECTED
 HEADER_BYTES = 2 * 2880
 PIXEL_BYTES = 4
 """Bytes per pixel of combined results whose format does not say."""
-UNKNOWN_SIDE = 100
-"""Side of a sky target in pixels if none of its images could be read yet."""
 PAST = 200
 """Earlier jobs to learn from."""
 SPREAD = 2.0
@@ -46,7 +49,7 @@ BELIEF = 0.3
 def predict_rows(
     rows: RowTable, results: int, options: Options, past_jobs: Sequence[PastJob]
 ) -> Prediction | None:
-    """Predict the cost of the rows of `sound_rows`; `None` if there are none.
+    """Predict the cost of rows that can be cut; `None` if there are none.
 
     Args:
         rows: rows that can be cut.
@@ -104,35 +107,11 @@ def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
         predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTED)
         for part in rows.by_planes()
     ]
-    if len(targets) == 1:
-        return targets[0]
-    low, high = (sum(each.interval_s[end] for each in targets) for end in (0, 1))
-    per_store = {root: cost for each in targets for root, cost in each.per_store.items()}
-    return Prediction(
-        sum(each.median_s for each in targets),
-        (low, high),
-        sum(each.bytes for each in targets),
-        sum(each.requests for each in targets),
-        per_store,
-        compute_s=sum(each.compute_s for each in targets),
-    )
-
-
-def sound_rows(work: ExpandedJob) -> RowTable:
-    """Return the rows that can be cut; those whose image was not read yet get a similar box."""
-    import numpy as np
-
-    rows = work.rows.take(work.rows.sound)
-    later = ~rows.placed
-    if not later.any():
-        return rows
-    placed = rows.box[rows.placed]
-    like = np.median(placed, axis=0) if len(placed) else [0, 0, UNKNOWN_SIDE, UNKNOWN_SIDE]
-    return replace(rows, box=np.where(later[:, None], np.array(like).astype(np.int64), rows.box))
+    return total_of(targets)
 
 
 def bytes_out(rows: RowTable, options: Options) -> int:
-    """Estimate the total size of the results of `sound_rows` from the images that were opened."""
+    """Estimate the total size of the results of some rows from the images that were opened."""
     import numpy as np
 
     per_pixel: list[float] = []

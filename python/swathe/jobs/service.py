@@ -21,7 +21,7 @@ from swathe.core.errors import (
 )
 from swathe.core.row_table import RowTable
 from swathe.jobs import archives as made
-from swathe.jobs.estimate import PAST, bytes_out, predict_rows, sound_rows, to_stored_prediction
+from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
 from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import SOON_S, Quota
@@ -130,7 +130,7 @@ class Jobs:
             NoSuchDatasetError: If there is no such dataset.
         """
         work = self._expanded(table, options)
-        rows, faults = sound_rows(work), islice(work.rows.faults().items(), MOST_LISTED)
+        rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), MOST_LISTED)
         return Estimate(
             targets=work.targets,
             rows=len(work.rows) + len(work.results),
@@ -181,7 +181,7 @@ class Jobs:
         work = self._expanded(table, options)
         work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
-        prediction = self._prediction_of(sound_rows(work), len(work.results), options)
+        prediction = self._prediction_of(work.rows.to_predict(), len(work.results), options)
         now = datetime.now(UTC)
         rows = to_row_table(work)
         counts = rows.counts()

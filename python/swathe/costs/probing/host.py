@@ -34,7 +34,7 @@ BUDGET_S, QUICK_BUDGET_S = 5.0, 2.0
 ROWS, QUICK_ROWS = 768, 256
 CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
 LEAST_REPEATS, MOST_REPEATS = 3, 20
-SMALL, MANY, FILES = 16, 64, 24
+SMALL, MANY, FILES, TIMES = 16, 64, 24, 16
 LARGE, FEW = 256, 6
 REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
 SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
@@ -74,10 +74,11 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
     Returns:
         Costs in seconds. `job_s`: per job; `request_s`: per request to a server;
         `received_byte_s`: per byte of its answers; `object_s`: per local object, to open it and
-        parse its header; `cut_s`: per cut of any size; `byte_s`: per byte of pixels cut out;
-        `gzip_byte_s`: per byte decompressed, and `gzip_first_byte_s`: the same while seek points
-        are made; `restart_s`: per start at a seek point; `bzip2_byte_s`: per byte decompressed;
-        `tile_byte_s`: per byte decoded, by codec.
+        parse its header; `cut_s`: per cut of any size, with its file; `null_cut_s`: the same if
+        results are dropped; `byte_s`: per byte of pixels cut out; `gzip_byte_s`: per byte
+        decompressed, and `gzip_first_byte_s`: the same while seek points are made; `restart_s`: per
+        start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
+        decoded, by codec.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     started = time.perf_counter()
@@ -128,6 +129,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
     one = run_batch([plain], small[:1], folder)
     many = run_batch([plain], small, folder)
     wide = run_batch([plain], large, folder)
+    dropped = [run_batch([plain], boxes, None) for boxes in (small[:1], small * TIMES)]
     files = [_put(folder, f"{at}", frames["plain"]) for at in range(FILES)]
     across = run_batch(files, small[:1], folder)
     cut_s = max((many.cpu_s - one.cpu_s) / (MANY - 1), 1e-7)
@@ -137,6 +139,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
         "job_s": max(one.wall_s - object_s, 1e-6),
         "object_s": max(object_s - cut_s, 1e-7),
         "cut_s": cut_s,
+        "null_cut_s": max((dropped[1].cpu_s - dropped[0].cpu_s) / (TIMES * MANY - 1), 1e-7),
         "byte_s": max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11),
     }
     boxes = [(0, 0, NAXIS1, rows)]
@@ -189,15 +192,17 @@ def make_frames(rows: int) -> dict[str, Frame]:
     return frames
 
 
-def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> BatchTiming:
-    """Cut these boxes from each file on one thread."""
+def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path | None) -> BatchTiming:
+    """Cut these boxes from each file on one thread, into files in a folder or into none."""
     cuts = [(str(file), *box) for file in files for box in boxes]
     columns = zip(("file", "x0", "y0", "width", "height"), zip(*cuts, strict=True), strict=True)
     target_list = read_targets({name: list(values) for name, values in columns}, _no_sky)
-    output = Path(tempfile.mkdtemp(dir=folder))
+    output = "null:" if folder is None else tempfile.mkdtemp(dir=folder)
+    kind = "null" if folder is None else "folder"
     begun_s, began_s = time.perf_counter(), time.process_time()
     names = [f"{number}.fits" for number in range(len(cuts))]
-    batch = to_engine_job(target_list, names=names, output=str(output), threads=1).start()
+    job = to_engine_job(target_list, names=names, output=output, kind=kind, threads=1)
+    batch = job.start()
     statuses: list[str] = []
     while (rows := batch.poll(0.1)) is not None:
         statuses += rows.status

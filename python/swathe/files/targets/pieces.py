@@ -207,10 +207,12 @@ class RowPiece(NamedTuple):
     Attributes:
         rows: the rows.
         is_last: whether no others follow.
+        next_rows: rows that were read already, and are in the next piece.
     """
 
     rows: RowTable
     is_last: bool
+    next_rows: RowTable | None = None
 
 
 def whole_objects(
@@ -238,7 +240,7 @@ def whole_objects(
                 start = int(others[-1]) + 1 if len(others) else 0
                 if start > 0 and len(rows) - start <= len(rows) // 2:
                     rows, remainder = rows[:start], rows[start:]
-            yield RowPiece(rows, piece.is_last)
+            yield RowPiece(rows, piece.is_last, remainder)
     except TargetsError:
         if remainder is not None:
             yield RowPiece(remainder, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -140,6 +141,7 @@ def _text_pieces(
     path: Path, reader: str, hours: bool, rows: int, piece: Callable[[TargetTable, int, bool], T]
 ) -> Iterator[T]:
     mark = _csv_mark(path) if reader == "ascii.csv" else ","
+    opening = re.compile(f'(?:^|{mark if reader == "ascii.csv" else "[ ,]"}) *"')
     with _lines(path) as lines:
         head, rest = _head(lines, reader)
         is_text = reader == "text"
@@ -154,11 +156,19 @@ def _text_pieces(
             block: list[str] = []
             numbers: list[int] = []
             # A cell within quotes may hold line ends.
-            is_open = False
+            is_open, opened, open_size = False, 0, 0
             while line and (len(block) < rows or is_open):
                 block.append(line)
                 numbers.append(number)
-                is_open ^= not is_text and line.count('"') % 2 == 1
+                if not is_text and (is_open or '"' in line):
+                    was_open, is_open = is_open, _is_open_after(line, opening, is_open)
+                    opened, open_size = (opened, open_size) if was_open else (number, 0)
+                    open_size += len(line)
+                if is_open and open_size > LONGEST_ROW:
+                    raise TargetsError(
+                        f"{path}: line {opened:,}: expected the end of a cell within quotes after "
+                        f"up to {LONGEST_ROW:,} characters, found none"
+                    )
                 number, line = next(numbered, (0, ""))
             try:
                 table = _text_table(head, block, numbers, reader, mark, hours)
@@ -170,6 +180,25 @@ def _text_pieces(
                 raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
             yield piece(table._replace(folder=path.parent), first, not line)
             first += len(table.table)
+
+
+def _is_open_after(line: str, opening: re.Pattern[str], is_open: bool) -> bool:
+    """Check whether a cell within quotes goes on in the next line.
+
+    A quote opens a cell only at its beginning; within it, two quotes are one of its characters.
+    """
+    at = 0
+    while True:
+        if is_open:
+            while (at := line.find('"', at)) >= 0 and line[at + 1 : at + 2] == '"':
+                at += 2
+            if at < 0:
+                return True
+            at += 1
+        start = opening.search(line, at)
+        if start is None:
+            return False
+        at, is_open = start.end(), True
 
 
 def _check_kinds(table: Any, kinds: dict[str, str], numbers: list[int]) -> None:
@@ -481,13 +510,23 @@ def _of_arrow(columns: Any) -> Table:
     """Return columns of a Parquet file as a table."""
     from astropy.table import Table
 
-    table = Table({name: columns[name].to_numpy() for name in columns.column_names})
+    table = Table({name: _values_of(columns[name]) for name in columns.column_names})
     metadata = columns.schema.metadata or {}
     for name, unit, ucd in (*_of_astropy(metadata), *_of_votable(metadata)):
         if name in table.colnames:
             table[name].unit = unit
             table[name].info.meta = {"ucd": ucd} if ucd else None
     return table
+
+
+def _values_of(column: Any) -> Any:
+    """Return a column of a Parquet file; integers stay integers if some are missing."""
+    import numpy as np
+    import pyarrow as pa
+
+    if column.null_count and pa.types.is_integer(column.type):
+        return np.ma.array(column.fill_null(0).to_numpy(), mask=column.is_null().to_numpy())
+    return column.to_numpy()
 
 
 def _of_astropy(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:

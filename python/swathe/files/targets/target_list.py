@@ -61,6 +61,8 @@ __all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "read_targets"]
 
 SKY = ("ra", "dec", "size_deg")
 LARGEST = (1 << 63) - 1
+LONGEST_TEXT = 100_000
+"""Longest id or name of a file: readers of manifests take cells of up to 131,072 characters."""
 
 
 def read_targets(
@@ -112,6 +114,8 @@ def read_targets(
     source = DictColumn.of(texts(columns["file"])).map(_file_name(store, folder, choices.file))
     given_ids = texts(columns["id"]) if "id" in columns else [""] * count
     ids = [name or str(row) for row, name in enumerate(given_ids, first)]
+    _check_length("id", ids, first)
+    _check_length("file", source.values, None)
     faults: dict[int, Fault] = {row: ("error", fault) for row, fault in wrong.items()}
     hdu: DictColumn[str | None] = DictColumn.same(None, count)
     if "hdu" in columns:
@@ -146,6 +150,22 @@ def read_targets(
     rows.sky = np.column_stack([*map(float_column, (columns["ra"], columns["dec"], sizes))])
     rows = _check_sky(rows, [columns["ra"], columns["dec"], sizes])
     return place_in_sky(rows, sky_of, most_images, sizes.tolist())
+
+
+def _check_length(name: str, texts: list[str], first: int | None) -> None:
+    """Check that texts are short enough for the readers of a manifest.
+
+    Raises:
+        TargetsError: If one is not; with its row, if `first` is that of the first one.
+    """
+    if len(max(texts, key=len, default="")) <= LONGEST_TEXT:
+        return
+    at, text = next((at, text) for at, text in enumerate(texts) if len(text) > LONGEST_TEXT)
+    where = "" if first is None else f"row {first + at:,}: "
+    raise TargetsError(
+        f"{where}{name}: expected up to {LONGEST_TEXT:,} characters, found {len(text):,} "
+        f"({text[:40]!r}...)"
+    )
 
 
 def _file_name(store: str | None, folder: Path | None, file: str | None) -> Callable[[str], str]:
