@@ -119,7 +119,7 @@ def test_costs_survive_json() -> None:
 
 def test_costs_of_a_profile_kept_before_are_read() -> None:
     kept = COSTS.as_dict()
-    del kept["served_bytes_per_s"], kept["multi_range"]
+    del kept["served_bytes_per_s"], kept["multi_range"], kept["multiplexed"]
     assert Costs.from_dict(kept) == COSTS
 
 
@@ -134,6 +134,7 @@ def test_names_are_those_of_the_native_half() -> None:
         "buffer_bytes",
         "served_bytes_per_s",
         "multi_range",
+        "multiplexed",
     }
 
 

@@ -43,7 +43,7 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     assert set(single) == set(names)
     for name, value in {**single, **tiles}.items():
         assert isinstance(value, float)
-        each = name in ("job_s", "request_s", "object_s", "cut_s", "restart_s")
+        each = name in ("job_s", "request_s", "object_s", "cut_s", "null_cut_s", "restart_s")
         low, high = (1e-7, 0.1) if each else (1e-12, 1e-6)
         assert low <= value < high, name
     assert single["bzip2_byte_s"] > single["gzip_byte_s"]

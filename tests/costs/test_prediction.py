@@ -241,6 +241,7 @@ def test_the_plan_is_told_beside_what_was_not_chosen(
                 "ranges": 1,
                 "bytes": size,
                 "largest": size,
+                "multiplexed": False,
             }
             asked = sum(plan["load"]["requests"] for plan in how["plans"])
             assert ways["each piece"]["load"]["requests"] > asked

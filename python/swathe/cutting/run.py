@@ -232,6 +232,9 @@ class CutRun:
             meta[status] = self.manifest_file.counts[status] + count
         # The time to combine images is not predicted.
         self.call.is_comparable &= whole and not output_paths.result_options.is_combined
+        if not output_paths.result_options.is_plain:
+            # The time to make files of another format says nothing of the store.
+            self.call.model_s = 0.0
         self.call.targets += counts["ok"] - (len(piece.manifest.id) - len(piece.paths))
         meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
         self._counted = time.perf_counter()

@@ -239,7 +239,7 @@ impl Shared {
             let target = unit.targets[index];
             match cutout {
                 Ok(cutout) if hold => unverified.push((index, cutout)),
-                Ok(cutout) => writer.write(index, target, cutout, self, work),
+                Ok(cutout) => writer.write(index, target, cutout, &self.job, &self.progress, work),
                 Err(error) => writer.fail(index, target, error, self.about(target, object), work),
             }
             Ok(())
@@ -251,7 +251,7 @@ impl Shared {
             settled.inspect_err(|error| work.stages.fail(error))?;
         }
         for (index, cutout) in unverified {
-            writer.write(index, unit.targets[index], cutout, self, work);
+            writer.write(index, unit.targets[index], cutout, &self.job, &self.progress, work);
         }
         Ok(())
     }

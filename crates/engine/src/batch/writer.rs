@@ -1,9 +1,10 @@
 //! The results of one thread: hashed in groups, written, and reported.
 
-use super::cutting::Shared;
+use super::progress::Progress;
 use super::{ResultFile, Row};
 use crate::cutout::Cutout;
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::output::Output;
 use crate::sha256;
 use crate::timing::{Stage, record_end, record_start};
@@ -67,10 +68,10 @@ impl ResultWriter {
         index: usize,
         target: usize,
         cutout: Cutout,
-        shared: &Shared,
+        job: &Job,
+        progress: &Progress,
         work: &mut WorkerContext,
     ) {
-        let job = &shared.job;
         #[cfg(test)]
         super::tests::may_panic(&job.files[job.targets[target].file]);
         let (name, file) = (job.targets[target].name.clone(), job.targets[target].file);
@@ -79,7 +80,7 @@ impl ResultWriter {
             Err(error) => self.fail(index, target, error, about, work),
             Ok(bytes) => {
                 self.reported[index] = true;
-                shared.progress.add(self.thread, target);
+                progress.add(self.thread, target);
                 self.waiting_bytes += bytes.len();
                 let version = self.version.clone();
                 self.waiting.push(PendingResult { target, name, version, bytes, about, file });

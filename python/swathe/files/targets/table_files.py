@@ -34,6 +34,13 @@ READERS = {
     ".txt": "text",
     ".dat": "text",
 }
+OPENING_QUOTES = {
+    "": re.compile('(?:^|[ ,]) *"'),
+    ",": re.compile('(?:^|,) *"'),
+    ";": re.compile('(?:^|;) *"'),
+    "\t": re.compile('(?:^|\t) *"'),
+}
+"""What begins a cell within quotes, by the separator of a CSV; of other tables under ""."""
 PACKED = ".gz"
 BLOCK_BYTES = 1 << 20
 LARGEST_TEXT_BYTES = 1 << 30
@@ -141,7 +148,7 @@ def _text_pieces(
     path: Path, reader: str, hours: bool, rows: int, piece: Callable[[TargetTable, int, bool], T]
 ) -> Iterator[T]:
     mark = _csv_mark(path) if reader == "ascii.csv" else ","
-    opening = re.compile(f'(?:^|{mark if reader == "ascii.csv" else "[ ,]"}) *"')
+    opening = OPENING_QUOTES[mark if reader == "ascii.csv" else ""]
     with _lines(path) as lines:
         head, rest = _head(lines, reader)
         is_text = reader == "text"
