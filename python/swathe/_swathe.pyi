@@ -15,6 +15,7 @@ TRUSTED_S: float
 """Seconds for which the version of an object is trusted; then its server is asked again."""
 
 Mode: TypeAlias = Literal["trim", "partial", "strict"]
+Objective: TypeAlias = Literal["auto", "latency", "throughput"]
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits", "null"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
@@ -424,6 +425,7 @@ class Object:
         stop: Sequence[int],
         mode: Mode,
         fill: float | None = None,
+        objective: Objective = "auto",
     ) -> Cutout:
         """Cut `[start, stop)`, zero-based, NAXIS1 first, all axes of the image."""
 
@@ -500,6 +502,7 @@ class Job:
         stores: Stores | None = None,
         ids: list[str] | None = None,
         most_bytes: int | None = None,
+        objective: Objective = "auto",
     ) -> None: ...
     def start(self, output: Output | None = None) -> Batch:
         """Start cutting into an open output, by default into the job's own.

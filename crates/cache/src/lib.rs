@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
-use swathe_plan::{Costs, Load};
+use swathe_plan::{Costs, Load, Others};
 use swathe_store_api::{
     Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, VectorTiming,
     Version,
@@ -453,6 +453,10 @@ impl Source for Cached {
 
     fn connections(&self) -> u32 {
         self.inner.connections()
+    }
+
+    fn others(&self) -> Others {
+        self.inner.others()
     }
 
     fn first(&self) -> Bytes {

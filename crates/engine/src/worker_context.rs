@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use swathe_codecs::tile::Scratch;
+use swathe_plan::Sharing;
 use swathe_store_api::Traffic;
 use swathe_trace::Ids;
 
@@ -40,8 +41,8 @@ pub(crate) struct ReadContext {
     pub scratch: Vec<u8>,
     /// What was read.
     pub traffic: Traffic,
-    /// How many threads read from the store at the same time.
-    pub share: u32,
+    /// How many threads read from the store at the same time, and for what.
+    pub sharing: Sharing,
     /// The memory cache of the object, if it is used.
     pub memory: Option<DecodedCache>,
     /// Whether to stop.
@@ -53,7 +54,7 @@ impl Default for ReadContext {
         ReadContext {
             scratch: Vec::new(),
             traffic: Traffic::default(),
-            share: 1,
+            sharing: Sharing::default(),
             memory: None,
             cancel: Cancel::default(),
         }

@@ -3,12 +3,14 @@
 #![warn(missing_docs)]
 
 mod costs;
+mod ledger;
 mod planner;
 mod rent_or_buy;
 mod schedule;
 mod windows;
 
-pub use costs::{Costs, CostsError, Curve, Load, MultiRange, Requests, part_of};
+pub use costs::{Busy, Costs, CostsError, Curve, Load, MultiRange, Requests, part_of};
+pub use ledger::{InFlight, Ledger, LedgerEntry, Objective, Others, ReaderGroup, Sharing};
 pub use planner::{Caps, Plan, TIE, plan, soonest};
 pub use rent_or_buy::{Choice, RentOrBuy};
 pub use schedule::{Compute, Step, Task, finish_s, paced_s};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
-use swathe_plan::Costs;
+use swathe_plan::{Costs, Others};
 
 /// For this long an object is assumed unchanged, if all bytes to read are cached.
 /// Then its server is asked, with a request of one byte.
@@ -116,6 +116,11 @@ pub trait Source: Send + Sync {
     /// Number of open connections: as many requests can be sent without opening others.
     fn connections(&self) -> u32 {
         u32::MAX
+    }
+
+    /// What others have in flight from its store, in this process.
+    fn others(&self) -> Others {
+        Others::default()
     }
 
     /// The first bytes, if they were sent with opening.

@@ -57,6 +57,13 @@ Planes = Annotated[
         help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
     ),
 ]
+Objective = Annotated[
+    Literal["auto", "latency", "throughput"],
+    typer.Option(
+        help="What plans of reads from servers keep small: the time of the read (latency), what it "
+        "takes of the line and the server (throughput), or the one that fits their use (auto)."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
 
 # Options that name a portal: one elsewhere by its URL, one's own by its settings.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.core.argument_checks import check_count, check_texts, check_threads
+from swathe.core.argument_checks import check_count, check_objective, check_texts, check_threads
 from swathe.core.errors import SwatheError
 from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
@@ -19,7 +19,7 @@ from swathe.files.planes import plane_span
 from swathe.stores.registry import bounds_of, compute_costs, stores_for
 
 if TYPE_CHECKING:
-    from swathe._swathe import HduKey, Mode
+    from swathe._swathe import HduKey, Mode, Objective
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
@@ -132,6 +132,7 @@ def predict(
     mode: Mode = "trim",
     planes: Planes | None = None,
     threads: int | None = None,
+    objective: Objective = "auto",
     file: str | os.PathLike[str] | None = None,
     size: Any = None,
     frame: str | None = None,
@@ -150,6 +151,7 @@ def predict(
         mode: as in `cut_many`.
         planes: as in `cut_many`.
         threads: as in `cut_many`.
+        objective: as in `cut_many`. With `auto`, what this process reads now is counted as others.
         file: file of targets that name none, as in `cut_many`.
         size: size of sky targets without one.
         frame: frame of positions.
@@ -162,16 +164,16 @@ def predict(
     """
     from swathe.files.targets.target_list import choices_of, read_targets
 
-    threads = check_threads(threads) or cores()
+    threads, objective = check_threads(threads) or cores(), check_objective(objective)
     machines = check_count("machines", machines, 100_000)
     stores = check_texts("stores", stores)
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
         rows = read_targets(targets, sky_of, choices=choices, planes=span)
-        return predict_targets(rows, mode, threads, machines)
+        return predict_targets(rows, mode, threads, machines, objective)
     predictions = {
-        name: predict_targets(rows, mode, threads, machines)
+        name: predict_targets(rows, mode, threads, machines, objective)
         for name, rows in target_lists(targets, stores, choices, planes=span).items()
     }
     return mix_replicas(predictions, threads * machines)
@@ -213,9 +215,11 @@ def target_lists(
     }
 
 
-def predict_targets(rows: RowTable, mode: Mode, threads: int, machines: int) -> Prediction:
+def predict_targets(
+    rows: RowTable, mode: Mode, threads: int, machines: int, objective: Objective = "auto"
+) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
-    job = to_engine_job(rows.take(rows.sound), mode=mode, threads=threads)
+    job = to_engine_job(rows.take(rows.sound), mode=mode, threads=threads, objective=objective)
     prediction = predict_job(job, machines=machines)
     first: dict[str, str] = {}
     for row, (status, reason) in rows.faults().items():

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use swathe_plan::{ReaderGroup, Sharing};
 use swathe_trace::Ids;
 
 /// What the threads of a batch share.
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     /// Threads, and how many of them are at work on a unit.
     pub workers: u32,
     busy: AtomicU32,
+    /// The threads, to those who read from the same storages.
+    readers: ReaderGroup,
     pub notes: Mutex<Vec<String>>,
     pub cancel: Cancel,
 }
@@ -49,6 +52,7 @@ impl Shared {
             objects: Objects::new(left),
             workers: workers(&job, units.len()) as u32,
             busy: AtomicU32::new(0),
+            readers: ReaderGroup::new_group(),
             units: Mutex::new(units),
             notes: Mutex::default(),
             cancel,
@@ -58,6 +62,7 @@ impl Shared {
 
     /// Cut units until none is left.
     pub fn run(&self, writer: &mut ResultWriter) -> WorkerContext {
+        self.readers.enter();
         let mut work = WorkerContext::start(self.cancel.clone());
         work.spare = SpareBuffers::reclaim();
         while !self.cancel.is_cancelled() {
@@ -66,7 +71,8 @@ impl Shared {
             work.stages.enter(Stage::Open);
             let waiting = lock(&self.units).len() as u32;
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
-            work.reading.share = (busy + waiting).min(self.workers);
+            let parts = (busy + waiting).min(self.workers);
+            work.reading.sharing = Sharing { parts, objective: self.job.objective };
             work.keeps = unit.is_part;
             let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
             self.busy.fetch_sub(1, Ordering::Relaxed);

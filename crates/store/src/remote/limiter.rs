@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use swathe_plan::{Ledger, Others, ReaderGroup};
 use swathe_store_api::Retry;
 use tokio::sync::Notify;
 
@@ -22,6 +23,8 @@ const KEPT_OPEN: Duration = Duration::from_secs(30);
 pub(super) struct Limiter {
     state: Mutex<State>,
     freed: Notify,
+    /// What is in flight, and to whom.
+    pub(super) ledger: Arc<Ledger>,
     /// What its answers show of how long to wait for one.
     pub(super) silence: StallHistory,
     /// Whether the server sends the date of an object only with PROPFIND.
@@ -55,9 +58,9 @@ impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
         let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
-        let (silence, freed) = Default::default();
+        let (silence, freed, ledger) = Default::default();
         let (is_dating, refuses_vectors) = Default::default();
-        Limiter { state: Mutex::new(state), freed, silence, is_dating, refuses_vectors }
+        Limiter { state: Mutex::new(state), freed, ledger, silence, is_dating, refuses_vectors }
     }
 }
 
@@ -90,6 +93,12 @@ impl Limiter {
     pub(super) fn connections(&self) -> u32 {
         let (most, at) = self.state().peak;
         if at.elapsed() > KEPT_OPEN { 0 } else { most }
+    }
+
+    /// What others than this group have in flight.
+    pub(super) fn others(&self, group: ReaderGroup) -> Others {
+        let in_flight = self.ledger.others(group);
+        Others { in_flight, most_requests: self.state().limit as u32 }
     }
 
     /// Report how a request ended, also one that was sent without a permit; `None`: well.

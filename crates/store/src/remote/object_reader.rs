@@ -1,15 +1,16 @@
 //! An object of a server at the version it had when it was opened: ranges of it.
 
 use super::attempt::{Attempt, Try};
+use super::flights::RangeFlights;
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
 use reqwest::{Client, StatusCode};
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use swathe_plan::Costs;
+use swathe_plan::{Costs, InFlight};
 use swathe_store_api::{Failure, StoreError, Version};
 use swathe_trace::Scope;
 
@@ -29,6 +30,8 @@ pub(super) struct ObjectReader {
     pub(super) single_costs: OnceLock<Costs>,
     /// Not reported yet.
     pub(super) notes: Mutex<Vec<String>>,
+    /// Ranges of it that are on their way.
+    pub(super) flights: Arc<RangeFlights>,
 }
 
 /// The bytes of a range, and whether the date is to be checked before they are returned. Not for
@@ -52,6 +55,8 @@ impl ObjectReader {
     }
 
     pub(super) fn changed(&self) -> StoreError {
+        // Who opens it from now on must not get what was asked for before.
+        self.target.forget_opening();
         StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
     }
 
@@ -161,5 +166,9 @@ impl Attempt for RangeAttempt<'_> {
 
     fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    fn requested(&self) -> InFlight {
+        InFlight::request(1, self.range.end - self.range.start - self.bytes.len() as u64)
     }
 }
