@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from swathe.core.argument_checks import Objective
 from swathe.core.box import Mode
 
 __version__: str
@@ -458,6 +459,7 @@ class Object:
         stop: Sequence[int],
         mode: Mode,
         fill: float | None = None,
+        objective: Objective = "auto",
     ) -> Cutout:
         """Cut `[start, stop)`, zero-based, NAXIS1 first, all axes of the image."""
 
@@ -534,6 +536,7 @@ class Job:
         stores: Stores | None = None,
         ids: list[str] | None = None,
         most_bytes: int | None = None,
+        objective: Objective = "auto",
     ) -> None: ...
     def start(self, output: Output | None = None) -> Batch:
         """Start cutting into an open output, by default into the job's own.

@@ -97,7 +97,7 @@ impl ByteSource {
                 if source.is_local() {
                     local_plan(&**source, segments, local_cap_bytes(&**source), at).into()
                 } else {
-                    remote_requests(&**source, segments, reading.share, at, 0.0)
+                    remote_requests(&**source, segments, reading.sharing, at, 0.0)
                 }
             }
             ByteSource::Stream(_) => {
@@ -130,7 +130,7 @@ impl ByteSource {
                         read_kept(&mut reader, &windows, is_whole, memory, what, reading, sink)
                     }
                     _ => {
-                        reader.expect(&windows, reading.share)?;
+                        reader.expect(&windows, reading.sharing)?;
                         read_stream(&mut reader, &windows, is_whole, what, &reading.cancel, sink)
                     }
                 };
@@ -217,7 +217,7 @@ fn read_kept(
     missing.retain(|&number| memory.get(Piece::Block(number)).is_none());
     if !missing.is_empty() {
         let missing: Vec<Range<u64>> = missing.into_iter().map(decoded_cache::range_of).collect();
-        reader.expect(&missing, reading.share)?;
+        reader.expect(&missing, reading.sharing)?;
     }
     let mut last: Option<(u64, Arc<[u8]>)> = None;
     let mut buffer = Vec::new();

@@ -7,13 +7,14 @@ use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
 use crate::job::{Job, OutputKind};
 use crate::object::Object;
+use crate::requests::own_costs;
 use crate::worker_context::Cancel;
 use reads::{Reads, reads};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, paced_s};
+use swathe_plan::{Busy, Compute, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s};
 use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
@@ -65,6 +66,10 @@ pub struct ReadExplanation {
     pub method: &'static str,
     /// Objects that are read at the same time: each plan is with its part of the storage.
     pub at_once: usize,
+    /// What the plans keep small: `latency`, or `throughput` if others use the line or the server.
+    pub objective: &'static str,
+    /// The part of the line that others use, 0 to 1.
+    pub line_busy: f64,
     /// The requests, one plan for each time what was read says what to read next.
     pub plans: Vec<Plan>,
     /// Bytes that are decompressed or decoded.
@@ -299,8 +304,17 @@ fn expect(
     // At least the one that the object was, or will be, opened on.
     let mut connected = object.connections().part(workers as u32);
     connected.streams = connected.streams.max(1);
-    let Reads { method, plans, unpacked, unpack_s, instead } =
-        reads(&object, &template, &regions, &share, connected, opened_bytes, compute);
+    let sharing = Sharing { parts: workers as u32, objective: job.objective };
+    let others = object.source().others();
+    let store_costs = costs;
+    let costs = store_costs.beside(sharing, others);
+    let Reads { method, mut plans, unpacked, unpack_s, instead } =
+        reads(&object, &template, &regions, &costs, connected, opened_bytes, compute);
+    let is_busy = costs.busy != Busy::default();
+    if is_busy && waits {
+        let own = own_costs(store_costs, sharing, others);
+        plans.iter_mut().for_each(|plan| plan.read_s = plan.seconds_at(&own, connected));
+    }
 
     let mut expected = UnitEstimate { header_read, ..UnitEstimate::default() };
     let pixels: usize = regions.iter().map(|region| region.bytes).sum();
@@ -338,7 +352,17 @@ fn expect(
     }
     let url = object.url().to_string();
     let at_once = if waits { workers } else { 1 };
-    expected.explained =
-        Some(ReadExplanation { url, targets, method, at_once, plans, unpacked, unpack_s, instead });
+    expected.explained = Some(ReadExplanation {
+        url,
+        targets,
+        method,
+        at_once,
+        objective: if is_busy { "throughput" } else { "latency" },
+        line_busy: costs.busy.line,
+        plans,
+        unpacked,
+        unpack_s,
+        instead,
+    });
     expected
 }

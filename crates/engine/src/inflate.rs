@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_codecs::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
-use swathe_plan::Compute;
+use swathe_plan::{Compute, Sharing};
 use swathe_store_api::{Source, Traffic};
 pub(crate) use window_plan::{Stretch, Unpacking};
 
@@ -117,8 +117,12 @@ impl StreamReader {
     }
 
     /// Prepare to decode these windows, which ascend: the bytes they need of an object on a server
-    /// are requested now, by a plan of their own. `share`: how many readers share the server.
-    pub(crate) fn expect(&mut self, windows: &[Range<u64>], share: u32) -> Result<(), EngineError> {
+    /// are requested now, by a plan of their own.
+    pub(crate) fn expect(
+        &mut self,
+        windows: &[Range<u64>],
+        sharing: Sharing,
+    ) -> Result<(), EngineError> {
         if self.source.is_local() {
             return Ok(());
         }
@@ -128,7 +132,7 @@ impl StreamReader {
         }
         let ranges: Vec<Range<u64>> =
             windows.iter().map(|window| self.compressed(window)).collect();
-        self.ahead = Some(Prefetch::start(&*self.source, &ranges, share, self.stored_byte_s()));
+        self.ahead = Some(Prefetch::start(&*self.source, &ranges, sharing, self.stored_byte_s()));
         Ok(())
     }
 
@@ -186,7 +190,7 @@ impl StreamReader {
             (self.chunk_at, self.ahead) = (0, None);
             self.chunk.clear();
         }
-        self.expect(&[self.chunk_end()..u64::MAX], 1)?;
+        self.expect(&[self.chunk_end()..u64::MAX], Sharing::default())?;
         while self.advance(u64::MAX, cancel)? {}
         Ok(())
     }

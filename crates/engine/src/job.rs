@@ -3,6 +3,7 @@
 use crate::cutout::Mode;
 use crate::object::Selector;
 use std::path::PathBuf;
+use swathe_plan::Objective;
 use swathe_store_api::Stores;
 
 /// The kinds of output.
@@ -62,6 +63,8 @@ pub struct Job {
     /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
     /// that has not all of them is not cut.
     pub planes: Vec<(i64, i64)>,
+    /// What plans keep small.
+    pub objective: Objective,
     /// Threads that compute. Those that wait for servers are more.
     pub threads: usize,
     /// The storages that are known.

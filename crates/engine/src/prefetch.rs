@@ -4,7 +4,7 @@ use crate::requests::remote_requests;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
-use swathe_plan::Break;
+use swathe_plan::{Break, Sharing};
 use swathe_store_api::{Pieces, Source, StoreError};
 
 /// Requested ranges, taken in ascending order.
@@ -21,10 +21,10 @@ impl Prefetch {
     pub(crate) fn start(
         source: &dyn Source,
         ranges: &[Range<u64>],
-        share: u32,
+        sharing: Sharing,
         decode_byte_s: f64,
     ) -> Prefetch {
-        let requests = remote_requests(source, ranges, share, Break::Anywhere, decode_byte_s);
+        let requests = remote_requests(source, ranges, sharing, Break::Anywhere, decode_byte_s);
         let ranges = requests.ranges.clone().into();
         Prefetch { fetched: requests.fetch(source), ranges, piece: (0, Bytes::new()) }
     }

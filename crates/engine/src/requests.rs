@@ -1,7 +1,10 @@
 //! What to ask a source for, so that it costs least: the planner with the bounds of one thread.
 
 use std::ops::Range;
-use swathe_plan::{Break, Caps, Connections, Costs, Load, Plan, Reach, TIE, Way, plan, windows};
+use swathe_plan::{
+    Break, Busy, Caps, Connections, Costs, Load, Others, Plan, Reach, Sharing, TIE, Way, plan,
+    windows,
+};
 use swathe_store_api::{Pieces, Source, Traffic};
 
 /// What one thread may hold of an object while it reads it: a bound on memory, within which plans
@@ -64,16 +67,39 @@ pub(crate) fn local_plan(
 pub(crate) fn remote_requests(
     source: &dyn Source,
     segments: &[Range<u64>],
-    share: u32,
+    sharing: Sharing,
     at: Break,
     decode_byte_s: f64,
 ) -> ReadRequests {
     if let Some((ranges, _)) = at_hand(source, segments, at) {
         return ReadRequests::of_one_thread(ranges);
     }
-    let costs = source.costs().share(share);
-    let connected = source.connections().part(share);
-    remote_plan(segments, &costs, at, connected, decode_byte_s).into()
+    let others = source.others();
+    let costs = source.costs().beside(sharing, others);
+    let connected = connected(source.connections(), sharing, others, &costs);
+    let mut plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
+    if costs.busy != Busy::default() {
+        plan.read_s = plan.seconds_at(&own_costs(source.costs(), sharing, others), connected);
+    }
+    plan.into()
+}
+
+/// What a read itself takes beside others: its waits count, whoever uses the line meanwhile.
+pub(crate) fn own_costs(costs: &Costs, sharing: Sharing, others: Others) -> Costs {
+    let beside = costs.beside(Sharing { parts: sharing.parts, ..Sharing::default() }, others);
+    Costs { busy: Busy::default(), ..beside }
+}
+
+/// The part of the open connections that a reader may count on.
+pub(crate) fn connected(
+    open: Connections,
+    sharing: Sharing,
+    others: Others,
+    costs: &Costs,
+) -> Connections {
+    let is_alone = costs.busy == Busy::default();
+    let readers = if is_alone { 0 } else { others.in_flight.readers };
+    open.part(sharing.parts.saturating_add(readers))
 }
 
 /// Plan the requests for segments of a remote object. Decoding a byte takes `decode_byte_s`.

@@ -10,6 +10,7 @@ use crate::worker_context::{Cancel, WorkerContext};
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_array::Region;
+use swathe_plan::Objective;
 use swathe_trace::Ids;
 
 /// Cut one region.
@@ -22,6 +23,7 @@ pub fn cut(
     region: &Region,
     mode: Mode,
     fill: Option<f64>,
+    objective: Objective,
     cancel: &Cancel,
 ) -> Result<Cutout, EngineError> {
     let about = object.about();
@@ -29,7 +31,7 @@ pub fn cut(
     object.source().begin_cut();
     let cut = object.template(selector).and_then(|template| {
         let region = PlacedRegion::new(&template, region, mode, fill, None)?;
-        cut_placed(object, &template, region, cancel, &about)
+        cut_placed(object, &template, region, objective, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
     record_end(&["CUT_END"], Instant::now(), &about, bytes, cut.as_ref().err());
@@ -40,11 +42,13 @@ fn cut_placed(
     object: &Object,
     template: &Arc<Template>,
     region: PlacedRegion,
+    objective: Objective,
     cancel: &Cancel,
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
     let mut finished = None;
     let mut work = WorkerContext { keeps: true, ..WorkerContext::start(cancel.clone()) };
+    work.reading.sharing.objective = objective;
     work.stages.about(about.clone());
     assemble::cut(object, template, vec![(0, region)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);

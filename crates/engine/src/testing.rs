@@ -3,6 +3,7 @@
 use crate::cutout::Mode;
 use crate::job::{Job, OutputKind};
 use std::path::{Path, PathBuf};
+use swathe_plan::Objective;
 use swathe_store_api::Stores;
 
 /// A path in a folder, as text.
@@ -36,6 +37,7 @@ pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> J
         fill: None,
         most_bytes: None,
         planes: Vec::new(),
+        objective: Objective::Auto,
         threads: 1,
         stores: stores(),
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use swathe_codecs::tile::Scratch;
+use swathe_plan::Sharing;
 use swathe_store_api::Traffic;
 use swathe_trace::Ids;
 
@@ -35,29 +36,18 @@ impl Cancel {
 pub(crate) type PieceReceiver<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
 /// What a thread needs to read.
+#[derive(Default)]
 pub(crate) struct ReadContext {
     /// For windows of a local file.
     pub scratch: Vec<u8>,
     /// What was read.
     pub traffic: Traffic,
-    /// How many threads read from the store at the same time.
-    pub share: u32,
+    /// How many threads read from the store at the same time, and for what.
+    pub sharing: Sharing,
     /// The memory cache of the object, if it is used.
     pub memory: Option<DecodedCache>,
     /// Whether to stop.
     pub cancel: Cancel,
-}
-
-impl Default for ReadContext {
-    fn default() -> ReadContext {
-        ReadContext {
-            scratch: Vec::new(),
-            traffic: Traffic::default(),
-            share: 1,
-            memory: None,
-            cancel: Cancel::default(),
-        }
-    }
 }
 
 impl ReadContext {

@@ -11,6 +11,7 @@ use swathe_engine::{
     Batch, Cancel, EngineError, Job, Mode, Object, Output, OutputKind, Row, Selector, Target, cut,
     members,
 };
+use swathe_plan::Objective;
 
 fn open(path: &str) -> Result<Object, EngineError> {
     Object::open(path, &swathe_store::stores(Vec::new()), false, Cancel::default())
@@ -67,7 +68,15 @@ fn cut_file(
     fill: Option<f64>,
 ) -> Result<Vec<u8>, EngineError> {
     let object = open(path.to_str().unwrap())?;
-    let cutout = cut(&object, &Selector::FirstImage, region, mode, fill, &Cancel::default())?;
+    let cutout = cut(
+        &object,
+        &Selector::FirstImage,
+        region,
+        mode,
+        fill,
+        Objective::Auto,
+        &Cancel::default(),
+    )?;
     Ok(cutout.data().to_vec())
 }
 
@@ -185,6 +194,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         fill: None,
         most_bytes: None,
         planes: Vec::new(),
+        objective: Objective::Auto,
         threads: 2,
         stores: swathe_store::stores(Vec::new()),
     }

@@ -41,6 +41,18 @@ pub struct Costs {
     /// How requests on one connection of HTTP/2 are answered, if a probe saw the server speak it.
     #[serde(default)]
     pub multiplexed: Option<Multiplexed>,
+    /// What others use of it now; not a part of a profile.
+    #[serde(skip)]
+    pub busy: Busy,
+}
+
+/// The parts of the time in which a store works for others: a wait of ours overlaps with that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Busy {
+    /// The line carries bytes of others, 0 to 1.
+    pub line: f64,
+    /// The server works at requests of others, 0 to 1.
+    pub server: f64,
 }
 
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
@@ -148,6 +160,7 @@ impl Costs {
             served_bytes_per_s: None,
             multi_range: None,
             multiplexed: None,
+            busy: Busy::default(),
         }
     }
 
@@ -164,6 +177,7 @@ impl Costs {
             served_bytes_per_s: None,
             multi_range: None,
             multiplexed: None,
+            busy: Busy::default(),
         }
     }
 
@@ -259,7 +273,9 @@ impl Costs {
     /// with `r` rounds, `ceil(n / k)`, `l` requests in the last of them, `s` the time to serve
     /// one, `o` as `t(0) + b / n / W`, and `i` as [`IDLE`]; if the server takes no time for
     /// bytes, `o` is `t(b / n)`, and in the third of these `i` is 0
-    /// (`docs/design/007-cost-model.md`).
+    /// (`docs/design/007-cost-model.md`). While the line is [`Costs::busy`] with others, `t(0)` in
+    /// the first of these is less, while the server is, `o`
+    /// (`docs/design/023-bytes-in-flight.md`).
     pub fn requests_s(&self, requests: Requests, bytes: f64, largest: f64) -> f64 {
         self.vectors_s(requests, bytes, largest, 0.0)
     }
@@ -275,8 +291,11 @@ impl Costs {
         let byte_s = self.served_bytes_per_s.map(|per_s| 1.0 / per_s);
         let own_s = byte_s.map_or(each_s, |byte_s| latency_s + size * byte_s);
         let serve_s = 1.0 / self.requests_per_s + ranges_s + size * byte_s.unwrap_or(0.0);
+        // While an answer is awaited, a busy line or server is not idle.
+        let Busy { line, server } = self.busy;
+        let own_s = (1.0 - server) * own_s + server * serve_s;
         requests
-            .line_s(latency_s, bytes / self.total_bytes_per_s)
+            .line_s((1.0 - line) * latency_s, bytes / self.total_bytes_per_s)
             .max(requests.queue_s(each_s, own_s, serve_s, byte_s.is_some()))
             .max(self.request.seconds(largest) + ranges_s)
     }
@@ -291,9 +310,11 @@ impl Costs {
         let size = bytes / requests.count;
         let byte_s = self.served_bytes_per_s.map_or(0.0, |per_s| 1.0 / per_s);
         let each_s = of.latency_s + size / of.bytes_per_s;
-        let (own_s, serve_s) = (of.latency_s + size * byte_s, of.request_s + size * byte_s);
+        let serve_s = of.request_s + size * byte_s;
+        let Busy { line, server } = self.busy;
+        let own_s = (1.0 - server) * (of.latency_s + size * byte_s) + server * serve_s;
         requests
-            .line_s(of.latency_s, bytes / of.bytes_per_s.min(self.total_bytes_per_s))
+            .line_s((1.0 - line) * of.latency_s, bytes / of.bytes_per_s.min(self.total_bytes_per_s))
             .max(requests.queue_s(each_s, own_s, serve_s, self.served_bytes_per_s.is_some()))
             .max(of.latency_s + load.largest as f64 / of.bytes_per_s)
     }
@@ -308,16 +329,22 @@ impl Costs {
     /// What each of `parts` readers that read at the same time is to reckon with.
     pub fn share(&self, parts: u32) -> Costs {
         let parts = parts.max(1);
+        let even = f64::from(parts);
+        self.divided(even, even, part_of(self.streams, parts))
+    }
+
+    /// A part of the line, a part of the server, and some of the streams.
+    pub(crate) fn divided(&self, line: f64, server: f64, streams: u32) -> Costs {
         Costs {
-            total_bytes_per_s: self.total_bytes_per_s / f64::from(parts),
-            requests_per_s: self.requests_per_s / f64::from(parts),
-            served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / f64::from(parts)),
-            streams: part_of(self.streams, parts),
+            total_bytes_per_s: self.total_bytes_per_s / line,
+            requests_per_s: self.requests_per_s / server,
+            served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / server),
+            streams,
             multi_range: self.multi_range.map(|multi_range| MultiRange {
-                range_s: multi_range.range_s * f64::from(parts),
+                range_s: multi_range.range_s * server,
                 ..multi_range
             }),
-            multiplexed: self.multiplexed.map(|multiplexed| multiplexed.share(parts)),
+            multiplexed: self.multiplexed.map(|multiplexed| multiplexed.divided(line, server)),
             ..self.clone()
         }
     }
@@ -328,7 +355,8 @@ impl Costs {
         let is_single =
             self.streams == 1 && self.multi_range.is_none() && self.multiplexed.is_none();
         let (latency, speed) = self.request.line().filter(|_| is_single)?;
-        let limited = self.total_bytes_per_s < speed
+        let limited = self.busy != Busy::default()
+            || self.total_bytes_per_s < speed
             || self.served_bytes_per_s.is_some_and(|per_s| per_s < speed)
             || self.requests_per_s * latency < 1.0;
         (!limited).then_some((latency * speed) as u64)
@@ -364,133 +392,4 @@ impl Costs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn curve_is_straight_between_points_and_beyond() {
-        let curve = Curve(vec![(100.0, 1.0), (200.0, 2.0), (400.0, 8.0)]);
-        assert_eq!(
-            [0.0, 100.0, 150.0, 300.0, 500.0].map(|b| curve.seconds(b)),
-            [1.0, 1.0, 1.5, 5.0, 11.0]
-        );
-    }
-
-    #[test]
-    fn time_is_the_tightest_bound() {
-        let costs = Costs {
-            request: Curve::affine(0.1, 1e6),
-            total_bytes_per_s: 4e6,
-            requests_per_s: 1000.0,
-            ..Costs::remote()
-        };
-        let load = |requests, bytes, largest| Load {
-            requests,
-            ranges: requests,
-            bytes,
-            largest,
-            multiplexed: false,
-        };
-        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
-        close(costs.seconds(load(1, 1_000_000, 1_000_000), 8), 1.1);
-        close(costs.seconds(load(9, 9_000, 1_000), 8), 2.0 * 0.101);
-        close(costs.seconds(load(16, 16_000_000, 1_000_000), 16), 4.1);
-        close(costs.seconds(load(16, 16_000_000, 1_000_000), 8), 4.175);
-        close(costs.seconds(load(2, 3_000_000, 2_900_000), 2), 3.0);
-        close(costs.seconds(load(10_000, 10_000, 1), 100), 100.0 * 0.100_001 + 0.099);
-        close(costs.seconds(load(500_000, 500_000, 1), 100_000), 0.100_001 + 499.999);
-        assert_eq!(costs.seconds(Load::default(), 1), 0.0);
-    }
-
-    #[test]
-    fn busy_server_takes_time_for_bytes_and_is_idle_between_rounds() {
-        let costs = Costs {
-            request: Curve::affine(0.02, 50e6),
-            total_bytes_per_s: 1e9,
-            requests_per_s: 500.0,
-            served_bytes_per_s: Some(1e6),
-            ..Costs::remote()
-        };
-        let load = |requests| Load {
-            requests,
-            ranges: requests,
-            bytes: requests * 10_000,
-            largest: 10_000,
-            multiplexed: false,
-        };
-        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
-        close(costs.seconds(load(8), 8), 0.03 + 7.0 * 0.012);
-        close(costs.seconds(load(40), 20), 0.03 + 39.0 * 0.012);
-        close(costs.seconds(load(4), 2), 2.0 * 0.03 + (1.0 + IDLE) * 0.012);
-        close(costs.seconds(load(2), 1), 2.0 * 0.03);
-        // It works on while the streams carry what it has served.
-        let large =
-            |requests| Load { bytes: requests * 1_000_000, largest: 1_000_000, ..load(requests) };
-        let costs = Costs { request: Curve::affine(0.02, 0.2e6), ..costs };
-        close(costs.seconds(large(2), 2), 5.02);
-        close(costs.seconds(large(8), 8), 0.02 + 8.0 + 7.0 * 0.002);
-        close(costs.seconds(large(2), 1), 2.0 * 5.02);
-        close(costs.share(2).served_s(load(3)), 2.0 * 3.0 * 0.012);
-    }
-
-    /// A server of 2 ms for each range after the first.
-    fn vector_costs() -> Costs {
-        let multi_range = MultiRange {
-            ranges: 200,
-            header_bytes: 7000,
-            range_s: 2e-3,
-            part_bytes: 100,
-            gap_bytes: 0,
-        };
-        Costs {
-            request: Curve::affine(0.1, 1e6),
-            multi_range: Some(multi_range),
-            ..Costs::remote()
-        }
-    }
-
-    #[test]
-    fn further_ranges_of_a_request_take_the_server_time() {
-        let costs = vector_costs();
-        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
-        let load = |requests, ranges| Load { requests, ranges, ..Load::default() };
-        close(costs.seconds(load(1, 1), 1), 0.1);
-        close(costs.seconds(load(1, 11), 1), 0.12);
-        // One after the other, as the server works on one at a time.
-        close(costs.seconds(load(8, 88), 8), 0.12 + 7.0 * (0.02 + 0.5e-3));
-        close(costs.served_s(load(2, 22)), 1e-3 + 0.04);
-        close(costs.share(2).served_s(load(2, 22)), 2.0 * (1e-3 + 0.04));
-    }
-
-    #[test]
-    fn impossible_costs_are_refused() {
-        assert_eq!(Costs::local().check(), Ok(()));
-        assert_eq!(Costs::remote().check(), Ok(()));
-        let bad = [
-            Costs { connect_s: f64::NAN, ..Costs::remote() },
-            Costs { open_s: -1.0, ..Costs::remote() },
-            Costs { total_bytes_per_s: 0.0, ..Costs::remote() },
-            Costs { requests_per_s: f64::INFINITY, ..Costs::remote() },
-            Costs { served_bytes_per_s: Some(0.0), ..Costs::remote() },
-            Costs { streams: 0, ..Costs::remote() },
-            Costs { buffer_bytes: Some(0), ..Costs::local() },
-            Costs { buffer_bytes: Some(1 << 40), ..Costs::local() },
-            Costs {
-                multi_range: vector_costs().multi_range.map(|of| MultiRange { ranges: 1, ..of }),
-                ..Costs::remote()
-            },
-            Costs {
-                multi_range: vector_costs()
-                    .multi_range
-                    .map(|of| MultiRange { range_s: f64::NAN, ..of }),
-                ..Costs::remote()
-            },
-            Costs { request: Curve(vec![(0.0, 1.0)]), ..Costs::remote() },
-            Costs { request: Curve(vec![(0.0, 1.0), (0.0, 2.0)]), ..Costs::remote() },
-            Costs { request: Curve(vec![(0.0, 1.0), (5.0, 0.5)]), ..Costs::remote() },
-        ];
-        for costs in bad {
-            assert!(costs.check().is_err(), "{costs:?}");
-        }
-    }
-}
+mod tests;

@@ -3,13 +3,15 @@
 #![warn(missing_docs)]
 
 mod costs;
+mod ledger;
 mod many_ranges;
 mod planner;
 mod rent_or_buy;
 mod schedule;
 mod windows;
 
-pub use costs::{Costs, CostsError, Curve, Load, Requests};
+pub use costs::{Busy, Costs, CostsError, Curve, Load, Requests};
+pub use ledger::{InFlight, Ledger, LedgerEntry, Objective, Others, ReaderGroup, Sharing};
 pub use many_ranges::{Connections, MultiRange, Multiplexed, part_of};
 pub use planner::{Caps, Plan, TIE, Way, plan, soonest};
 pub use rent_or_buy::{Choice, RentOrBuy};

@@ -60,12 +60,12 @@ pub struct Multiplexed {
 }
 
 impl Multiplexed {
-    /// What each of `parts` readers that read at the same time is to reckon with.
-    pub(crate) fn share(self, parts: u32) -> Multiplexed {
+    /// A part of the line, and a part of the server.
+    pub(crate) fn divided(self, line: f64, server: f64) -> Multiplexed {
         Multiplexed {
-            requests: part_of(self.requests, parts),
-            request_s: self.request_s * f64::from(parts),
-            bytes_per_s: self.bytes_per_s / f64::from(parts),
+            requests: part_of(self.requests, line.max(server).ceil() as u32),
+            request_s: self.request_s * server,
+            bytes_per_s: self.bytes_per_s / line,
             ..self
         }
     }

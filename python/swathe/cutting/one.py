@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import trace_is_on
-from swathe.core.argument_checks import check_fill, check_text
+from swathe.core.argument_checks import check_fill, check_objective, check_text
 from swathe.core.box import box_around, box_from_section, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
 from swathe.files.file import open_cached
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.core.angles import Size
+    from swathe.core.argument_checks import Objective
     from swathe.core.box import Mode
     from swathe.files.cutout import Cutout
     from swathe.files.file import File
@@ -44,6 +45,7 @@ def cut(
     mode: Mode = "trim",
     fill: float | None = None,
     planes: Planes | None = None,
+    objective: Objective = "auto",
 ) -> Cutout:
     """Cut one region out of an image.
 
@@ -74,14 +76,19 @@ def cut(
         fill: physical value outside the image; by default NaN, BLANK, or 0.
         planes: planes of a cube to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
             without the last, or a list of consecutive planes; by default all.
+        objective: what plans of reads from servers keep small. `auto` (default): the time of the
+            read while the line is idle, and what it takes of the line while other reads of this
+            process fill it. `latency`: always the time. `throughput`: always what it takes of the
+            line and the server; a read alone then takes longer.
 
     Raises:
+        OptionError: If there is no such objective.
         NotFoundError, AccessError, SourceError: If the file cannot be read.
         FormatError: If the file is damaged.
         NoSuchHduError: If the file has no such HDU, or the HDU holds no image (NotAnImageError).
         NoOverlapError, PartialOverlapError, RegionError: If the region is outside or invalid.
     """
-    fill = check_fill(fill)
+    fill, objective = check_fill(fill), check_objective(objective)
     check_text("mode", mode)
     ways = {"box": box, "section": section, "center": center, "sky": sky}
     ways_used = [name for name, value in ways.items() if value is not None]
@@ -102,7 +109,7 @@ def cut(
             image = file.image(hdu)
             if section is not None:
                 start, stop = image.slice_ends(section)
-                return image.cut_all_axes(start, stop, mode, fill)
+                return image.cut_all_axes(start, stop, mode, fill, objective)
             if box is not None:
                 pixels = validated_box(*_as("box", "x0, y0, width, height", box))
             elif center is not None and shape is not None:
@@ -115,7 +122,7 @@ def cut(
         except SwatheError as error:
             _tell(file, name, error)
             raise
-        return image.cut_all_axes(start, stop, mode, fill)
+        return image.cut_all_axes(start, stop, mode, fill, objective)
 
     try:
         return cut_from(open_cached(name))

@@ -113,6 +113,7 @@ class CutRun:
             mode=settings["mode"],
             fill=settings["fill"],
             threads=settings["threads"],
+            objective=settings["objective"],
         )
         prediction = predict_job(job, MOST_INSPECTED)
         if "stores" in manifest.meta:

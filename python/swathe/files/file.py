@@ -11,6 +11,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.core.argument_checks import check_objective
 from swathe.core.errors import (
     ChangedError,
     FormatError,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from swathe._swathe import HduKey
+    from swathe.core.argument_checks import Objective
     from swathe.core.box import Box, Mode
     from swathe.core.sky import SkyMapping
     from swathe.files.planes import Planes
@@ -400,9 +402,11 @@ class Image:
         mode: Mode = "trim",
         fill: float | None = None,
         planes: Planes | None = None,
+        objective: Objective = "auto",
     ) -> Cutout:
         """Cut a box, `(x0, y0, width, height)`, as `swathe.cut` does; all planes by default."""
-        return self.cut_all_axes(*self.ends(box, planes), mode, fill)
+        start, stop = self.ends(box, planes)
+        return self.cut_all_axes(start, stop, mode, fill, check_objective(objective))
 
     def ends(self, box: Box, planes: Planes | None = None) -> tuple[list[int], list[int]]:
         """Return `[start, stop)` of all axes, for `cut_all_axes`.
@@ -451,10 +455,15 @@ class Image:
         return start[::-1], stop[::-1]
 
     def cut_all_axes(
-        self, start: list[int], stop: list[int], mode: Mode, fill: float | None = None
+        self,
+        start: list[int],
+        stop: list[int],
+        mode: Mode,
+        fill: float | None = None,
+        objective: Objective = "auto",
     ) -> Cutout:
         """Cut `[start, stop)` of all axes, zero-based, NAXIS1 first."""
-        native = self._native.cut(self.index, start, stop, mode, fill)
+        native = self._native.cut(self.index, start, stop, mode, fill, objective)
         return Cutout(native, self._native.url, self._native.version, self.index)
 
     def _plane_span(self, planes: Planes) -> tuple[int, int]:

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use swathe_plan::{ReaderGroup, Sharing};
 use swathe_trace::Ids;
 
 /// What the threads of a batch share.
@@ -28,6 +29,8 @@ pub(super) struct Shared {
     pub workers: u32,
     busy: AtomicU32,
     pub progress: Progress,
+    /// The threads, to those who read from the same storages.
+    readers: ReaderGroup,
     pub notes: Mutex<Vec<String>>,
     pub cancel: Cancel,
 }
@@ -53,6 +56,7 @@ impl Shared {
             workers: workers as u32,
             progress: Progress::new(job.targets.len(), target_s, workers),
             busy: AtomicU32::new(0),
+            readers: ReaderGroup::new_group(),
             units: Mutex::new(units),
             notes: Mutex::default(),
             cancel,
@@ -62,6 +66,7 @@ impl Shared {
 
     /// Cut units until none is left.
     pub fn run(&self, writer: &mut ResultWriter) -> WorkerContext {
+        self.readers.enter();
         let mut work = WorkerContext::start(self.cancel.clone());
         work.spare = SpareBuffers::reclaim();
         while !self.cancel.is_cancelled() {
@@ -70,7 +75,8 @@ impl Shared {
             work.stages.enter(Stage::Open);
             let waiting = lock(&self.units).len() as u32;
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
-            work.reading.share = (busy + waiting).min(self.workers);
+            let parts = (busy + waiting).min(self.workers);
+            work.reading.sharing = Sharing { parts, objective: self.job.objective };
             work.keeps = unit.is_part;
             self.progress.begin(writer.thread, &unit);
             let result = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));

@@ -5,6 +5,7 @@ use super::fetch_events::FetchEvents;
 use super::limiter::Limiter;
 use super::retry::RetryState;
 use swathe_net::connect_events;
+use swathe_plan::{InFlight, ReaderGroup};
 use swathe_store_api::{Failure, Retry, StoreError};
 use swathe_trace::{Ids, Scope};
 
@@ -19,6 +20,11 @@ pub(super) trait Attempt {
     /// Bytes that have come, with those of tries that broke off.
     fn bytes(&self) -> usize {
         0
+    }
+
+    /// What the next try requests.
+    fn requested(&self) -> InFlight {
+        InFlight::request(1, 0)
     }
 }
 
@@ -53,6 +59,10 @@ impl<A: Attempt> Attempt for Traced<'_, A> {
     fn bytes(&self) -> usize {
         self.inner.bytes()
     }
+
+    fn requested(&self) -> InFlight {
+        self.inner.requested()
+    }
 }
 
 /// An attempt with events for its connections, and nothing else.
@@ -72,6 +82,10 @@ impl<A: Attempt> Attempt for ConnectTraced<'_, A> {
     fn bytes(&self) -> usize {
         self.inner.bytes()
     }
+
+    fn requested(&self) -> InFlight {
+        self.inner.requested()
+    }
 }
 
 /// An attempt that waits until its server may be sent another request.
@@ -79,6 +93,8 @@ pub(super) struct Limited<'a, A> {
     pub(super) limiter: &'a Limiter,
     /// Whether it shares a connection with others.
     pub(super) multiplexed: bool,
+    /// Who reads, to the ledger.
+    pub(super) group: ReaderGroup,
     pub(super) inner: A,
 }
 
@@ -86,6 +102,8 @@ impl<A: Attempt> Attempt for Limited<'_, A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
+        // Those who wait to be sent need the line, too.
+        let _entry = self.limiter.ledger.enter(self.group, self.inner.requested());
         let permit = self.limiter.permit(self.multiplexed).await;
         let in_flight = permit.in_flight();
         let answer = self.inner.run(Try { in_flight, ..numbers }).await;
@@ -166,8 +184,9 @@ mod tests {
         let (limiter, ids, scope) = (Limiter::default(), Ids::default(), Scope::default());
         let inner = FailingAttempt { left, bytes: 0, calls: Vec::new(), retry };
         let traced = Traced { about: &ids, scope: &scope, inner };
-        let mut retried =
-            Retried { inner: Limited { limiter: &limiter, multiplexed: false, inner: traced } };
+        let group = ReaderGroup::default();
+        let limited = Limited { limiter: &limiter, multiplexed: false, group, inner: traced };
+        let mut retried = Retried { inner: limited };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let result = runtime.block_on(retried.result());
         assert_eq!(limiter.connections().streams, 1, "each try waits for the last");

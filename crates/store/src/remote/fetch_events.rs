@@ -20,6 +20,16 @@ pub(super) fn record_refusal(name: &str, about: &Ids, why: &str) {
     });
 }
 
+/// Record that bytes were on their way to another reader, and need no request.
+pub(super) fn record_awaited(about: &Ids, scope: &Scope, bytes: u64) {
+    if is_on() {
+        scope.adopt();
+        event(Level::Usage, "FETCH_SHARED", about, |record| {
+            record.number("BYTES", bytes);
+        });
+    }
+}
+
 /// A request with a recorded start, perhaps by another thread than will record its end.
 pub(super) struct FetchEvents<'a> {
     about: &'a Ids,

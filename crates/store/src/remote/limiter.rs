@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_plan::Connections;
+use swathe_plan::{Connections, Ledger, Others, ReaderGroup};
 use swathe_store_api::Retry;
 use tokio::sync::Notify;
 
@@ -24,6 +24,8 @@ const KEPT_OPEN: Duration = Duration::from_secs(30);
 pub(super) struct Limiter {
     state: Mutex<State>,
     freed: Notify,
+    /// What is in flight, and to whom.
+    pub(super) ledger: Arc<Ledger>,
     /// What its answers show of how long to wait for one.
     pub(super) silence: StallHistory,
     /// Whether the server sends the date of an object only with PROPFIND.
@@ -66,10 +68,10 @@ impl Default for Limiter {
         let (multiplexed_at, decreased) = Default::default();
         let state =
             State { limit: MOST, in_flight: 0, multiplexed: 0, multiplexed_at, decreased, peak };
-        let (silence, freed) = Default::default();
+        let (silence, freed, ledger) = Default::default();
         let (is_dating, refuses_vectors, refuses_http2) = Default::default();
         let state = Mutex::new(state);
-        Limiter { state, freed, silence, is_dating, refuses_vectors, refuses_http2 }
+        Limiter { state, freed, ledger, silence, is_dating, refuses_vectors, refuses_http2 }
     }
 }
 
@@ -112,6 +114,12 @@ impl Limiter {
         let multiplexed = state.multiplexed_at.is_some_and(|at| at.elapsed() <= KEPT_OPEN)
             && !self.refuses_http2.load(Ordering::Relaxed);
         Connections { streams, multiplexed }
+    }
+
+    /// What others than this group have in flight.
+    pub(super) fn others(&self, group: ReaderGroup) -> Others {
+        let in_flight = self.ledger.others(group);
+        Others { in_flight, most_requests: self.state().limit as u32 }
     }
 
     /// Report how a request ended, also one that was sent without a permit; `None`: well.

@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, Try};
 use super::fetch_events::record_refusal;
+use super::flights::RangeFlights;
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
@@ -10,9 +11,9 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, StatusCode};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_plan::Costs;
+use swathe_plan::{Costs, InFlight};
 use swathe_store_api::{Failure, StoreError, Version};
 use swathe_trace::Scope;
 
@@ -33,6 +34,8 @@ pub(super) struct ObjectReader {
     pub(super) costs_without: [OnceLock<Costs>; 3],
     /// Not reported yet.
     pub(super) notes: Mutex<Vec<String>>,
+    /// Ranges of it that are on their way.
+    pub(super) flights: Arc<RangeFlights>,
 }
 
 /// The bytes of a range, and whether the date is to be checked before they are returned. Not for
@@ -92,6 +95,8 @@ impl ObjectReader {
     }
 
     pub(super) fn changed(&self) -> StoreError {
+        // Who opens it from now on must not get what was asked for before.
+        self.target.forget_opening();
         StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
     }
 
@@ -216,5 +221,9 @@ impl Attempt for RangeAttempt<'_> {
 
     fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    fn requested(&self) -> InFlight {
+        InFlight::request(1, self.range.end - self.range.start - self.bytes.len() as u64)
     }
 }

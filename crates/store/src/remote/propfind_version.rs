@@ -43,6 +43,7 @@ impl PropfindVersion {
 }
 
 /// An object as it was opened.
+#[derive(Clone)]
 pub(super) struct OpenedRemote {
     pub(super) size: u64,
     pub(super) validators: Validators,

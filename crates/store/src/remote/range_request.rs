@@ -14,12 +14,13 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
+use swathe_plan::InFlight;
 use swathe_store_api::{Failure, StoreError, parse_content_range};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
 /// What a server says of the version it sends.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
     pub(super) modified: Option<String>,
@@ -239,6 +240,10 @@ impl Attempt for FirstAttempt<'_> {
 
     fn bytes(&self) -> usize {
         self.received
+    }
+
+    fn requested(&self) -> InFlight {
+        InFlight::request(1, self.most)
     }
 }
 

@@ -1,5 +1,6 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
+use super::flights;
 use super::multiplexed_read::MultiplexedRead;
 use super::object_reader::{ObjectReader, Piece};
 use super::propfind_version::{OpenedRemote, round};
@@ -7,18 +8,23 @@ use super::range_request::Validators;
 use super::request_target::RequestTarget;
 use super::vector_request::vector_requests;
 use bytes::Bytes;
+use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use swathe_net::net;
-use swathe_plan::{Connections, Costs, Way};
+use swathe_plan::{Connections, Costs, Others, Way};
 use swathe_store_api::{
     MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming, Version,
 };
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// An object on a server, at the version it had when it was opened.
 pub(crate) struct RemoteObject {
@@ -28,7 +34,7 @@ pub(crate) struct RemoteObject {
 impl RemoteObject {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
     pub(super) fn open(target: RequestTarget) -> Result<RemoteObject, StoreError> {
-        let opened_object = target.block_on(async |client| target.begin(client).await)?;
+        let opened_object = target.block_on(async |client| target.begin_shared(client).await)?;
         let OpenedRemote { size, validators, first, is_dated } = opened_object;
         let tag = match validators.strong() {
             Some(tag) => tag.to_string(),
@@ -61,10 +67,43 @@ impl RemoteObject {
         first: Bytes,
         is_dated: bool,
     ) -> RemoteObject {
+        let flights = if target.is_hiding() || !version.is_told_apart() {
+            Arc::default()
+        } else {
+            flights::of_object(&target.key, &version, target.identity)
+        };
         let (costs_without, notes) = Default::default();
-        let inner =
-            ObjectReader { target, version, validators, first, is_dated, costs_without, notes };
+        let inner = ObjectReader {
+            target,
+            version,
+            validators,
+            first,
+            is_dated,
+            costs_without,
+            notes,
+            flights,
+        };
         RemoteObject { inner: Arc::new(inner) }
+    }
+}
+
+/// A task that ends when this is dropped.
+struct Abortable<T>(JoinHandle<T>);
+
+impl<T> Future for Abortable<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        Pin::new(&mut self.0).poll(context).map(|ended| match ended {
+            Ok(answer) => answer,
+            Err(error) => resume_unwind(error.into_panic()),
+        })
+    }
+}
+
+impl<T> Drop for Abortable<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -97,6 +136,10 @@ impl Source for RemoteObject {
         self.inner.target.limiter.connections()
     }
 
+    fn others(&self) -> Others {
+        self.inner.target.limiter.others(self.inner.target.group)
+    }
+
     fn first(&self) -> Bytes {
         self.inner.first.clone()
     }
@@ -119,9 +162,10 @@ impl Source for RemoteObject {
         let range = offset..offset.saturating_add(buffer.len() as u64);
         let inner = &self.inner;
         let scope = Scope::current();
+        let _reader = inner.target.enter_reader();
         let bytes = inner.target.block_on(async |client| {
-            let pieces = inner.fetch(client, range, &scope).await;
-            inner.vouched(client, &scope, vec![pieces]).await.into_iter().collect()
+            let pieces = inner.fetch_shared(client, vec![range], &scope).await;
+            inner.vouched(client, &scope, pieces).await.into_iter().collect()
         });
         let bytes: Vec<Bytes> = bytes?;
         buffer.copy_from_slice(&bytes[0]);
@@ -140,7 +184,9 @@ impl Source for RemoteObject {
         let (sender, mut receiver) = mpsc::channel(1);
         let inner = self.inner.clone();
         let scope = Scope::current();
+        let reader = inner.target.enter_reader();
         net.runtime.spawn(async move {
+            let _reader = reader;
             let streams = way.streams;
             let answers = if way.multiplexed {
                 MultiplexedRead::new(inner.clone(), net, ranges, streams, scope.clone())
@@ -148,7 +194,19 @@ impl Source for RemoteObject {
                     .left_stream()
             } else {
                 let requests = vector_requests(&inner, ranges, way.ranges_per_request);
-                let fetch = |ranges| inner.fetch_vector(&net.client, ranges, &scope);
+                // Others may wait for a request, however slowly this reader takes what it brings.
+                let is_one = requests.len() == 1;
+                let (reader, scope) = (inner.clone(), scope.clone());
+                let fetch = move |ranges| {
+                    let (inner, scope) = (reader.clone(), scope.clone());
+                    let fetched =
+                        async move { inner.fetch_shared(&net.client, ranges, &scope).await };
+                    if is_one {
+                        fetched.left_future()
+                    } else {
+                        Abortable(net.runtime.spawn(fetched)).right_future()
+                    }
+                };
                 let fetches = requests.into_iter().map(fetch);
                 stream::iter(fetches).buffered(streams.max(1) as usize).right_stream()
             };

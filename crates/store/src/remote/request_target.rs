@@ -4,7 +4,9 @@
 use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
 use super::fetch_events;
+use super::flights::{Flights, Landing};
 use super::limiter::{self, Limiter};
+use super::propfind_version::OpenedRemote;
 use super::response::{REASON_CHARS, RequestSecrets, header, hide, reason};
 use super::retry;
 use super::stall_timeout::StallLimits;
@@ -17,9 +19,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use swathe_net::{connect_events, host, net};
+use swathe_plan::{InFlight, LedgerEntry, ReaderGroup};
 use swathe_store_api::{Failure, Retry, StoreError, StoreSettings};
 use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
+
+/// The key of an object, its protocol, and who opens it.
+type OpeningKey = (String, bool, bool, Option<u64>);
+
+/// Objects that are being opened.
+static OPENINGS: LazyLock<Arc<Flights<OpeningKey, OpenedRemote>>> = LazyLock::new(Arc::default);
 
 /// What to ask for, and what to say of it.
 pub(super) struct RequestTarget {
@@ -40,6 +49,8 @@ pub(super) struct RequestTarget {
     pub(super) identity: Option<u64>,
     pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) limiter: Arc<Limiter>,
+    /// Who reads it, to the ledger of its store.
+    pub(super) group: ReaderGroup,
     pub(super) stall: StallLimits,
     /// Traffic since the last call.
     pub(super) bytes: AtomicU64,
@@ -82,6 +93,7 @@ impl RequestTarget {
             identity,
             endpoint,
             limiter,
+            group: ReaderGroup::current(),
             stall,
             bytes,
             requests,
@@ -208,10 +220,16 @@ impl RequestTarget {
         multiplexed: bool,
     ) -> (Result<A::Answer, StoreError>, A) {
         let traced = Traced { about: &self.about, scope, inner: attempt };
-        let limited = Limited { limiter: &self.limiter, multiplexed, inner: traced };
+        let group = self.group;
+        let limited = Limited { limiter: &self.limiter, multiplexed, group, inner: traced };
         let mut retried = Retried { inner: limited };
         let answer = retried.result().await;
         (answer, retried.inner.inner.inner)
+    }
+
+    /// Enter a read in the ledger.
+    pub(super) fn enter_reader(&self) -> LedgerEntry {
+        self.limiter.ledger.enter(self.group, InFlight::READER)
     }
 
     pub(super) fn stalled(&self, host: &str, stall: Duration) -> StoreError {
@@ -248,6 +266,43 @@ impl RequestTarget {
     /// Whether words of its URL are hidden: they may say which object is meant, and who may read it.
     pub(super) fn is_hiding(&self) -> bool {
         self.endpoint.url().is_some_and(redact::hides)
+    }
+
+    /// What openings of the object are found by, while they are on their way; `None` if hidden words
+    /// may make it another object.
+    fn opening_key(&self) -> Option<OpeningKey> {
+        let key = (self.key.clone(), self.is_dav, self.is_xrootd, self.identity);
+        (!self.is_hiding()).then_some(key)
+    }
+
+    /// As [`RequestTarget::begin`]; if another reader opens the object now, with its answer.
+    pub(super) async fn begin_shared(&self, client: &Client) -> Result<OpenedRemote, StoreError> {
+        let Some(key) = self.opening_key() else { return self.begin(client).await };
+        loop {
+            match OPENINGS.join(key.clone()) {
+                Err(lead) => {
+                    let begun = self.begin(client).await;
+                    lead.land(
+                        begun
+                            .as_ref()
+                            .map_or(Landing::Failed, |opened| Landing::Arrived(opened.clone())),
+                    );
+                    return begun;
+                }
+                Ok(flight) => match flight.landed().await {
+                    Landing::Arrived(opened) => return Ok(opened),
+                    Landing::Failed => return self.begin(client).await,
+                    Landing::Abandoned => {}
+                },
+            }
+        }
+    }
+
+    /// The object has changed: what others opened before is out of date.
+    pub(super) fn forget_opening(&self) {
+        if let Some(key) = self.opening_key() {
+            OPENINGS.forget(&key);
+        }
     }
 
     /// A tag that does not stand for every byte: hidden words may be the only difference of two

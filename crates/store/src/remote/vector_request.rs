@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
-use swathe_plan::{Break, Caps, plan};
+use swathe_plan::{Break, Caps, InFlight, plan};
 use swathe_store_api::{Failure, Multipart, Retry, StoreError, VectorTiming};
 use swathe_trace::Scope;
 use tokio::time::timeout;
@@ -329,5 +329,10 @@ impl Attempt for VectorAttempt<'_> {
 
     fn bytes(&self) -> usize {
         self.bytes.iter().map(Vec::len).sum()
+    }
+
+    fn requested(&self) -> InFlight {
+        let (_, rests) = self.missing();
+        InFlight::request(rests.len() as u64, rests.iter().map(|rest| rest.end - rest.start).sum())
     }
 }

@@ -31,7 +31,9 @@ pub(super) struct ObjectStatus {
 /// Remove an object.
 pub(super) fn remove(target: RequestTarget) -> Result<(), StoreError> {
     let name = target.name()?;
-    target.block_on(async |client| target.delete(client, &name).await)
+    let removed = target.block_on(async |client| target.delete(client, &name).await);
+    target.forget_opening();
+    removed
 }
 
 /// A few requests that are tried together.
@@ -106,7 +108,8 @@ impl RequestTarget {
     ) -> Result<T, StoreError> {
         let scope = &Scope::current();
         let traced = ConnectTraced { about: &self.about, scope, inner: Steps(attempt) };
-        let limited = Limited { limiter: &self.limiter, multiplexed: false, inner: traced };
+        let group = self.group;
+        let limited = Limited { limiter: &self.limiter, multiplexed: false, group, inner: traced };
         Retried { inner: limited }.result().await
     }
 

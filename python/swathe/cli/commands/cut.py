@@ -20,6 +20,7 @@ from swathe.cli.options import (
     Frame,
     Json,
     Mode,
+    Objective,
     Overwrite,
     Planes,
     Quiet,
@@ -129,6 +130,7 @@ def cut(
         int | None,
         typer.Option(min=1, max=1024, help="Number of threads, with --targets; else all cores."),
     ] = None,
+    objective: Objective = "auto",
     resume: Annotated[
         bool, typer.Option("--resume", help="Skip targets that are already done, with --targets.")
     ] = False,
@@ -140,6 +142,7 @@ def cut(
     if (image is None) == (targets is None):
         raise typer.BadParameter("give either IMAGE or --targets")
     options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
+    options["objective"] = objective
     if targets is not None:
         regions = (box, center, shape, sky, section, hdu)
         if any(value is not None for value in regions):

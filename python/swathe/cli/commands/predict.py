@@ -15,6 +15,7 @@ from swathe.cli.options import (
     Frame,
     Json,
     Mode,
+    Objective,
     Planes,
     RaColumn,
     TargetSize,
@@ -64,6 +65,7 @@ def predict(
         int | None,
         typer.Option(min=1, max=1024, help="Number of threads; else the number of cores."),
     ] = None,
+    objective: Objective = "auto",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the read plan of each object.")
     ] = False,
@@ -87,6 +89,7 @@ def predict(
         planes=planes_of(planes),
         machines=machines,
         threads=threads,
+        objective=objective,
         file=file,
         size=size_of(size),
         frame=frame,
@@ -161,7 +164,11 @@ def _explain(how: dict[str, Any]) -> None:
     beside = f"; with 1/{at_once} of the store's bandwidth, as others are read in parallel" * (
         at_once > 1
     )
-    print_text(f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}")
+    busy = f", as others use {how['line_busy']:.0%} of the line" * (how["line_busy"] > 0)
+    print_text(
+        f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}; "
+        f"planned for {how['objective']}{busy}"
+    )
     for plan in how["plans"]:
         load, reach = plan["load"], plan["reach"]
         if not plan["ranges"]:
