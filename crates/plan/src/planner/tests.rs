@@ -120,7 +120,7 @@ fn rows_share_a_connection_where_that_is_cheapest() {
     let (without, chosen) = (with(None, None, open), with(None, Some(HTTP2), open));
     assert!(chosen.load.multiplexed && !without.load.multiplexed);
     assert_eq!((chosen.load.requests, chosen.load.bytes, chosen.streams), (100, 20_000, 100));
-    assert!(chosen.seconds < without.seconds);
+    assert!(chosen.read_s < without.read_s);
     let way = Way { ranges_per_request: 1, streams: 100, multiplexed: true };
     assert_eq!(chosen.way(), way);
     // Many ranges in one request cost less of the server, and 100 bytes each.
@@ -389,7 +389,7 @@ proptest! {
         prop_assert!(!without.load.multiplexed);
         let costs = Costs { multiplexed: Some(multiplexed), ..costs };
         let plan = plan(&segments, &costs, caps, at, open);
-        prop_assert!(plan.seconds <= without.seconds * TIE, "{} {}", plan.seconds, without.seconds);
+        prop_assert!(plan.read_s <= without.read_s * TIE, "{} {}", plan.read_s, without.read_s);
         check_cover(&plan, &segments)?;
         if plan.load.multiplexed {
             prop_assert_eq!(plan.load, Load { multiplexed: true, ..Load::of(&plan.ranges) });
