@@ -157,7 +157,11 @@ fn ranges_that_overlap_or_came_with_opening_or_are_none_go_alone() {
     for (range, piece) in ranges.iter().zip(&pieces) {
         assert_eq!(piece[..], data[range.start as usize..range.end as usize]);
     }
-    assert_eq!(vectors(&server), [[100_005..100_020, 150_000..150_010]]);
+    // Bytes that another request of this read is bringing are not requested twice.
+    let sent = vectors(&server);
+    let start = sent[0][0].start;
+    assert!([100_005, 100_010].contains(&start), "{sent:?}");
+    assert_eq!(sent, [[start..100_020, 150_000..150_010]]);
     let past: Result<Vec<_>, _> =
         source.fetch_by(vec![1..2, SIZE as u64 - 1..SIZE as u64 + 1], way(100, 2)).collect();
     assert!(matches!(past, Err(StoreError::ShortRead { .. })), "{past:?}");
