@@ -28,7 +28,7 @@ from swathe.core.argument_checks import OBJECTIVES
 from tests.support import servers
 
 if TYPE_CHECKING:
-    from swathe._swathe import Objective
+    from swathe.core.argument_checks import Objective
 
 LINKS = (Link("nginx", 1, shared=75_000_000), Link("nginx", 56, shared=20_000_000))
 SIZE = 100

@@ -24,6 +24,7 @@ mod response;
 mod retry;
 mod server_key;
 mod shared_fetch;
+mod shared_opening;
 mod stall_timeout;
 mod vector_request;
 mod webdav;

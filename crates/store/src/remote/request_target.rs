@@ -4,9 +4,7 @@
 use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
 use super::fetch_events;
-use super::flights::{Flights, Landing};
 use super::limiter::{self, Limiter};
-use super::propfind_version::OpenedRemote;
 use super::response::{REASON_CHARS, RequestSecrets, header, hide, reason};
 use super::retry;
 use super::stall_timeout::StallLimits;
@@ -23,12 +21,6 @@ use swathe_plan::{InFlight, LedgerEntry, ReaderGroup};
 use swathe_store_api::{Failure, Retry, StoreError, StoreSettings};
 use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
-
-/// The key of an object, its protocol, and who opens it.
-type OpeningKey = (String, bool, bool, Option<u64>);
-
-/// Objects that are being opened.
-static OPENINGS: LazyLock<Arc<Flights<OpeningKey, OpenedRemote>>> = LazyLock::new(Arc::default);
 
 /// What to ask for, and what to say of it.
 pub(super) struct RequestTarget {
@@ -266,43 +258,6 @@ impl RequestTarget {
     /// Whether words of its URL are hidden: they may say which object is meant, and who may read it.
     pub(super) fn is_hiding(&self) -> bool {
         self.endpoint.url().is_some_and(redact::hides)
-    }
-
-    /// What openings of the object are found by, while they are on their way; `None` if hidden words
-    /// may make it another object.
-    fn opening_key(&self) -> Option<OpeningKey> {
-        let key = (self.key.clone(), self.is_dav, self.is_xrootd, self.identity);
-        (!self.is_hiding()).then_some(key)
-    }
-
-    /// As [`RequestTarget::begin`]; if another reader opens the object now, with its answer.
-    pub(super) async fn begin_shared(&self, client: &Client) -> Result<OpenedRemote, StoreError> {
-        let Some(key) = self.opening_key() else { return self.begin(client).await };
-        loop {
-            match OPENINGS.join(key.clone()) {
-                Err(lead) => {
-                    let begun = self.begin(client).await;
-                    lead.land(
-                        begun
-                            .as_ref()
-                            .map_or(Landing::Failed, |opened| Landing::Arrived(opened.clone())),
-                    );
-                    return begun;
-                }
-                Ok(flight) => match flight.landed().await {
-                    Landing::Arrived(opened) => return Ok(opened),
-                    Landing::Failed => return self.begin(client).await,
-                    Landing::Abandoned => {}
-                },
-            }
-        }
-    }
-
-    /// The object has changed: what others opened before is out of date.
-    pub(super) fn forget_opening(&self) {
-        if let Some(key) = self.opening_key() {
-            OPENINGS.forget(&key);
-        }
     }
 
     /// A tag that does not stand for every byte: hidden words may be the only difference of two
