@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from swathe.core.format import clock_text, time_left_text
@@ -72,6 +72,7 @@ def test_silence_counts_once_it_is_longer_than_usual() -> None:
     assert 60 <= model().left(100).median_s < 300
 
 
+@example(1.0, [(1e4, 5e-324)], 0.0)
 @given(
     st.floats(1e-3, 1e6),
     st.lists(st.tuples(st.floats(0, 1e4), st.floats(-1, 2)), max_size=8),

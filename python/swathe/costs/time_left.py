@@ -29,6 +29,8 @@ QUIET = 2.0
 """Time without progress counts as evidence once it is longer than this many usual steps."""
 LEAST_S = 1e-3
 LEAST_BOUND = math.log(1.02)
+MOST_RATIO = math.log(1e6)
+"""Bound of the logarithm of actual to predicted time that progress can show."""
 
 
 class TimeLeft(NamedTuple):
@@ -172,10 +174,11 @@ class TimeLeftModel:
             max(math.log(ratio), LEAST_BOUND)
             for ratio in (self.predicted_s / low_s, high_s / self.predicted_s)
         )
-        if not evidence.steps or evidence.done_s <= 0:
+        if evidence.elapsed_s <= 0 or evidence.done_s <= 0:
             return 0.0, (faster, slower)
         prior_sd = (faster + slower) / 2 / QUANTILE
-        seen = math.log(evidence.elapsed_s / evidence.done_s)
+        seen = math.log(evidence.elapsed_s) - math.log(evidence.done_s)
+        seen = min(max(seen, -MOST_RATIO), MOST_RATIO)
         seen_variance = NOISE**2 / evidence.steps + DRIFT**2
         conflict = seen**2 / (prior_sd**2 + seen_variance)
         prior_weight = 1 / (1 + conflict**2) / prior_sd**2
