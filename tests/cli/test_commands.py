@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
+from astropy.io import fits
+from typer.testing import CliRunner
 
 import swathe
 from swathe.catalog import store_settings, tokens
@@ -251,3 +254,25 @@ def test_bash_takes_the_script_of_completion(tmp_path: Path) -> None:
         check=False,
     )
     assert (ran.stdout.split(), ran.stderr) == (["trim", "partial", "strict"], "")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_list_that_is_cut_prints_its_progress_as_lines_of_json(
+    quiet: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from swathe.cutting import run
+
+    monkeypatch.setattr(run, "REPORT_S", 0.0)
+    image = tmp_path / "a.fits"
+    fits.PrimaryHDU(np.zeros((40, 50), np.int16)).writeto(image)
+    table = tmp_path / "a.csv"
+    table.write_text("file,x0,y0,width,height\n" + f"{image},1,2,10,10\n" * 20)
+    words = ["cut", "--targets", str(table), "-o", str(tmp_path / "out.zip"), "--json"]
+    done = CliRunner().invoke(app, [*words, "--quiet"] if quiet else words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["ok"] == 20
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert bool(lines) is not quiet
+    for line in lines:
+        assert set(line) == {"done", "targets", "part", "left_s", "interval_s"}
+        assert line["targets"] == 20 and 0 <= line["part"] <= 1
