@@ -61,8 +61,8 @@ Planes = Annotated[
 Objective = Annotated[
     argument_checks.Objective,
     typer.Option(
-        help="What plans of reads from servers keep small: the time of the read (latency), what it "
-        "takes of the line and the server (throughput), or the one that fits their use (auto)."
+        help="Objective of the plans of reads from servers: a short read (latency), little use of "
+        "line and server (throughput), or the one that fits their load (auto)."
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
