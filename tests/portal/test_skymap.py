@@ -126,7 +126,7 @@ def test_map_of_many_images_stays_small() -> None:
 
 def test_images_of_the_whole_sky_hide_no_others() -> None:
     found = sky_map([(1, 0, ALL), *around(10, 10, 1, image=2)], 2)
-    assert found.whole == 1
+    assert found.all_sky == 1
     assert len(paths(found.svg)) < 10
 
 

@@ -58,7 +58,7 @@ class SkyMap:
 
     svg: Markup
     most: int
-    whole: int
+    all_sky: int
     cell_deg: float
 
 
