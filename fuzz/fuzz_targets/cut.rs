@@ -11,6 +11,7 @@ use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
 use swathe_codecs::tile::Codec;
 use swathe_fits::Hdu;
 use swathe_layout::Storage;
+use swathe_plan::Objective;
 use swathe_store_api::{MemoryStore, StoreSettings, Stores};
 
 /// HDUs that are cut from.
@@ -83,7 +84,7 @@ fn cut_all(stores: &Stores, cancel: &Cancel) -> Result<Vec<i64>, String> {
     for hdu in hdus?.iter().take(HDUS) {
         for (region, mode) in boxes(hdu) {
             let selector = Selector::Index(hdu.index);
-            let result = cut(&object, &selector, &region, mode, None, cancel);
+            let result = cut(&object, &selector, &region, mode, None, Objective::Auto, cancel);
             sums.push(result.map_or_else(|error| error_sum(&error), |cutout| sum(&cutout)));
         }
     }
