@@ -120,6 +120,9 @@ def time_pools(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> d
             came[name] = queue.SimpleQueue()
             pool.start(lambda _number, done, into=came[name]: into.put(done))  # type: ignore[misc]  # a default binds it
         try:
+            for pool in pools.values():
+                # A worker joins by a file in the folder of results, which each round removes.
+                assert pool.wait_for_room(PATIENCE_S)
             for number in range(rounds + 1):
                 found = {"cut_many": time_cut_many(columns, sample, folder / "direct")}
                 shutil.rmtree(folder / "direct")
