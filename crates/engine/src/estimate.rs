@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Busy, Compute, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s};
+use swathe_plan::{Compute, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s};
 use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
@@ -310,7 +310,7 @@ fn expect(
     let costs = store_costs.beside(sharing, others);
     let Reads { method, mut plans, unpacked, unpack_s, instead } =
         reads(&object, &template, &regions, &costs, connected, opened_bytes, compute);
-    let is_busy = costs.busy != Busy::default();
+    let is_busy = !costs.busy.is_idle();
     if is_busy && waits {
         let own = own_costs(store_costs, sharing, others);
         plans.iter_mut().for_each(|plan| plan.read_s = plan.seconds_at(&own, connected));

@@ -78,13 +78,13 @@ pub(crate) fn remote_requests(
     let costs = source.costs().beside(sharing, others);
     let connected = connected(source.connections(), sharing, others, &costs);
     let mut plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
-    if costs.busy != Busy::default() {
+    if !costs.busy.is_idle() {
         plan.read_s = plan.seconds_at(&own_costs(source.costs(), sharing, others), connected);
     }
     plan.into()
 }
 
-/// What a read itself takes beside others: its waits count, whoever uses the line meanwhile.
+/// Costs by which the seconds of one read beside others are predicted. Its own waits count in full.
 pub(crate) fn own_costs(costs: &Costs, sharing: Sharing, others: Others) -> Costs {
     let beside = costs.beside(Sharing { parts: sharing.parts, ..Sharing::default() }, others);
     Costs { busy: Busy::default(), ..beside }
@@ -97,8 +97,7 @@ pub(crate) fn connected(
     others: Others,
     costs: &Costs,
 ) -> Connections {
-    let is_alone = costs.busy == Busy::default();
-    let readers = if is_alone { 0 } else { others.in_flight.readers };
+    let readers = if costs.busy.is_idle() { 0 } else { others.in_flight.readers };
     open.part(sharing.parts.saturating_add(readers))
 }
 

@@ -55,6 +55,13 @@ pub struct Busy {
     pub server: f64,
 }
 
+impl Busy {
+    /// Whether others use nothing.
+    pub fn is_idle(&self) -> bool {
+        *self == Busy::default()
+    }
+}
+
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
 /// last with the slope of the last two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -355,7 +362,7 @@ impl Costs {
         let is_single =
             self.streams == 1 && self.multi_range.is_none() && self.multiplexed.is_none();
         let (latency, speed) = self.request.line().filter(|_| is_single)?;
-        let limited = self.busy != Busy::default()
+        let limited = !self.busy.is_idle()
             || self.total_bytes_per_s < speed
             || self.served_bytes_per_s.is_some_and(|per_s| per_s < speed)
             || self.requests_per_s * latency < 1.0;

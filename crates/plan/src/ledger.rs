@@ -205,7 +205,7 @@ impl Costs {
             return Busy::default();
         }
         let load = Load { requests, ranges, bytes, ..Load::default() };
-        let each_s = self.seconds(Load { largest: 0, ..self.average(load) }, 1);
+        let each_s = self.seconds(self.average(load), 1);
         let line = bytes as f64 / self.total_bytes_per_s / each_s;
         let server = self.served_s(load) / each_s;
         Busy { line: line.min(1.0), server: server.min(1.0) }

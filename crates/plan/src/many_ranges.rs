@@ -36,11 +36,14 @@ impl MultiRange {
             ("multi_range.part_bytes", f64::from(self.part_bytes), 0.0, 1e5),
             ("multi_range.gap_bytes", f64::from(self.gap_bytes), 0.0, 1e9),
         ];
-        numbers
-            .into_iter()
-            .find(|(_, value, least, most)| !(least..=most).contains(&value))
-            .map(|(name, value, ..)| (name, value))
+        first_outside(&numbers)
     }
+}
+
+/// The first number, with its name, that is not between its least and its most.
+fn first_outside(numbers: &[(&'static str, f64, f64, f64)]) -> Option<(&'static str, f64)> {
+    let outside = numbers.iter().find(|(_, value, least, most)| !(least..=most).contains(&value));
+    outside.map(|&(name, value, ..)| (name, value))
 }
 
 /// How a server answers requests that share one connection of HTTP/2.
@@ -79,10 +82,7 @@ impl Multiplexed {
             ("multiplexed.bytes_per_s", self.bytes_per_s, 1e-6, 1e15),
             ("multiplexed.header_bytes", f64::from(self.header_bytes), 0.0, 1e6),
         ];
-        numbers
-            .into_iter()
-            .find(|(_, value, least, most)| !(least..=most).contains(&value))
-            .map(|(name, value, ..)| (name, value))
+        first_outside(&numbers)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The cheapest requests for a set of segments.
 
-use crate::costs::{Busy, Costs, Load};
+use crate::costs::{Costs, Load};
 use crate::many_ranges::{Connections, MultiRange, Multiplexed};
 use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
@@ -127,7 +127,7 @@ pub fn plan(
         load
     };
     // Beside others the number of requests matters more than their rounds.
-    let counted = if costs.busy == Busy::default() { costs.streams } else { MOST_COUNTED };
+    let counted = if costs.busy.is_idle() { costs.streams } else { MOST_COUNTED };
     let lengths = gaps.worth_trying(base, costs, &streams);
     for &gap_bytes in &lengths {
         let merged = Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));

@@ -92,20 +92,6 @@ fn further_ranges_of_a_request_take_the_server_time() {
 }
 
 #[test]
-fn a_header_holds_fewer_ranges_of_a_large_object() {
-    let multi_range = vector_costs().multi_range.expect("as above");
-    assert_eq!([9, 1 << 20, u64::MAX].map(|end| multi_range.most_ranges(end)), [200, 200, 166]);
-    let short = MultiRange { header_bytes: 64, ..multi_range };
-    assert_eq!([9, 1 << 20, u64::MAX].map(|end| short.most_ranges(end)), [14, 3, 1]);
-}
-
-#[test]
-fn readers_may_use_streams_that_others_leave() {
-    assert_eq!([1, 2, 3, 10, 64, 1000].map(|parts| part_of(64, parts)), [64, 64, 44, 14, 2, 2]);
-    assert_eq!((part_of(0, 1), part_of(u32::MAX, 1)), (0, u32::MAX));
-}
-
-#[test]
 fn impossible_costs_are_refused() {
     assert_eq!(Costs::local().check(), Ok(()));
     assert_eq!(Costs::remote().check(), Ok(()));

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use swathe_net::Net;
 use swathe_store_api::{Failure, MultiplexTiming, Retry, StoreError, StoreSettings};
 use swathe_trace::Scope;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Most ranges that are planned anew together, when the server was found not to speak HTTP/2.
 const MOST_APART: usize = 10_000;
@@ -52,7 +52,7 @@ pub(super) struct MultiplexedRead {
     queue: VecDeque<Range<u64>>,
     /// In order, too. Each is a task of its own: a reader that waits with the answer to one must not
     /// hold up the connection, which others use as well.
-    in_flight: VecDeque<(Range<u64>, RequestTask)>,
+    in_flight: VecDeque<(Range<u64>, AbortOnDropHandle<Answer>)>,
     /// Why the rest is read over HTTP/1.1.
     refusal: Option<String>,
     is_over: bool,
@@ -60,15 +60,6 @@ pub(super) struct MultiplexedRead {
 
 /// The bytes of a range, and why the rest of it is to be read over HTTP/1.1, if it is.
 type Answer = Result<(Vec<u8>, Option<String>), StoreError>;
-
-/// A request that ends if nobody waits for it.
-struct RequestTask(JoinHandle<Answer>);
-
-impl Drop for RequestTask {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
 
 impl MultiplexedRead {
     pub(super) fn new(
@@ -125,12 +116,12 @@ impl MultiplexedRead {
             let attempt = MultiplexedAttempt::new(self.object.clone(), client, range.clone());
             let scope = self.scope.clone();
             let task = tokio::spawn(async move { attempt.answer(&scope).await });
-            self.in_flight.push_back((range, RequestTask(task)));
+            self.in_flight.push_back((range, AbortOnDropHandle::new(task)));
         }
     }
 
-    async fn answer(&self, mut task: RequestTask) -> Answer {
-        match (&mut task.0).await {
+    async fn answer(&self, task: AbortOnDropHandle<Answer>) -> Answer {
+        match task.await {
             Ok(answer) => answer,
             Err(error) => Err(self.object.target.network(format!("a request ended: {error}"))),
         }

@@ -89,6 +89,11 @@ impl ObjectReader {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
+    /// Most ranges of it in one request, at least one.
+    pub(super) fn most_ranges(&self) -> u32 {
+        self.target.store.costs.multi_range.map_or(1, |of| of.most_ranges(self.len()))
+    }
+
     /// Whether a range is read with a request: it is in the object, and did not come with opening.
     pub(super) fn is_requested(&self, range: &Range<u64>) -> bool {
         !range.is_empty() && range.end <= self.len() && range.end > self.first.len() as u64

@@ -12,10 +12,8 @@ use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
 use std::panic::resume_unwind;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use swathe_net::net;
 use swathe_plan::{Connections, Costs, Others, Way};
@@ -24,7 +22,7 @@ use swathe_store_api::{
 };
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// An object on a server, at the version it had when it was opened.
 pub(crate) struct RemoteObject {
@@ -84,26 +82,6 @@ impl RemoteObject {
             flights,
         };
         RemoteObject { inner: Arc::new(inner) }
-    }
-}
-
-/// A task that ends when this is dropped.
-struct Abortable<T>(JoinHandle<T>);
-
-impl<T> Future for Abortable<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        Pin::new(&mut self.0).poll(context).map(|ended| match ended {
-            Ok(answer) => answer,
-            Err(error) => resume_unwind(error.into_panic()),
-        })
-    }
-}
-
-impl<T> Drop for Abortable<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -204,7 +182,11 @@ impl Source for RemoteObject {
                     if is_one {
                         fetched.left_future()
                     } else {
-                        Abortable(net.runtime.spawn(fetched)).right_future()
+                        AbortOnDropHandle::new(net.runtime.spawn(fetched))
+                            .map(|ended| {
+                                ended.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+                            })
+                            .right_future()
                     }
                 };
                 let fetches = requests.into_iter().map(fetch);

@@ -1,4 +1,4 @@
-//! The bytes of ranges, of which some may be on their way to another reader.
+//! Reads ranges. Bytes that another reader has requested already are not requested again.
 
 use super::fetch_events::record_awaited;
 use super::flights::{Flight, Landing, Part};
@@ -109,8 +109,7 @@ impl ObjectReader {
         is_vector: bool,
         scope: &Scope,
     ) -> Pieces {
-        let taken = self.target.store.costs.multi_range.map_or(1, |of| of.most_ranges(self.len()));
-        let most = if is_vector { taken.max(1) as usize } else { 1 };
+        let most = if is_vector { self.most_ranges() as usize } else { 1 };
         let requests =
             ranges.chunks(most).map(|some| self.fetch_vector(client, some.to_vec(), scope));
         let mut pieces = Vec::with_capacity(ranges.len());

@@ -1,4 +1,4 @@
-//! The opening of an object, of which several readers may wait for one answer.
+//! Opens an object. Readers that open it at the same time share one request.
 
 use super::flights::{Flights, Landing};
 use super::propfind_version::OpenedRemote;

@@ -28,9 +28,7 @@ pub(super) fn vector_requests(
     ranges: Vec<Range<u64>>,
     ranges_per_request: u32,
 ) -> Vec<Vec<Range<u64>>> {
-    let most_ranges =
-        object.target.store.costs.multi_range.map_or(1, |of| of.most_ranges(object.len()));
-    let most = ranges_per_request.min(most_ranges) as usize;
+    let most = ranges_per_request.min(object.most_ranges()) as usize;
     let mut requests: Vec<Vec<Range<u64>>> = Vec::new();
     for range in ranges {
         let is_requested = object.is_requested(&range);
