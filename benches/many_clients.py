@@ -81,7 +81,7 @@ def measure(
 def compare(
     link: Link, proxy: servers.Proxy, clients: int, args: argparse.Namespace
 ) -> dict[str, dict[str, Any]]:
-    """Return the medians of some rounds, in each of which every objective has its turn."""
+    """Return the medians over some rounds; each round measures every objective once."""
     seconds, rounds = (0.5, 1) if args.smoke else (args.seconds, args.rounds)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in args.objective}
     for _ in range(rounds):

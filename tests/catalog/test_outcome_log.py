@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swathe.catalog import Catalog, Outcome, OutcomeLog
-from swathe.catalog.outcome_log import FULL_BYTES
+from swathe.catalog.line_log import FULL_BYTES
 from swathe.core.errors import CatalogError, StoreSettingsError
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+FULL_BYTES = 1 << 18
+"""Size from which the lines should be entered: about 700 outcomes, or 2,500 reads."""
+
+
 class LineLog:
     """A file of lines that several processes append to.
 
@@ -87,6 +91,10 @@ class LineLog:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
+
+    def is_full(self) -> bool:
+        """Check whether the lines should be entered."""
+        return self.size() > FULL_BYTES
 
     def lines_from(self, start: int) -> tuple[list[bytes], int]:
         """Return the lines from an offset in bytes on, and the offset after them.

@@ -1,8 +1,6 @@
 """Outcomes of predictions that wait beside a catalogue file until they are entered into it.
 
-To enter one takes 10 ms, and the import of SQLAlchemy for it 0.2 s: more than many cuts. A line in
-a file takes 0.1 ms. The catalogue enters the lines when its outcomes are read, or when they are
-many. A process that is killed loses no line that it has written.
+The catalogue enters the lines when its outcomes are read, or when they are many.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from swathe.catalog.line_log import LineLog
+from swathe.catalog.line_log import FULL_BYTES, LineLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import Outcome
 from swathe.catalog.store_settings import root_url
@@ -23,8 +21,6 @@ from swathe.core.errors import SwatheError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FULL_BYTES = 1 << 18
-"""Size from which the lines should be entered: about 700 outcomes."""
 LONGEST_SUMMARY = 1_000
 # Types in dataclasses are text there.
 COUNTS = [field.name for field in fields(Outcome) if field.type == "int"]

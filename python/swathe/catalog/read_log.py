@@ -13,8 +13,6 @@ from swathe.catalog.records.measurements import SampleRecord
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FULL_BYTES = 1 << 18
-"""Size from which the lines should be entered: about 2,500 reads."""
 LONE = b', "lone"]'
 
 log = logging.getLogger(__name__)
@@ -41,7 +39,7 @@ class ReadLog(LineLog):
         Raises:
             CatalogError: If the log cannot be read.
         """
-        if self.size() > FULL_BYTES:
+        if self.is_full():
             return True
         lines, _ = self.lines_from(0)
         return sum(line.endswith(LONE) for line in lines) >= enough

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from swathe.catalog.records.jobs import ENDED
+from swathe.catalog.records.jobs import ENDED, count_done
 from swathe.client.connection import BLOCK, content_blocks, read_content
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text, time_left_text
@@ -35,10 +35,10 @@ from swathe.cutting.output_paths import output_kind
 from swathe.files.manifest import (
     COLUMNS,
     MANIFEST,
-    columns_as_table,
     manifest_meta,
     manifest_path,
     read_manifest,
+    rows_as_tables,
 )
 from swathe.stores.registry import local_paths
 
@@ -124,8 +124,9 @@ class RemoteJob:
         most_s = PROGRESS_S if progress and can_show_progress() else WAIT_S
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
-                done = sum(status.counts.values()) - status.counts.get("waiting", 0)
-                show(done, time_left_text(**status.left) if status.left else "")
+                show(
+                    count_done(status.counts), time_left_text(**status.left) if status.left else ""
+                )
                 left_s = WAIT_S if end is None else end - time.monotonic()
                 if status.phase in ENDED or left_s <= 0:
                     return status
@@ -184,12 +185,11 @@ class RemoteJob:
                 if next(table, None) != list(COLUMNS):
                     raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
                 count = 0
-                while some := list(islice(table, rows)):
+                for some in rows_as_tables(table, rows, {}):
                     count += len(some)
                     if count > MOST_ROWS:
                         raise ValueError(f"it has more than {MOST_ROWS:,} rows")
-                    columns = dict(zip(COLUMNS, zip(*some, strict=True), strict=True))
-                    yield columns_as_table(columns, {})
+                    yield some
             except (ValueError, OverflowError, csv.Error) as error:
                 raise SourceError(
                     f"{self._connection.url}: expected a manifest, found another text: {error}"

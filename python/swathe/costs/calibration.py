@@ -62,7 +62,7 @@ def calibrate(
     usable = [each for each in outcomes if each.model_s > 0 and each.engine_s > 0][-MOST:]
     if not usable:
         return Calibration(0.0, faster, slower, 0)
-    sample = [(at * (slower if at > 0 else faster), PRIOR / len(POINTS)) for at in POINTS]
+    sample = prior_sample(faster, slower, PRIOR)
     for age, each in enumerate(reversed(usable)):
         ratio = math.log(each.engine_s / each.model_s)
         unlike = math.log(each.model_s / max(model_s, 1e-6)) / ALIKE
@@ -70,6 +70,11 @@ def calibrate(
         sample.append((min(max(ratio, -LEAST_RATIO), LEAST_RATIO), weight))
     low, bias, high = weighted_quantiles(sample, (0.1, 0.5, 0.9))
     return Calibration(bias, bias - low, high - bias, len(usable))
+
+
+def prior_sample(faster: float, slower: float, weight: float) -> list[tuple[float, float]]:
+    """Return values with weights, `weight` in all, whose 80 % interval has these bounds."""
+    return [(at * (slower if at > 0 else faster), weight / len(POINTS)) for at in POINTS]
 
 
 def weighted_quantiles(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.costs.calibration import POINTS, weighted_quantiles
+from swathe.costs.calibration import prior_sample, weighted_quantiles
 from swathe.costs.fit.robust_stats import weighted_median
 
 if TYPE_CHECKING:
@@ -68,27 +68,15 @@ class CallCosts:
         calls = [each for each in outcomes if each.before_s > 0 and each.after_s > 0][-MOST:]
         if not calls:
             return self
-        weights = 0.5 ** (np.arange(len(calls))[::-1] / HALF_LIFE)
+        weights = (0.5 ** (np.arange(len(calls))[::-1] / HALF_LIFE)).tolist()
         targets = [each.targets for each in calls]
-        before_s, before_target_s = _line(
-            *([each.before_s for each in calls], targets, weights),
-            *(self.before_s, self.before_target_s),
-        )
-        after_s, after_target_s = _line(
-            *([each.after_s for each in calls], targets, weights),
-            *(self.after_s, self.after_target_s),
-        )
-        learned = replace(
-            *(self,),
-            before_s=before_s,
-            before_target_s=before_target_s,
-            after_s=after_s,
-            after_target_s=after_target_s,
-        )
-        sample = [
-            (at * (self.slower if at > 0 else self.faster), PRIOR / len(POINTS)) for at in POINTS
-        ]
-        for each, weight in zip(calls, weights.tolist(), strict=True):
+        before = list(zip((each.before_s for each in calls), targets, weights, strict=True))
+        after = list(zip((each.after_s for each in calls), targets, weights, strict=True))
+        before_s, before_target_s = _line(before, self.before_s, self.before_target_s)
+        after_s, after_target_s = _line(after, self.after_s, self.after_target_s)
+        learned = CallCosts(before_s, before_target_s, after_s, after_target_s)
+        sample = prior_sample(self.faster, self.slower, PRIOR)
+        for each, weight in zip(calls, weights, strict=True):
             expected_s = learned.before(each.targets) + learned.after(each.targets)
             sample.append((math.log((each.before_s + each.after_s) / expected_s), weight))
         low, high = weighted_quantiles(sample, (0.1, 0.9))
@@ -96,13 +84,17 @@ class CallCosts:
 
 
 def _line(
-    seconds: Sequence[float], targets: Sequence[int], weights: object, fixed_s: float, each_s: float
+    calls: Sequence[tuple[float, int, float]], fixed_s: float, each_s: float
 ) -> tuple[float, float]:
-    """Return seconds of a call, and for each target, by weighted medians of what calls took.
+    """Return seconds of a call, and for each target, by weighted medians.
 
     The first is that of calls of few targets, the second that of the others.
+
+    Args:
+        calls: seconds, targets and weight of each.
+        fixed_s: the prior of the seconds of a call.
+        each_s: the prior of the seconds of a target.
     """
-    calls = list(zip(seconds, targets, np.asarray(weights).tolist(), strict=True))
     few = [(taken - count * each_s, weight) for taken, count, weight in calls if count < MANY]
     fixed_s = _median([*few, (fixed_s, PRIOR)])
     many = [((taken - fixed_s) / count, weight) for taken, count, weight in calls if count >= MANY]

@@ -76,32 +76,30 @@ def record_outcome(call: CallOutcome, actual_s: float, summary: str) -> list[str
     from swathe.costs.fit.from_real_reads import log_reads
 
     timings = _swathe.take_timings()
+    is_compared = call.is_comparable and call.targets > 0
+    outcome = _outcome(call, actual_s, summary) if is_compared else None
     url = default_url()
     outcome_log, read_log = OutcomeLog.of(url), ReadLog.of(url)
     try:
         if outcome_log is None or read_log is None:
-            _enter(call, actual_s, summary, timings)
+            _enter(outcome, timings)
             return []
-        is_due = _is_compared(call) and outcome_log.append(_outcome(call, actual_s, summary))
+        is_due = outcome is not None and outcome_log.append(outcome)
         if (timings and log_reads(read_log, timings)) or is_due:
-            _enter(None, 0.0, "", [])
+            _enter(None, [])
     except SwatheError as error:
         return [f"the prediction was not recorded: {error}"]
     return []
 
 
-def _is_compared(call: CallOutcome) -> bool:
-    return call.is_comparable and call.targets > 0
-
-
-def _enter(call: CallOutcome | None, actual_s: float, summary: str, timings: list[Timing]) -> None:
+def _enter(outcome: Outcome | None, timings: list[Timing]) -> None:
     """Enter an outcome, timings, and what waits in the logs, into the catalogue."""
     from swathe.catalog import Catalog
     from swathe.costs.fit.from_real_reads import feed_back, feed_back_log
 
     with Catalog.open() as catalog:
-        if call is not None and _is_compared(call):
-            catalog.add_outcome(_outcome(call, actual_s, summary))
+        if outcome is not None:
+            catalog.add_outcome(outcome)
         feed_back(catalog, timings)
         feed_back_log(catalog)
         catalog.enter_outcomes()
@@ -116,8 +114,7 @@ def keep_call_costs(catalog: Catalog) -> None:
     """
     compute = catalog.compute(this_host())
     if compute is not None:
-        learned = known_call_costs()
-        call = asdict(learned)
+        call = asdict(known_call_costs())
         catalog.put_compute(this_host(), {**compute, "call": call}, datetime.now(UTC))
 
 

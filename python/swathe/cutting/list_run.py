@@ -222,11 +222,8 @@ class ListRun:
         *,
         is_only: bool,
     ) -> None:
-        end = None
         is_first = run.output is None
-        if isinstance(earlier, EarlierRows):
-            end = earlier.end
-            earlier = earlier.table([run.output_paths.member(name) for name in piece.rows.name])
+        earlier, end = _earlier_of(piece.rows, earlier, run.output_paths)
         work = self._work(piece.rows, earlier)
         paths = run.output_paths
         if not paths.is_null:
@@ -276,10 +273,8 @@ class ListRun:
         self, run: CutRun, rows: RowTable, earlier: Table | EarlierRows | None
     ) -> None:
         """Enter rows that were read, and not cut because the run is interrupted."""
-        meta, end = run.manifest_file.meta, None
-        if isinstance(earlier, EarlierRows):
-            end = earlier.end
-            earlier = earlier.table([run.output_paths.member(name) for name in rows.name])
+        meta = run.manifest_file.meta
+        earlier, end = _earlier_of(rows, earlier, run.output_paths)
         work = self._work(rows, earlier)
         manifest = Manifest(work.ids, _sources(work), meta, _names(work, run.output_paths))
         todo, _ = keep_earlier(manifest, work, earlier, run.output_paths, end)
@@ -302,6 +297,15 @@ class ListRun:
         files = source.few().values
         self._rereads += int(self._files_read.contains(files).sum())
         self._files_read.add(files)
+
+
+def _earlier_of(
+    rows: RowTable, earlier: Table | EarlierRows | None, paths: OutputPaths
+) -> tuple[Table | None, int | None]:
+    """Return the earlier manifest of some rows, and where the archive ends that it describes."""
+    if isinstance(earlier, EarlierRows):
+        return earlier.table([paths.member(name) for name in rows.name]), earlier.end
+    return earlier, None
 
 
 def _sources(work: CutWork) -> DictColumn[str]:

@@ -241,7 +241,7 @@ class CutRun:
         self._counted = time.perf_counter()
 
     def end(self) -> None:
-        """Tell the user and the catalogue what the call took, which ends now."""
+        """Report the time of the call, which ends now, to the user and the catalogue."""
         from swathe.costs.recorded_outcome import record_outcome
 
         meta, output_paths = self.manifest_file.meta, self.output_paths

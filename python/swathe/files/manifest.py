@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,15 @@ def columns_as_table(columns: Mapping[str, Sequence[Any]], meta: Mapping[str, An
         for name, column in columns.items()
     }
     return Table(arrays, meta=dict(meta), copy=False)
+
+
+def rows_as_tables(
+    rows: Iterator[Sequence[str]], most: int, meta: Mapping[str, Any]
+) -> Iterator[Table]:
+    """Yield rows of a manifest as tables of at most `most` rows."""
+    while some := list(islice(rows, most)):
+        columns = dict(zip(COLUMNS, zip(*some, strict=True), strict=True))
+        yield columns_as_table(columns, meta)
 
 
 def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:

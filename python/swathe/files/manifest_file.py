@@ -16,7 +16,13 @@ from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
 from swathe.core.row_record import STATUSES
 from swathe.core.row_table import CODES
-from swathe.files.manifest import COLUMNS, ENDED, columns_as_table, manifest_meta
+from swathe.files.manifest import (
+    COLUMNS,
+    ENDED,
+    columns_as_table,
+    manifest_meta,
+    rows_as_tables,
+)
 from swathe.files.manifest_head import head_of
 from swathe.files.manifest_table import ManifestTable
 
@@ -72,10 +78,7 @@ class LongManifest:
         """
         if self.path is None:
             raise OutputError("null:: expected an output with a manifest; null: only counts")
-        lines = read_rows(self.path)
-        while some := list(islice(lines, rows)):
-            columns = dict(zip(COLUMNS, zip(*some, strict=True), strict=True))
-            yield columns_as_table(columns, self.meta)
+        yield from rows_as_tables(read_rows(self.path), rows, self.meta)
 
 
 def read_rows(path: Path) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from swathe.catalog.records.jobs import count_done
 from swathe.costs.time_left import TimeLeftModel
 
 if TYPE_CHECKING:
@@ -41,6 +42,5 @@ class TimesLeft:
                 # What was done before this process saw it took that time.
                 self._models[job.number] = (TimeLeftModel.of(job.predicted), now - job.work_s)
             model, begun = self._models[job.number]
-            done = sum(number for status, number in job.counts.items() if status != "waiting")
-            model.update(now - begun, done / max(job.rows, 1))
+            model.update(now - begun, count_done(job.counts) / max(job.rows, 1))
             return model.left(now - begun)

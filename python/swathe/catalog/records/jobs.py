@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from swathe.core.row_record import RowRecord, RowStatus
@@ -17,6 +17,11 @@ ChunkState = Literal["free", "taken"]
 ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
 ENDED: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
 FAILED: tuple[RowStatus, ...] = ("error", "missing")
+
+
+def count_done(counts: Mapping[RowStatus, int]) -> int:
+    """Return the number of rows that are not waiting, of the numbers by status."""
+    return sum(number for status, number in counts.items() if status != "waiting")
 
 
 @dataclass(frozen=True)

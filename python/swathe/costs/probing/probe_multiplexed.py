@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from swathe.core.errors import AccessError, SourceError
 from swathe.core.format import MIB, rate_text, size_text
 from swathe.costs.cost_model import Multiplexed
+from swathe.costs.probing.row_ranges import LEAST_STRIDE_BYTES, row_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +26,12 @@ if TYPE_CHECKING:
 COUNTS = (1, 20, 50, 100, 200)
 QUICK_COUNTS = (1, 100)
 """Numbers of requests tried at the same time; the first opens the connection, too."""
-ROW_BYTES, STRIDE_BYTES, LEAST_STRIDE_BYTES = 200, 4096, 512
-"""Bytes of a range, and the most and the least from one to the next."""
 HEADER_BYTES = 300
 """Assumed bytes of the headers of an answer."""
 REPEATS = 3
 """Measurements of each number of requests; the quickest of them counts."""
 GAIN = 1.1
-"""More requests at the same time must be answered so many times faster, each, to be of use."""
+"""Least gain in the time of each request for which more requests are sent at the same time."""
 LARGE_REQUESTS, LARGE_BYTES, LARGE_S = 4, 4 * MIB, 0.25
 """Large requests at the same time, the most bytes of each, and the seconds they may take."""
 DEADLINE_S, QUICK_DEADLINE_S = 4.0, 2.0
@@ -94,12 +93,6 @@ class MultiplexStudy:
             f"{costs.streams} of HTTP/1.1 {rate_text(costs.total_bytes_per_s)}"
         ]
 
-    def ranges(self, count: int) -> list[tuple[int, int]]:
-        """Return the ranges of small requests, at the end of the object."""
-        stride = min(STRIDE_BYTES, self.object_bytes // count)
-        start = self.object_bytes - count * stride
-        return [(start + number * stride, ROW_BYTES) for number in range(count)]
-
     def large_ranges(self, most_bytes: float) -> list[tuple[int, int]]:
         """Return the ranges of large requests, `most_bytes` in all, if the object is so large."""
         size = min(most_bytes, self.object_bytes) // LARGE_REQUESTS
@@ -160,12 +153,14 @@ def study_multiplexed(
         study.bytes_moved += timing.bytes + len(ranges) * timing.header_bytes
         return timing
 
-    if measured(study.ranges(1)) is None:
+    if measured(row_ranges(object_bytes, 1)) is None:
         return study
     for count in QUICK_COUNTS if quick else COUNTS:
         if object_bytes // count < LEAST_STRIDE_BYTES:
             break
-        timings = [timing for _ in range(REPEATS) if (timing := measured(study.ranges(count)))]
+        timings = [
+            timing for _ in range(REPEATS) if (timing := measured(row_ranges(object_bytes, count)))
+        ]
         if not timings:
             break
         study.answers.append((count, min(timings, key=lambda timing: timing.seconds)))

@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING
 from swathe.core.errors import AccessError, SourceError
 from swathe.core.format import size_text
 from swathe.costs.cost_model import MultiRange
+from swathe.costs.probing.row_ranges import (
+    LEAST_STRIDE_BYTES,
+    ROW_BYTES,
+    row_ranges,
+    stride_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +31,6 @@ if TYPE_CHECKING:
 COUNTS = (2, 20, 100, 200, 500, 1000)
 QUICK_COUNTS = (2, 100)
 """Numbers of ranges tried."""
-ROW_BYTES, STRIDE_BYTES, LEAST_STRIDE_BYTES = 200, 4096, 512
-"""Bytes of a range, and the most and the least from one to the next."""
 PART_BYTES = 300
 """Assumed bytes of the headers of a part."""
 REPEATS = 3
@@ -74,7 +78,7 @@ class VectorStudy:
             header_bytes=max(HEADER_BYTES, self.header_bytes),
             range_s=range_s,
             part_bytes=math.ceil(part_bytes),
-            gap_bytes=self._stride(most) - ROW_BYTES if is_merged else 0,
+            gap_bytes=stride_bytes(self.object_bytes, most) - ROW_BYTES if is_merged else 0,
         )
 
     def notes(self) -> list[str]:
@@ -99,15 +103,6 @@ class VectorStudy:
                 begin = f"requests for {self.answers[-1][0]} ranges are honoured, not for {refused}"
             notes.append(f"{begin}: {why}")
         return notes
-
-    def _stride(self, count: int) -> int:
-        return min(STRIDE_BYTES, self.object_bytes // count)
-
-    def ranges(self, count: int) -> list[tuple[int, int]]:
-        """Return the ranges of a request, at the end of the object, where offsets are longest."""
-        stride = self._stride(count)
-        start = self.object_bytes - count * stride
-        return [(start + number * stride, ROW_BYTES) for number in range(count)]
 
 
 def study_vectors(
@@ -140,7 +135,7 @@ def study_vectors(
     for count in QUICK_COUNTS if quick else COUNTS:
         if object_bytes // count < LEAST_STRIDE_BYTES:
             break
-        ranges = study.ranges(count)
+        ranges = row_ranges(object_bytes, count)
         timings: list[VectorTiming] = []
         for _ in range(REPEATS):
             left_s = deadline - clock()

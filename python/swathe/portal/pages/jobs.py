@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.catalog.records.jobs import ENDED
+from swathe.catalog.records.jobs import ENDED, count_done
 from swathe.core.errors import NoSuchResultError
 from swathe.files.preview import Stretch
 from swathe.jobs import Phase, RowStatus
@@ -115,7 +115,7 @@ def job(
         "job.html",
         job=job,
         bars=bars(job),
-        done=count_done(job),
+        done=count_done(job.counts),
         failed=sum(job.counts.get(each, 0) for each in FAILED),
         ended=job.phase in ENDED,
         progress_text=progress_text(job),
@@ -229,11 +229,6 @@ def _before(
     return numbers[-rows]
 
 
-def count_done(job: Job) -> int:
-    """Count the rows that are not waiting."""
-    return sum(number for status, number in job.counts.items() if status != "waiting")
-
-
 def bars(job: Job) -> list[Bar]:
     """Return the progress bar of a job."""
     rows = max(1, sum(job.counts.values()))
@@ -257,7 +252,7 @@ def progress_text(job: Job) -> str:
     """Return the progress of a job for screen readers, in steps of 10 percent."""
     rows = max(1, sum(job.counts.values()))
     if job.phase == "EXECUTING":
-        return f"executing, {count_done(job) * 10 // rows * 10} percent done"
+        return f"executing, {count_done(job.counts) * 10 // rows * 10} percent done"
     failed = sum(job.counts.get(status, 0) for status in FAILED)
     summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {rows:,} rows cut"
     return f"{summary}, {failed:,} failed" if failed else summary
