@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
-use swathe_plan::{Connections, Costs, Load, Others, Way};
+use swathe_plan::{Connections, Costs, Factors, Load, Others, Way};
 use swathe_store_api::{
     MultiplexTiming, Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount,
     VectorTiming, Version,
@@ -448,6 +448,10 @@ impl Source for Cached {
 
     fn connections(&self) -> Connections {
         self.inner.connections()
+    }
+
+    fn factors(&self) -> Factors {
+        self.inner.factors()
     }
 
     fn others(&self) -> Others {

@@ -165,7 +165,7 @@ fn from_rows(
     let mut active: Vec<Sweep> = Vec::new();
     let what = || format!("the image in HDU {}", template.hdu);
     let plan = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
-    work.stages.note_plan(plan.load(), plan.seconds());
+    work.stages.note_plan(plan.noted());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let read = content.read(plan, &what, &mut reading, &mut |at, piece| {
@@ -295,7 +295,7 @@ fn from_tiles(
     let what = || format!("the tiles of HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.note_plan(plan.load(), plan.seconds());
+    work.stages.note_plan(plan.noted());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let read = content.read(plan, &what, &mut reading, &mut |at, piece| {
@@ -452,7 +452,7 @@ fn read_entries(
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.note_plan(plan.load(), plan.seconds());
+    work.stages.note_plan(plan.noted());
     work.stages.enter(Stage::Read);
     content.read(plan, &what, &mut work.reading, &mut |at, piece| {
         work.stages.add_bytes(piece.len() as u64);

@@ -3,12 +3,13 @@
 use crate::decoded_cache::{self, BLOCK_BYTES, DecodedCache, Piece};
 use crate::error::EngineError;
 use crate::inflate::{OUTPUT_BYTES, StreamReader};
-use crate::requests::{ReadRequests, local_cap_bytes, local_plan, remote_requests};
+use crate::requests::{ReadRequests, current_costs, local_cap_bytes, local_plan, remote_requests};
+use crate::timing::NotedPlan;
 use crate::worker_context::{Cancel, PieceReceiver, ReadContext};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::{Break, Load, Reach, windows};
+use swathe_plan::{Break, Reach, windows};
 use swathe_store_api::{Source, Traffic};
 
 /// How segments will be read.
@@ -18,14 +19,10 @@ pub(crate) struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// What it comes to.
-    pub(crate) fn load(&self) -> Load {
-        self.requests.load
-    }
-
-    /// Predicted seconds of the read. Not for inflated or cached bytes.
-    pub(crate) fn seconds(&self) -> Option<f64> {
-        self.requests.seconds
+    /// What its event says.
+    pub(crate) fn noted(&self) -> NotedPlan {
+        let ReadRequests { load, seconds, factors, .. } = self.requests;
+        NotedPlan { load, seconds, factors }
     }
 }
 
@@ -58,7 +55,7 @@ impl ByteSource {
     /// on both sides need not be told apart.
     pub(crate) fn gap_bytes(&self) -> u64 {
         match self {
-            ByteSource::Plain(source) => source.costs().single_gap().unwrap_or(0),
+            ByteSource::Plain(source) => current_costs(&**source).0.single_gap().unwrap_or(0),
             ByteSource::Stream(reader) => lock(reader).gap_bytes(),
         }
     }

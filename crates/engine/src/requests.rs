@@ -1,9 +1,10 @@
 //! What to ask a source for, so that it costs least: the planner with the bounds of one thread.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use swathe_plan::{
-    Break, Busy, Caps, Connections, Costs, Load, Others, Plan, Reach, Sharing, TIE, Way, plan,
-    windows,
+    Break, Busy, Caps, Connections, Costs, Factors, Load, Others, Plan, Reach, Sharing, TIE, Way,
+    plan, windows,
 };
 use swathe_store_api::{Pieces, Source, Traffic};
 
@@ -23,6 +24,8 @@ pub(crate) struct ReadRequests {
     pub(crate) load: Load,
     /// Seconds that is predicted to take. Not for inflated or cached bytes.
     pub(crate) seconds: Option<f64>,
+    /// How the link differs from its profile, if it is read from a server.
+    pub(crate) factors: Option<Factors>,
     way: Way,
 }
 
@@ -30,7 +33,7 @@ impl ReadRequests {
     /// Ranges that one thread reads, one after the other.
     pub(crate) fn of_one_thread(ranges: Vec<Range<u64>>) -> ReadRequests {
         let load = Load::of(&ranges);
-        ReadRequests { ranges, load, seconds: None, way: Way::single(1) }
+        ReadRequests { ranges, load, seconds: None, factors: None, way: Way::single(1) }
     }
 
     /// Request them.
@@ -42,7 +45,8 @@ impl ReadRequests {
 impl From<Plan> for ReadRequests {
     fn from(plan: Plan) -> ReadRequests {
         let way = plan.way();
-        ReadRequests { ranges: plan.ranges, load: plan.load, seconds: Some(plan.read_s), way }
+        let seconds = Some(plan.read_s);
+        ReadRequests { ranges: plan.ranges, load: plan.load, seconds, factors: None, way }
     }
 }
 
@@ -62,6 +66,16 @@ pub(crate) fn local_plan(
     plan(segments, source.costs(), Caps { request_bytes, ..CAPS }, at, Connections::ALL)
 }
 
+/// The costs of a source as they are now: those of its profile, corrected by what the requests of
+/// this process took.
+pub(crate) fn current_costs(source: &dyn Source) -> (Cow<'_, Costs>, Factors) {
+    let (costs, factors) = (source.costs(), source.factors());
+    if factors == Factors::default() {
+        return (Cow::Borrowed(costs), factors);
+    }
+    (Cow::Owned(costs.corrected(factors)), factors)
+}
+
 /// What to ask a server for, or the cache if all is there. `decode_byte_s`: as for
 /// [`remote_plan`].
 pub(crate) fn remote_requests(
@@ -75,13 +89,14 @@ pub(crate) fn remote_requests(
         return ReadRequests::of_one_thread(ranges);
     }
     let others = source.others();
-    let costs = source.costs().beside(sharing, others);
+    let (current, factors) = current_costs(source);
+    let costs = current.beside(sharing, others);
     let connected = connected(source.connections(), sharing, others, &costs);
     let mut plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
     if !costs.busy.is_idle() {
-        plan.read_s = plan.seconds_at(&own_costs(source.costs(), sharing, others), connected);
+        plan.read_s = plan.seconds_at(&own_costs(&current, sharing, others), connected);
     }
-    plan.into()
+    ReadRequests { factors: Some(factors), ..plan.into() }
 }
 
 /// Costs by which the seconds of one read beside others are predicted. Its own waits count in full.

@@ -3,7 +3,7 @@
 
 use crate::error::EngineError;
 use std::time::{Duration, Instant};
-use swathe_plan::Load;
+use swathe_plan::{Factors, Load};
 use swathe_trace::{Ids, Level, Record};
 
 /// The stages of a cut.
@@ -47,6 +47,16 @@ const EVENTS: [(&str, &str); STAGES.len()] = [
     ("WRITE_START", "WRITE_END"),
 ];
 
+/// What was planned, as its event says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct NotedPlan {
+    pub load: Load,
+    /// The seconds that it is predicted to take. Not for inflated or cached bytes.
+    pub seconds: Option<f64>,
+    /// How the link differs from its profile, if it is read from a server.
+    pub factors: Option<Factors>,
+}
+
 /// Time spent. The clock always runs for exactly one stage.
 #[derive(Clone, Debug)]
 pub struct Stages {
@@ -59,8 +69,7 @@ pub struct Stages {
     /// The stage with a recorded start and no recorded end yet.
     open_stage: Option<Stage>,
     bytes: Option<u64>,
-    /// What was planned, and the seconds that it is predicted to take.
-    plan: Option<(Load, Option<f64>)>,
+    plan: Option<NotedPlan>,
 }
 
 impl Stages {
@@ -133,11 +142,11 @@ impl Stages {
     }
 
     /// So was it decided to read.
-    pub(crate) fn note_plan(&mut self, load: Load, seconds: Option<f64>) {
+    pub(crate) fn note_plan(&mut self, plan: NotedPlan) {
         // The end of another stage must not record it.
         if self.open_stage == Some(Stage::Plan) {
-            self.bytes = Some(load.bytes);
-            self.plan = Some((load, seconds));
+            self.bytes = Some(plan.load.bytes);
+            self.plan = Some(plan);
         }
     }
 
@@ -153,13 +162,18 @@ impl Stages {
             let (bytes, plan) = (self.bytes.take(), self.plan.take());
             record_events(&[name], at, &self.about, Some(ended(error)), |record| {
                 push_bytes(record, bytes);
-                if let Some((load, seconds)) = plan {
+                if let Some(NotedPlan { load, seconds, factors }) = plan {
                     record.number("REQUESTS", load.requests).number("RANGES", load.ranges);
                     if load.multiplexed {
                         record.word("MULTIPLEXED", "yes");
                     }
-                    let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
-                    seconds.iter().for_each(|text| _ = record.text("PREDICTED_S", text));
+                    if let Some(seconds) = seconds {
+                        record.text("PREDICTED_S", &format!("{seconds:.6}"));
+                    }
+                    if let Some(Factors { line, latency }) = factors {
+                        record.text("LINE_FACTOR", &format!("{line:.3}"));
+                        record.text("LATENCY_FACTOR", &format!("{latency:.3}"));
+                    }
                 }
             });
         }
@@ -242,11 +256,11 @@ mod tests {
     fn only_a_recorded_plan_is_stored_for_its_end() {
         let mut stages = Stages::start();
         stages.change(Stage::Plan, Instant::now());
-        let load = Load::single(1);
-        stages.note_plan(load, Some(3.0));
+        let plan = NotedPlan { load: Load::single(1), seconds: Some(3.0), factors: None };
+        stages.note_plan(plan);
         assert_eq!((stages.bytes, stages.plan), (None, None));
         stages.open_stage = Some(Stage::Plan);
-        stages.note_plan(load, Some(3.0));
-        assert_eq!((stages.bytes, stages.plan), (Some(1), Some((load, Some(3.0)))));
+        stages.note_plan(plan);
+        assert_eq!((stages.bytes, stages.plan), (Some(1), Some(plan)));
     }
 }

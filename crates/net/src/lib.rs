@@ -4,9 +4,11 @@
 
 mod causes;
 pub mod connect_events;
+mod run_delay;
 mod runtime;
 
 pub use causes::{root_cause, why};
+pub use run_delay::delayed;
 pub use runtime::{
     Net, RefusedRedirect, check_private, client, confine, host, is_here, keeping_method,
     leads_away, net,

@@ -2,6 +2,7 @@
 
 use crate::causes::why;
 use crate::connect_events::{self, TraceConnects};
+use crate::run_delay;
 use reqwest::StatusCode;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, Url};
@@ -75,6 +76,7 @@ fn make() -> Result<Net, String> {
         .worker_threads(WORKERS)
         .max_blocking_threads(RESOLVERS)
         .thread_name("swathe-net")
+        .on_thread_start(run_delay::note_thread)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;

@@ -144,6 +144,14 @@ impl Curve {
         if upper == 0 { y0 } else { y0 + (bytes - x0) * (y1 - y0) / (x1 - x0) }
     }
 
+    /// The same with other multiples of the latency and of the time beyond it.
+    pub(crate) fn scaled(&self, latency: f64, beyond: f64) -> Curve {
+        let least = self.seconds(0.0);
+        let scale =
+            |&(bytes, seconds): &(f64, f64)| (bytes, latency * least + beyond * (seconds - least));
+        Curve(self.0.iter().map(scale).collect())
+    }
+
     /// Latency and speed, if the time is one straight line.
     fn line(&self) -> Option<(f64, f64)> {
         match self.0[..] {

@@ -2,6 +2,7 @@
 //! values out; no I/O.
 #![warn(missing_docs)]
 
+mod correction;
 mod costs;
 mod ledger;
 mod many_ranges;
@@ -10,6 +11,7 @@ mod rent_or_buy;
 mod schedule;
 mod windows;
 
+pub use correction::{Correction, Factors, Transfer, Wait};
 pub use costs::{Busy, Costs, CostsError, Curve, Load, Requests};
 pub use ledger::{InFlight, Ledger, LedgerEntry, Objective, Others, ReaderGroup, Sharing};
 pub use many_ranges::{Connections, MultiRange, Multiplexed, part_of};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
-use swathe_plan::{Connections, Costs, Others, Way};
+use swathe_plan::{Connections, Costs, Factors, Others, Way};
 
 /// For this long an object is assumed unchanged, if all bytes to read are cached.
 /// Then its server is asked, with a request of one byte.
@@ -116,6 +116,11 @@ pub trait Source: Send + Sync {
     /// Open connections: as many requests can be sent without opening others.
     fn connections(&self) -> Connections {
         Connections::ALL
+    }
+
+    /// How its link differs from its costs now, as the requests of this process show.
+    fn factors(&self) -> Factors {
+        Factors::default()
     }
 
     /// What others have in flight from its store, in this process.

@@ -14,6 +14,7 @@ mod http_listing;
 mod http_store;
 mod index_page;
 mod limiter;
+mod link_meter;
 mod multiplexed_read;
 mod object_reader;
 mod propfind_version;

@@ -35,6 +35,8 @@ pub(super) struct Try {
     pub(super) failed: u32,
     /// Requests in flight to the server when this one was sent, with itself.
     pub(super) in_flight: u32,
+    /// Whether a connection is opened for it, as far as is known.
+    pub(super) connects: bool,
 }
 
 /// An attempt that is recorded as events.
@@ -105,8 +107,8 @@ impl<A: Attempt> Attempt for Limited<'_, A> {
         // Those who wait to be sent need the line, too.
         let _entry = self.limiter.ledger.enter(self.group, self.inner.requested());
         let permit = self.limiter.permit(self.multiplexed).await;
-        let in_flight = permit.in_flight();
-        let answer = self.inner.run(Try { in_flight, ..numbers }).await;
+        let (in_flight, connects) = (permit.in_flight(), permit.connects());
+        let answer = self.inner.run(Try { in_flight, connects, ..numbers }).await;
         let retry: Option<&Retry> = answer.as_ref().err().map(|failure| &failure.retry);
         permit.tell(retry);
         answer
@@ -164,7 +166,7 @@ mod tests {
     impl Attempt for FailingAttempt {
         type Answer = ();
 
-        async fn run(&mut self, Try { failed, in_flight }: Try) -> Result<(), Failure> {
+        async fn run(&mut self, Try { failed, in_flight, .. }: Try) -> Result<(), Failure> {
             self.calls.push((failed, in_flight));
             if self.left == 0 {
                 return Ok(());

@@ -1,6 +1,7 @@
 //! How many requests a server is sent at the same time: fewer when it says it is overloaded, one
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
+use super::link_meter::LinkMeter;
 use super::stall_timeout::StallHistory;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -28,6 +29,8 @@ pub(super) struct Limiter {
     pub(super) ledger: Arc<Ledger>,
     /// What its answers show of how long to wait for one.
     pub(super) silence: StallHistory,
+    /// How its link differs from its profile now.
+    pub(super) link: LinkMeter,
     /// Whether the server sends the date of an object only with PROPFIND.
     pub(super) is_dating: AtomicBool,
     /// Whether requests for many ranges were not answered as the profile says.
@@ -52,6 +55,7 @@ struct State {
 pub(super) struct Permit<'a> {
     limiter: &'a Limiter,
     in_flight: u32,
+    connects: bool,
     multiplexed: bool,
 }
 
@@ -68,10 +72,10 @@ impl Default for Limiter {
         let (multiplexed_at, decreased) = Default::default();
         let state =
             State { limit: MOST, in_flight: 0, multiplexed: 0, multiplexed_at, decreased, peak };
-        let (silence, freed, ledger) = Default::default();
+        let (silence, freed, ledger, link) = Default::default();
         let (is_dating, refuses_vectors, refuses_http2) = Default::default();
         let state = Mutex::new(state);
-        Limiter { state, freed, ledger, silence, is_dating, refuses_vectors, refuses_http2 }
+        Limiter { state, freed, ledger, silence, link, is_dating, refuses_vectors, refuses_http2 }
     }
 }
 
@@ -93,17 +97,20 @@ impl Limiter {
             return None;
         }
         state.in_flight += 1;
-        if multiplexed {
+        let connects = if multiplexed {
             state.multiplexed += 1;
-            state.multiplexed_at = Some(Instant::now());
+            let last = state.multiplexed_at.replace(Instant::now());
+            last.is_none_or(|last| last.elapsed() > KEPT_OPEN)
         } else {
             let apart = state.in_flight - state.multiplexed;
             let (most, at) = state.peak;
-            if apart >= most || at.elapsed() > KEPT_OPEN {
+            let is_closed = at.elapsed() > KEPT_OPEN;
+            if apart >= most || is_closed {
                 state.peak = (apart, Instant::now());
             }
-        }
-        Some(Permit { limiter: self, in_flight: state.in_flight, multiplexed })
+            apart > most || is_closed
+        };
+        Some(Permit { limiter: self, in_flight: state.in_flight, connects, multiplexed })
     }
 
     /// Connections that are open: as many as were in use at the same time, not long ago.
@@ -149,6 +156,11 @@ impl Permit<'_> {
     /// Requests in flight when this one was sent, with itself.
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+
+    /// Whether a connection is opened for this one, as far as is known.
+    pub(super) fn connects(&self) -> bool {
+        self.connects
     }
 
     /// Report how the request ended; `None`: well.

@@ -2,6 +2,7 @@
 //! connections of HTTP/1.1, in the same read.
 
 use super::attempt::{Attempt, Try};
+use super::link_meter::RequestKind;
 use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
 use super::vector_request::CAPS;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -229,7 +230,9 @@ impl Attempt for MultiplexedAttempt {
         let (began, had) = (Instant::now(), self.bytes.len());
         let stall = self.object.target.allowed(numbers.failed);
         let MultiplexedAttempt { object, client, range, bytes } = self;
-        let Err(failure) = object.attempt(client, range, stall, bytes).await else {
+        let kind =
+            RequestKind { connects: numbers.connects, multiplexed: true, ..RequestKind::default() };
+        let Err(failure) = object.attempt(client, range, stall, kind, bytes).await else {
             return Ok(None);
         };
         let is_of_the_connection =
@@ -269,7 +272,8 @@ impl ObjectReader {
         let one = async |range: &Range<u64>| {
             let _permit = self.target.limiter.permit(true).await;
             let (sent, mut bytes) = (began.elapsed(), Vec::new());
-            let start = self.attempt(client, range, limit, &mut bytes).await?;
+            let kind = RequestKind { connects: true, multiplexed: true, ..RequestKind::default() };
+            let start = self.attempt(client, range, limit, kind, &mut bytes).await?;
             let first_byte_s = (sent + start.first_byte).as_secs_f64();
             Ok(MultiplexTiming {
                 bytes: bytes.len() as u64,

@@ -3,6 +3,7 @@
 use super::attempt::{Attempt, Try};
 use super::fetch_events::record_refusal;
 use super::flights::RangeFlights;
+use super::link_meter::RequestKind;
 use super::range_request::Validators;
 use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
@@ -145,17 +146,21 @@ impl ObjectReader {
         read.map(|()| (attempt.bytes.into(), self.is_dated))
     }
 
-    /// One request for the missing part of a range; returns how the answer began.
+    /// One request for the missing part of a range; returns how the answer began. `kind`: but for
+    /// its ranges and bytes.
     pub(super) async fn attempt(
         &self,
         client: &Client,
         range: &Range<u64>,
         stall: Duration,
+        kind: RequestKind,
         bytes: &mut Vec<u8>,
     ) -> Result<AnswerStart, Failure> {
         let target = &self.target;
         let rest = range.start + bytes.len() as u64..range.end;
         let began = Instant::now();
+        let kind = RequestKind { ranges: 1, bytes: rest.end - rest.start, ..kind };
+        let mut clock = target.clock(kind);
         let response = target
             .send(client, std::slice::from_ref(&rest), self.validators.strong(), stall)
             .await?;
@@ -177,8 +182,9 @@ impl ObjectReader {
             (_, Some(total)) if total != self.len() => Err(self.changed().into()),
             (found, _) if found != rest => Err(target.wrong_range(&response, &rest)),
             _ => {
+                clock.answered();
                 let header_bytes = framed_header_bytes(response.headers());
-                target.body(response, &rest, first_byte, stall, bytes).await?;
+                target.body(response, &rest, first_byte, stall, bytes, clock).await?;
                 Ok(AnswerStart { first_byte, header_bytes })
             }
         }
@@ -213,7 +219,9 @@ impl Attempt for RangeAttempt<'_> {
         let RangeAttempt { object, client, range, bytes } = self;
         let (began, had) = (Instant::now(), bytes.len());
         let stall = object.target.allowed(numbers.failed);
-        let AnswerStart { first_byte, .. } = object.attempt(client, range, stall, bytes).await?;
+        let kind = RequestKind { connects: numbers.connects, ..RequestKind::default() };
+        let AnswerStart { first_byte, .. } =
+            object.attempt(client, range, stall, kind, bytes).await?;
         record(Timing {
             root: object.target.store_key.clone(),
             bytes: (bytes.len() - had) as u64,

@@ -1,6 +1,7 @@
 //! Requests that read: a range is requested, and the answer is checked to be that range.
 
 use super::attempt::{Attempt, Try};
+use super::link_meter::{RequestClock, RequestKind};
 use super::request_target::RequestTarget;
 use super::response::{RequestSecrets, header};
 use super::webdav::is_xrootd;
@@ -115,7 +116,9 @@ impl RequestTarget {
         };
         let mut first = Vec::new();
         let range = 0..size.min(requested.end);
-        self.body(response, &range, first_byte, stall, &mut first).await?;
+        // The wait is no evidence: it is that of opening, too.
+        let clock = self.clock(RequestKind { bytes: range.end, ..RequestKind::default() });
+        self.body(response, &range, first_byte, stall, &mut first, clock).await?;
         Ok((size, validators, first.into()))
     }
 
@@ -164,6 +167,7 @@ impl RequestTarget {
         first_byte: Duration,
         stall: Duration,
         bytes: &mut Vec<u8>,
+        mut clock: RequestClock<'_>,
     ) -> Result<(), Failure> {
         let length = range.end - range.start;
         if let Some(announced) = response.content_length().filter(|announced| *announced != length)
@@ -176,7 +180,8 @@ impl RequestTarget {
             let found = (bytes.len() - before) as u64;
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
-            silence = silence.max(began.elapsed());
+            let awaited = began.elapsed();
+            silence = silence.max(awaited);
             match chunk {
                 Err(_) => return Err(Failure::passing(self.stalled(&host(response.url()), stall))),
                 Ok(Err(_)) => return Err(Failure::passing(self.short(range, found))),
@@ -185,10 +190,12 @@ impl RequestTarget {
                 }
                 Ok(Ok(Some(chunk))) => {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                    clock.received(chunk.len(), awaited);
                     bytes.extend_from_slice(&chunk);
                 }
                 Ok(Ok(None)) if found == length => {
                     self.limiter.silence.tell(silence);
+                    clock.ended();
                     return Ok(());
                 }
                 Ok(Ok(None)) => return Err(Failure::passing(self.short(range, found))),

@@ -1,6 +1,7 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
 use super::flights;
+use super::link_meter::RequestKind;
 use super::multiplexed_read::MultiplexedRead;
 use super::object_reader::{ObjectReader, Piece};
 use super::propfind_version::{OpenedRemote, round};
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_net::net;
-use swathe_plan::{Connections, Costs, Others, Way};
+use swathe_plan::{Connections, Costs, Factors, Others, Way};
 use swathe_store_api::{
     MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming, Version,
 };
@@ -112,6 +113,11 @@ impl Source for RemoteObject {
 
     fn connections(&self) -> Connections {
         self.inner.target.limiter.connections()
+    }
+
+    fn factors(&self) -> Factors {
+        let target = &self.inner.target;
+        target.limiter.link.factors(&target.store.costs)
     }
 
     fn others(&self) -> Others {
@@ -236,7 +242,8 @@ impl Source for RemoteObject {
                 let start_s = began.elapsed().as_secs_f64();
                 let mut bytes = Vec::new();
                 let stall = inner.target.stall.most;
-                let answered = inner.attempt(&client, range, stall, &mut bytes).await;
+                let kind = RequestKind { connects: true, ..RequestKind::default() };
+                let answered = inner.attempt(&client, range, stall, kind, &mut bytes).await;
                 let first_byte = answered.map_err(|failure| failure.error)?.first_byte;
                 Ok(RequestTiming {
                     bytes: bytes.len() as u64,

@@ -5,6 +5,7 @@ use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
 use super::fetch_events;
 use super::limiter::{self, Limiter};
+use super::link_meter::{RequestClock, RequestKind};
 use super::response::{REASON_CHARS, RequestSecrets, header, hide, reason};
 use super::retry;
 use super::stall_timeout::StallLimits;
@@ -185,6 +186,11 @@ impl RequestTarget {
     /// How long the server may be silent in an attempt, after `failed` failed attempts.
     pub(super) fn allowed(&self, failed: u32) -> Duration {
         self.limiter.silence.allowed(self.stall, failed)
+    }
+
+    /// The clock of a request that is sent now.
+    pub(super) fn clock(&self, kind: RequestKind) -> RequestClock<'_> {
+        RequestClock::start(&self.limiter.link, &self.store.costs, kind)
     }
 
     /// The layers around reading requests: a limit, events, and further tries.

@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, Try};
 use super::fetch_events::record_refusal;
+use super::link_meter::{RequestClock, RequestKind};
 use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
 use super::range_request::Validators;
 use super::response::header;
@@ -153,7 +154,7 @@ impl ObjectReader {
         let mut attempt = VectorAttempt::new(self, client, ranges.to_vec());
         let began = Instant::now();
         let _permit = self.target.limiter.permit(false).await;
-        let refusal = match timeout(limit, attempt.request(limit)).await {
+        let refusal = match timeout(limit, attempt.request(limit, true)).await {
             Err(_) => Some(format!("no whole answer in {} s", limit.as_secs_f32())),
             Ok(Ok(refusal)) => refusal,
             Ok(Err(Failure { error, retry: Retry::Passing })) => Some(error.to_string()),
@@ -207,13 +208,25 @@ impl<'a> VectorAttempt<'a> {
     }
 
     /// Send one request; `Some` is why it is of no use to request many ranges.
-    async fn request(&mut self, stall: Duration) -> Result<Option<String>, Failure> {
+    /// `connects`: whether a connection is opened for it, as far as is known.
+    async fn request(
+        &mut self,
+        stall: Duration,
+        connects: bool,
+    ) -> Result<Option<String>, Failure> {
         let (numbers, rests) = self.missing();
         if rests.is_empty() {
             return Ok(None);
         }
         let (object, target) = (self.object, &self.object.target);
         let began = Instant::now();
+        let kind = RequestKind {
+            ranges: rests.len() as u64,
+            bytes: rests.iter().map(|rest| rest.end - rest.start).sum(),
+            connects,
+            multiplexed: false,
+        };
+        let mut clock = target.clock(kind);
         let response = target.send(self.client, &rests, object.validators.strong(), stall).await?;
         self.shape = AnswerShape { first_byte: began.elapsed(), ..AnswerShape::default() };
         let status = response.status();
@@ -244,7 +257,10 @@ impl<'a> VectorAttempt<'a> {
         };
         match parts {
             Err(error) => Ok(Some(error.to_string())),
-            Ok(parts) => self.receive(response, parts, &numbers, stall).await,
+            Ok(parts) => {
+                clock.answered();
+                self.receive(response, parts, &numbers, stall, clock).await
+            }
         }
     }
 
@@ -255,6 +271,7 @@ impl<'a> VectorAttempt<'a> {
         mut parts: Multipart,
         numbers: &[usize],
         stall: Duration,
+        mut clock: RequestClock<'_>,
     ) -> Result<Option<String>, Failure> {
         let target = &self.object.target;
         let before: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
@@ -262,7 +279,8 @@ impl<'a> VectorAttempt<'a> {
         loop {
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
-            silence = silence.max(began.elapsed());
+            let awaited = began.elapsed();
+            silence = silence.max(awaited);
             let chunk = match chunk {
                 Err(_) => {
                     return Err(Failure::passing(target.stalled(&host(response.url()), stall)));
@@ -275,6 +293,7 @@ impl<'a> VectorAttempt<'a> {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) if parts.is_complete() => {
                     target.limiter.silence.tell(silence);
+                    clock.ended();
                     return Ok(None);
                 }
                 Ok(Ok(None)) if parts.is_ended() => {
@@ -286,6 +305,7 @@ impl<'a> VectorAttempt<'a> {
                 }
             };
             target.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            clock.received(chunk.len(), awaited);
             let (ranges, bytes) = (&self.ranges, &mut self.bytes);
             let fed = parts.feed(&chunk, &mut |at, data| {
                 let (range, piece) = (&ranges[numbers[at]], &mut bytes[numbers[at]]);
@@ -314,7 +334,7 @@ impl Attempt for VectorAttempt<'_> {
     async fn run(&mut self, numbers: Try) -> Result<Option<String>, Failure> {
         let (began, had) = (Instant::now(), self.bytes());
         let stall = self.object.target.allowed(numbers.failed);
-        match self.request(stall).await {
+        match self.request(stall, numbers.connects).await {
             // XRootD cuts the connection at too many ranges, and never answers some lists.
             Err(Failure { error, retry: Retry::Passing })
                 if self.bytes() == had && (numbers.failed > 0 || began.elapsed() >= stall) =>
