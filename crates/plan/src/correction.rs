@@ -71,7 +71,7 @@ pub struct Wait {
     /// Whether a connection was opened for it, as far as is known.
     pub connects: bool,
     /// Whether it shares a connection of HTTP/2.
-    pub multiplexed: bool,
+    pub is_multiplexed: bool,
 }
 
 /// How long a part of an answer took, from its first bytes on.
@@ -88,7 +88,7 @@ pub struct Transfer {
     /// Bytes of the whole answer.
     pub answer_bytes: u64,
     /// Whether it shares a connection of HTTP/2.
-    pub multiplexed: bool,
+    pub is_multiplexed: bool,
 }
 
 /// The factors of one store, from the requests of this process. Times are seconds since any
@@ -132,7 +132,7 @@ impl Correction {
         if !is_usable(wait.seconds, wait.own_s) {
             return;
         }
-        let multiplexed = costs.multiplexed.filter(|_| wait.multiplexed);
+        let multiplexed = costs.multiplexed.filter(|_| wait.is_multiplexed);
         let latency_s = multiplexed.map_or(costs.latency_s(), |of| of.latency_s);
         let connect_s = if wait.connects { costs.connect_s } else { 0.0 };
         // What the server did for others meanwhile, and for the ranges of this request.
@@ -140,7 +140,7 @@ impl Correction {
             requests: wait.answers,
             ranges: wait.answers.saturating_add(wait.ranges.saturating_sub(1)),
             bytes: wait.bytes,
-            multiplexed: wait.multiplexed,
+            multiplexed: wait.is_multiplexed,
             ..Load::default()
         };
         let evidence = WaitEvidence {
@@ -278,7 +278,7 @@ fn line_bytes_per_s(costs: &Costs, multiplexed: Option<Multiplexed>) -> f64 {
 /// limit, and at times the line: as their sum without its own bytes at most. A part of that is
 /// reckoned with.
 fn transfer_s(costs: &Costs, transfer: &Transfer) -> (f64, f64) {
-    let multiplexed = costs.multiplexed.filter(|_| transfer.multiplexed);
+    let multiplexed = costs.multiplexed.filter(|_| transfer.is_multiplexed);
     let per_s = line_bytes_per_s(costs, multiplexed);
     let per_s = per_s.min(costs.served_bytes_per_s.unwrap_or(f64::INFINITY));
     let shared_s = transfer.store_bytes.max(transfer.bytes) as f64 / per_s;

@@ -45,7 +45,7 @@ pub(super) struct RequestKind {
     /// Whether a connection is opened for it, as far as is known.
     pub(super) connects: bool,
     /// Whether it shares a connection of HTTP/2.
-    pub(super) multiplexed: bool,
+    pub(super) is_multiplexed: bool,
 }
 
 /// The clock of one request: it waits for an answer, then the answer is transferred. What fails is
@@ -111,7 +111,7 @@ impl<'a> RequestClock<'a> {
             answers: now.answers - self.since.answers,
             ranges: self.kind.ranges,
             connects: self.kind.connects,
-            multiplexed: self.kind.multiplexed,
+            is_multiplexed: self.kind.is_multiplexed,
         };
         let at_s = (now.at - self.meter.began).as_secs_f64();
         self.meter.correction().add_wait(self.costs, at_s, &wait);
@@ -153,7 +153,7 @@ impl<'a> RequestClock<'a> {
             bytes: self.bytes,
             store_bytes: now.bytes - self.since.bytes,
             answer_bytes: self.kind.bytes,
-            multiplexed: self.kind.multiplexed,
+            is_multiplexed: self.kind.is_multiplexed,
         };
         let at_s = (now.at - self.meter.began).as_secs_f64();
         self.meter.correction().add_transfer(self.costs, at_s, &transfer);
@@ -167,7 +167,7 @@ mod tests {
     use std::thread::sleep;
 
     const KIND: RequestKind =
-        RequestKind { ranges: 1, bytes: 300_000, connects: false, multiplexed: false };
+        RequestKind { ranges: 1, bytes: 300_000, connects: false, is_multiplexed: false };
 
     /// Requests whose answers come in three pieces, with a pause before each.
     fn factors_of(requests: u32, pause: Duration, is_awaited: bool) -> Factors {
