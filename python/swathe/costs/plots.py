@@ -100,8 +100,8 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
             max(sample.requests for sample in alike if sample.streams == count)
             for count in stream_counts
         ]
-        moved = size * np.array(requests)
-        model = moved / costs.read_s(moved, requests, stream_counts)
+        total_bytes = size * np.array(requests)
+        model = total_bytes / costs.read_s(total_bytes, requests, stream_counts)
         axes.plot(stream_counts, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
     axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
     best_bytes_per_s = max((sample.bytes / sample.elapsed_s for sample in reads), default=1.0)

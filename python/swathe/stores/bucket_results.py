@@ -128,9 +128,9 @@ class Bucket:
         file = self._file(folder, "probe")
         try:
             local.write_bytes(content)
-            for copied in self._copy([(str(local), file)], _never):
-                if copied.kind is not None:
-                    raise OutputError(f"{self}: cannot write to it: {copied.reason}")
+            for copy in self._copy([(str(local), file)], _never):
+                if copy.kind is not None:
+                    raise OutputError(f"{self}: cannot write to it: {copy.reason}")
             if self._engine.open(file).read(0, len(content)) != content:
                 raise OutputError(f"{self}: an object read back differs from what was written")
             if not self._list_paths(folder):
@@ -154,15 +154,15 @@ class Bucket:
         while remaining and not stopped():
             numbers = list(remaining)
             orders = [(local, self._file(job, name)) for local, name in remaining.values()]
-            for copied in self._copy(orders, stopped):
-                number = numbers[copied.number]
-                if copied.kind is None:
+            for copy in self._copy(orders, stopped):
+                number = numbers[copy.number]
+                if copy.kind is None:
                     until = time.monotonic() + PATIENCE_S
                     os.unlink(remaining.pop(number)[0])
                     yield number
-                elif copied.kind != "SourceError" or time.monotonic() > until:
+                elif copy.kind != "SourceError" or time.monotonic() > until:
                     name = remaining[number][1]
-                    raise OutputError(f"{self}: cannot write {name} to it: {copied.reason}")
+                    raise OutputError(f"{self}: cannot write {name} to it: {copy.reason}")
             if remaining:
                 time.sleep(PAUSE_S)
 

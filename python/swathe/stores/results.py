@@ -120,13 +120,13 @@ class Folder:
         moves = [(local, f"{top}/{name}") for local, name in files]
         count = 0
         while count < len(moves):
-            moved = _swathe.rename_each(moves[count:])
-            if count + moved < len(moves):
+            renames = _swathe.rename_each(moves[count:])
+            if count + renames < len(moves):
                 # The first file of its folder, or a file that cannot be moved at all.
-                move(*moves[count + moved], top)
-                moved += 1
-            yield from range(count, count + moved)
-            count += moved
+                move(*moves[count + renames], top)
+                renames += 1
+            yield from range(count, count + renames)
+            count += renames
 
     def find(self, job: str, name: str) -> StoredResult:
         """Return a result."""

@@ -80,22 +80,22 @@ def run_batch(
 def _run(
     batch: Batch, place: ResultStore, threads: int, stopped: Callable[[], bool]
 ) -> ChunkResult:
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     try:
         return _BatchRun(batch, place, threads, stopped).run()
     except (CatalogError, OutputError) as error:
         if isinstance(error, CatalogError) and may_pass(error):
             # The stores could not be looked up: retried later.
-            return ChunkResult([], time.perf_counter() - begun, complete=False)
+            return ChunkResult([], time.perf_counter() - start_s, complete=False)
         failure = str(error)
     except Exception as error:  # a bug must not stop other jobs
         failure = f"internal: {type(error).__name__}: {error}"
     except BaseException as error:  # would end the thread, as a panic of the engine does
         reason = f"internal: {type(error).__name__}: {error}"
         return ChunkResult(
-            batch.rows.ended("error", with_store_names(reason)), time.perf_counter() - begun
+            batch.rows.ended("error", with_store_names(reason)), time.perf_counter() - start_s
         )
-    return ChunkResult([], time.perf_counter() - begun, complete=False, failure=failure)
+    return ChunkResult([], time.perf_counter() - start_s, complete=False, failure=failure)
 
 
 @dataclass
@@ -144,7 +144,7 @@ class _BatchRun:
             CatalogError: If the stores cannot be looked up.
         """
         rows = self.batch.rows
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         try:
             self._take_over()
             self.aside.mkdir(parents=True)
@@ -167,11 +167,11 @@ class _BatchRun:
             shutil.rmtree(self.aside, ignore_errors=True)
         if taken_over:
             # Written by another worker with the same rows; one of the two results is ignored.
-            return ChunkResult([], time.perf_counter() - begun, complete=False)
+            return ChunkResult([], time.perf_counter() - start_s, complete=False)
         finished = self.finished_rows()
         return ChunkResult(
             finished,
-            time.perf_counter() - begun,
+            time.perf_counter() - start_s,
             self.bytes_moved,
             self.requests,
             self.notes,
@@ -192,10 +192,10 @@ class _BatchRun:
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for leftover in [each.path for each in entries if each.name.startswith(begins)]:
                 # Renamed first: a worker that is alive sees at once that its folder is gone.
-                removed = f"{leftover}-{token_hex(4)}"
+                trash = f"{leftover}-{token_hex(4)}"
                 with suppress(FileNotFoundError):
-                    os.rename(leftover, removed)
-                shutil.rmtree(removed, ignore_errors=True)
+                    os.rename(leftover, trash)
+                shutil.rmtree(trash, ignore_errors=True)
 
     def _ends(self) -> bool:
         """Check whether to stop."""
@@ -367,8 +367,8 @@ class _BatchRun:
             if not len(used) or grid is None:
                 self.single.append(_end_row(row, *without_images(inputs)))
                 continue
-            if (lost := self._restore_inputs(used, row)) is not None:
-                self.single.append(_end_row(row, "error", lost))
+            if (failure_text := self._restore_inputs(used, row)) is not None:
+                self.single.append(_end_row(row, "error", failure_text))
                 continue
             new = self.aside / f"{row.number}{self.options.results.suffix}"
             pixels = [input_of(self.folder, number) for number in used.number.tolist()]
@@ -386,12 +386,12 @@ class _BatchRun:
         The local folder may have been emptied, or belong to another machine.
         """
         numbers = rows.number.tolist()
-        lost = [not input_of(self.folder, number).exists() for number in numbers]
-        if not any(lost):
+        are_missing = [not input_of(self.folder, number).exists() for number in numbers]
+        if not any(are_missing):
             return None
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
-        again._cut(rows.take(lost))
+        again._cut(rows.take(are_missing))
         self._count(vars(again))
         failed = next((row for row in again.finished_rows() if row.status != "ok"), None)
         if failed is None:

@@ -90,9 +90,9 @@ class LocalPool:
         """Return the state."""
         host = this_host()
         with self._lock:
-            batches, busy, moved = self._batches, self._busy, self._moved
+            batches, busy, traffic = self._batches, self._busy, self._moved
         member = Member(host, host, LANES, busy, batches - busy)
-        return PoolStatus("local", "", "", batches, [member], [], moved)
+        return PoolStatus("local", "", "", batches, [member], [], traffic)
 
     def _work(self, back: Back) -> None:
         while (task := self._tasks.get()) is not None:

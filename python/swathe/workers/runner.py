@@ -460,7 +460,7 @@ def _start_time(pid: int) -> str:
 def _is_dead(runner: str) -> bool:
     """Check whether a runner belongs to a process of this host that no longer exists."""
     try:
-        host, pid, started, _ = runner.split(" ")
-        return host == this_host() and _start_time(int(pid)) != started
+        host, pid, start, _ = runner.split(" ")
+        return host == this_host() and _start_time(int(pid)) != start
     except ValueError:
         return True

@@ -27,8 +27,8 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
         CatalogError: If the catalogue cannot be written.
     """
     parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.stopped}
-    moved = probe.bytes_moved
-    number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, moved)
+    traffic = probe.bytes_moved
+    number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, traffic)
     catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)
     profile = probe.profile
     notes = [*profile.notes, *probe.notes]

@@ -196,8 +196,8 @@ class BatchSender:
             retries=0,
         )
         try:
-            worked = await future
-            result: ChunkResult = pickle.loads(worked.pickled_result)
+            reply = await future
+            result: ChunkResult = pickle.loads(reply.pickled_result)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
@@ -210,8 +210,8 @@ class BatchSender:
             self.give_back(flight, ChunkResult([], complete=False, failure=failure))
         else:
             self._land(worker, flight)
-            self._crew.hold(address, worked.cached_bytes)
-            self._crew.rates.learn(address, worked.costs)
+            self._crew.hold(address, reply.cached_bytes)
+            self._crew.rates.learn(address, reply.costs)
             self.moved = self.moved.with_done(result, near=flight.near)
             if result.complete and _only_computed(flight, result):
                 predicted_s = self._predicted_s(flight.batch)

@@ -294,14 +294,14 @@ class WorkerState:
             place, halts = self._place, self._halts
             self._at_work += 1
 
-        def stopped() -> bool:
+        def should_stop() -> bool:
             return key in self._stopped or self._halts != halts
 
         try:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
             _swathe.set_block_peers(peers)
-            result = run_batch(batch, place, 1, stopped)
+            result = run_batch(batch, place, 1, should_stop)
             _swathe.take_timings()  # nobody reads the timings here
             return BatchReply(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
         finally:

@@ -187,10 +187,10 @@ class Simulation:
             self._ask()
         if not self._rest:
             seconds = self._now - self._round_at
-            moved = tally.store_bytes - self._round_bytes
+            traffic = tally.store_bytes - self._round_bytes
             rate = self._round_cuts / max(seconds, 1e-9)
             late = responses(tally.responses[-self._workload.count :])
-            tally.rounds.append(RoundResult(seconds, rate, *late, moved))
+            tally.rounds.append(RoundResult(seconds, rate, *late, traffic))
             self._round_at, self._round_bytes, self._round_cuts = self._now, tally.store_bytes, 0
             self._round += 1
             if self._round < self._rounds:
@@ -312,10 +312,10 @@ class Simulation:
             bits = (theirs.bits if waits else theirs.arrived(self._now)) & remaining
             if bits:
                 ready_at = theirs.ready_at if bits & theirs.late else self._now
-                moved = bits.bit_count() * size
-                end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
+                size_moved = bits.bit_count() * size
+                end = max(end, wires.from_peer(worker.down, peer.up, size_moved, ready_at))
                 came_at = min(came_at, theirs.came_at)
-                tally.peer_bytes += moved
+                tally.peer_bytes += size_moved
                 remaining, missing = remaining & ~bits, missing & ~bits
         unopened = source not in worker.opened_files
         if unopened or self._now - came_at > TRUSTED_S:
@@ -324,10 +324,10 @@ class Simulation:
             end += wires.alone_s(0)
         if missing:
             # The store delivers what peers lack.
-            moved = missing.bit_count() * size
-            end += wires.from_store(worker.down, moved) - self._now
+            size_moved = missing.bit_count() * size
+            end += wires.from_store(worker.down, size_moved) - self._now
             came_at = min(came_at, end)
-            tally.store_bytes += moved
+            tally.store_bytes += size_moved
         tally.cache_bytes += here.bit_count() * size
         # Cost of fetching a block again.
         block_s = wires.alone_s(size)
