@@ -128,7 +128,7 @@ def draw_buffer(axes: Axes, study: BufferStudy) -> None:
         color="C2",
         label="within 5 % of the best, or the noise",
     )
-    axes.axvline(study.chosen, color="C2", label=f"chosen: {size_text(study.chosen)}")
+    axes.axvline(study.choice, color="C2", label=f"chosen: {size_text(study.choice)}")
     axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")
     axes.set_ylabel(f"s to read {size_text(study.object_bytes)}")
     plain(axes.yaxis)

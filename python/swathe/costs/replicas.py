@@ -138,5 +138,5 @@ def _merge(
         )
     store = np.array(store_of_file, str)[file]
     parts = {name: rows.take(store == name) for name, rows in lists.items()}
-    mixed = RowTable.joined(list(parts.values()))
+    mixed = RowTable.concatenate(list(parts.values()))
     return mixed.take(np.argsort(mixed.number)), {name: len(rows) for name, rows in parts.items()}

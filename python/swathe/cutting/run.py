@@ -59,7 +59,7 @@ class CutRun:
         settings: mode, fill, planes and threads.
         manifest_file: manifest of the pieces that have ended.
         progress: whether to show a bar, or what receives the progress.
-        started: time when the run was started.
+        start_s: time when the run was started.
         output: the open output, once the first piece is cut.
         call: what was predicted, and what it came to.
     """
@@ -68,7 +68,7 @@ class CutRun:
     settings: dict[str, Any]
     manifest_file: ManifestFile
     progress: bool | Callable[[CutProgress], object]
-    started: float
+    start_s: float
     output: _swathe.Output | None = None
     call: CallOutcome = field(default_factory=CallOutcome)
     _counted: float = field(default=0.0, init=False)
@@ -118,7 +118,7 @@ class CutRun:
         prediction = predict_job(job, MOST_INSPECTED)
         if "stores" in manifest.meta:
             prediction = read_at_once(prediction, settings["threads"])
-        elapsed_s = time.perf_counter() - (self._counted or self.started)
+        elapsed_s = time.perf_counter() - (self._counted or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
         self.call.expect(prediction, elapsed_s)
         if end is None or self.output is not None:
@@ -246,7 +246,7 @@ class CutRun:
 
         meta, output_paths = self.manifest_file.meta, self.output_paths
         summary = f"cut_many into {output_paths.kind}, as {output_paths.result_options.format}"
-        meta["notes"] += record_outcome(self.call, time.perf_counter() - self.started, summary)
+        meta["notes"] += record_outcome(self.call, time.perf_counter() - self.start_s, summary)
         log.info(
             "%s: took %s, predicted %s: %d bytes in %d requests",
             *(harmless_text(f"{output_paths.path}"), seconds_text(meta["actual_s"])),
@@ -254,7 +254,7 @@ class CutRun:
             *(meta["bytes_moved"], meta["requests"]),
         )
 
-    def _maker(self, piece: PieceFiles, stopped: Callable[[], bool]) -> Maker | None:
+    def _maker(self, piece: PieceFiles, should_stop: Callable[[], bool]) -> Maker | None:
         """Return the maker of the results; `None` if the engine writes them."""
         from swathe.operations.make_results import Combiner, Converter, ResultFiles
 
@@ -268,7 +268,7 @@ class CutRun:
             output_paths.path,
             output_paths.kind,
             piece.paths,
-            stopped,
+            should_stop,
         )
         if work.results is None:
             return Converter(files, output_paths.result_options)
@@ -315,7 +315,7 @@ class CutRun:
             return
         manifest_file, output_paths = self.manifest_file, self.output_paths
         # All but the last writing of the manifest, which holds it.
-        manifest_file.meta["actual_s"] = round(time.perf_counter() - self.started, 6)
+        manifest_file.meta["actual_s"] = round(time.perf_counter() - self.start_s, 6)
         manifest_file.finish()
         # The archive gets its name when it holds the manifest; the manifest file comes last.
         if output_paths.kind == "fits" and manifest_file.last is not None:

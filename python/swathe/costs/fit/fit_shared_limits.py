@@ -81,7 +81,7 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
     return _Together(table[0], table[1], table[2], table[3], errors, table[4])
 
 
-class _Explained:
+class _Explanation:
     """Time of each kind of batch, measured and explained by limits.
 
     There are three limits, infinite if absent: bytes per second of the line, requests per second of
@@ -156,7 +156,7 @@ def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -
     if not len(batch.size):
         notes.append("streams: only one was measured")
         return SharedLimits()
-    explained = _Explained(batch, curve)
+    explained = _Explanation(batch, curve)
     empty_s = explained.line_s(math.inf)[:, 0]
     totals = batch.size / np.maximum(batch.seconds - empty_s, 0.05 * batch.seconds)
     none = np.array([math.inf])

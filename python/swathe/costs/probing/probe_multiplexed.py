@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from swathe.core.errors import AccessError, SourceError
 from swathe.core.format import MIB, rate_text, size_text
-from swathe.costs.cost_model import Multiplexed
+from swathe.costs.cost_model import MultiplexCosts
 from swathe.costs.probing.row_ranges import LEAST_STRIDE_BYTES, row_ranges
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class MultiplexStudy:
     bytes_moved: int = 0
     object_bytes: int = 0
 
-    def multiplexed(self) -> Multiplexed | None:
+    def multiplexed(self) -> MultiplexCosts | None:
         """Return the costs of such requests; None if they are of no use."""
         if len(self.answers) < 2 or not self.bytes_per_s:
             return None
@@ -70,7 +70,7 @@ class MultiplexStudy:
         header_bytes = alone.header_bytes
         more_bytes = timing.bytes - alone.bytes + (most - 1) * header_bytes
         more_s = timing.seconds - alone.seconds - more_bytes / self.bytes_per_s
-        return Multiplexed(
+        return MultiplexCosts(
             requests=most,
             latency_s=max(alone.seconds - alone.bytes / self.bytes_per_s, 1e-9),
             request_s=max(more_s, 0.0) / (most - 1),

@@ -47,7 +47,7 @@ class BufferStudy:
         parts: part of the object that was actually read, for each size.
         low, high: range of sizes around the best that are within 5 % of it, or within the noise
             if that is larger.
-        chosen: size for planners: the smallest in this range.
+        choice: size for planners: the smallest in this range.
         cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as in a probe.
         stored_bytes: size recorded for later reads; `None` if none was.
     """
@@ -80,7 +80,7 @@ class BufferStudy:
         alike = self._around(best, self.median <= self.median[best] * (1 + doubt))
         self.best = int(self.sizes[best])
         self.low, self.high = int(self.sizes[alike[0]]), int(self.sizes[alike[-1]])
-        self.chosen = self.low
+        self.choice = self.low
 
     @staticmethod
     def _around(best: int, alike_sizes: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -109,7 +109,7 @@ class BufferStudy:
 
     def summary(self) -> dict[str, Any]:
         """Return all single values."""
-        names = ("object", "object_bytes", "best", "low", "high", "chosen", "cache", "host")
+        names = ("object", "object_bytes", "best", "low", "high", "choice", "cache", "host")
         more = ("took_s", "bytes_moved", "seed", "stored_bytes")
         return {name: getattr(self, name) for name in names + more}
 

@@ -52,7 +52,7 @@ def keep_buffer(catalog: Catalog, root: str, study: BufferStudy) -> int | None:
     profile = catalog.profile(root, study.host)
     if profile is None:
         return None
-    size = max(study.chosen, LEAST_BUFFER)
+    size = max(study.choice, LEAST_BUFFER)
     costs = {**profile.costs, "buffer_bytes": size}
     # Keep the time of the fit, so that reads since then still count.
     catalog.put_profile(root, study.host, costs, profile.spread, profile.fitted_at, profile.notes)

@@ -182,7 +182,7 @@ class _ProbeRun:
         self.resident: list[bool] = []
         self.short_of = ""
         self.fresh: list[float] = []
-        self.started = self.clock()
+        self.start_s = self.clock()
 
     def run(self, tell: Callable[[str], None], writing: WriteProbe | None) -> Probe:
         """Run the whole probe."""
@@ -196,7 +196,7 @@ class _ProbeRun:
         fitting = [size for size in self.parameters.sizes if size <= largest] or [largest]
         self.parameters = replace(self.parameters, sizes=tuple(fitting))
         tell(str(self.parameters))
-        self.started = self.clock()
+        self.start_s = self.clock()
         self._open()
         if writing is not None:
             self._write(writing)
@@ -210,7 +210,7 @@ class _ProbeRun:
         if shared is not None:
             multiplexed = shared.multiplexed()
             profile = replace(profile, costs=replace(profile.costs, multiplexed=multiplexed))
-        seconds = self.clock() - self.started
+        seconds = self.clock() - self.start_s
         return Probe(
             root=self.place.root,
             label=self.place.label,
@@ -264,7 +264,7 @@ class _ProbeRun:
         part = [(0, min(self.parameters.sizes[0], size))]
         first_bytes = self._opening_bytes(name)
         for turn in range(OPENINGS):
-            if turn > 1 and self.clock() - self.started > self.parameters.max_time_s / 8:
+            if turn > 1 and self.clock() - self.start_s > self.parameters.max_time_s / 8:
                 break
             seconds = self.reader.measure_open(name, self.stores)[0]
             self._count(first_bytes, 0 if self.place.is_local else 1)
@@ -446,7 +446,7 @@ class _ProbeRun:
         return cell.bytes + opening + connecting
 
     def _left_s(self) -> float:
-        return self.parameters.max_time_s - (self.clock() - self.started)
+        return self.parameters.max_time_s - (self.clock() - self.start_s)
 
     def _likely_s(self, cell: Cell) -> float:
         """Return the time of a cell if only the limits found so far bind."""

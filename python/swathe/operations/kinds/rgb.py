@@ -77,7 +77,7 @@ class RgbOperation(CombiningOperation):
         grid: Grid,  # noqa: ARG002 - the images are on it
         images: Sequence[AlignedImage],
         options: Mapping[str, Any],  # noqa: ARG002 - it has none
-        stopped: Callable[[], bool],  # noqa: ARG002 - it takes no time
+        should_stop: Callable[[], bool],  # noqa: ARG002 - it takes no time
     ) -> bool:
         """Write the picture."""
         _picture(path, [each.pixels for each in images])

@@ -57,7 +57,7 @@ class _Worker:
 
     since: float
     last: float
-    joined: bool = False
+    has_joined: bool = False
     told_to_end: bool = False
     parts_by: float | None = None
 
@@ -142,11 +142,11 @@ class GrowingPool:
         """Wait until another batch can be accepted."""
         return self._pool.wait_for_room(timeout_s)
 
-    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch."""
         with self._lock:
             self._jobs[number] = batch.job
-        self._pool.submit(number, batch, stopped)
+        self._pool.submit(number, batch, should_stop)
 
     def stop(self, timeout_s: float) -> None:
         """Stop the pool, and end the workers it started."""
@@ -227,7 +227,7 @@ class GrowingPool:
             if not (name in self._ours and not self._ours[name].stays)
             and not (name in members and members[name].refused == "leaving")
         ]
-        starting = sum(not each.joined for each in self._ours.values())
+        starting = sum(not each.has_joined for each in self._ours.values())
         if not starting and len(stayers) >= target:
             self._failed = ""
         if len(stayers) < target:
@@ -250,20 +250,20 @@ class GrowingPool:
         for name, worker in list(self._ours.items()):
             state: StartedWorker | None = workers.get(name)
             refusal = members[name].refused if name in members else ""
-            if name in members and refusal in ("", "leaving") and not worker.joined:
-                worker.joined, worker.last = True, now
+            if name in members and refusal in ("", "leaving") and not worker.has_joined:
+                worker.has_joined, worker.last = True, now
                 self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
                 self._paused_until, self._failed = 0.0, ""
             if name in working:
                 worker.last = now
             if state is None or state.state == "ended":
                 del self._ours[name]
-                if not worker.joined and not worker.told_to_end:
+                if not worker.has_joined and not worker.told_to_end:
                     why = "it is gone" if state is None else state.why
                     self._fail(f"a worker ended before it had joined: {why}", now)
             elif state.state == "waiting":
                 worker.since = now
-            elif not worker.joined and not worker.told_to_end and now - worker.since > JOIN_S:
+            elif not worker.has_joined and not worker.told_to_end and now - worker.since > JOIN_S:
                 worker.told_to_end = True
                 self._provider.stop([name])
                 why = f": {refusal}" if refusal else ""

@@ -313,7 +313,7 @@ def _flights_to_stop(
     flights_to_stop: list[tuple[PendingBatch, Exception | None]] = []
     for flight in flights:
         try:
-            if flight.stopped():
+            if flight.should_stop():
                 flights_to_stop.append((flight, None))
         except Exception as error:
             log.exception("batch %d: cannot check whether it is to stop", flight.number)

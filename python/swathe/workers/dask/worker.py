@@ -312,7 +312,7 @@ class WorkerState:
 
     def _new_holdings(self, batch: Batch) -> dict[str, int]:
         """Return the cached bytes of the batch's objects, and of some earlier ones if changed."""
-        rows = RowTable.joined([batch.rows, *batch.inputs.values()])
+        rows = RowTable.concatenate([batch.rows, *batch.inputs.values()])
         with self._lock:
             old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
         names = list(dict.fromkeys([*rows.source.few().values, *old]))
