@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe import _swathe
-from swathe.core.sample_survey import NAXIS1, draw, fits_bytes, header
+from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.prediction import to_engine_job
 from swathe.costs.probing.loopback_server import loopback
@@ -185,10 +185,12 @@ def make_frames(rows: int) -> dict[str, Frame]:
     mask = (signed > np.quantile(signed, 0.95)).astype(np.int16)
     for codec in CODECS:
         tile = (1, NAXIS1) if codec != "HCOMPRESS_1" else (16, NAXIS1)
-        packed = fits.CompImageHDU(
+        compressed_hdu = fits.CompImageHDU(
             mask if codec == "PLIO_1" else signed, compression_type=codec, tile_shape=tile
         )
-        frames[codec] = Frame(".fit.fz", fits_bytes([fits.PrimaryHDU(), packed]), pixels.nbytes)
+        frames[codec] = Frame(
+            ".fit.fz", fits_bytes([fits.PrimaryHDU(), compressed_hdu]), pixels.nbytes
+        )
     return frames
 
 
