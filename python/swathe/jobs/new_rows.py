@@ -43,7 +43,7 @@ def to_row_table(work: ExpandedJob) -> RowTable:
     inputs.position = np.arange(count)
     if group is None:
         return inputs
-    return RowTable.joined([inputs, RowTable.of(list(_result_rows(work.rows)))])
+    return RowTable.concatenate([inputs, RowTable.of(list(_result_rows(work.rows)))])
 
 
 def _result_rows(rows: RowTable) -> Iterator[RowRecord]:
