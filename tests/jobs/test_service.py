@@ -8,6 +8,7 @@ import os
 import shutil
 import tarfile
 import threading
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -35,7 +36,7 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.jobs.archives import PART
+from swathe.jobs.archives import PART, SPOOLED, in_file
 from swathe.jobs.estimate import overhead_s
 from swathe.jobs.quota import REMOVAL_S
 from swathe.jobs.types import ArchiveKind
@@ -890,6 +891,16 @@ def test_a_long_manifest_in_an_archive_is_in_a_file_meanwhile(
         assert member is not None and member.read() == expected
     with zipfile.ZipFile(io.BytesIO(b"".join(jobs.archive(done.id, "zip")))) as packed:
         assert packed.read("manifest.ecsv") == expected
+
+
+def test_of_a_long_manifest_little_is_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        with in_file(bytes(PART) for _ in range(5 * SPOOLED // PART)) as file:
+            assert file.tell() == 5 * SPOOLED
+        assert tracemalloc.get_traced_memory()[1] < 3 * SPOOLED
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("change", [-2880, 2880])

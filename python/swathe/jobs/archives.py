@@ -204,7 +204,7 @@ def _zip(
             file.seek(0)
             form = NO_COMPRESSION_64(row.bytes, checksum)
             yield file_name(row, options), now, permissions, form, _parts(file)
-        with _in_file(last()) as content:
+        with in_file(last()) as content:
             size, checksum = content.tell(), 0
             content.seek(0)
             for part in _parts(content):
@@ -215,11 +215,12 @@ def _zip(
     yield from stream_zip(members(), chunk_size=PART)
 
 
-def _in_file(parts: Iterable[bytes]) -> BinaryIO:
+def in_file(parts: Iterable[bytes]) -> BinaryIO:
     """Return an unnamed file of these parts, at its end: a long manifest does not fit in memory."""
     file: Any = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115 - the caller closes it
     try:
-        file.writelines(parts)
+        for part in parts:  # not `writelines`, which takes all before it looks at their size
+            file.write(part)
     except BaseException:
         file.close()
         raise
@@ -242,7 +243,7 @@ def _tar(
         yield head(file_name(row, options), row.bytes)
         yield from _rest(row, file)
         yield bytes(-row.bytes % TAR_BLOCK)
-    with _in_file(last()) as content:
+    with in_file(last()) as content:
         size = content.tell()
         content.seek(0)
         yield head(MANIFEST, size)
