@@ -16,6 +16,7 @@ LEAST = {
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
     "find": (),
     "lifelines": (),
+    "long_job": (),
     "many_clients": (),
     "plan": ("--only", "latency"),
     "portal": (),

@@ -79,6 +79,15 @@ def taken(catalog: Catalog, size: int) -> Chunk:
     return chunk
 
 
+def test_a_new_job_is_written_a_few_blocks_at_a_time(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.catalog.jobs.blocks.WRITTEN_AT_ONCE", 2)
+    rows = shuffled()
+    job = catalog.add_job(job_of(rows), RowTable.of(rows), lambda _held: None)
+    assert list(catalog.job_rows(job.number, start=0, limit=COUNT)) == sorted(rows)
+
+
 def test_rows_are_found_by_number_status_and_name(catalog: Catalog) -> None:
     kept = shuffled()
     job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import sys
 import tarfile
 import time
@@ -33,6 +34,8 @@ from swathe.client.connection import BLOCK, MOST_ERROR_BYTES, MOST_JSON_BYTES, c
 from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
 from swathe.core import errors
+from swathe.files.manifest import COLUMNS
+from swathe.files.manifest_file import LongManifest
 from swathe.files.planes import Planes
 from swathe.jobs.types import Estimate, Job, Options, Row
 from tests.support.portals import RunningPortal, add_survey, served
@@ -318,6 +321,57 @@ def test_archives_are_fetched_whole(done: RemoteJob, tmp_path: Path, suffix: str
     assert set(manifest["path"].tolist()) < set(names)
     there = sorted(path.name for path in tmp_path.iterdir())
     assert there == ["all.manifest.ecsv", f"all.{suffix}"]
+
+
+COLUMN_NAMES = ",".join(COLUMNS)
+
+
+@pytest.mark.parametrize("output", ["fetched", "all.tar"])
+def test_a_manifest_too_long_for_a_table_comes_in_tables(
+    done: RemoteJob, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.client.job.LARGEST_TABLE_BYTES", 100)
+    for _ in range(2):  # the second time the files are known by the manifest
+        manifest = done.fetch(tmp_path / output, overwrite=output == "all.tar")
+    assert isinstance(manifest, LongManifest)
+    assert len(manifest) == TARGETS == manifest.meta["ok"]
+    assert manifest.meta["job"] == done.id and len(manifest.failed) == 0
+    tables = list(manifest.tables(5))
+    assert [name for table in tables for name in table["path"]] == [row.name for row in done.rows()]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"text\n", "its columns are not id"),
+        (f"# %ECSV 1.0\n{COLUMN_NAMES}\n0,lost,,a.fits,4,,,\n".encode(), "found 'lost'"),
+        (f"# %ECSV 1.0\n{COLUMN_NAMES}\n0,ok,,b.fits,4,,,\n".encode(), "names 'b.fits', too"),
+        (f"# %ECSV 1.0\n{COLUMN_NAMES}\n0,ok,".encode() + b"\xff\n", "can't decode byte"),
+    ],
+)
+def test_a_long_manifest_is_checked_atk(
+    tmp_path: Path, content: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.client.job.LARGEST_TABLE_BYTES", 1)
+    answers: list[Answer] = [(200, {}, b"good"), (200, {}, content)]
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), *answers) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match=re.escape(reason)),
+    ):
+        job_on(portal).fetch(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.fits"]
+
+
+def test_a_result_without_a_checksum_is_refused_atk(tmp_path: Path) -> None:
+    page = json.loads(row("a.fits", b"good")[2])
+    page["rows"][0]["sha256"] = "none"
+    with (
+        answering(GOOD, ENDED, (200, {}, json.dumps(page).encode())) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="row 0: expected a SHA-256 of its result"),
+    ):
+        job_on(portal).fetch(tmp_path)
 
 
 def test_user_fetches_two_archives_of_one_name(done: RemoteJob, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError
 from swathe.core.row_record import STATUSES, RowRecord, fault_of
 from swathe.core.row_table import DictColumn, RowTable
+from swathe.costs.prediction import sky_of
+from swathe.files.targets.target_list import read_targets
 from tests.support.row_records import RECORDS, TEXT
 
 
@@ -27,6 +29,19 @@ def test_rows_by_columns_are_the_same_rows(kept: list[RowRecord]) -> None:
     assert list(rows.take(rows.has("ok", "error"))) == [
         row for row in kept if row.status in ("ok", "error")
     ]
+
+
+def test_columns_of_one_value_take_no_memory_in_any_part() -> None:
+    box = {"file": ["a"] * 9, "x0": [1] * 9, "y0": [1] * 9, "width": [5] * 9, "height": [5] * 9}
+    rows = read_targets(box, sky_of)
+    for part in (rows, rows[2:7], rows.take([1, 3, 5]), rows.take(rows.number > 3)):
+        for column in (part.result, part.bytes, part.sky, part.sha256):
+            assert column.strides[0] == 0 and len(column) == len(part)
+        assert [row.sky for row in part] == [None] * len(part)
+        assert [row.result for row in part] == [None] * len(part)
+        assert [row.sha256 for row in part] == [""] * len(part)
+    assert len(rows.take([])) == 0
+    assert rows.to_predict() is rows
 
 
 @given(st.lists(TEXT, min_size=1, max_size=20), st.integers(0, 20))

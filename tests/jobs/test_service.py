@@ -8,6 +8,7 @@ import os
 import shutil
 import tarfile
 import threading
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,7 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
+from swathe.jobs.archives import PART, SPOOLED, in_file
 from swathe.jobs.estimate import overhead_s
 from swathe.jobs.quota import REMOVAL_S
 from swathe.jobs.types import ArchiveKind
@@ -104,6 +106,18 @@ def test_results_are_those_of_cut_many(
         assert list(map(str, manifest[name].tolist())) == list(map(str, expected[name].tolist()))
     left = {path.name for path in (jobs.folder(job.id)).iterdir()}
     assert left == {"0000"}
+
+
+def test_a_long_list_is_predicted_in_parts_of_whole_objects(
+    jobs: Jobs, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [images[row % len(images)] for row in range(30)]
+    box = {"x0": [5] * 30, "y0": [5] * 30, "width": [9] * 30, "height": [9] * 30}
+    at_once = jobs.estimate({"file": files, **box}, Options()).prediction
+    monkeypatch.setattr("swathe.jobs.estimate.PREDICTED_ROWS", 4)
+    in_parts = jobs.estimate({"file": files, **box}, Options()).prediction
+    assert at_once is not None and in_parts is not None
+    assert (in_parts.bytes, in_parts.requests) == (at_once.bytes, at_once.requests)
 
 
 def test_prediction_stands_beside_what_it_cost(
@@ -861,6 +875,34 @@ def test_no_other_results_are_given(jobs: Jobs, done: Job) -> None:
         jobs.result(done.id, name)
 
 
+def test_small_results_are_sent_together(jobs: Jobs, done: Job) -> None:
+    """A part of an answer costs the portal as much as reading several results."""
+    archive = b"".join(jobs.archive(done.id, "tar"))
+    assert len(list(jobs.archive(done.id, "tar"))) == -(-len(archive) // PART)
+
+
+def test_a_long_manifest_in_an_archive_is_in_a_file_meanwhile(
+    jobs: Jobs, done: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.jobs.archives.SPOOLED", 10)
+    expected = b"".join(jobs.manifest(done.id))
+    with tarfile.open(fileobj=io.BytesIO(b"".join(jobs.archive(done.id, "tar")))) as archive:
+        member = archive.extractfile("manifest.ecsv")
+        assert member is not None and member.read() == expected
+    with zipfile.ZipFile(io.BytesIO(b"".join(jobs.archive(done.id, "zip")))) as packed:
+        assert packed.read("manifest.ecsv") == expected
+
+
+def test_of_a_long_manifest_little_is_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        with in_file(bytes(PART) for _ in range(5 * SPOOLED // PART)) as file:
+            assert file.tell() == 5 * SPOOLED
+        assert tracemalloc.get_traced_memory()[1] < 3 * SPOOLED
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("change", [-2880, 2880])
 @pytest.mark.parametrize("kind", ["tar", "fits"])
 def test_an_archive_ends_at_a_result_of_another_length(
@@ -870,7 +912,7 @@ def test_an_archive_ends_at_a_result_of_another_length(
     name = next(row.name for row in jobs.rows(done.id, status="ok"))
     file = Path(jobs.result(done.id, name).file)
     os.truncate(file, file.stat().st_size + change)
-    with pytest.raises(SourceError, match=r"the result has \d+ bytes, expected"):
+    with pytest.raises(SourceError, match=r"expected a result of \d+ bytes, found"):
         list(jobs.archive(done.id, kind))
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import os
 import re
 import shutil
-import tarfile
 import time
-import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from swathe.catalog.records.jobs import ENDED, count_done
 from swathe.client.connection import BLOCK, content_blocks, read_content
+from swathe.client.results import ResultFile, ResultList, compare, digest_of
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text, time_left_text
 from swathe.core.outputs import (
@@ -40,16 +39,18 @@ from swathe.files.manifest import (
     read_manifest,
     rows_as_tables,
 )
+from swathe.files.manifest_file import LARGEST_TABLE_BYTES, LongManifest, read_rows
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from astropy.table import Table
 
     from swathe.client.connection import PortalConnection
     from swathe.core.row_record import RowStatus
     from swathe.jobs.types import Job, Row
+
 
 WAIT_S = 20.0
 """Longest time that one request waits for a change of a job."""
@@ -61,6 +62,10 @@ PROGRESS_S = 0.5
 """Interval between requests for progress, if a progress bar is shown."""
 PARALLEL_FILES = 4
 """Number of files fetched in parallel."""
+ECSV = b"# %ECSV "
+"""First bytes of a manifest."""
+WAITING_FILES = 1000
+"""Number of files that wait for one of these fetches."""
 MOST_MANIFEST_BYTES = 512 << 20
 """Maximum size of a manifest: more than that of a million rows."""
 MOST_ROWS = 1_000_000
@@ -148,7 +153,7 @@ class RemoteJob:
 
         start: int | None = 0
         while start is not None:
-            if start >= MOST_ROWS:
+            if start > MOST_ROWS:
                 raise SourceError(
                     f"{self._connection.url}: expected at most {MOST_ROWS:,} rows, found more"
                 )
@@ -170,7 +175,12 @@ class RemoteJob:
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> Table:
         """Return the outcome of every row as a table. Write it if a path is given."""
-        return self._save_manifest(path, overwrite, None)
+        with self._connection.open_answer(f"{self._path}/manifest") as answer:
+            content = read_content(answer, MOST_MANIFEST_BYTES)
+        table = _table(content, self._connection.url)
+        if path is not None:
+            write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
+        return table
 
     def manifest_tables(self, rows: int = 100_000) -> Iterator[Table]:
         """Yield the outcome of every row as tables of at most `rows` rows, as they arrive.
@@ -191,30 +201,52 @@ class RemoteJob:
                         raise ValueError(f"it has more than {MOST_ROWS:,} rows")
                     yield some
             except (ValueError, OverflowError, csv.Error) as error:
-                raise SourceError(
-                    f"{self._connection.url}: expected a manifest, found another text: {error}"
-                ) from error
+                raise _no_manifest(self._connection.url, error) from error
 
     def _save_manifest(
-        self,
-        path: str | os.PathLike[str] | None,
-        overwrite: bool,
-        names: set[str] | None,
-        most_bytes: int = MOST_MANIFEST_BYTES,
-    ) -> Table:
-        """Return the manifest, and write it; with `names` it must name no other results."""
-        with self._connection.open_answer(f"{self._path}/manifest") as answer:
-            content = read_content(answer, min(most_bytes, MOST_MANIFEST_BYTES))
-        table = _table(content, self._connection.url)
-        # The next time, files that the manifest names are known to be results of this job.
-        if names is not None and (others := _names(table) - names):
-            raise SourceError(
-                f"{self._connection.url}: expected the manifest of the results, found that it "
-                f"names {min(others)[:100]!r}, too"
-            )
-        if path is not None:
-            write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
-        return table
+        self, path: Path, overwrite: bool, results: ResultList, most_bytes: int
+    ) -> Table | LongManifest:
+        """Write the manifest, which must name no other results, and return it."""
+        part = _part(path)
+        try:
+            self._receive(f"{self._path}/manifest", part, most_bytes, "an answer", "")
+            url = self._connection.url
+            if part.stat().st_size <= LARGEST_TABLE_BYTES:
+                table = _table(part.read_bytes(), url)
+                _check_names(_names(table), results, url)
+                publish(part, path, overwrite=overwrite)
+                return table
+            try:
+                with part.open(encoding="utf-8") as file:
+                    columns = next((line for line in file if not line.startswith("#")), "")
+                if columns.rstrip("\n").split(",") != list(COLUMNS):
+                    raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
+                _check_names(_names_in(part), results, url)
+                manifest = replace(LongManifest.of(part), path=path)
+            except (ValueError, csv.Error, OutputError) as error:
+                raise _no_manifest(url, error) from error
+            publish(part, path, overwrite=overwrite)
+            return manifest
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _receive(self, request: str, part: Path, most_bytes: int, what: str, of_what: str) -> None:
+        """Write an answer to a file.
+
+        Raises:
+            SourceError: If it is larger than `most_bytes`.
+        """
+        with self._connection.open_answer(request) as answer, open_unfinished(part) as file:
+            for block in content_blocks(answer):
+                file.write(block)
+                if file.tell() > most_bytes:
+                    part.unlink()
+                    raise SourceError(
+                        f"{self._connection.url}: expected {what} of at most "
+                        f"{size_text(most_bytes)}{of_what}, found more"
+                    )
+            file.flush()
+            os.fsync(file.fileno())
 
     def start(self) -> Job:
         """Start the job, if it was submitted with `start=False`."""
@@ -234,7 +266,7 @@ class RemoteJob:
 
     def fetch(
         self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = True
-    ) -> Table:
+    ) -> Table | LongManifest:
         """Wait until the job has ended, and fetch its results.
 
         Results in a folder are fetched file by file: complete files are kept, partial ones are
@@ -248,7 +280,9 @@ class RemoteJob:
 
         Returns:
             The manifest, which is also written: as `manifest.ecsv` in the folder, or as
-            `o.manifest.ecsv` beside `o.zip`.
+            `o.manifest.ecsv` beside `o.zip`. One of more than 64 MiB is a
+            `swathe.files.manifest_file.LongManifest`, as of `cut_many`: `meta`, the first `failed`
+            rows, and `tables()`.
 
         Raises:
             OutputExistsError: If an output file exists, and `overwrite` is false.
@@ -264,31 +298,23 @@ class RemoteJob:
         make_folder(manifest.parent)
         with sole_writer(manifest):
             is_own = kind == "folder" and manifest_meta(manifest).get("job") == self.id
-            own_names = _names(read_manifest(manifest)) if is_own else set()
+            own_names = set(_names_in(manifest)) if is_own else set()
             most_rows = min(job.rows, MOST_ROWS)
-            ok_rows = list(islice(self.rows("ok"), most_rows + 1))
-            if len(ok_rows) > most_rows:
-                raise SourceError(
-                    f"{self._connection.url}: expected at most the {most_rows} rows of the job, "
-                    "found more"
-                )
+            results = self._results(most_rows)
             # The portal may use the same local stores as this machine's catalogue.
-            sources = local_paths({row.source for row in ok_rows})
+            sources = local_paths(results.sources)
             for file in (manifest,) if kind == "folder" else (manifest, path):
                 if file.exists():
                     check_output(file, overwrite=overwrite or is_own, sources=sources)
-            # Rows that went into a stack or a picture have no file of their own.
-            results = [row for row in ok_rows if row.name or row.sha256]
             # Another manifest would claim that other files in the folder are results of this job.
-            if any(row.name.casefold() == MANIFEST for row in results):
+            if any(name.casefold() == MANIFEST for name in results.names):
                 raise SourceError(
                     f"{self._connection.url}: expected names of results, found {MANIFEST!r}"
                 )
             try:
                 _check_free(path, kind, results)
                 if kind == "folder":
-                    names = [row.name for row in results]
-                    check_new(path, names, overwrite=True, sources=lambda: sources)
+                    check_new(path, results.names, overwrite=True, sources=lambda: sources)
                     self._fetch_files(path, results, None if overwrite else own_names, progress)
                 else:
                     self._fetch_archive(path, kind, results, most_rows, overwrite)
@@ -299,33 +325,55 @@ class RemoteJob:
             return self._save_manifest(
                 manifest,
                 overwrite or is_own,
-                {row.name for row in results},
-                (most_rows + 1) * ROW_BYTES,
+                results,
+                min((most_rows + 1) * ROW_BYTES, MOST_MANIFEST_BYTES),
             )
 
+    def _results(self, most_rows: int) -> ResultList:
+        """Return the results of a job.
+
+        Raises:
+            SourceError: If it has more rows than `most_rows`, or a checksum is none.
+        """
+        results, url = ResultList(), self._connection.url
+        # Of all rows, in turn: for a page of one status the portal looks through the whole job.
+        for count, row in enumerate(self.rows(), 1):
+            if count > most_rows:
+                raise SourceError(
+                    f"{url}: expected at most the {most_rows} rows of the job, found more"
+                )
+            if row.status == "ok":
+                try:
+                    results.add(row)
+                except ValueError as error:
+                    raise SourceError(f"{url}: {error}") from error
+        return results
+
     def _fetch_files(
-        self, folder: Path, results: Sequence[Row], own_names: set[str] | None, progress: bool
+        self, folder: Path, results: ResultList, own_names: set[str] | None, progress: bool
     ) -> None:
         """Fetch results; of existing files only those of these names are replaced, or all."""
 
-        def fetch(row: Row) -> None:
-            self._fetch_file(folder, row, own_names is None or row.name in own_names)
+        def fetch(result: ResultFile) -> None:
+            self._fetch_file(folder, result, own_names is None or result.name in own_names)
 
         with (
             progress_bar("fetching", progress, len(results)) as show,
             ThreadPoolExecutor(PARALLEL_FILES) as pool,
         ):
             try:
-                finished = pool.map(fetch, results)
-                for fetched_count, _ in enumerate(finished, 1):
-                    show(fetched_count)
+                rest, count = iter(results), 0
+                while some := list(islice(rest, WAITING_FILES)):
+                    for _ in pool.map(fetch, some):
+                        count += 1
+                        show(count)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _fetch_file(self, folder: Path, row: Row, replace: bool) -> None:
+    def _fetch_file(self, folder: Path, result: ResultFile, replace: bool) -> None:
         """Fetch a result, or its missing rest, unless it is complete."""
-        name, size, sha256 = row.name, row.bytes, row.sha256
+        name, size, sha256 = result
         if not NAME.fullmatch(name):
             raise SourceError(
                 f"{self._connection.url}: expected a name of a result, found {name[:100]!r}"
@@ -360,27 +408,13 @@ class RemoteJob:
         )
 
     def _fetch_archive(
-        self, path: Path, kind: str, results: Sequence[Row], rows: int, overwrite: bool
+        self, path: Path, kind: str, results: ResultList, rows: int, overwrite: bool
     ) -> None:
-        expected = {row.name: row.sha256 for row in results}
-        most_bytes = sum(row.bytes for row in results) + (rows + 1) * ROW_BYTES
-        part = _part(path)
-        with (
-            self._connection.open_answer(f"{self._path}/archive.{kind}") as answer,
-            open_unfinished(part) as file,
-        ):
-            for block in content_blocks(answer):
-                file.write(block)
-                if file.tell() > most_bytes:
-                    part.unlink()
-                    raise SourceError(
-                        f"{self._connection.url}: expected an archive of at most "
-                        f"{size_text(most_bytes)} for {len(results)} results, found more"
-                    )
-            file.flush()
-            os.fsync(file.fileno())
+        most_bytes = results.bytes + (rows + 1) * ROW_BYTES
+        part, request = _part(path), f"{self._path}/archive.{kind}"
+        self._receive(request, part, most_bytes, "an archive", f" for {len(results)} results")
         if kind != "fits":
-            _compare(part, kind, expected)
+            compare(part, kind, results)
         publish(part, path, overwrite=overwrite)
 
 
@@ -394,11 +428,15 @@ def _table(content: bytes, url: str) -> Table:
 
     try:
         # The reader takes another text for the name of a file, or a URL, and opens that.
-        if not content.startswith(b"# %ECSV ") or b"\n" not in content:
+        if not content.startswith(ECSV) or b"\n" not in content:
             raise ValueError("it does not begin as ECSV does")
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
     except Exception as error:  # the reader raises many kinds of errors
-        raise SourceError(f"{url}: expected a manifest, found another text: {error}") from error
+        raise _no_manifest(url, error) from error
+
+
+def _no_manifest(url: str, reason: Exception) -> SourceError:
+    return SourceError(f"{url}: expected a manifest, found another text: {reason}")
 
 
 def _manifest_lines(blocks: Iterator[bytes], url: str) -> Iterator[str]:
@@ -413,7 +451,7 @@ def _manifest_lines(blocks: Iterator[bytes], url: str) -> Iterator[str]:
         if len(rest) > BLOCK:
             raise SourceError(f"{url}: expected lines of up to {size_text(BLOCK)}, found more")
         for line in lines:
-            if is_first and not line.startswith(b"# %ECSV "):
+            if is_first and not line.startswith(ECSV):
                 raise SourceError(f"{url}: expected a manifest, found another text")
             is_first = False
             if not line.startswith(b"#"):
@@ -429,58 +467,38 @@ def _names(manifest: Table | None) -> set[str]:
     return {str(name) for name in manifest["path"] if name}
 
 
+def _names_in(path: Path) -> Iterable[str]:
+    """Yield the names of the files that a manifest lists, which may be too long for a table."""
+    if path.stat().st_size <= LARGEST_TABLE_BYTES:
+        return _names(read_manifest(path))
+    at = COLUMNS.index("path")
+    return (row[at] for row in read_rows(path) if row[at])
+
+
+def _check_names(names: Iterable[str], results: ResultList, url: str) -> None:
+    """Check that a manifest names only results.
+
+    The next time, files that the manifest names are known to be results of this job.
+
+    Raises:
+        SourceError: If it names another file.
+    """
+    known = set(results.names)
+    other = next((name for name in names if name not in known), None)
+    if other is not None:
+        raise SourceError(
+            f"{url}: expected the manifest of the results, found that it names {other[:100]!r}, too"
+        )
+
+
 def _part(path: Path) -> Path:
     """Return the hidden name of an incomplete file, which is kept after an interruption."""
     return path.with_name(f".{path.name}.part")
 
 
-def _compare(path: Path, kind: str, expected: dict[str, str]) -> None:
-    """Compare the members of an archive with their expected checksums.
-
-    Raises:
-        SourceError: If a member is missing or differs.
-    """
-    for name, sha256 in _members(path, kind):
-        if expected.pop(name, sha256) != sha256:
-            raise SourceError(f"{path}: {name}: bytes do not match the checksum")
-    if expected:
-        raise SourceError(f"{path}: expected a member {min(expected)}, found none")
-
-
-def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield name and checksum of the members of an archive."""
-    try:
-        if kind == "zip":
-            with zipfile.ZipFile(path) as archive:
-                # Portals do not pack results: a packed member may be a million times larger.
-                if sum(info.file_size for info in archive.infolist()) > path.stat().st_size:
-                    raise ValueError("its members are larger than itself")
-                for info in archive.infolist():
-                    with archive.open(info) as member:
-                        yield info.filename, _digest(member)
-        else:
-            with tarfile.open(path, "r:") as members:
-                for entry in members:
-                    # Links have no content, and a sparse member has any size.
-                    if not entry.isreg() or entry.issparse():
-                        raise ValueError(f"{entry.name[:100]!r} is no plain file")
-                    tar_member = members.extractfile(entry)
-                    assert tar_member is not None
-                    yield entry.name, _digest(tar_member)
-    except Exception as error:  # the readers raise many kinds of errors
-        raise SourceError(f"{path}: the archive is broken: {error}") from error
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        return _digest(file)
-
-
-def _digest(file: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
+        return digest_of(file)
 
 
 def _size(path: Path) -> int:
@@ -490,17 +508,17 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _check_free(path: Path, kind: str, results: Sequence[Row]) -> None:
+def _check_free(path: Path, kind: str, results: ResultList) -> None:
     """Check that the disk has room for results that are not fetched yet.
 
     Raises:
         OutputError: If it has not.
     """
     folder = path if kind == "folder" else path.parent
-    size = sum(row.bytes for row in results)
+    size = results.bytes
     if kind == "folder":
-        to_fetch = (row for row in results if NAME.fullmatch(row.name))
-        size -= sum(min(row.bytes, _fetched_bytes(path / row.name)) for row in to_fetch)
+        to_fetch = (each for each in results if NAME.fullmatch(each.name))
+        size -= sum(min(each.bytes, _fetched_bytes(path / each.name)) for each in to_fetch)
     free = shutil.disk_usage(folder).free
     if size > free:
         raise OutputError(

@@ -223,6 +223,9 @@ class RowTable(Sequence[RowRecord]):
                 columns[field.name] = column.take(rows)
             elif isinstance(column, list) and not isinstance(rows, slice):
                 columns[field.name] = [column[row] for row in positions]
+            elif isinstance(column, np.ndarray) and is_repeated(column) and len(column):
+                count = len(range(*rows.indices(len(column))) if isinstance(rows, slice) else rows)
+                columns[field.name] = np.broadcast_to(column[0], (count, *column.shape[1:]))
             elif column is not None:
                 columns[field.name] = column[rows]
         return RowTable(**columns)
@@ -260,7 +263,7 @@ class RowTable(Sequence[RowRecord]):
 
     def to_predict(self) -> RowTable:
         """Return the rows that can be cut; those whose image was not read yet get a similar box."""
-        rows = self.take(self.sound)
+        rows = self if (sound := self.sound).all() else self.take(sound)
         if rows.placed.all():
             return rows
         placed = rows.box[rows.placed]
@@ -355,6 +358,11 @@ class RowTable(Sequence[RowRecord]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+
+def is_repeated(column: NDArray[Any]) -> bool:
+    """Check whether a column is one value, repeated without memory for each row."""
+    return len(column) > 1 and column.strides[0] == 0
 
 
 def digests(texts: Sequence[str]) -> NDArray[np.uint8]:

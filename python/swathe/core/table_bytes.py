@@ -121,7 +121,14 @@ def _pack_column(name: str, column: Any) -> tuple[dict[str, Any], list[bytes]] |
             parts.append(np.ma.getmaskarray(values).tobytes())
         head = {"kind": "numbers", "dtype": dtype.newbyteorder("<").str, "shape": flat.shape}
         return {**head, **about}, parts
-    return {"kind": "texts", **about}, [json.dumps(_texts(name, column)).encode()]
+    texts = _texts(name, column)
+    distinct = list(dict.fromkeys(texts))
+    # Equal texts are one object of the reader: names of files are few, and may be in every row.
+    if 2 * len(distinct) > len(texts) or {*map(type, distinct)} - {str, type(None)}:
+        return {"kind": "texts", **about}, [json.dumps(texts).encode()]
+    number_of = {text: number for number, text in enumerate(distinct)}
+    codes = np.fromiter(map(number_of.__getitem__, texts), "<i4", len(texts)).tobytes()
+    return {"kind": "repeated texts", **about}, [json.dumps(distinct).encode(), codes]
 
 
 def _unit_text(column: Any) -> str | None:
@@ -167,8 +174,11 @@ def _unpack_column(head: Mapping[str, Any], parts: list[memoryview]) -> Any:
         return SkyCoord(ra, dec, unit="deg", frame="icrs")
     unit = None if head["unit"] is None else Unit(head["unit"], parse_strict="silent")
     meta = head["meta"]
-    if head["kind"] == "texts":
-        return Column(np.array(json.loads(bytes(parts[0])), object), unit=unit, meta=meta)
+    if head["kind"] in ("texts", "repeated texts"):
+        texts = np.array(json.loads(bytes(parts[0])), object)
+        if head["kind"] == "repeated texts":
+            texts = texts[np.frombuffer(parts[1], "<i4")]
+        return Column(texts, unit=unit, meta=meta)
     shape = tuple(head["shape"])
     values: NDArray[np.generic] = np.frombuffer(parts[0], head["dtype"]).reshape(shape).copy()
     if len(parts) == 1:

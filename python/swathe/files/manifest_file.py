@@ -27,7 +27,7 @@ from swathe.files.manifest_head import head_of
 from swathe.files.manifest_table import ManifestTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from astropy.table import Table
@@ -57,8 +57,27 @@ class LongManifest:
     meta: dict[str, Any]
     failed: Table
 
+    @classmethod
+    def of(cls, path: Path) -> LongManifest:
+        """Count the rows of a file, and read the first that failed.
+
+        Raises:
+            OutputError: If a row has a status that no manifest has.
+        """
+        counts = dict.fromkeys(STATUSES, 0)
+        failed: list[Sequence[str]] = []
+        for row in read_rows(path):
+            if row[1] not in counts:
+                raise OutputError(
+                    f"{path}: expected a status of {', '.join(counts)}, found {row[1][:40]!r}"
+                )
+            counts[row[1]] += 1
+            if row[1] != "ok" and len(failed) < MOST_FAILED:
+                failed.append(row[:3])
+        return cls(path, manifest_meta(path) | counts, _failed_table(failed))
+
     def __len__(self) -> int:
-        return sum(self.meta[status] for status in ENDED)
+        return sum(self.meta.get(status, 0) for status in STATUSES)
 
     def __iter__(self) -> Iterator[Any]:
         for table in self.tables():
@@ -231,9 +250,13 @@ class ManifestFile:
         """Return the manifest; its file is now at `path`."""
         if self.last is not None:
             return ManifestTable(self.last)
-        columns = list(zip(*self._failed, strict=True)) or [(), (), ()]
-        failed = dict(zip(("id", "status", "reason"), columns, strict=True))
-        return LongManifest(path, self.meta, columns_as_table(failed, {}))
+        return LongManifest(path, self.meta, _failed_table(self._failed))
+
+
+def _failed_table(rows: Sequence[Sequence[str]]) -> Table:
+    """Return id, status and reason of rows as a table."""
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    return columns_as_table(dict(zip(("id", "status", "reason"), columns, strict=True)), {})
 
 
 def _replace(path: Path, parts: Iterable[bytes]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import stat
 import tarfile
+import tempfile
 import zlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, SourceError
@@ -32,6 +33,8 @@ IN_FOLDER = 1000
 """Rows whose results share a folder."""
 PART = 1 << 20
 """Bytes per read and write."""
+SPOOLED = 8 << 20
+"""Bytes of a manifest that are in memory while its length is found; a longer one is in a file."""
 BLOCK = 2880
 CARD = 80
 TAR_BLOCK = 512
@@ -133,10 +136,22 @@ def archive(
     """Return the results of rows as one archive; in zip and tar the manifest is the last member."""
     files = _files(pages, place, job, options)
     if kind == "fits":
-        return _fits(files, options)
+        return _gather(_fits(files, options))
     if kind == "zip":
         return _zip(files, options, manifest)
-    return _tar(files, options, manifest)
+    return _gather(_tar(files, options, manifest))
+
+
+def _gather(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield small parts together: a part of an answer costs as much as reading several results."""
+    gathered = bytearray()
+    for part in parts:
+        gathered += part
+        if len(gathered) >= PART:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)
 
 
 def _files(
@@ -161,11 +176,14 @@ def _rest(row: RowRecord, file: BinaryIO) -> Iterator[bytes]:
         SourceError: If the length changed.
     """
     at = file.tell()
-    for part in _parts(file):
+    # One byte more than expected, so that a small result is read at once, and a longer one seen.
+    while at <= row.bytes and (part := file.read(min(PART, row.bytes + 1 - at))):
         at += len(part)
-        yield part
+        if at <= row.bytes:
+            yield part
     if at != row.bytes:
-        raise SourceError(f"{row.name}: the result has {at} bytes, expected {row.bytes}")
+        found = "more" if at > row.bytes else f"{at}"
+        raise SourceError(f"{row.name}: expected a result of {row.bytes} bytes, found {found}")
 
 
 def _zip(
@@ -186,16 +204,27 @@ def _zip(
             file.seek(0)
             form = NO_COMPRESSION_64(row.bytes, checksum)
             yield file_name(row, options), now, permissions, form, _parts(file)
-        content = b"".join(last())
-        yield (
-            MANIFEST,
-            now,
-            permissions,
-            NO_COMPRESSION_64(len(content), zlib.crc32(content)),
-            (content,),
-        )
+        with in_file(last()) as content:
+            size, checksum = content.tell(), 0
+            content.seek(0)
+            for part in _parts(content):
+                checksum = zlib.crc32(part, checksum)
+            content.seek(0)
+            yield MANIFEST, now, permissions, NO_COMPRESSION_64(size, checksum), _parts(content)
 
     yield from stream_zip(members(), chunk_size=PART)
+
+
+def in_file(parts: Iterable[bytes]) -> BinaryIO:
+    """Return an unnamed file of these parts, at its end: a long manifest does not fit in memory."""
+    file: Any = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115 - the caller closes it
+    try:
+        for part in parts:  # not `writelines`, which takes all before it looks at their size
+            file.write(part)
+    except BaseException:
+        file.close()
+        raise
+    return cast("BinaryIO", file)
 
 
 def _tar(
@@ -214,8 +243,12 @@ def _tar(
         yield head(file_name(row, options), row.bytes)
         yield from _rest(row, file)
         yield bytes(-row.bytes % TAR_BLOCK)
-    content = b"".join(last())
-    yield head(MANIFEST, len(content)) + content + bytes(-len(content) % TAR_BLOCK)
+    with in_file(last()) as content:
+        size = content.tell()
+        content.seek(0)
+        yield head(MANIFEST, size)
+        yield from _parts(content)
+        yield bytes(-size % TAR_BLOCK)
     yield bytes(2 * TAR_BLOCK)
 
 

@@ -24,7 +24,7 @@ from swathe.files.file import open_cached
 from swathe.files.targets.target_list import hdu_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from swathe.catalog.records.jobs import PastJob
     from swathe.core.row_table import DictColumn, RowTable
@@ -38,6 +38,8 @@ MOST_TRIES = 4 * MOST_INSPECTED
 HEADER_BYTES = 2 * 2880
 PIXEL_BYTES = 4
 """Bytes per pixel of combined results whose format does not say."""
+PREDICTED_ROWS = 100_000
+"""Rows that are predicted together: of a long list all at once take much memory."""
 PAST = 200
 """Earlier jobs to learn from."""
 SPREAD = 2.0
@@ -105,9 +107,27 @@ def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
         return None
     targets = [
         predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTED)
-        for part in rows.by_planes()
+        for same_planes in rows.by_planes()
+        for part in _in_parts(same_planes)
     ]
     return total_of(targets)
+
+
+def _in_parts(rows: RowTable) -> Iterator[RowTable]:
+    """Yield rows in parts of about PREDICTED_ROWS, those of one object together."""
+    import numpy as np
+
+    if len(rows) <= PREDICTED_ROWS:
+        yield rows
+        return
+    order = np.argsort(rows.source.codes, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(rows.source.codes[order])) + 1, len(rows))
+    first = 0
+    while first < len(rows):
+        object_end = min(int(np.searchsorted(ends, first + PREDICTED_ROWS)), len(ends) - 1)
+        last = int(ends[object_end])
+        yield rows.take(order[first:last])
+        first = last
 
 
 def bytes_out(rows: RowTable, options: Options) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.errors import JobError, RegionError
 from swathe.core.row_record import RowRecord
-from swathe.core.row_table import RowTable
+from swathe.core.row_table import RowTable, is_repeated
 from swathe.files.targets.result_names import unique_names
 from swathe.operations.grid import Grid, scale_deg
 
@@ -35,10 +35,14 @@ def to_row_table(work: ExpandedJob) -> RowTable:
         # An input row gets a name that no file can have.
         name=rows.name if group is None else [f"{row}/" for row in range(count)],
         source=rows.source.map(_swathe.redact_url),
-        sky=np.where(sound[:, None], rows.sky, np.nan),
+        sky=rows.sky if is_repeated(rows.sky) else np.where(sound[:, None], rows.sky, np.nan),
         group=None,
-    ).take(order)
+    )
+    if not np.array_equal(order, np.arange(count)):  # of a long list a copy takes much memory
+        inputs = inputs.take(order)
     inputs.position = np.arange(count)
+    if group is None:
+        return inputs
     return RowTable.concatenate([inputs, RowTable.of(list(_result_rows(work.rows)))])
 
 

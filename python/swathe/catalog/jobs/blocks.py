@@ -44,6 +44,8 @@ LONGEST_NAME = 1_000
 LONGEST_SOURCE = 10_000
 READ_AT_ONCE = 100
 """Blocks per read."""
+WRITTEN_AT_ONCE = 100
+"""Blocks of a new job per write."""
 
 
 def insert_rows(session: Session, job: int, rows: RowTable) -> None:
@@ -53,23 +55,23 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
     place = np.empty(len(rows), np.int64)
     place[rows.number] = rows.position
     names = pack_names(rows.name, count)
-    blocks = []
-    for number in range(count):
+
+    def block_of(number: int) -> dict[str, Any]:
         part = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
         block = rows[part]
-        blocks.append(
-            {
-                "job": job,
-                "number": number,
-                "statuses": statuses_of(block),
-                "places": pack_places(place[part]),
-                "names": names[number],
-                "asked": pack_requests(block),
-                "became": pack_outcomes(block),
-            }
-        )
-    if blocks:
-        session.execute(insert(JobBlockTable), blocks)
+        return {
+            "job": job,
+            "number": number,
+            "statuses": statuses_of(block),
+            "places": pack_places(place[part]),
+            "names": names[number],
+            "asked": pack_requests(block),
+            "became": pack_outcomes(block),
+        }
+
+    for first in range(0, count, WRITTEN_AT_ONCE):
+        numbers = range(first, min(first + WRITTEN_AT_ONCE, count))
+        session.execute(insert(JobBlockTable), list(map(block_of, numbers)))
 
 
 def _plain(rows: RowTable) -> RowTable:

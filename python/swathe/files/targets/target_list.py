@@ -61,6 +61,8 @@ __all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "read_targets"]
 
 SKY = ("ra", "dec", "size_deg")
 LARGEST = (1 << 63) - 1
+PLACED_ROWS = 100_000
+"""Rows whose boxes are computed at once."""
 LONGEST_TEXT = 100_000
 """Longest id or name of a file: readers of manifests take cells of up to 131,072 characters."""
 
@@ -126,7 +128,8 @@ def read_targets(
     rows = RowTable(
         number=np.arange(count),
         position=np.arange(count),
-        result=np.full(count, -1),
+        # Without memory for each row: they are the same in all rows of a new list.
+        result=np.broadcast_to(np.int64(-1), count),
         id=ids,
         name=names(ids),
         source=source,
@@ -134,12 +137,12 @@ def read_targets(
         box=np.zeros((count, 4), np.int64),
         placed=np.zeros(count, bool),
         planes=DictColumn.same(planes, count),
-        sky=np.full((count, 3), np.nan),
+        sky=np.broadcast_to(np.nan, (count, 3)),
         status=np.zeros(count, np.uint8),
         reason=DictColumn.same("", count),
-        bytes=np.zeros(count, np.int64),
+        bytes=np.broadcast_to(np.int64(0), count),
         version=DictColumn.same("", count),
-        sha256=np.zeros((count, DIGEST_BYTES), np.uint8),
+        sha256=np.broadcast_to(np.uint8(0), (count, DIGEST_BYTES)),
     ).with_status(faults)
     if combined:
         rows.group = DictColumn.of(texts(columns["group"]) if "group" in columns else [""] * count)
@@ -401,13 +404,16 @@ def _number(value: Any, name: str) -> float:
 
 
 def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable:
-    """Compute the boxes of targets in pixels, all at once if all are valid."""
+    """Compute the boxes of targets in pixels, many at once if they are valid."""
     import numpy as np
 
-    numbers = _float_columns(columns)
     make = box_around if way == CENTER else validated_box
     good, sound = np.zeros(len(rows), bool), rows.sound
-    if numbers is not None:
+    for first in range(0, len(rows), PLACED_ROWS):
+        part = slice(first, first + PLACED_ROWS)
+        numbers = _float_columns([column[part] for column in columns])
+        if numbers is None:
+            continue
         a, b, c, d = numbers
         width, height = (d, c) if way == CENTER else (c, d)
         x0, y0 = a, b
@@ -417,8 +423,8 @@ def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable
         boxes = np.column_stack([x0, y0, width, height])
         is_integer = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
         is_integer[:, 2:] &= boxes[:, 2:] >= 1
-        good = np.logical_and.reduce(is_integer, axis=1) & sound
-        rows.box[good], rows.placed[good] = boxes[good], True
+        good[part] = fits = np.logical_and.reduce(is_integer, axis=1) & sound[part]
+        rows.box[part][fits], rows.placed[part][fits] = boxes[fits], True
 
     def one_box(row: int) -> Box:
         values = ((column[row], name) for name, column in zip(way, columns, strict=True))

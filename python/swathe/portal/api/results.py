@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -56,8 +57,10 @@ def rows(
     """Return rows from number `start` on: all, or those of one status."""
     jobs = portal_of(request).jobs
     page = jobs.rows(job.id, start=start, limit=limit, status=status)
-    more = len(page) == limit
-    return {"rows": page, "next": page[-1].number + 1 if more else None}
+    more = len(page) == limit and page[-1].number + 1 < job.rows
+    content = {"rows": [vars(row) for row in page], "next": page[-1].number + 1 if more else None}
+    # As text: checking each row by the model would take most of the time of a page.
+    return Response(json.dumps(content), media_type="application/json")
 
 
 @router.get(
