@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.core.errors import SwatheError, TargetsError
+from swathe.core.errors import NotFoundError, SwatheError, TargetsError
 from swathe.costs.prediction import mix_replicas, predict_targets, readable_objects, target_lists
 
 if TYPE_CHECKING:
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.files.targets.target_list import ListOptions
+
+MOST_TRIED = 3
+"""Number of objects of a store that are opened, at most, to learn whether it answers."""
+
+
+@dataclass(frozen=True)
+class ReplicaStores:
+    """Stores with the same objects at the same paths.
+
+    Attributes:
+        target_s: predicted seconds of a target, if all were read from that store, by its name.
+        lacking: objects, as `STORE:path`, that their store lacks.
+        silent: names of stores that did not answer before the run.
+    """
+
+    target_s: dict[str, float]
+    lacking: frozenset[str] = frozenset()
+    silent: frozenset[str] = frozenset()
+
+    def copies(self, source: str) -> list[tuple[int, str]]:
+        """Return the number of the store, and the name, of each copy of an object, itself first."""
+        own, _, path = source.partition(":")
+        numbers = {name: number for number, name in enumerate(self.target_s)}
+        others = [
+            (number, f"{name}:{path}")
+            for name, number in numbers.items()
+            if name not in self.silent and name != own and f"{name}:{path}" not in self.lacking
+        ]
+        return [(numbers[own], source), *others]
+
+    def in_store(self, source: str, number: int) -> str:
+        """Return the name of the copy of an object in a store."""
+        return f"{[*self.target_s][number]}:{source.partition(':')[2]}"
+
+    def are_copies(self, source: str, other: str) -> bool:
+        """Check whether two objects are the same, or copies of one another."""
+        (store, _, path), (other_store, _, other_path) = source.partition(":"), other.partition(":")
+        return source == other or (
+            path == other_path and store in self.target_s and other_store in self.target_s
+        )
 
 
 @dataclass(frozen=True)
@@ -24,11 +65,15 @@ class MixedTargets:
         rows: the list; its files name their stores.
         replicas: the files in all of the stores.
         counts: number of targets by name of the store.
+        stores: the stores.
+        notes: which stores are not used, and why.
     """
 
     rows: RowTable
     replicas: list[str]
     counts: dict[str, int]
+    stores: ReplicaStores
+    notes: list[str] = field(default_factory=list)
 
 
 def mix_targets(
@@ -45,8 +90,8 @@ def mix_targets(
 ) -> MixedTargets:
     """Return a list whose files are distributed over stores as `predict(stores=...)` shows.
 
-    A store that lacks a file gets none of its targets. A file that no store has stays with the
-    first store.
+    A store that lacks a file gets none of its targets, and one that does not answer gets none at
+    all. A file that no store has stays with the first store.
 
     Args:
         targets: as in `cut_many`.
@@ -63,19 +108,69 @@ def mix_targets(
         TargetsError: If the list cannot be read.
         NoSuchStoreError: If there is no such store.
     """
-    lists = target_lists(targets, stores, choices, planes=planes, combined=combined, first=first)
+    stores = list(dict.fromkeys(stores))
+    common: dict[str, Any] = {"planes": planes, "combined": combined, "first": first}
+    silent: dict[str, str] = {}
+    if len(stores) > 1:
+        without_boxes = target_lists(targets, stores, choices, 0, **common)
+        silent = _silent({name: rows.source.values for name, rows in without_boxes.items()})
+    answering = [name for name in stores if name not in silent]
+    lists = target_lists(targets, answering, choices, **common)
     predictions = {name: predict_targets(rows, mode, threads, 1) for name, rows in lists.items()}
     shares = mix_replicas(predictions, threads).shares
     files = {name: rows.source.values for name, rows in lists.items()}
+    readable = {name: readable_objects(predictions[name]) for name in lists}
     lacking = {
-        name: _lacking(files[name])
-        if readable_objects(predictions[name]) < len(files[name])
-        else set()
+        name: _lacking(files[name]) if readable[name] < len(files[name]) else set()
         for name in lists
     }
     store_of_file = choose_stores(files, shares, lacking, before)
     mixed, counts = _merge(lists, store_of_file)
-    return MixedTargets(mixed, [file for each in files.values() for file in each], counts)
+    target_s = {
+        name: predictions[name].median_s * len(files[name]) / max(1, readable[name] * len(rows))
+        for name, rows in lists.items()
+    }
+    return MixedTargets(
+        mixed,
+        [file for each in files.values() for file in each],
+        {name: counts.get(name, 0) for name in stores},
+        ReplicaStores(
+            {name: target_s.get(name, 0.0) for name in stores},
+            frozenset(files[name][number] for name in lists for number in lacking[name]),
+            frozenset(silent),
+        ),
+        [f"store {name} was not used: {reason}" for name, reason in silent.items()],
+    )
+
+
+def _silent(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the stores that do not answer, each with the reason; none, if it is true of all.
+
+    A store that does not answer would else be asked for each file, and each time for seconds.
+    """
+    with ThreadPoolExecutor(len(files)) as pool:
+        reasons = dict(zip(files, pool.map(_why_silent, files.values()), strict=True))
+    silent = {name: reason for name, reason in reasons.items() if reason}
+    return silent if len(silent) < len(files) else {}
+
+
+def _why_silent(files: Sequence[str]) -> str:
+    """Return why a store does not answer, or empty text if it does."""
+    from swathe.files.file import open_cached
+
+    reason = ""
+    for file in files[:MOST_TRIED]:
+        try:
+            open_cached(file)
+        except OSError as error:
+            if isinstance(error, NotFoundError):
+                return ""
+            reason = reason or str(error)
+        except SwatheError:  # it answers, with a file that is none of ours
+            return ""
+        else:
+            return ""
+    return reason
 
 
 def choose_stores(
