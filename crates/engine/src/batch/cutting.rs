@@ -26,18 +26,18 @@ use swathe_trace::Ids;
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What the threads of a batch share.
-pub(super) struct Shared {
+pub(super) struct BatchState {
     pub job: Arc<Job>,
     queues: Mutex<StoreQueues>,
     /// A unit has ended.
     ended: Condvar,
-    started: Instant,
+    start: Instant,
     objects: Objects,
     /// Threads.
     pub workers: u32,
     pub progress: Progress,
     pub moves: Moves,
-    /// The threads, to those who read from the same storages.
+    /// The threads as one group of readers, for others that read from the same storages.
     readers: ReaderGroup,
     pub notes: Mutex<Vec<String>>,
     pub cancel: Cancel,
@@ -63,19 +63,19 @@ enum CutEnd {
     Failed(OpenError),
 }
 
-impl Shared {
-    pub fn new(job: Arc<Job>, cancel: Cancel, target_s: &[f32]) -> Shared {
+impl BatchState {
+    pub fn new(job: Arc<Job>, cancel: Cancel, target_s: &[f32]) -> BatchState {
         let mut units = divide(&job);
-        let mut units_left = vec![0; job.files.len()];
+        let mut unit_counts = vec![0; job.files.len()];
         for unit in &units {
-            units_left[unit.file] += 1;
+            unit_counts[unit.file] += 1;
         }
         let moves = Moves::new(job.replicas.as_ref());
         let copies = |file: usize| match &job.replicas {
             Some(replicas) => replicas.copies[file].len(),
             None => 1,
         };
-        let objects = Objects::new(units_left, copies);
+        let objects = Objects::new(unit_counts, copies);
         let (queues, workers) = match &job.replicas {
             Some(replicas) => {
                 predict(&mut units, replicas, target_s);
@@ -86,14 +86,14 @@ impl Shared {
                 (StoreQueues::of_one(units, workers), workers)
             }
         };
-        Shared {
+        BatchState {
             objects,
             workers: workers as u32,
             progress: Progress::new(job.targets.len(), target_s, workers),
             readers: ReaderGroup::new_group(),
             queues: Mutex::new(queues),
             ended: Condvar::new(),
-            started: Instant::now(),
+            start: Instant::now(),
             notes: Mutex::default(),
             moves,
             cancel,
@@ -102,7 +102,7 @@ impl Shared {
     }
 
     fn now_s(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
+        self.start.elapsed().as_secs_f64()
     }
 
     /// The next unit, and how many share its store; waits for one that may come.
@@ -206,8 +206,8 @@ impl Shared {
         let mut queues = lock(&self.queues);
         self.moves.fail(queues.store_of(&unit), &failure.message);
         queues.end(&unit, Ending::Failed { is_store }, now_s);
-        let mut reported = writer.reported.iter().copied();
-        unit.targets.retain(|_| !reported.next().unwrap_or(false));
+        let mut is_reported = writer.is_reported.iter().copied();
+        unit.targets.retain(|_| !is_reported.next().unwrap_or(false));
         unit.failure = Some(match unit.failure.take() {
             Some(earlier) => earlier.and(failure),
             None => failure,
@@ -255,7 +255,7 @@ impl Shared {
                     return Ok(Ending::Failed { is_store });
                 }
             };
-            match self.run_opened(unit, &object, has_other, writer, work) {
+            match self.run_on_object(unit, &object, has_other, writer, work) {
                 CutEnd::Done => break,
                 CutEnd::Failed(failure) => return Err(failure),
                 // The index was behind the server: read again what came from the index.
@@ -266,7 +266,7 @@ impl Shared {
     }
 
     /// Cut the targets of a unit that are not reported yet.
-    fn run_opened(
+    fn run_on_object(
         &self,
         unit: &Unit,
         object: &Object,
@@ -294,7 +294,7 @@ impl Shared {
         let mut regions = VecDeque::new();
         let about = object.about();
         for (index, &target) in unit.targets.iter().enumerate() {
-            if writer.reported[index] {
+            if writer.is_reported[index] {
                 continue;
             }
             match place(&self.job, &template, target) {
@@ -343,7 +343,7 @@ impl Shared {
         }
         let alone = part.len() == 1;
         for (index, region) in part {
-            if writer.reported[index] || self.cancel.is_cancelled() {
+            if writer.is_reported[index] || self.cancel.is_cancelled() {
                 continue;
             }
             if !alone {
@@ -374,12 +374,12 @@ impl Shared {
         writer: &mut ResultWriter,
         work: &mut WorkerContext,
     ) -> Result<(), EngineError> {
-        let mut unverified = Vec::new();
+        let mut waiting = Vec::new();
         let hold = object.is_unverified();
         assemble::cut(object, template, part, work, &mut |index, cutout, work| {
             let target = unit.targets[index];
             match cutout {
-                Ok(cutout) if hold => unverified.push((index, cutout)),
+                Ok(cutout) if hold => waiting.push((index, cutout)),
                 Ok(cutout) => writer.write(index, target, cutout, &self.job, &self.progress, work),
                 Err(error) if self.is_for_other(&error, has_other) => return Err(error),
                 Err(error) => writer.fail(index, target, error, self.about(target, object), work),
@@ -388,11 +388,11 @@ impl Shared {
         })?;
         if hold {
             work.stages.enter(Stage::Read);
-            let settled = object.settle(&self.cancel);
+            let result = object.settle(&self.cancel);
             work.reading.add(object.take_traffic());
-            settled.inspect_err(|error| work.stages.fail(error))?;
+            result.inspect_err(|error| work.stages.fail(error))?;
         }
-        for (index, cutout) in unverified {
+        for (index, cutout) in waiting {
             writer.write(index, unit.targets[index], cutout, &self.job, &self.progress, work);
         }
         Ok(())
@@ -407,7 +407,7 @@ impl Shared {
     ) {
         let object = self.about_copy(unit);
         for (index, &target) in unit.targets.iter().enumerate() {
-            if !writer.reported.get(index).copied().unwrap_or(false) {
+            if !writer.is_reported.get(index).copied().unwrap_or(false) {
                 writer.fail(index, target, error(), self.about_in(target, &object), work);
             }
         }

@@ -15,7 +15,7 @@ pub(super) struct Objects {
 
 /// An object while units of it are left.
 struct BatchObject {
-    units_left: Mutex<usize>,
+    unit_count: Mutex<usize>,
     copies: Vec<Mutex<Slot>>,
     /// Length of the copy that was opened first, with its URL.
     first: OnceLock<(u64, String)>,
@@ -70,8 +70,8 @@ impl OpenError {
 impl Objects {
     /// The number of units left for each, and that of its copies.
     pub fn new(units: Vec<usize>, copies: impl Fn(usize) -> usize) -> Objects {
-        let object = |(number, units_left)| BatchObject {
-            units_left: Mutex::new(units_left),
+        let object = |(number, unit_count)| BatchObject {
+            unit_count: Mutex::new(unit_count),
             copies: (0..copies(number)).map(|_| Mutex::default()).collect(),
             first: OnceLock::new(),
         };
@@ -120,8 +120,8 @@ impl Objects {
     /// Close the object after its last unit, and write its index entry. Returns the warnings
     /// for the user.
     pub fn release(&self, number: usize, cancel: &Cancel) -> Vec<String> {
-        let BatchObject { units_left, copies, .. } = &self.objects[number];
-        let mut left = lock(units_left);
+        let BatchObject { unit_count, copies, .. } = &self.objects[number];
+        let mut left = lock(unit_count);
         *left -= 1;
         if *left > 0 {
             return Vec::new();
