@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
-    from swathe.costs.replicas import ReplicaStores
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.files.planes import Planes
     from swathe.files.targets.pieces import TablePiece
     from swathe.files.targets.target_list import ListOptions

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
-    from swathe.costs.replicas import ReplicaStores
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.cutting.earlier_rows import EarlierRows
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe.core.row_table import DictColumn, RowTable
-    from swathe.costs.replicas import ReplicaStores
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
     from swathe.files.targets.columns import ListOptions
     from swathe.operations.registry import ResultOptions

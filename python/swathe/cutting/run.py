@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from swathe.core.progress import ShowDone
     from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
-    from swathe.costs.replicas import ReplicaStores
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest

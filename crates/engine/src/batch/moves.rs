@@ -1,7 +1,7 @@
 //! Units that were read from another store than the division gave them: events, and notes.
 
 use super::lock;
-use super::store_queues::{Move, Reason};
+use super::units::{Move, Reason};
 use crate::job::Replicas;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

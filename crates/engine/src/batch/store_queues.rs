@@ -5,7 +5,7 @@
 //! with them sooner. A unit whose store fails goes to the next store with a copy.
 
 use super::pace::Pace;
-use super::units::Unit;
+use super::units::{Move, Reason, Unit};
 use std::collections::VecDeque;
 
 /// A store is behind another whose pace is better by this factor: less is noise.
@@ -24,23 +24,6 @@ pub(super) struct StoreLimits {
     pub limit: usize,
     /// and with those of other stores.
     pub most: usize,
-}
-
-/// Why a unit is not read from the store that the division gave it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reason {
-    /// That store was behind: actual seconds for a hundred predicted.
-    Behind { percent: u64 },
-    /// That store failed.
-    Failed,
-}
-
-/// A unit's way from one store to another.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Move {
-    pub from: usize,
-    pub to: usize,
-    pub reason: Reason,
 }
 
 /// What a thread is to do.

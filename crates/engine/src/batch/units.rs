@@ -1,7 +1,6 @@
 //! How a batch is divided: which targets a thread takes at once, and their positions.
 
 use super::objects::OpenError;
-use super::store_queues::Move;
 use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
 use crate::job::{Job, Target};
@@ -16,6 +15,23 @@ const UNIT_TARGETS: usize = 256;
 const UNIT_BYTES: usize = 32 << 20;
 /// Threads that wait for servers at the same time; each may hold [`UNIT_BYTES`].
 const WAITING_THREADS: usize = 16;
+
+/// Why a unit is not read from the store that the division gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    /// That store was behind: actual seconds for a hundred predicted.
+    Behind { percent: u64 },
+    /// That store failed.
+    Failed,
+}
+
+/// A unit's way from one store to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Move {
+    pub from: usize,
+    pub to: usize,
+    pub reason: Reason,
+}
 
 /// Some targets of one HDU of one object.
 #[derive(Clone, Debug, Default)]
