@@ -23,6 +23,7 @@ LEAST = {
     "profiles": (),
     "random_links": (),
     "repeated_cuts": (),
+    "replicas": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),
     "startup": (),
@@ -31,6 +32,10 @@ LEAST = {
     "workers": (),
 }
 """What is run of each; hosts.py needs root."""
+BEHIND_LINKS = {
+    *("experiments", "many_clients", "plan", "random_links", "repeated_cuts", "replicas"),
+}
+"""Those that need nginx and the proxy."""
 PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "portal_load"} | {
     "portal_plain", "remote_peers", "subject",
 }  # fmt: skip
@@ -40,9 +45,7 @@ PARTS = {"choices", "comparisons", "contenders", "harness", "links", "peers", "p
 @pytest.mark.more
 @pytest.mark.parametrize("name", LEAST)
 def test_a_little_of_a_benchmark_runs(name: str) -> None:
-    if name in ("experiments", "many_clients", "plan", "random_links", "repeated_cuts") and not (
-        shutil.which("nginx") and shutil.which("cargo")
-    ):
+    if name in BEHIND_LINKS and not (shutil.which("nginx") and shutil.which("cargo")):
         pytest.skip("nginx, or cargo, which builds the proxy, is not installed")
     command = [sys.executable, str(BENCHES / f"{name}.py"), "--smoke", *LEAST[name]]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -18,6 +18,15 @@ TRUSTED_S: float
 """Seconds for which the version of an object is trusted; then its server is asked again."""
 
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits", "null"]
+DoneColumns: TypeAlias = tuple[
+    bytes,
+    bytes,
+    bytes,
+    list[str],
+    bytes,
+    list[tuple[int, str, str]],
+    list[tuple[int, int]],
+]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
 class Stores:
@@ -537,7 +546,14 @@ class Job:
         ids: list[str] | None = None,
         most_bytes: int | None = None,
         objective: Objective = "auto",
-    ) -> None: ...
+        replicas: tuple[list[tuple[str, float]], list[list[tuple[int, str]]]] | None = None,
+    ) -> None:
+        """Check the arguments.
+
+        `replicas` are stores, by name and predicted seconds of a target if all were read from it;
+        then for each file the number of the store and the name of each copy, first the file itself.
+        """
+
     def start(self, output: Output | None = None) -> Batch:
         """Start cutting into an open output, by default into the job's own.
 
@@ -588,14 +604,13 @@ class Batch:
     def poll(self, timeout_s: float) -> Rows | None:
         """Return the rows finished since the last call, perhaps none; `None` at the end."""
 
-    def gather(
-        self, enough: int, timeout_s: float
-    ) -> tuple[bytes, bytes, bytes, list[str], bytes, list[tuple[int, str, str]]] | None:
+    def gather(self, enough: int, timeout_s: float) -> DoneColumns | None:
         """Return the rows finished since the last call by columns, when there are `enough`.
 
         After `timeout_s` fewer are returned, perhaps none; `None` at the end. Targets and bytes are
         64-bit integers, digests 32 bytes each. Then follow the distinct versions, and the number of
-        each row's version, 32 bits; then index among these rows, status and reason of failed rows.
+        each row's version, 32 bits; then index among these rows, status and reason of failed rows;
+        then index and store of rows that were read from another store than the job's file.
         """
 
     def done(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -15,12 +16,18 @@ from astropy.io import fits
 from astropy.table import Table
 
 import swathe
+from swathe import _swathe
 from swathe.core.errors import NoSuchStoreError
+from swathe.core.row_table import RowTable
+from swathe.costs.prediction import sky_of
+from swathe.costs.replica_stores import ReplicaStores
 from swathe.costs.replicas import choose_stores
+from swathe.files.targets.target_list import read_targets
 from tests.support.fits_frames import Runner
 from tests.support.servers import NGINX, FileServer, nginx, proxy
 
 FILES = 12
+ONE_BOX = {"x0": [5], "y0": [5], "width": [9], "height": [9]}
 
 
 @pytest.fixture
@@ -55,6 +62,16 @@ def copy_to(folder: Path, images: Path, numbers: range) -> None:
         shutil.copy(images / f"{number}.fits", folder)
 
 
+def engine_job(rows: RowTable, replicas: Any) -> _swathe.Job:
+    source, hdu = rows.source, rows.hdu
+    return _swathe.Job(
+        *(source.values, source.codes, [None], hdu.codes, rows.box, ["1.fits"]),
+        output="",
+        kind="folder",
+        replicas=replicas,
+    )
+
+
 def stores_of(sources: object) -> list[str]:
     return [str(source).partition(":")[0] for source in sources]  # type: ignore[attr-defined]
 
@@ -76,6 +93,31 @@ def test_files_go_to_stores_by_their_shares() -> None:
     assert chosen[:5] == ["a"] * 5 and chosen[5:10] == ["c"] * 5 and "b" not in chosen
     again = choose_stores(files, shares, dict.fromkeys(files, ()), {"c:0", "b:1"})
     assert again[:2] == ["c", "b"]
+
+
+def test_copies_are_at_the_same_path_in_stores_that_have_them() -> None:
+    stores = ReplicaStores({"a": 1.0, "b": 2.0, "c": 0.0}, frozenset({"b:x.fits"}), frozenset("c"))
+    assert stores.copies("a:x.fits") == [(0, "a:x.fits")]
+    assert stores.copies("b:d/y.fits") == [(1, "b:d/y.fits"), (0, "a:d/y.fits")]
+    assert stores.in_store("b:d/y.fits", 2) == "c:d/y.fits"
+    assert stores.are_copies("a:x", "c:x") and stores.are_copies("other:x", "other:x")
+    assert not stores.are_copies("a:x", "a:y") and not stores.are_copies("a:x", "other:x")
+
+
+def test_the_engine_refuses_replicas_that_do_not_fit(images: Path) -> None:
+    rows = read_targets({"file": [str(images / "1.fits")], **ONE_BOX}, sky_of)
+    file = str(images / "1.fits")
+    good: tuple[Any, Any] = ([("one", 1.0), ("two", 1.0)], [[(0, file), (1, file)]])
+    for stores, copies in (
+        (good[0], []),
+        (good[0], [[]]),
+        (good[0], [[(0, "another.fits")]]),
+        (good[0], [[(0, file), (2, file)]]),
+        ([("one", math.nan), ("two", 1.0)], good[1]),
+    ):
+        with pytest.raises(ValueError, match="replicas: expected"):
+            engine_job(rows, (stores, copies))
+    engine_job(rows, good)
 
 
 def test_two_local_stores_share_the_work(

@@ -930,7 +930,8 @@ def test_rows_are_gathered_by_columns(tmp_path: Path) -> None:
             batch.gather(1, wrong)
     found: dict[int, tuple[Any, ...]] = {}
     while (told := batch.gather(30, 60.0)) is not None:
-        targets, sizes, digests, versions, codes, failed = told
+        targets, sizes, digests, versions, codes, failed, moved = told
+        assert not moved
         faults = {at: (status, reason) for at, status, reason in failed}
         for at, row in enumerate(np.frombuffer(targets, np.int64).tolist()):
             assert row not in found

@@ -1,8 +1,11 @@
 //! Many targets at once: grouped by object, cut by several threads, written as they are done.
 
 mod cutting;
+mod moves;
 mod objects;
+mod pace;
 mod progress;
+mod store_queues;
 mod units;
 mod writer;
 
@@ -33,6 +36,8 @@ pub struct Row {
     pub target: usize,
     /// The version of the object, if it could be opened.
     pub version: String,
+    /// The store it was read from, if that is another than the one of the job's file.
+    pub store: Option<usize>,
     /// The result, or the error.
     pub outcome: Result<ResultFile, EngineError>,
 }
@@ -167,7 +172,8 @@ impl Batch {
             stages.add(&work.stages);
             traffic.add(work.traffic());
         }
-        let notes = std::mem::take(&mut *lock(&self.shared.notes));
+        let mut notes = std::mem::take(&mut *lock(&self.shared.notes));
+        notes.extend(self.shared.moves.notes());
         let wall_s = self.start.elapsed().as_secs_f64();
         Ok(Summary { stages, traffic, wall_s, notes })
     }

@@ -258,6 +258,17 @@ impl EngineError {
         )
     }
 
+    /// Whether the store failed, so that another copy of the object may be readable.
+    pub(crate) fn is_of_store(&self) -> bool {
+        matches!(self, EngineError::Store(error) if !matches!(error, StoreError::Exists { .. }))
+    }
+
+    /// Whether the store may fail with other objects, too.
+    pub(crate) fn is_of_whole_store(&self) -> bool {
+        use StoreError::{Forbidden, Io, Network};
+        matches!(self, EngineError::Store(Forbidden { .. } | Io { .. } | Network { .. }))
+    }
+
     /// Whether the box has no pixel in the image.
     pub fn is_no_overlap(&self) -> bool {
         matches!(self, EngineError::Region { source: RegionError::NoOverlap { .. }, .. })

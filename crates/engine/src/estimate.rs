@@ -128,13 +128,21 @@ pub fn estimate(
     for unit in &units {
         by_root.entry(roots[unit.file].clone()).or_default().push(unit);
     }
-    let workers = workers(job, units.len().div_ceil(machines.max(1))).saturating_mul(machines);
-    let workers = workers.clamp(1, units.len().max(1));
+    let workers = |files: &[String], units: usize| {
+        let workers = workers(job, files, units.div_ceil(machines.max(1)));
+        workers.saturating_mul(machines).clamp(1, units.max(1))
+    };
     let cores = job.threads.saturating_mul(machines);
+    let all_units = units.len();
     by_root
         .into_iter()
         .map(|(root, units)| {
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
+            let workers = match job.replicas {
+                // Each has threads of its own.
+                Some(_) => workers(&job.files[units[0].file..=units[0].file], units.len()),
+                None => workers(&job.files, all_units),
+            };
             let looked_into = spread(units.len(), most);
             let estimates = estimate_units(&looked_into, |index| {
                 expect(job, units[index], compute, &store.settings().costs, workers, cancel)

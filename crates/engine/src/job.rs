@@ -36,11 +36,40 @@ pub struct Target {
     pub id: Option<String>,
 }
 
+/// One of the replicas of an object.
+#[derive(Clone, Debug)]
+pub struct Copy {
+    /// Which of [`Replicas::stores`].
+    pub store: usize,
+    /// Its URL.
+    pub url: String,
+}
+
+/// A store with replicas.
+#[derive(Clone, Debug)]
+pub struct ReplicaStore {
+    /// Its name.
+    pub name: String,
+    /// Predicted seconds of a target, if all were read from it.
+    pub target_s: f64,
+}
+
+/// The replicas of a batch's objects.
+#[derive(Clone, Debug)]
+pub struct Replicas {
+    /// The stores.
+    pub stores: Vec<ReplicaStore>,
+    /// The copies of each object; first that of [`Job::files`].
+    pub copies: Vec<Vec<Copy>>,
+}
+
 /// What is to be cut, and the output.
 #[derive(Clone)]
 pub struct Job {
     /// URLs of the objects.
     pub files: Vec<String>,
+    /// Where else they are, if more than one store has them.
+    pub replicas: Option<Replicas>,
     /// HDUs that targets refer to.
     pub selectors: Vec<Selector>,
     /// The targets.
@@ -69,4 +98,14 @@ pub struct Job {
     pub threads: usize,
     /// The storages that are known.
     pub stores: Stores,
+}
+
+impl Job {
+    /// The URL of a copy of an object.
+    pub(crate) fn url(&self, file: usize, copy: usize) -> &str {
+        match &self.replicas {
+            Some(replicas) if copy > 0 => &replicas.copies[file][copy].url,
+            _ => &self.files[file],
+        }
+    }
 }

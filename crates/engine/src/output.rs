@@ -46,14 +46,14 @@ impl Output {
     /// # Errors
     /// [`EngineError::Output`] if it cannot be written.
     pub fn open(job: &Job) -> Result<Output, EngineError> {
-        let sources = RwLock::new(Sources::new(&job.files, &job.stores));
+        let sources = RwLock::new(Sources::new(job));
         let container = open_container(job).map_err(|source| output_error(&job.output, source))?;
         Ok(Output { path: job.output.clone(), container, overwrite: job.overwrite, sources })
     }
 
     /// From now on, never replace the files that this job reads.
     pub(crate) fn protect_sources(&self, job: &Job) {
-        let sources = Sources::new(&job.files, &job.stores);
+        let sources = Sources::new(job);
         *self.sources.write().unwrap_or_else(PoisonError::into_inner) = sources;
     }
 

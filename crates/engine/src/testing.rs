@@ -27,6 +27,7 @@ pub(crate) fn write_pixel(path: impl AsRef<Path>) {
 pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> Job {
     Job {
         files: vec![file.into()],
+        replicas: None,
         selectors: Vec::new(),
         targets: Vec::new(),
         output: output.into(),

@@ -131,6 +131,11 @@ impl Stages {
         }
     }
 
+    /// The time since the last change was spent waiting for work: it counts for no stage.
+    pub(crate) fn forget_wait(&mut self) {
+        self.since = Instant::now();
+    }
+
     /// When reading began last.
     pub(crate) fn read_since(&self) -> Instant {
         self.read_since

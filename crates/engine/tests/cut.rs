@@ -184,6 +184,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
     };
     Job {
         files: files.iter().map(|file| file.display().to_string()).collect(),
+        replicas: None,
         selectors: vec![Selector::FirstImage],
         targets: boxes.iter().enumerate().map(target).collect(),
         output,

@@ -13,7 +13,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use swathe_engine::{Cancel, EngineError, OutputKind, Row, STAGES, Target};
+use swathe_engine::{
+    Cancel, Copy, EngineError, OutputKind, ReplicaStore, Replicas, Row, STAGES, Target,
+};
 use swathe_plan::Compute;
 
 /// The order for a batch. See `_swathe.pyi`.
@@ -30,7 +32,7 @@ impl Job {
     #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
                         fill=None, planes=vec![], threads=1, append=None, overwrite=false,
                         stores=None, ids=None, most_bytes=None,
-                        objective="auto"))]
+                        objective="auto", replicas=None))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
     fn new(
         py: Python<'_>,
@@ -52,6 +54,7 @@ impl Job {
         ids: Option<Vec<String>>,
         most_bytes: Option<u64>,
         objective: &str,
+        replicas: Option<ReplicaColumns>,
     ) -> PyResult<Job> {
         let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
         let file = file.to_vec(py)?;
@@ -94,6 +97,7 @@ impl Job {
             _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
         };
         let inner = swathe_engine::Job {
+            replicas: replicas.map(|replicas| checked(replicas, &files)).transpose()?,
             files,
             selectors,
             targets,
@@ -161,6 +165,39 @@ impl Job {
         *lock(py, &self.target_s)? = target_s;
         serde_json::to_string(&estimate).map_err(wrong)
     }
+}
+
+/// Stores by name and predicted seconds of a target; then for each file the store and URL of its
+/// copies, first those of the file itself.
+type ReplicaColumns = (Vec<(String, f64)>, Vec<Vec<(usize, String)>>);
+
+/// The replicas of these files.
+fn checked((stores, copies): ReplicaColumns, files: &[String]) -> PyResult<Replicas> {
+    let count = stores.len();
+    let is_of = |(copies, file): (&Vec<(usize, String)>, &String)| {
+        copies.iter().all(|&(store, _)| store < count)
+            && copies.first().is_some_and(|(_, url)| url == file)
+    };
+    if copies.len() != files.len() || !copies.iter().zip(files).all(is_of) {
+        return Err(PyValueError::new_err(format!(
+            "replicas: expected for each of {} files its own store and URL and those of its copies, \
+             in one of {count} stores; found others",
+            files.len()
+        )));
+    }
+    if stores.iter().any(|&(_, target_s)| !(target_s.is_finite() && target_s >= 0.0)) {
+        return Err(PyValueError::new_err(
+            "replicas: expected seconds for each store, found others",
+        ));
+    }
+    let copy = |(store, url)| Copy { store, url };
+    Ok(Replicas {
+        stores: stores
+            .into_iter()
+            .map(|(name, target_s)| ReplicaStore { name, target_s })
+            .collect(),
+        copies: copies.into_iter().map(|each| each.into_iter().map(copy).collect()).collect(),
+    })
 }
 
 /// The open output of one job or of several.
@@ -308,7 +345,8 @@ impl Batch {
 }
 
 /// Targets and bytes as 64-bit integers, digests of 32 bytes, the distinct versions, the number of
-/// each row's version as 32-bit integers, and failures: index among these rows, status, reason.
+/// each row's version as 32-bit integers, and failures: index among these rows, status, reason; then
+/// the index and the store of rows that were read from another store than the job's file.
 type Columns<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -316,6 +354,7 @@ type Columns<'py> = (
     Vec<String>,
     Bound<'py, PyBytes>,
     Vec<(usize, &'static str, String)>,
+    Vec<(usize, usize)>,
 );
 
 fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
@@ -324,15 +363,16 @@ fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
     let mut sizes = Vec::with_capacity(8 * count);
     let mut digests = Vec::with_capacity(32 * count);
     let mut codes = Vec::with_capacity(4 * count);
-    let (mut versions, mut failed) = (Vec::<String>::new(), Vec::new());
+    let (mut versions, mut failed, mut moved) = (Vec::<String>::new(), Vec::new(), Vec::new());
     let mut code_of = HashMap::new();
-    for (at, Row { target, version, outcome }) in rows.into_iter().enumerate() {
+    for (at, Row { target, version, store, outcome }) in rows.into_iter().enumerate() {
         let code = code_of.get(&version).copied().unwrap_or_else(|| {
             let code = versions.len() as i32;
             code_of.insert(version.clone(), code);
             versions.push(version);
             code
         });
+        moved.extend(store.map(|store| (at, store)));
         let (bytes, sha256) = match outcome {
             Ok(written) => (written.bytes, written.sha256),
             Err(error) => {
@@ -352,6 +392,7 @@ fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
         versions,
         PyBytes::new(py, &codes),
         failed,
+        moved,
     )
 }
 

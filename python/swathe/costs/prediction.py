@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.core.sky import SkyMapping
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.files.planes import Planes
     from swathe.files.targets.pieces import TablePiece
     from swathe.files.targets.target_list import ListOptions
@@ -315,12 +316,18 @@ def predict_targets(
     return replace(prediction, faults=[*prediction.faults, *list(first.values())[:MOST_FAULTS]])
 
 
-def to_engine_job(rows: RowTable, names: list[str] | None = None, **settings: Any) -> _swathe.Job:
+def to_engine_job(
+    rows: RowTable,
+    names: list[str] | None = None,
+    replicas: ReplicaStores | None = None,
+    **settings: Any,
+) -> _swathe.Job:
     """Return rows as a job of the engine.
 
     Args:
         rows: rows with boxes; all have the same planes.
         names: path of each row's result in the output.
+        replicas: stores that have copies of the rows' objects.
         **settings: further arguments of the job.
 
     Raises:
@@ -331,6 +338,11 @@ def to_engine_job(rows: RowTable, names: list[str] | None = None, **settings: An
     source, hdu, planes = rows.source.few(), rows.hdu.few().map(hdu_key), rows.planes.few().values
     if len(planes) > 1:
         raise ValueError(f"rows of a job of the engine: expected the same planes, found {planes}")
+    files = source.values
+    if replicas is not None:
+        copies = [replicas.copies(file) for file in files]
+        settings["replicas"] = ([*replicas.target_s.items()], copies)
+        files = [file for each in copies for _, file in each]
     return _swathe.Job(
         source.values,
         source.codes,
@@ -341,7 +353,7 @@ def to_engine_job(rows: RowTable, names: list[str] | None = None, **settings: An
         planes=plane_spans(planes[0] if planes else None),
         # Only events use them.
         ids=rows.id if _swathe.trace_is_on() else None,
-        **{"output": "", "kind": "folder", "stores": stores_for(source.values), **settings},
+        **{"output": "", "kind": "folder", "stores": stores_for(files), **settings},
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.core.errors import SwatheError, TargetsError
+from swathe.core.errors import NotFoundError, SwatheError, TargetsError
 from swathe.costs.prediction import mix_replicas, predict_targets, readable_objects, target_lists
+from swathe.costs.replica_stores import ReplicaStores
 
 if TYPE_CHECKING:
     from swathe.core.box import Mode
     from swathe.core.row_table import RowTable
     from swathe.files.targets.target_list import ListOptions
+
+MOST_TRIED = 3
+"""Number of objects of a store that are opened, at most, to learn whether it answers."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +29,15 @@ class MixedTargets:
         rows: the list; its files name their stores.
         replicas: the files in all of the stores.
         counts: number of targets by name of the store.
+        stores: the stores.
+        notes: which stores are not used, and why.
     """
 
     rows: RowTable
     replicas: list[str]
     counts: dict[str, int]
+    stores: ReplicaStores
+    notes: list[str] = field(default_factory=list)
 
 
 def mix_targets(
@@ -45,8 +54,8 @@ def mix_targets(
 ) -> MixedTargets:
     """Return a list whose files are distributed over stores as `predict(stores=...)` shows.
 
-    A store that lacks a file gets none of its targets. A file that no store has stays with the
-    first store.
+    A store that lacks a file gets none of its targets, and one that does not answer gets none at
+    all. A file that no store has stays with the first store.
 
     Args:
         targets: as in `cut_many`.
@@ -63,19 +72,69 @@ def mix_targets(
         TargetsError: If the list cannot be read.
         NoSuchStoreError: If there is no such store.
     """
-    lists = target_lists(targets, stores, choices, planes=planes, combined=combined, first=first)
+    stores = list(dict.fromkeys(stores))
+    common: dict[str, Any] = {"planes": planes, "combined": combined, "first": first}
+    silent: dict[str, str] = {}
+    if len(stores) > 1:
+        without_boxes = target_lists(targets, stores, choices, 0, **common)
+        silent = _silent({name: rows.source.values for name, rows in without_boxes.items()})
+    answering = [name for name in stores if name not in silent]
+    lists = target_lists(targets, answering, choices, **common)
     predictions = {name: predict_targets(rows, mode, threads, 1) for name, rows in lists.items()}
     shares = mix_replicas(predictions, threads).shares
     files = {name: rows.source.values for name, rows in lists.items()}
+    readable = {name: readable_objects(predictions[name]) for name in lists}
     lacking = {
-        name: _lacking(files[name])
-        if readable_objects(predictions[name]) < len(files[name])
-        else set()
+        name: _lacking(files[name]) if readable[name] < len(files[name]) else set()
         for name in lists
     }
     store_of_file = choose_stores(files, shares, lacking, before)
     mixed, counts = _merge(lists, store_of_file)
-    return MixedTargets(mixed, [file for each in files.values() for file in each], counts)
+    target_s = {
+        name: predictions[name].median_s * len(files[name]) / max(1, readable[name] * len(rows))
+        for name, rows in lists.items()
+    }
+    return MixedTargets(
+        mixed,
+        [file for each in files.values() for file in each],
+        {name: counts.get(name, 0) for name in stores},
+        ReplicaStores(
+            {name: target_s.get(name, 0.0) for name in stores},
+            frozenset(files[name][number] for name in lists for number in lacking[name]),
+            frozenset(silent),
+        ),
+        [f"store {name} was not used: {reason}" for name, reason in silent.items()],
+    )
+
+
+def _silent(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the stores that do not answer, each with the reason; none, if it is true of all.
+
+    A store that does not answer would else be asked for each file, and each time for seconds.
+    """
+    with ThreadPoolExecutor(len(files)) as pool:
+        reasons = dict(zip(files, pool.map(_why_silent, files.values()), strict=True))
+    silent = {name: reason for name, reason in reasons.items() if reason}
+    return silent if len(silent) < len(files) else {}
+
+
+def _why_silent(files: Sequence[str]) -> str:
+    """Return why a store does not answer, or empty text if it does."""
+    from swathe.files.file import open_cached
+
+    reason = ""
+    for file in files[:MOST_TRIED]:
+        try:
+            open_cached(file)
+        except OSError as error:
+            if isinstance(error, NotFoundError):
+                return ""
+            reason = reason or str(error)
+        except SwatheError:  # it answers, with a file that is none of ours
+            return ""
+        else:
+            return ""
+    return reason
 
 
 def choose_stores(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.cutting.earlier_rows import EarlierRows
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest
@@ -144,11 +145,13 @@ def keep_earlier(
     earlier: Table | None,
     output_paths: OutputPaths,
     end: int | None = None,
+    stores: ReplicaStores | None = None,
 ) -> tuple[list[int], int | None]:
     """Copy the outcome of an earlier run into the manifest: its results and its errors.
 
-    If the archive was checked before, `end` is its length up to which it is kept, and `earlier`
-    has no done results that it lacks.
+    A result of a copy in another of the `stores` is as good; the manifest then names that copy. If
+    the archive was checked before, `end` is its length up to which it is kept, and `earlier` has no
+    done results that it lacks.
 
     Returns:
         The rows whose results are to be made, and the length in bytes up to which an archive is
@@ -170,7 +173,7 @@ def keep_earlier(
     finished = {}
     for earlier_row in results[results["status"] == "ok"]:
         row = rows.get(str(earlier_row["path"]))
-        if row is not None and _is_same(manifest, work, row, earlier_row, complete_rows):
+        if row is not None and _is_same(manifest, work, row, earlier_row, complete_rows, stores):
             finished[str(earlier_row["path"])] = earlier_row
     sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
     sound: Container[str]
@@ -194,7 +197,7 @@ def keep_earlier(
         sound, end = whole_members(
             output_paths.archive, output_paths.kind, sizes.get, rows, extensions
         )
-    todo = []
+    todo, sources = [], {}
     for path, row in rows.items():
         if path not in sound or path not in finished:
             todo.append(row)
@@ -202,6 +205,10 @@ def keep_earlier(
         earlier_row = finished[path]
         size, version = int(earlier_row["bytes"]), str(earlier_row["source_version"])
         manifest.enter(row, "ok", "", size, version, str(earlier_row["sha256"]))
+        if work.results is None and str(earlier_row["source"]) != manifest.source.value(row):
+            sources[row] = str(earlier_row["source"])
+    if sources:
+        manifest.source = manifest.source.put([*sources], [*sources.values()])
     for row in work.inputs(todo) if work.results is not None else ():
         if manifest.is_ok(row):
             manifest.enter(row, "error", "interrupted")
@@ -214,11 +221,19 @@ def _results(earlier: Table) -> Table:
 
 
 def _is_same(
-    manifest: Manifest, work: CutWork, row: int, earlier_row: Any, complete_rows: set[int]
+    manifest: Manifest,
+    work: CutWork,
+    row: int,
+    earlier_row: Any,
+    complete_rows: set[int],
+    stores: ReplicaStores | None,
 ) -> bool:
-    """Check whether an earlier result has the same source, or the same inputs."""
+    """Check whether an earlier result has the same source or a copy of it, or the same inputs."""
     if work.results is None:
-        return str(earlier_row["source"]) == manifest.source.value(row)
+        source, earlier_source = manifest.source.value(row), str(earlier_row["source"])
+        return source == earlier_source or (
+            stores is not None and stores.are_copies(source, earlier_source)
+        )
     result = row - work.first
     is_whole = complete_rows.issuperset(work.results.inputs[result])
     return is_whole and str(earlier_row["source_version"]) == work.results.digests[result]

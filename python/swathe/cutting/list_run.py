@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe.core.row_table import DictColumn, RowTable
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
     from swathe.files.targets.columns import ListOptions
     from swathe.operations.registry import ResultOptions
@@ -47,6 +48,8 @@ class GivenList:
         settings: mode, planes, threads and stores of the run.
         counts: number of targets by store, if there are several.
         replicas: files of the last piece that was read, in all of the stores.
+        stores: the stores, if there are several.
+        notes: which of the stores are not used, and why.
         before: sources of an earlier run, which are used again.
     """
 
@@ -55,6 +58,8 @@ class GivenList:
     settings: dict[str, Any]
     counts: dict[str, int] | None = None
     replicas: list[str] = field(default_factory=list)
+    stores: ReplicaStores | None = None
+    notes: list[str] = field(default_factory=list)
     before: Container[str] = ()
 
     def pieces(self, result_options: ResultOptions) -> Iterator[RowPiece]:
@@ -98,6 +103,9 @@ class GivenList:
             rows = mixed.rows
             rows.name = names(rows.id)
             self.replicas = mixed.replicas
+            self.notes = list(dict.fromkeys([*self.notes, *mixed.notes]))
+            lacking = self.stores.lacking if self.stores is not None else frozenset()
+            self.stores = replace(mixed.stores, lacking=lacking | mixed.stores.lacking)
             counts = self.counts or dict.fromkeys(mixed.counts, 0)
             self.counts = {store: counts[store] + mixed.counts[store] for store in counts}
         else:
@@ -244,10 +252,12 @@ class ListRun:
             }
         meta = run.manifest_file.meta
         if self.target_list.counts is not None:
-            meta["stores"] = self.target_list.counts
+            # As planned; when a piece has ended, as it was.
+            meta.setdefault("stores", self.target_list.counts)
+            meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *self.target_list.notes]))
         self._count_divided(piece.rows.source)
         manifest = Manifest(work.ids, _sources(work), meta, _names(work, paths))
-        results, end = keep_earlier(manifest, work, earlier, paths, end)
+        results, end = keep_earlier(manifest, work, earlier, paths, end, self.target_list.stores)
         todo = work.inputs(results)
         waits = len(results) + (len(todo) if work.results is not None else 0)
         meta["done_before"] = meta.get("done_before", 0) + len(work.ids) - waits
@@ -255,7 +265,8 @@ class ListRun:
         if work.results is not None:
             without_faults(manifest, work.rows, work.results.unused_rows(len(work.rows)))
         try:
-            run.cut(work, manifest, results, todo, end, is_only=is_only)
+            stores = self.target_list.stores
+            run.cut(work, manifest, results, todo, end, stores, is_only=is_only)
         except KeyboardInterrupt as error:
             if run.output is None:
                 if earlier is not None:
@@ -277,7 +288,8 @@ class ListRun:
         earlier, end = _earlier_of(rows, earlier, run.output_paths)
         work = self._work(rows, earlier)
         manifest = Manifest(work.ids, _sources(work), meta, _names(work, run.output_paths))
-        todo, _ = keep_earlier(manifest, work, earlier, run.output_paths, end)
+        stores = self.target_list.stores
+        todo, _ = keep_earlier(manifest, work, earlier, run.output_paths, end, stores)
         meta["done_before"] = meta.get("done_before", 0) + len(work.ids) - len(todo)
         run.manifest_file.end_piece(manifest, is_only=False)
         meta.update(run.manifest_file.counts)

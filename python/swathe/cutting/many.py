@@ -72,8 +72,9 @@ def cut_many(
             counts: the cutouts are made and dropped, and no manifest is written.
         stores: names of stores with replicas, or one name, with the same paths in each. The files
             are read from all of them, by the shares that `predict(stores=...)` shows; a store that
-            lacks a file gets none of its targets. The column `source` and `meta["stores"]` say from
-            which.
+            lacks a file gets none of its targets. If a store slows or fails, the others take what
+            it has not begun; `meta["notes"]` says so. The column `source` and `meta["stores"]` say
+            from which each was read.
         mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
         planes: planes of cubes to keep along NAXIS3, zero-based, as in `cut`, but counted from the

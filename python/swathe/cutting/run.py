@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from swathe.core.progress import ShowDone
     from swathe.core.row_record import RowStatus
     from swathe.costs.prediction import Prediction
+    from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
     from swathe.cutting.output_paths import CutWork, OutputPaths
     from swathe.files.manifest_columns import Manifest
@@ -81,6 +82,7 @@ class CutRun:
         results: list[int],
         todo: list[int],
         end: int | None,
+        replicas: ReplicaStores | None = None,
         *,
         is_only: bool,
     ) -> None:
@@ -92,6 +94,7 @@ class CutRun:
             results: rows of the results to make.
             todo: targets to cut.
             end: length in bytes up to which an archive is kept; `None` to begin anew.
+            replicas: stores that have copies of the objects.
             is_only: whether the list has no other piece.
         """
         from swathe.costs.prediction import (
@@ -108,6 +111,7 @@ class CutRun:
         job = to_engine_job(
             work.rows.take(todo),
             [f"{row}.fits" if is_made else paths[row] for row in todo],
+            replicas,
             output=str(output_paths.cut_into),
             kind="folder" if is_made else output_paths.kind,
             mode=settings["mode"],
@@ -135,7 +139,7 @@ class CutRun:
                 if self.output is None:
                     self.output = self._open(end)
                 batch = job.start(None if is_made else self.output)
-                piece = PieceFiles(work, manifest, todo, paths, is_only)
+                piece = PieceFiles(work, manifest, todo, paths, is_only, replicas)
                 self._run(batch, piece, prediction)
             event.add(bytes=int(manifest.bytes.sum()))
 
@@ -292,6 +296,7 @@ class CutRun:
         enough = GATHERED if maker is None else 1
         while (news := batch.gather(enough, POLL_S)) is not None:
             results = DoneRows.of(todo, *news)
+            piece.move(results)
             if maker is None:
                 piece.enter_done(results)
             else:
@@ -334,6 +339,7 @@ class PieceFiles(NamedTuple):
         todo: targets to cut.
         paths: paths of the results to make, by row of the manifest.
         is_only: whether the list has no other piece.
+        replicas: stores that have copies of the objects.
     """
 
     work: CutWork
@@ -341,11 +347,24 @@ class PieceFiles(NamedTuple):
     todo: list[int]
     paths: dict[int, str]
     is_only: bool
+    replicas: ReplicaStores | None = None
 
     def enter(self, outcome: RowOutcome) -> None:
         """Enter the outcome of a row."""
         row, status, reason, size, version, sha256 = outcome
         self.manifest.enter(row, status, reason, size, version, sha256)
+
+    def move(self, results: DoneRows) -> None:
+        """Enter the sources of rows that were read from another store than was planned."""
+        if not results.moved:
+            return
+        assert self.replicas is not None
+        rows = [int(results.rows[at]) for at, _ in results.moved]
+        sources = [
+            _swathe.redact_url(self.replicas.in_store(self.manifest.source.value(row), store))
+            for row, (_, store) in zip(rows, results.moved, strict=True)
+        ]
+        self.manifest.source = self.manifest.source.put(rows, sources)
 
     def enter_done(self, results: DoneRows) -> None:
         """Enter rows as the engine returns them."""
@@ -364,6 +383,7 @@ class DoneRows(NamedTuple):
         version: version of its object.
         sha256: digest of its result.
         failed: position, status and reason of those that are not `ok`.
+        moved: position and store of those read from another store than was planned.
     """
 
     rows: NDArray[np.int64]
@@ -371,6 +391,7 @@ class DoneRows(NamedTuple):
     version: DictColumn[str]
     sha256: NDArray[np.uint8]
     failed: list[tuple[int, RowStatus, str]]
+    moved: list[tuple[int, int]]
 
     @classmethod
     def of(
@@ -382,6 +403,7 @@ class DoneRows(NamedTuple):
         versions: list[str],
         version: bytes,
         failed: list[tuple[int, str, str]],
+        moved: list[tuple[int, int]],
     ) -> DoneRows:
         """Take what `Batch.gather` returns; its `targets` are positions in `todo`."""
         return cls(
@@ -390,6 +412,7 @@ class DoneRows(NamedTuple):
             DictColumn(versions, np.frombuffer(version, np.int32)),
             np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES),
             cast("list[tuple[int, RowStatus, str]]", failed),
+            moved,
         )
 
     def outcomes(self) -> Iterator[RowOutcome]:

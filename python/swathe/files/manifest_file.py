@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -161,6 +162,7 @@ class ManifestFile:
         self.counts: dict[str, int] = dict.fromkeys(ENDED, 0)
         self.last: Manifest | None = None
         self._failed: list[tuple[str, str, str]] = []
+        self._stores: Counter[str] = Counter()
         self._head_bytes = self._end = 0
 
     def save(self, manifest: Manifest) -> None:
@@ -213,6 +215,7 @@ class ManifestFile:
         Raises:
             OutputError: If the file cannot be written.
         """
+        self._count_stores(manifest)
         self.last = manifest if is_only else None
         if not is_only:
             self._append(manifest)
@@ -223,6 +226,15 @@ class ManifestFile:
             status = STATUSES[manifest.status[row]]
             self._failed.append((manifest.id[row], status, manifest.reason.list()[row]))
         self.pieces += 1
+
+    def _count_stores(self, manifest: Manifest) -> None:
+        """Count the rows of each store that targets were divided between, by their sources."""
+        if "stores" not in self.meta:
+            return
+        counts = np.bincount(manifest.source.codes, minlength=len(manifest.source.values))
+        for source, count in zip(manifest.source.values, counts.tolist(), strict=True):
+            self._stores[source.partition(":")[0]] += count
+        self.meta["stores"] = {name: self._stores[name] for name in self.meta["stores"]}
 
     def finish(self) -> None:
         """Write the final head of the file.

@@ -287,8 +287,9 @@ class _BatchRun:
         versions: list[str],
         version: bytes,
         failed: Sequence[tuple[int, str, str]],
+        _moved: Sequence[tuple[int, int]],
     ) -> None:
-        """Record the engine's results for some rows."""
+        """Record the engine's results for some rows; a batch has no replicas to move to."""
         if not targets:
             return
         cut = rows.take(np.frombuffer(targets, np.int64)).end(

@@ -1,59 +1,114 @@
-//! The objects of a batch: each is opened once, and stays open until its last unit is done.
+//! The objects of a batch: each copy is opened once, and stays open until the last unit is done.
 
 use super::lock;
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::object::Object;
 use crate::worker_context::Cancel;
-use std::sync::{Arc, Mutex};
-use swathe_store_api::Stores;
+use std::sync::{Arc, Mutex, OnceLock};
+use swathe_store_api::StoreError;
 
 /// By their numbers in the batch.
 pub(super) struct Objects {
-    slots: Vec<Mutex<Slot>>,
+    objects: Vec<BatchObject>,
 }
 
 /// An object while units of it are left.
+struct BatchObject {
+    unit_count: Mutex<usize>,
+    copies: Vec<Mutex<Slot>>,
+    /// Length of the copy that was opened first, with its URL.
+    first: OnceLock<(u64, String)>,
+}
+
+/// A copy of an object.
 #[derive(Default)]
 struct Slot {
-    unit_count: usize,
-    object: Option<Result<Arc<Object>, String>>,
-    missing: bool,
+    object: Option<Result<Arc<Object>, OpenError>>,
     /// Whether the index is known to be behind.
     fresh: bool,
 }
 
-impl Objects {
-    /// The number of units left for each.
-    pub fn new(units: Vec<usize>) -> Objects {
-        let slot = |unit_count| Mutex::new(Slot { unit_count, ..Slot::default() });
-        Objects { slots: units.into_iter().map(slot).collect() }
+/// Why an object could not be opened, or read.
+#[derive(Clone, Debug)]
+pub(super) struct OpenError {
+    /// Whether it does not exist.
+    pub missing: bool,
+    /// Whether its store failed, with this object
+    pub is_of_store: bool,
+    /// and perhaps with others.
+    pub is_of_whole_store: bool,
+    pub message: String,
+}
+
+impl OpenError {
+    pub fn of(error: &EngineError) -> OpenError {
+        OpenError {
+            missing: error.is_missing(),
+            is_of_store: error.is_of_store(),
+            is_of_whole_store: error.is_of_whole_store(),
+            message: error.to_string(),
+        }
     }
 
-    /// The object, opened once for all its units; else whether it is missing, and why it is not
-    /// open.
+    /// The same for one of the targets.
+    pub fn shared(&self) -> EngineError {
+        EngineError::Shared { missing: self.missing, message: self.message.clone() }
+    }
+
+    /// Another copy failed, too.
+    #[must_use]
+    pub fn and(self, other: OpenError) -> OpenError {
+        OpenError {
+            missing: self.missing && other.missing,
+            message: format!("{}; its copy: {}", self.message, other.message),
+            ..other
+        }
+    }
+}
+
+impl Objects {
+    /// The number of units left for each, and that of its copies.
+    pub fn new(units: Vec<usize>, copies: impl Fn(usize) -> usize) -> Objects {
+        let object = |(number, unit_count)| BatchObject {
+            unit_count: Mutex::new(unit_count),
+            copies: (0..copies(number)).map(|_| Mutex::default()).collect(),
+            first: OnceLock::new(),
+        };
+        Objects { objects: units.into_iter().enumerate().map(object).collect() }
+    }
+
+    /// A copy of an object, opened once for all units. Copies of another length are not opened.
     pub fn open(
         &self,
         number: usize,
-        url: &str,
-        stores: &Stores,
+        copy: usize,
+        job: &Job,
         cancel: &Cancel,
-    ) -> Result<Arc<Object>, (bool, String)> {
-        let mut slot = lock(&self.slots[number]);
-        if slot.object.is_none() {
-            let object = Object::open(url, stores, slot.fresh, cancel.clone());
-            slot.missing = object.as_ref().is_err_and(EngineError::is_missing);
-            slot.object = Some(object.map(Arc::new).map_err(|error| error.to_string()));
-        }
-        match &slot.object {
-            Some(Ok(object)) => Ok(object.clone()),
-            Some(Err(message)) => Err((slot.missing, message.clone())),
-            None => Err((false, "not opened".into())),
-        }
+    ) -> Result<Arc<Object>, OpenError> {
+        let BatchObject { copies, first, .. } = &self.objects[number];
+        let mut slot = lock(&copies[copy]);
+        let fresh = slot.fresh;
+        let open = || {
+            let url = job.url(number, copy);
+            let object = Object::open(url, &job.stores, fresh, cancel.clone())?;
+            let (size, first_url) =
+                first.get_or_init(|| (object.size(), object.display_name().to_string()));
+            if object.size() != *size {
+                return Err(EngineError::Store(StoreError::Differs {
+                    url: object.display_name().to_string(),
+                    expected: format!("{size} bytes as in {first_url}"),
+                    found: format!("{} bytes", object.size()),
+                }));
+            }
+            Ok(Arc::new(object))
+        };
+        slot.object.get_or_insert_with(|| open().map_err(|error| OpenError::of(&error))).clone()
     }
 
-    /// Forget an object that was opened at a version it no longer has.
-    pub fn forget(&self, number: usize, stale: &Object) {
-        let mut slot = lock(&self.slots[number]);
+    /// Forget a copy that was opened at a version it no longer has.
+    pub fn forget(&self, number: usize, copy: usize, stale: &Object) {
+        let mut slot = lock(&self.objects[number].copies[copy]);
         slot.fresh = true;
         if let Some(Ok(object)) = &slot.object
             && std::ptr::eq(&**object, stale)
@@ -65,17 +120,21 @@ impl Objects {
     /// Close the object after its last unit, and write its index entry. Returns the warnings
     /// for the user.
     pub fn release(&self, number: usize, cancel: &Cancel) -> Vec<String> {
-        let mut slot = lock(&self.slots[number]);
-        slot.unit_count -= 1;
-        if slot.unit_count > 0 {
+        let BatchObject { unit_count, copies, .. } = &self.objects[number];
+        let mut left = lock(unit_count);
+        *left -= 1;
+        if *left > 0 {
             return Vec::new();
         }
-        let Some(Ok(object)) = slot.object.take() else { return Vec::new() };
-        drop(slot);
-        let result = object.settle(cancel).err();
-        let damage = result.filter(|error| !matches!(error, EngineError::Interrupted));
-        let mut notes: Vec<String> = damage.iter().map(EngineError::to_string).collect();
-        notes.extend(object.take_notes());
+        drop(left);
+        let mut notes = Vec::new();
+        for copy in copies {
+            let Some(Ok(object)) = lock(copy).object.take() else { continue };
+            let result = object.settle(cancel).err();
+            let damage = result.filter(|error| !matches!(error, EngineError::Interrupted));
+            notes.extend(damage.iter().map(EngineError::to_string));
+            notes.extend(object.take_notes());
+        }
         notes
     }
 }
@@ -83,21 +142,52 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{path_in, stores};
+    use crate::job::{Copy, OutputKind, ReplicaStore, Replicas};
+    use crate::testing::{job, path_in, write_pixel};
 
     #[test]
     fn only_damage_is_noted_when_an_object_is_closed() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = path_in(&folder, "cut-short.fits.gz");
+        let job = job(&file, "out", OutputKind::Folder);
         std::fs::write(&file, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("written");
         for (is_interrupted, notes) in [(false, 1), (true, 0)] {
-            let (objects, cancel) = (Objects::new(vec![1]), Cancel::default());
-            objects.open(0, &file, &stores(), &cancel).expect("opened");
+            let (objects, cancel) = (Objects::new(vec![1], |_| 1), Cancel::default());
+            objects.open(0, 0, &job, &cancel).expect("opened");
             if is_interrupted {
                 cancel.cancel();
             }
             let warnings = objects.release(0, &cancel);
             assert_eq!(warnings.len(), notes, "{warnings:?}");
         }
+    }
+
+    #[test]
+    fn a_copy_of_another_length_is_not_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = ["a.fits", "b.fits", "c.fits"].map(|name| path_in(&folder, name));
+        files.iter().for_each(write_pixel);
+        std::fs::write(&files[1], [b' '; 2880]).expect("written");
+        let copy = |store: usize| Copy { store, url: files[store].clone() };
+        let store = |name: &str| ReplicaStore { name: name.into(), target_s: 1.0 };
+        let job = Job {
+            replicas: Some(Replicas {
+                stores: ["a", "b", "c"].map(store).into(),
+                copies: vec![(0..3).map(copy).collect()],
+            }),
+            ..job(&files[0], "out", OutputKind::Folder)
+        };
+        let (objects, cancel) = (Objects::new(vec![1], |_| 3), Cancel::default());
+        objects.open(0, 0, &job, &cancel).expect("opened");
+        let error = objects.open(0, 1, &job, &cancel).map(|_| ()).expect_err("another length");
+        assert!(error.is_of_store && !error.is_of_whole_store && !error.missing, "{error:?}");
+        assert!(error.message.contains("expected 5760 bytes as in"), "{}", error.message);
+        assert!(error.message.ends_with("a.fits, found 2880 bytes"), "{}", error.message);
+        objects.open(0, 2, &job, &cancel).expect("opened");
+        let gone = OpenError::of(&EngineError::Store(StoreError::NotFound {
+            url: "x".into(),
+            why: String::new(),
+        }));
+        assert!(gone.clone().and(gone.clone()).missing && !gone.and(error).missing);
     }
 }

@@ -73,6 +73,11 @@ impl Progress {
         *pace_s = if pace_s.is_finite() { *pace_s + NEWEST * (taken_s - *pace_s) } else { taken_s };
     }
 
+    /// The unit goes to another thread: its other targets are still to be done.
+    pub fn leave(&self, thread: usize) {
+        lock(&self.threads[thread]).take();
+    }
+
     /// The part that is done, from 0 to 1. Of units that are begun also what is likely done.
     pub fn done(&self) -> f64 {
         let pace_s = *lock(&self.pace_s);
@@ -114,7 +119,7 @@ mod tests {
     #[test]
     fn a_unit_in_which_a_thread_is_counts_in_part() {
         let progress = Progress::new(2, &[1e-6, 1e-6], 2);
-        let unit = |target| Unit { file: 0, hdu: 0, targets: vec![target], is_part: false };
+        let unit = |target| Unit { targets: vec![target], ..Unit::default() };
         progress.begin(0, &unit(0));
         std::thread::sleep(std::time::Duration::from_millis(1));
         // Never all of it, however long it takes.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::{OutputKind, Target};
+use crate::job::{Copy, OutputKind, ReplicaStore, Replicas, Target};
 use crate::object::Selector;
 use crate::testing::{job, path_in, write_pixel};
 
@@ -67,6 +67,73 @@ fn objects_of_servers_are_read_in_few_rounds_of_as_many_each() {
         ("/data/a.fits", 6, 0, 1),
     ] {
         let job = Job { threads, ..job(file, "out", OutputKind::Folder) };
-        assert_eq!(workers(&job, units), expected, "{file}: {units} units, {threads} threads");
+        assert_eq!(
+            workers(&job, &job.files, units),
+            expected,
+            "{file}: {units} units, {threads} threads"
+        );
     }
+}
+
+/// The rows of a batch of one target of each of these objects, by target, and its notes.
+fn cut_copies(copies: &[&[&str]]) -> (Vec<Row>, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = path_in(&folder, "out");
+    std::fs::create_dir(&output).expect("made");
+    let copy = |(store, url): (usize, &&str)| Copy { store, url: (*url).into() };
+    let copies: Vec<Vec<Copy>> =
+        copies.iter().map(|urls| urls.iter().enumerate().map(copy).collect()).collect();
+    let files: Vec<String> = copies.iter().map(|copies| copies[0].url.clone()).collect();
+    let store = |name: &str| ReplicaStore { name: name.into(), target_s: 0.01 };
+    let target = |file: usize| Target {
+        file,
+        hdu: 0,
+        pixels: [0, 0, 1, 1],
+        name: format!("{file}.fits"),
+        id: None,
+    };
+    let job = Job {
+        selectors: vec![Selector::FirstImage],
+        targets: (0..files.len()).map(target).collect(),
+        replicas: Some(Replicas { stores: ["a", "b"].map(store).into(), copies }),
+        ..job(&files[0], output, OutputKind::Folder)
+    };
+    let job = Job { files, ..job };
+    let output = Arc::new(Output::open(&job).expect("opened"));
+    let batch = Batch::start(job, output, Cancel::default(), &[]).expect("begun");
+    let mut rows = Vec::new();
+    while let Some(more) = batch.poll(Duration::from_millis(10)) {
+        rows.extend(more);
+    }
+    let notes = batch.finish().expect("finished").notes;
+    rows.sort_by_key(|row| row.target);
+    (rows, notes)
+}
+
+#[test]
+fn a_target_whose_store_fails_is_cut_from_another_copy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| path_in(&folder, name);
+    let (good, gone, short) = (path("good.fits"), path("gone.fits"), path("short.fits"));
+    write_pixel(&good);
+    // The header promises a pixel, and the file ends before it.
+    std::fs::write(&short, &std::fs::read(&good).expect("read")[..2880]).expect("written");
+    let (rows, notes) = cut_copies(&[
+        &[&gone, &good],
+        &[&good, &gone],
+        &[&gone, &gone],
+        &[&gone],
+        // Damage is no failure of the store.
+        &[&short, &good],
+    ]);
+    let stores: Vec<Option<usize>> = rows.iter().map(|row| row.store).collect();
+    assert_eq!(stores, [Some(1), None, Some(1), None, None]);
+    let status =
+        |row: &Row| row.outcome.as_ref().err().map_or("ok", super::EngineError::status).to_string();
+    let statuses: Vec<String> = rows.iter().map(status).collect();
+    assert_eq!(statuses, ["ok", "ok", "missing", "missing", "error"]);
+    let both = rows[2].outcome.as_ref().expect_err("both lack it").to_string();
+    assert!(both.contains("gone.fits: not found; its copy: ") && both.ends_with("not found"));
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].starts_with("2 targets of store a were read from b: a failed: "), "{notes:?}");
 }

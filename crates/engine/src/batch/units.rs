@@ -1,5 +1,6 @@
 //! How a batch is divided: which targets a thread takes at once, and their positions.
 
+use super::objects::OpenError;
 use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
 use crate::job::{Job, Target};
@@ -15,45 +16,80 @@ const UNIT_BYTES: usize = 32 << 20;
 /// Threads that wait for servers at the same time; each may hold [`UNIT_BYTES`].
 const WAITING_THREADS: usize = 16;
 
+/// Why a unit is not read from the store that the division gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    /// That store was behind: actual seconds for a hundred predicted.
+    Behind { percent: u64 },
+    /// That store failed.
+    Failed,
+}
+
+/// A unit's way from one store to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Move {
+    pub from: usize,
+    pub to: usize,
+    pub reason: Reason,
+}
+
 /// Some targets of one HDU of one object.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Unit {
     pub file: usize,
     pub hdu: usize,
     pub targets: Vec<usize>,
     /// Whether other units hold targets of the same HDU.
     pub is_part: bool,
+    /// Its place in the order of the list.
+    pub number: usize,
+    /// Which copy of the object it is read from, 0 if the division gave it that,
+    pub copy: usize,
+    /// and the predicted seconds for that.
+    pub seconds: f64,
+    /// The copies that could not be read,
+    pub failed: Vec<usize>,
+    /// and why.
+    pub(super) failure: Option<OpenError>,
+    /// The store it came from, if it was moved since it was begun last.
+    pub(super) moved: Option<Move>,
 }
 
-/// How many threads to start for this number of units: as many as may compute, or, if servers are
-/// read, as many as can use their streams; each waits most of the time. Not more of those than take
-/// the units in as few rounds: the rest would be planned with a small share, which
-/// would leave most of the line idle.
-pub(crate) fn workers(job: &Job, units: usize) -> usize {
+/// How many threads read this number of units from the stores of some objects: as many as may
+/// compute, or, if servers are read, as many as can use their streams; each waits most of the time.
+/// Not more of those than take the units in as few rounds: the rest would be planned with a small
+/// share, which would leave most of the line idle.
+pub(crate) fn workers<'a>(
+    job: &Job,
+    files: impl IntoIterator<Item = &'a String>,
+    units: usize,
+) -> usize {
     let units = units.max(1);
     let streams = |file: &String| job.stores.server_of(file).map(|(_, costs)| costs.streams);
-    let most = job.files.iter().filter_map(streams).max().unwrap_or(1);
+    let most = files.into_iter().filter_map(streams).max().unwrap_or(1);
     let rounds = units.div_ceil(WAITING_THREADS.min(most as usize));
     job.threads.max(units.div_ceil(rounds)).clamp(1, units)
 }
 
 /// Group targets by object and HDU, in the order the objects first appear, each group from the
 /// first image row to the last.
-pub(crate) fn divide(job: &Job) -> VecDeque<Unit> {
+pub(crate) fn divide(job: &Job) -> Vec<Unit> {
     let mut groups: Vec<Unit> = Vec::new();
     let mut number: HashMap<(usize, usize), usize> = HashMap::new();
     for (target, Target { file, hdu, .. }) in job.targets.iter().enumerate() {
         let group = *number.entry((*file, *hdu)).or_insert_with(|| {
-            groups.push(Unit { file: *file, hdu: *hdu, targets: Vec::new(), is_part: false });
+            groups.push(Unit { file: *file, hdu: *hdu, ..Unit::default() });
             groups.len() - 1
         });
         groups[group].targets.push(target);
     }
-    let mut units = VecDeque::new();
+    let mut units = Vec::new();
     for Unit { file, hdu, mut targets, .. } in groups {
         targets.sort_by_key(|&target| (job.targets[target].pixels[1], target));
         let is_part = targets.len() > UNIT_TARGETS;
         for part in targets.chunks(UNIT_TARGETS) {
-            units.push_back(Unit { file, hdu, targets: part.to_vec(), is_part });
+            let (number, targets) = (units.len(), part.to_vec());
+            units.push(Unit { file, hdu, targets, is_part, number, ..Unit::default() });
         }
     }
     units

@@ -26,6 +26,8 @@ pub(super) struct ResultWriter {
     /// Number of the thread.
     pub thread: usize,
     pub version: String,
+    /// The store of the unit, if it is another than the division gave it.
+    pub store: Option<usize>,
     /// The object of the unit, until the unit is done.
     pub file: Option<usize>,
     /// Which targets of the unit were reported or are waiting.
@@ -38,6 +40,7 @@ struct PendingResult {
     target: usize,
     name: String,
     version: String,
+    store: Option<usize>,
     bytes: Vec<u8>,
     about: Ids,
     file: usize,
@@ -50,6 +53,7 @@ impl ResultWriter {
             rows,
             thread,
             version: String::new(),
+            store: None,
             file: None,
             is_reported: Vec::new(),
             waiting: Vec::new(),
@@ -82,8 +86,9 @@ impl ResultWriter {
                 self.is_reported[index] = true;
                 progress.add(self.thread, target);
                 self.waiting_bytes += bytes.len();
-                let version = self.version.clone();
-                self.waiting.push(PendingResult { target, name, version, bytes, about, file });
+                let (version, store) = (self.version.clone(), self.store);
+                let result = PendingResult { target, name, version, store, bytes, about, file };
+                self.waiting.push(result);
                 if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
                     self.flush(work);
                 }
@@ -108,7 +113,8 @@ impl ResultWriter {
         if let Some(is_reported) = self.is_reported.get_mut(index) {
             *is_reported = true;
         }
-        self.report(vec![Row { target, version: self.version.clone(), outcome: Err(error) }]);
+        let (version, store) = (self.version.clone(), self.store);
+        self.report(vec![Row { target, version, store, outcome: Err(error) }]);
     }
 
     pub fn flush(&mut self, work: &mut WorkerContext) {
@@ -144,9 +150,10 @@ impl ResultWriter {
                 let result_bytes = error.is_none().then_some(bytes);
                 record_end(&["WRITE_END", "CUT_END"], now, &waiting.about, result_bytes, error);
             }
-            work.spare.keep(waiting.bytes);
+            let PendingResult { target, version, store, bytes: spare, .. } = waiting;
+            work.spare.keep(spare);
             let outcome = result.map(|()| ResultFile { bytes, sha256 });
-            rows.push(Row { target: waiting.target, version: waiting.version, outcome });
+            rows.push(Row { target, version, store, outcome });
         }
         self.report(rows);
         self.waiting_bytes = 0;

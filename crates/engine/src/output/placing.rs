@@ -1,6 +1,7 @@
 //! How a file takes its place: whole, and not that of what must stay.
 
 use crate::error::EngineError;
+use crate::job::Job;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -9,7 +10,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use swathe_store_api::Stores;
 
 type FileId = (u64, u64);
 
@@ -21,9 +21,11 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Those objects that are files of this machine.
-    pub fn new(objects: &[String], stores: &Stores) -> Sources {
-        let files = objects.iter().filter_map(|object| stores.file_of(object)).collect();
+    /// Those objects of a batch, and their copies, that are files of this machine.
+    pub fn new(job: &Job) -> Sources {
+        let copies = job.replicas.iter().flat_map(|replicas| replicas.copies.iter().flatten());
+        let objects = job.files.iter().chain(copies.map(|copy| &copy.url));
+        let files = objects.filter_map(|object| job.stores.file_of(object)).collect();
         Sources { files, identities: OnceLock::new() }
     }
 

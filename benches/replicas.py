@@ -1,0 +1,98 @@
+"""How long a list takes that two stores share, when one of them slows or dies.
+
+    python benches/replicas.py [--smoke]
+
+Two nginx serve the same frames, each over a link of 10 ms and 10 MB/s. After a fifth of the bytes
+of the first store its link slows to a tenth, or ends. "Alone" is the same list from the second
+store. "Without moves" is the half of the first store alone, whose link slows at the same byte: the
+time until the last target of a run that moves none. Prints the seconds of `cut_many` into null:,
+and the rows of each store.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import swathe
+from harness import WIDTH, options, survey
+from links import Link, reach, work
+
+FRAMES, ROWS = 60, 300
+SLOWER = 10
+RATE = 10_000_000
+REPEATS = 3
+
+
+def targets(frames: list[str]) -> dict[str, list[Any]]:
+    """Return one target of a fifth of each frame."""
+    box = {"x0": 0, "y0": 24, "width": WIDTH, "height": ROWS}
+    return {"file": frames, **{name: [value] * len(frames) for name, value in box.items()}}
+
+
+def cut(table: dict[str, list[Any]], stores: list[str]) -> tuple[float, dict[str, Any]]:
+    """Cut the list; return the seconds and the head of the manifest."""
+    begin = time.perf_counter()
+    manifest = swathe.cut_many(table, "null:", stores=stores, progress=False)
+    return time.perf_counter() - begin, manifest.meta
+
+
+def act_after(proxy: Any, count: float, act: Callable[[], object]) -> threading.Thread:
+    """Act when so many bytes went over a link."""
+
+    def watch() -> None:
+        while proxy.stats()["bytes_down"] < count:
+            time.sleep(0.005)
+        act()
+
+    proxy.clear()
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+def case(name: str, sample: Any, frames: list[str]) -> None:
+    """Run one case, with links of its own."""
+    table = targets(frames)
+    with ExitStack() as stack:
+        links = [Link("nginx", 10, RATE, label=label) for label in ("one", "two")]
+        one, _ = (stack.enter_context(reach(link, sample)) for link in links)
+        stores = ["two"] if name == "alone" else ["one", "two"]
+        swathe.predict(table, stores=["one", "two"])
+        if name == "slow, without moves":
+            table = {key: values[::2] for key, values in table.items()}
+            stores = ["one"]
+        bytes_first = len(frames) / 2 * ROWS * WIDTH * 2 / 5
+        if name.startswith("slow"):
+            act_after(one, bytes_first, lambda: one.set(shared_bytes_per_s=RATE // SLOWER))
+        if name == "dead":
+            act_after(one, bytes_first, one.process.kill)
+        seconds, meta = cut(table, stores)
+    counts = ", ".join(f"{key} {count}" for key, count in meta["stores"].items())
+    print(f"{name:22} {seconds:6.2f} s   ok {meta['ok']:3}   {counts}", flush=True)
+    results.setdefault(name, []).append(seconds)
+
+
+results: dict[str, list[float]] = {}
+
+
+def main() -> None:
+    """Run the benchmark."""
+    given = options(__doc__).parse_args()
+    count = 6 if given.smoke else FRAMES
+    with work():
+        sample = survey()
+        frames = sorted(path.name for path in sample.glob("*.fit"))[:count]
+        for _ in range(1 if given.smoke else REPEATS):
+            for name in ("alone", "steady", "slow", "slow, without moves", "dead"):
+                case(name, sample, frames)
+    for name, seconds in results.items():
+        print(f"{name}: median {statistics.median(seconds):.2f} s")
+
+
+if __name__ == "__main__":
+    main()
