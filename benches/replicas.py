@@ -18,19 +18,22 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-import swathe
-from harness import WIDTH, options, survey
-from links import Link, reach, work
+import numpy as np
+from astropy.io import fits
 
-FRAMES, ROWS = 60, 300
+import swathe
+from harness import options
+from links import FOLDER, Link, reach, work
+
+FRAMES, HEIGHT, WIDTH = 60, 300, 2048
 SLOWER = 10
 RATE = 10_000_000
-REPEATS = 3
+REPEATS = 1
 
 
 def targets(frames: list[str]) -> dict[str, list[Any]]:
-    """Return one target of a fifth of each frame."""
-    box = {"x0": 0, "y0": 24, "width": WIDTH, "height": ROWS}
+    """Return one target of all of each frame."""
+    box = {"x0": 0, "y0": 0, "width": WIDTH, "height": HEIGHT}
     return {"file": frames, **{name: [value] * len(frames) for name, value in box.items()}}
 
 
@@ -66,7 +69,7 @@ def case(name: str, sample: Any, frames: list[str]) -> None:
         if name == "slow, without moves":
             table = {key: values[::2] for key, values in table.items()}
             stores = ["one"]
-        bytes_first = len(frames) / 2 * ROWS * WIDTH * 2 / 5
+        bytes_first = len(frames) / 2 * HEIGHT * WIDTH * 2 / 5
         if name.startswith("slow"):
             act_after(one, bytes_first, lambda: one.set(shared_bytes_per_s=RATE // SLOWER))
         if name == "dead":
@@ -85,8 +88,11 @@ def main() -> None:
     given = options(__doc__).parse_args()
     count = 6 if given.smoke else FRAMES
     with work():
-        sample = survey()
-        frames = sorted(path.name for path in sample.glob("*.fit"))[:count]
+        sample = FOLDER / "frames"
+        sample.mkdir()
+        frames = [f"{number}.fits" for number in range(count)]
+        for number, frame in enumerate(frames):
+            fits.writeto(sample / frame, np.full((HEIGHT, WIDTH), number, "i2"))
         for _ in range(1 if given.smoke else REPEATS):
             for name in ("alone", "steady", "slow", "slow, without moves", "dead"):
                 case(name, sample, frames)

@@ -65,7 +65,12 @@ def copy_to(folder: Path, images: Path, numbers: range) -> None:
 def engine_job(rows: RowTable, replicas: Any) -> _swathe.Job:
     source, hdu = rows.source, rows.hdu
     return _swathe.Job(
-        *(source.values, source.codes, [None], hdu.codes, rows.box, ["1.fits"]),
+        source.values,
+        source.codes,
+        [None],
+        hdu.codes,
+        rows.box,
+        ["1.fits"],
         output="",
         kind="folder",
         replicas=replicas,

@@ -80,8 +80,8 @@ fn run(
         }
         let mut at_once = vec![0; stores];
         busy.iter().for_each(|(_, store, _)| at_once[*store] += 1);
-        for store in 0..stores {
-            run.most_at_once[store] = run.most_at_once[store].max(at_once[store]);
+        for (most, &now) in run.most_at_once.iter_mut().zip(&at_once) {
+            *most = (*most).max(now);
         }
         for (unit, store, left_s) in &mut busy {
             *left_s -= STEP_S * speed(*store, now_s, unit.number) / at_once[*store] as f64;
