@@ -14,7 +14,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s};
+use swathe_plan::{
+    Compute, Connections, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s,
+};
 use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
@@ -136,9 +138,20 @@ pub fn estimate(
         .map(|(root, units)| {
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
             let looked_into = spread(units.len(), most);
-            let estimates = estimate_units(&looked_into, |index| {
-                expect(job, units[index], compute, &store.settings().costs, workers, cancel)
-            });
+            let costs = &store.settings().costs;
+            let expected = |opened| {
+                let units = &units;
+                move |index: usize| {
+                    expect(job, units[index], compute, costs, workers, opened, cancel)
+                }
+            };
+            // Those that are read later find the connections open that the first ones opened.
+            let (first, later) =
+                looked_into.split_at(looked_into.partition_point(|&unit| unit < workers));
+            let mut estimates = estimate_units(first, expected(0));
+            let opened: u32 = estimates.iter().map(|expected| expected.streams).sum();
+            let opened = opened.saturating_mul(workers as u32) / first.len().max(1) as u32;
+            estimates.extend(estimate_units(later, expected(opened.min(costs.streams))));
             cancel.check()?;
             let all: Vec<&UnitEstimate> = (0..units.len())
                 .map(|index| &estimates[index * estimates.len() / units.len()])
@@ -256,12 +269,14 @@ fn estimate_units(
     estimates.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Expect what a unit costs. `opened`: connections that were opened before.
 fn expect(
     job: &Job,
     unit: &Unit,
     compute: &Compute,
     costs: &Costs,
     workers: usize,
+    opened: u32,
     cancel: &Cancel,
 ) -> UnitEstimate {
     let targets = unit.targets.len();
@@ -302,7 +317,9 @@ fn expect(
     // They come with the answer to that.
     let opened_bytes = if is_asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
-    let mut connected = object.connections().part(workers as u32);
+    let connected = object.connections();
+    let streams = connected.streams.max(opened);
+    let mut connected = Connections { streams, ..connected }.part(workers as u32);
     connected.streams = connected.streams.max(1);
     let sharing = Sharing { parts: workers as u32, objective: job.objective };
     let others = object.source().others();
