@@ -197,15 +197,24 @@ def test_the_first_byte_tells_latency_from_bandwidth_if_one_size_was_read() -> N
 def test_the_first_byte_tells_a_bandwidth_that_the_noise_of_the_latency_hides() -> None:
     rng = np.random.default_rng(3)
     waits = (0.2 * np.exp(rng.normal(0, 0.15, 12))).tolist()
-    sizes = [1024, 16384] * 6
+    sizes = [1024, 20_000] * 6
     found = [
-        Sample("read", size, wait + size / 1e6, first_byte_s=wait)
+        Sample("read", size, wait + size / 4e6, first_byte_s=wait)
         for size, wait in zip(sizes, waits, strict=True)
     ]
     profile = fit(found)
-    assert any("bandwidth of one stream is hidden" in note for note in profile.notes)
-    assert profile.costs.stream_bytes_per_s() == pytest.approx(1e6, rel=0.1)
-    assert profile.costs.read_s(1e6, 1, 1) == pytest.approx(1.2, rel=0.1)
+    assert profile.costs.stream_bytes_per_s() == pytest.approx(4e6, rel=0.1)
+    assert profile.costs.read_s(1e6, 1, 1) == pytest.approx(0.45, rel=0.1)
+
+
+def test_what_fits_into_the_first_window_says_little_of_the_bandwidth() -> None:
+    rng = np.random.default_rng(3)
+    waits = (0.2 * np.exp(rng.normal(0, 0.15, 12))).tolist()
+    found = [
+        Sample("read", size, wait + 1e-5, first_byte_s=wait)
+        for size, wait in zip([1024, 14_000] * 6, waits, strict=True)
+    ]
+    assert 1e6 < fit(found).costs.stream_bytes_per_s() < 1e8
 
 
 def test_the_time_to_open_an_object_stands_for_a_large_request_if_there_was_none() -> None:

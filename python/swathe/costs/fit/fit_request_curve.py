@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+FIRST_WINDOW_BYTES = 16 << 10
+"""About ten segments of TCP: so much is sent before the receiver answers."""
+
 LEAST_SLOPE = 1 / COPY_BYTES_PER_S
 """Least slope, in seconds per byte."""
 
@@ -76,7 +79,7 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     hidden = float(2 * errors[-1] * latency / max(sizes[-1], 1.0))
     slope_known = slope > hidden
     is_short = not slope_known or slope * sizes[-1] < latency / 2
-    sending = _sending(alone) if is_short else None
+    sending = _sending(alone, hidden / 2) if is_short else None
     if sending is not None:
         slope = min(sending, float(seconds[-1] / max(sizes[-1], 1.0)))
         latency = max(float(np.median(seconds - slope * sizes)), 0.1 * float(seconds[0]), LEAST_S)
@@ -114,10 +117,11 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     return RequestCurve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
 
 
-def _sending(alone: Sequence[Sample]) -> float | None:
+def _sending(alone: Sequence[Sample], most: float) -> float | None:
     """Return the seconds per byte from the first byte on, of the largest requests; None if unknown.
 
-    The first bytes of an answer come together, so that of small requests this is too little.
+    An answer that fits into the first window of TCP comes at once, whatever the line carries: then
+    it is between that and `most`.
     """
     timed = [
         (sample.bytes, (sample.elapsed_s - sample.first_byte_s) / sample.bytes)
@@ -128,6 +132,8 @@ def _sending(alone: Sequence[Sample]) -> float | None:
         return None
     largest = max(size for size, _ in timed)
     byte_s = lower_median(np.array([each for size, each in timed if 2 * size > largest]))
+    if largest <= FIRST_WINDOW_BYTES:
+        byte_s = math.sqrt(byte_s * max(byte_s, most))
     return max(byte_s, LEAST_SLOPE)
 
 

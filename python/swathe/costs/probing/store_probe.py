@@ -320,13 +320,11 @@ class _ProbeRun:
                 self._measure(again)
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
             seconds.append(min(sample.elapsed_s for sample in reads))
-            growth = larger / size
-            more = max(seconds[-1] - seconds[-2], 0.0) if len(seconds) > 2 else 0.0
-            # As if all time were for bytes; but hardly for so few, or if fewer bytes took as long.
-            most = seconds[-1] + min(seconds[-1] * growth, larger / SLOWEST_BYTES_PER_S)
-            if len(seconds) > 2:
-                most = min(most, seconds[-1] + 3 * more * growth)
-            likely = seconds[-1] + more * growth
+            # What a larger one takes longer: a slow line shows in the time after the first byte.
+            sending_s = min(sample.elapsed_s - (sample.first_byte_s or 0.0) for sample in reads)
+            more_s = sending_s * larger / size
+            likely = seconds[-1] + more_s
+            most = seconds[-1] + min(3 * more_s, larger / SLOWEST_BYTES_PER_S)
             if (
                 likely > self.parameters.max_time_s / self.parameters.parts
                 or most > self._left_s() / 3
