@@ -70,20 +70,20 @@ def choices(repeats: int) -> list[dict[str, Any]]:
             [(90_000, 80, 100, 1)],
         ),
     ]
-    found = []
-    for what, link, wanted in cases:
+    rows = []
+    for what, link, goal in cases:
         with reach(link, folder):
             url = f"{link.id}:{name}"
             probe(link, name)
-            corners = map(list, zip(*wanted, strict=True))
+            corners = map(list, zip(*goal, strict=True))
             columns = dict(zip(("x0", "y0", "width", "height"), corners, strict=True))
             first, size_bytes = header_bytes(url), swathe.open(url).size
             segments = sorted(
                 (first + row_bytes * (y + row) + PIXEL_BYTES * x, PIXEL_BYTES * across)
-                for x, y, across, up in wanted
+                for x, y, across, up in goal
                 for row in range(up)
             )
-            ours, at_once = plan_of({"file": [url] * len(wanted), **columns})
+            ours, at_once = plan_of({"file": [url] * len(goal), **columns})
             theirs = {
                 "gap 0": (merge(segments, 0), 10),
                 "64 kB gap": (merge(segments, 64_000), 10),
@@ -95,6 +95,6 @@ def choices(repeats: int) -> list[dict[str, Any]]:
             ways = {"swathe": ours, **{name: [(url, [one])] for name, one in theirs.items()}}
             row = {"case": what, "link": link.name, "requests": len(requests_of(ours))}
             row |= race({name: reader_of(way, at_once) for name, way in ways.items()}, repeats)
-        found.append(row)
+        rows.append(row)
         print(f"  {what}: " + ", ".join(f"{way} {row[way]:.3f}" for way in ways), flush=True)
-    return found
+    return rows

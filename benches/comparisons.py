@@ -274,14 +274,14 @@ def startup(bench: Bench) -> list[Figure]:
     }
     runs = {name: starter(command) for name, command in commands.items()}
     seconds = interleave(runs, bench.size(10, 3))
-    bare, imported, shown = seconds["pass"], seconds["import"], seconds["help"]
+    bare, imported, help_s = seconds["pass"], seconds["import"], seconds["help"]
     import_ms = statistics.median(a - b for a, b in zip(imported, bare, strict=True)) * 1e3
-    help_ms = statistics.median(shown) * 1e3
+    help_ms = statistics.median(help_s) * 1e3
     below = "python -c pass"
     shown_as = " ".join([Path(program[0]).name, *program[1:], "--help"])
     return [
         Figure("import swathe", below, import_ms, "ms more", Goal("<", 150), imported, bare),
-        Figure(shown_as, "", help_ms, "ms", Goal("<", 300), shown),
+        Figure(shown_as, "", help_ms, "ms", Goal("<", 300), help_s),
     ]
 
 
@@ -297,10 +297,10 @@ def starter(command: list[str]) -> Callable[[], float]:
 
     def run() -> float:
         start = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True)
+        process = subprocess.run(command, capture_output=True, text=True)
         seconds = time.perf_counter() - start
-        if done.returncode:
-            raise ContenderError(f"{' '.join(command)}: {done.stderr[-500:]}")
+        if process.returncode:
+            raise ContenderError(f"{' '.join(command)}: {process.stderr[-500:]}")
         return seconds
 
     return run

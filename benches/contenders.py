@@ -111,14 +111,14 @@ class Inputs:
         """Cuts of BOX_PX x BOX_PX at random places, all those of a file in a row."""
         draw = random.Random(SEED)
         shape = (self.data_start, self.row_pixels, self.pixel_bytes)
-        made = []
+        result = []
         for number, path in enumerate(self.files(kind, files)):
             for cut in range(cuts):
                 x0 = draw.randrange(self.row_pixels - BOX_PX)
                 y0 = draw.randrange(self.rows - BOX_PX)
                 name = f"{number:03d}-{cut:04d}"
-                made.append(Target(x0, y0, BOX_PX, BOX_PX, *shape, name, path))
-        return made
+                result.append(Target(x0, y0, BOX_PX, BOX_PX, *shape, name, path))
+        return result
 
     @staticmethod
     def _name(kind: str, frame: int) -> str:
@@ -199,8 +199,8 @@ class Contender:
         groups: dict[Path, list[Target]] = {}
         for target in targets:
             groups.setdefault(target.file, []).append(target)
-        chosen = list(groups.values())[: self.files]
-        return [target for group in chosen for target in group[: self.per_file]]
+        choice = list(groups.values())[: self.files]
+        return [target for group in choice for target in group[: self.per_file]]
 
 
 class Runner:
@@ -219,19 +219,19 @@ class Runner:
             If the program fails, with the end of what it said.
 
         """
-        listed = self.work / "targets.tsv"
-        listed.write_text("".join(target.line() for target in targets))
+        list_path = self.work / "targets.tsv"
+        list_path.write_text("".join(target.line() for target in targets))
         empty(self.out)
         environment = dict(os.environ)
         if contender.index:
             (empty if contender.cold else make)(contender.index)
             environment["SWATHE_INDEX_DIR"] = str(contender.index)
-        words = [*contender.before, str(listed), str(self.out), *contender.after]
+        words = [*contender.before, str(list_path), str(self.out), *contender.after]
         command = [word.replace("{work}", str(self.work)) for word in words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            raise ContenderError("\n".join(done.stderr.strip().splitlines()[-5:]))
-        return done.stdout
+        process = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if process.returncode:
+            raise ContenderError("\n".join(process.stderr.strip().splitlines()[-5:]))
+        return process.stdout
 
     def seconds_per_cut(self, contender: Contender, targets: Sequence[Target]) -> float:
         """Wall time of one run divided by its number of cuts."""

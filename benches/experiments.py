@@ -85,9 +85,9 @@ def bench(run: str, file: Path, there: Sequence[str], portal: str) -> None:
 
 def main() -> None:
     """Make the stores, and run what is asked for."""
-    asked = options(__doc__, list(RUNS)).parse_args()
-    frames = 3 if asked.smoke else 20
-    file = HERE / ("experiments-smoke.toml" if asked.smoke else "experiments.toml")
+    arguments = options(__doc__, list(RUNS)).parse_args()
+    frames = 3 if arguments.smoke else 20
+    file = HERE / ("experiments-smoke.toml" if arguments.smoke else "experiments.toml")
     sample, used = survey(frames), links.FOLDER / "frames"
     with ExitStack() as stack:
         stack.enter_context(links.work())
@@ -97,10 +97,10 @@ def main() -> None:
             shutil.copy(path, used / path.name)
         settings = register(links.FOLDER, used, LOCAL)
         portal, _ = stack.enter_context(running(*PORTAL, str(settings)))
-        remote = links.installed_links(LINKS[:1] if asked.smoke else LINKS)
+        remote = links.installed_links(LINKS[:1] if arguments.smoke else LINKS)
         for link in remote:
             stack.enter_context(links.reach(link, used))
-        for run in asked.only or RUNS:
+        for run in arguments.only or RUNS:
             bench(run, file, [LOCAL, *(link.id for link in remote)], portal)
 
 

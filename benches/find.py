@@ -44,9 +44,9 @@ def square(ra_deg: float, dec_deg: float, side_deg: float) -> Footprint:
     near = healpix.cells_around(centre, radius, order)
     polygons = np.broadcast_to(corners, (len(near), 4, 3))
     apart = distances(polygons, healpix.centres(near, order))
-    touched = near[apart <= healpix.cell_radius(order)]
+    cells = near[apart <= healpix.cell_radius(order)]
     outline = np.column_stack(degrees(corners)).ravel().tolist()
-    ranges = healpix.ranges(touched, order)
+    ranges = healpix.ranges(cells, order)
     return Footprint(ra_deg, dec_deg, 2 * math.degrees(radius), 0.4, ranges, outline)
 
 
@@ -65,8 +65,8 @@ def granules(count: int) -> Iterator[Granule]:
             ra, dec = (300 + column * SIDE_DEG) % 360, -1 + row * SIDE_DEG
             place = square(ra, dec, side)
         if number % (count // 10) == 5:
-            whole = Footprint(0, 0, 360, 3600, [healpix.ALL_SKY], None, ALL_SKY_WCS)
-            yield granule(number, layer, whole, (180, 360))
+            footprint = Footprint(0, 0, 360, 3600, [healpix.ALL_SKY], None, ALL_SKY_WCS)
+            yield granule(number, layer, footprint, (180, 360))
         else:
             yield granule(number, layer, place, (2048, 2048))
 
@@ -131,22 +131,22 @@ def time_searches(catalog: Catalog, count: int, searches: int) -> None:
     rows = math.ceil(count / len(BANDS) / EPOCHS / (120 / SIDE_DEG))
     print("| search | found, median | median | 95 % |")
     print("|---|---|---|---|")
-    asked: list[tuple[str, float, dict[str, Any]]]
-    asked = [("a point", 0.0, {}), ("a circle of 1'", 1 / 60, {}), ("of 6'", 0.1, {})]
-    asked += [("of 6', in r", 0.1, {"band": "r"}), ("of 1 degree", 1.0, {})]
-    for what, radius, more in asked:
-        took, found = [], []
+    cases: list[tuple[str, float, dict[str, Any]]]
+    cases = [("a point", 0.0, {}), ("a circle of 1'", 1 / 60, {}), ("of 6'", 0.1, {})]
+    cases += [("of 6', in r", 0.1, {"band": "r"}), ("of 1 degree", 1.0, {})]
+    for what, radius, more in cases:
+        took, counts = [], []
         for turn in range(searches + 3):
             ra = (300 + 120 * rng.random()) % 360
             dec = -1 + rows * SIDE_DEG * rng.random()
-            started = time.perf_counter()
+            start_s = time.perf_counter()
             table = swathe.find((ra, dec), radius, catalog=catalog, **more)
             if turn >= 3:  # the first ones import
-                took.append(time.perf_counter() - started)
-                found.append(len(table))
+                took.append(time.perf_counter() - start_s)
+                counts.append(len(table))
         ordered = sorted(took)
         print(
-            f"| {what} | {statistics.median(found):g} | {1e3 * statistics.median(took):.1f} ms "
+            f"| {what} | {statistics.median(counts):g} | {1e3 * statistics.median(took):.1f} ms "
             f"| {1e3 * ordered[int(0.95 * len(ordered))]:.1f} ms |"
         )
 
@@ -157,15 +157,15 @@ def main() -> None:
     parser.add_argument("--granules", type=int, default=100_000)
     parser.add_argument("--searches", type=int, default=200)
     parser.add_argument("--database", help="an empty one; else SQLite in a new folder")
-    asked = parser.parse_args()
-    count, searches = (1000, 5) if asked.smoke else (asked.granules, asked.searches)
+    arguments = parser.parse_args()
+    count, searches = (1000, 5) if arguments.smoke else (arguments.granules, arguments.searches)
     with work_folder() as folder:
-        url = asked.database or f"sqlite:///{folder}/catalog.sqlite"
+        url = arguments.database or f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open(url) as catalog:
-            started = time.perf_counter()
+            start_s = time.perf_counter()
             fill(catalog, count)
             print(
-                f"{count:,} images in {time.perf_counter() - started:.1f} s, "
+                f"{count:,} images in {time.perf_counter() - start_s:.1f} s, "
                 f"{url.partition(':')[0]}, {platform.processor() or platform.machine()}"
             )
             time_searches(catalog, count, searches)

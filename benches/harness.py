@@ -133,8 +133,8 @@ def first_line(*command: str) -> str:
     """Return the first line a program prints, or that it is not installed."""
     if not shutil.which(command[0]):
         return "not installed"
-    done = subprocess.run(command, capture_output=True, text=True)
-    return (done.stdout.splitlines() or ["not installed"])[0]
+    process = subprocess.run(command, capture_output=True, text=True)
+    return (process.stdout.splitlines() or ["not installed"])[0]
 
 
 def version(package: str) -> str:

@@ -171,21 +171,21 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
         stack.enter_context(bridge(BRIDGE, NETWORK))
         certificates = folder / "certificates"
         make_certificates(certificates)
-        given = ["scheduler", "--host", f"{NETWORK}.1", "--port", "0"]
-        given += ["--certificates", str(certificates)]
-        scheduler, _ = stack.enter_context(process(*given))
+        command = ["scheduler", "--host", f"{NETWORK}.1", "--port", "0"]
+        command += ["--certificates", str(certificates)]
+        scheduler, _ = stack.enter_context(process(*command))
         for number in range(workers):
             on = stack.enter_context(host(BRIDGE, NETWORK, number))
             stack.enter_context(link(on, server))
             cache = folder / f"cache-{number}"
             stack.enter_context(worker(on, scheduler, certificates, cache, case.cache_bytes))
-        results, came = folder / "results", queue.SimpleQueue[ChunkResult]()
+        results, arrivals = folder / "results", queue.SimpleQueue[ChunkResult]()
         pool = DaskPool(read_address(scheduler), Folder(results), certificates=certificates)
 
-        def take(number: int, done: ChunkResult) -> None:
-            came.put(done)
-            for made in results.glob(f"*-{number}"):
-                shutil.rmtree(made)
+        def take(number: int, result: ChunkResult) -> None:
+            arrivals.put(result)
+            for path in results.glob(f"*-{number}"):
+                shutil.rmtree(path)
 
         pool.start(take)
         try:
@@ -194,20 +194,20 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
                 if time.monotonic() > until:
                     raise RuntimeError(f"not all workers came: {pool.status()}")
                 time.sleep(0.1)
-            yield pool, came
+            yield pool, arrivals
         finally:
             pool.stop(PATIENCE_S)
 
 
 def run_case(case: Case, workers: int, server: str, folder: Path, row_s: float) -> PoolRun:
     """Run it."""
-    with pool_of(workers, case, server, folder) as (pool, came):
+    with pool_of(workers, case, server, folder) as (pool, arrivals):
         seconds = [
-            time_batches(pool, came, frame_batches(names, turn, row_s))
+            time_batches(pool, arrivals, frame_batches(names, turn, row_s))
             for turn, names in enumerate(case.rounds)
         ]
-        moved: TrafficCounts = pool.status().moved
-    return PoolRun(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
+        traffic: TrafficCounts = pool.status().moved
+    return PoolRun(seconds, traffic.store_bytes, traffic.peer_bytes, traffic.near / traffic.batches)
 
 
 def frame_batches(names: Sequence[str], turn: int, row_s: float) -> list[Batch]:
@@ -252,7 +252,7 @@ def simulate_case(case: Case, workers: int, frame_bytes: int, of: BatchCost) -> 
         dispatch_s=DISPATCH_S,
         predicted=of.predicted_s / of.seconds,
     )
-    came = []
+    times = []
     for seed in range(RUNS):
         rng = random.Random(seed)
         turns = []
@@ -264,10 +264,10 @@ def simulate_case(case: Case, workers: int, frame_bytes: int, of: BatchCost) -> 
                     for name, seconds in zip(names, took, strict=True)
                 ]
             )
-        found = Simulation(pool, store, Turns(turns), 0, len(turns), seed).run()
-        seconds = [each.elapsed_s for each in found.rounds]
-        came.append(PoolRun(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
-    return sorted(came, key=lambda each: sum(each.seconds))
+        result = Simulation(pool, store, Turns(turns), 0, len(turns), seed).run()
+        seconds = [each.elapsed_s for each in result.rounds]
+        times.append(PoolRun(seconds, result.store_bytes, result.peer_bytes, result.on_holder))
+    return sorted(times, key=lambda each: sum(each.seconds))
 
 
 def cases(names: Sequence[str], size: int, draws: int) -> list[Case]:
@@ -286,11 +286,11 @@ def main() -> None:
     parser = options(__doc__, ("linear", "rounds", "hot"))
     parser.add_argument("--workers", default="2,4,8")
     parser.add_argument("--draws", type=int, default=DRAWS, help="of hot objects")
-    asked = parser.parse_args()
-    frames, counts = USED_FRAMES, [int(each) for each in asked.workers.split(",")]
-    if asked.smoke:
+    arguments = parser.parse_args()
+    frames, counts = USED_FRAMES, [int(each) for each in arguments.workers.split(",")]
+    if arguments.smoke:
         frames, counts = 3, [2]
-    files = sorted(survey(3 if asked.smoke else FRAMES).rglob("*.fit"))[:frames]
+    files = sorted(survey(3 if arguments.smoke else FRAMES).rglob("*.fit"))[:frames]
     size = files[0].stat().st_size
     with ExitStack() as stack:
         folder = stack.enter_context(work_folder())
@@ -303,10 +303,10 @@ def main() -> None:
             root = f"http://127.0.0.1:{PORT}"
             catalog.add_store("far", root)
             catalog.put_profile(root, this_host(), link_costs().as_dict(), {}, datetime.now(UTC))
-        wanted: dict[str, list[Case]] = {}
-        for case in cases([path.name for path in files], size * len(files), asked.draws):
-            if case.name in (asked.only or (case.name,)):
-                wanted.setdefault(case.name, []).append(case)
+        groups: dict[str, list[Case]] = {}
+        for case in cases([path.name for path in files], size * len(files), arguments.draws):
+            if case.name in (arguments.only or (case.name,)):
+                groups.setdefault(case.name, []).append(case)
         row_s = predicted_row_s(files[0])
         of = one_batch([path.name for path in files[:4]], upstream, folder / "first", row_s)
         print(f"a batch of a frame that is there takes {1e3 * of.seconds:.0f} ms", end=", ")
@@ -314,34 +314,38 @@ def main() -> None:
         print(f"{1e3 * of.predicted_s:.0f} ms were predicted\n")
         print("| case | workers | seconds | simulated | ratio | store / size | simulated | peers |")
         print("|---|---|---|---|---|---|---|---|")
-        found = []
-        for name, of_name in wanted.items():
+        runs = []
+        for name, of_name in groups.items():
             for workers in counts:
                 at = folder / f"{name}-{workers}"
                 real = [
                     run_case(case, workers, upstream, at / str(draw), row_s)
                     for draw, case in enumerate(of_name)
                 ]
-                said = [simulate_case(case, workers, size, of) for case in of_name]
-                found.append({"case": name, "workers": workers, "real": real, "said": said})
-                show(name, workers, real, said, size * len(files))
-    save("hosts", {"batch": of, "found": found})
+                simulations = [simulate_case(case, workers, size, of) for case in of_name]
+                runs.append({"case": name, "workers": workers, "real": real, "said": simulations})
+                show(name, workers, real, simulations, size * len(files))
+    save("hosts", {"batch": of, "found": runs})
 
 
 def show(
-    case: str, workers: int, real: Sequence[PoolRun], said: Sequence[Sequence[PoolRun]], size: int
+    case: str,
+    workers: int,
+    real: Sequence[PoolRun],
+    simulations: Sequence[Sequence[PoolRun]],
+    size: int,
 ) -> None:
     """Print a line: sums over what was drawn, and what each took."""
-    middle = [runs[RUNS // 2] for runs in said]
+    middle = [runs[RUNS // 2] for runs in simulations]
     real_s, said_s = ([sum(each.seconds) for each in every] for every in (real, middle))
-    whole = size * len(real)
+    total = size * len(real)
 
     def sums(every: Sequence[float]) -> str:
         each = f" ({', '.join(f'{one:.1f}' for one in every)})" if len(every) > 1 else ""
         return f"{sum(every):.1f}{each}"
 
     stores, peers = (
-        [sum(getattr(each, kind) for each in every) / whole for every in (real, middle)]
+        [sum(getattr(each, kind) for each in every) / total for every in (real, middle)]
         for kind in ("store_bytes", "peer_bytes")
     )
     print(
@@ -354,12 +358,12 @@ def show(
 
 def one_batch(names: Sequence[str], server: str, folder: Path, row_s: float) -> BatchCost:
     """Measure what a worker takes for a batch that needs nothing from the server."""
-    with pool_of(1, Case("first", [names], LARGE), server, folder) as (pool, came):
-        time_batches(pool, came, frame_batches(names, 0, row_s))
+    with pool_of(1, Case("first", [names], LARGE), server, folder) as (pool, arrivals):
+        time_batches(pool, arrivals, frame_batches(names, 0, row_s))
         seconds, begun_s = [], cpu_s()
         for turn in range(1, TURNS + 1):
-            given = frame_batches(list(names) * EACH, turn, row_s)
-            seconds.append(time_batches(pool, came, given) / len(given))
+            batches = frame_batches(list(names) * EACH, turn, row_s)
+            seconds.append(time_batches(pool, arrivals, batches) / len(batches))
         core_s = (cpu_s() - begun_s) / (TURNS * EACH * len(names))
     return BatchCost(statistics.median(seconds), core_s, PARTS * row_s)
 

@@ -73,45 +73,45 @@ ZOOM = FRAMES % {
 def time_step(what: str, work: Callable[[], Result]) -> Result:
     """Do something and print what it took."""
     began = time.perf_counter()
-    found = work()
+    result = work()
     print(f"{what:44} {time.perf_counter() - began:8.3f} s", flush=True)
-    return found
+    return result
 
 
 def open_page(browser: Browser, url: str) -> Page:
     """Open a page and wait for its first picture."""
-    shown = browser.new_page(viewport={"width": 1400, "height": 950})
-    shown.goto(url, wait_until="commit")
-    shown.wait_for_selector("#viewer[data-state=ready]", timeout=120_000)
-    return shown
+    page_view = browser.new_page(viewport={"width": 1400, "height": 950})
+    page_view.goto(url, wait_until="commit")
+    page_view.wait_for_selector("#viewer[data-state=ready]", timeout=120_000)
+    return page_view
 
 
 def time_browser(browser: Browser, url: str, seconds: float) -> None:
     """Time the browser: to the first picture, and how often it draws."""
-    shown = time_step("Chromium: load, unpack, first picture", lambda: open_page(browser, url))
-    first = float(shown.locator("#viewer").get_attribute("data-first") or "nan")
+    page_view = time_step("Chromium: load, unpack, first picture", lambda: open_page(browser, url))
+    first = float(page_view.locator("#viewer").get_attribute("data-first") or "nan")
     print(f"{'  by its own clock':44} {first / 1e3:8.3f} s")
     for what, script in (("panned, whole run", PAN), ("zoomed in and out", ZOOM)):
-        rate, slowest = shown.evaluate(script, seconds)
+        rate, slowest = page_view.evaluate(script, seconds)
         print(f"{what:44} {rate:8.1f} frames/s, the slowest {slowest:.0f} ms")
     for _ in range(6):
-        shown.keyboard.press("+")
-    shown.wait_for_timeout(500)
-    rate, slowest = shown.evaluate(PAN, seconds)
+        page_view.keyboard.press("+")
+    page_view.wait_for_timeout(500)
+    rate, slowest = page_view.evaluate(PAN, seconds)
     print(f"{'panned, a 64th of the run':44} {rate:8.1f} frames/s, the slowest {slowest:.0f} ms")
-    shown.close()
+    page_view.close()
 
 
 def time_following(run: Path, later: list[str]) -> None:
     """Time the looks of a page that follows a file to which these lines come."""
     live.REST = 0
-    shown = LiveView([run])
-    seen, _ = time_step("followed: the first look", lambda: shown.data(""))
+    view = LiveView([run])
+    state, _ = time_step("followed: the first look", lambda: view.data(""))
     for half in (later[: NEW // 2], later[NEW // 2 :]):
         with run.open("a") as file:
             file.write("\n".join(half) + "\n")
-        seen, _ = time_step(
-            f"followed: a look at {len(half)} events more", partial(shown.data, seen)
+        state, _ = time_step(
+            f"followed: a look at {len(half)} events more", partial(view.data, state)
         )
 
 
@@ -120,8 +120,8 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=5.0)
-    asked = parser.parse_args()
-    count, seconds = (10_000, 0.5) if asked.smoke else (asked.events, asked.seconds)
+    arguments = parser.parse_args()
+    count, seconds = (10_000, 0.5) if arguments.smoke else (arguments.events, arguments.seconds)
     print(machine())
     chromium = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder:
@@ -140,8 +140,8 @@ def main() -> None:
         parts = time_step(
             "pack (with lifelines of all kinds)", lambda: encode_view(traced).content()
         )
-        made = time_step("page", lambda: page("run.ulm", parts))
-        print(f"{'':44} {len(made) / 1e6:8.1f} MB")
+        page_html = time_step("page", lambda: page("run.ulm", parts))
+        print(f"{'':44} {len(page_html) / 1e6:8.1f} MB")
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]
         time_step(
             "the whole command, to the written page",
@@ -163,8 +163,8 @@ def main() -> None:
                 assert process.stdout is not None
                 url = process.stdout.readline().split(maxsplit=1)[1].strip()
                 open_page(browser, url).close()
-                taken = time.perf_counter() - began
-                print(f"{'served: from the command to the picture':44} {taken:8.3f} s")
+                elapsed_s = time.perf_counter() - began
+                print(f"{'served: from the command to the picture':44} {elapsed_s:8.3f} s")
             finally:
                 process.terminate()
                 process.wait(timeout=20)

@@ -154,11 +154,11 @@ def probe(link: Link, name: str = "frame-000001.fit", *, quick: bool = False) ->
     """Probe a store once, as `swathe probe` does; return what it prints."""
     command = [sys.executable, "-m", "swathe.cli", "probe", f"{link.id}:{name}", "--json"]
     command += ["--quick"] if quick else []
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        raise RuntimeError(f"probe of {link.name}: {done.stderr}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if process.returncode:
+        raise RuntimeError(f"probe of {link.name}: {process.stderr}")
+    profile: dict[str, Any] = json.loads(process.stdout)
+    return profile
 
 
 def plan_of(rows: dict[str, list[Any]]) -> tuple[Way, int]:
@@ -227,25 +227,25 @@ def race(
         for name in draw.sample(list(ways), len(ways)):
             if turn < turns[name]:
                 seconds[name].append(ways[name]())
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def merge(segments: Segments, gap: int) -> Segments:
     """Requests (offset, bytes) where gaps up to `gap` bytes are read through."""
-    found: Segments = []
+    result: Segments = []
     for start, length in segments:
-        if found and start <= sum(found[-1]) + gap:
-            last, taken = found[-1]
-            found[-1] = (last, max(taken, start + length - last))
+        if result and start <= sum(result[-1]) + gap:
+            last, last_length = result[-1]
+            result[-1] = (last, max(last_length, start + length - last))
         else:
-            found.append((start, length))
-    return found
+            result.append((start, length))
+    return result
 
 
 def blocks_of(segments: Segments, size: int, end: int) -> Segments:
     """The aligned blocks that hold the segments, each a request."""
-    touched = (range(start // size, -(-(start + length) // size)) for start, length in segments)
-    numbers = sorted({number for numbers in touched for number in numbers})
+    ranges = (range(start // size, -(-(start + length) // size)) for start, length in segments)
+    numbers = sorted({number for numbers in ranges for number in numbers})
     return [(number * size, min(size, end - number * size)) for number in numbers]
 
 

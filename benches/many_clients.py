@@ -69,11 +69,11 @@ def measure(
     for thread in threads:
         thread.join()
     took = time.perf_counter() - began
-    done, stats = sum(counts), proxy.stats()
+    count, stats = sum(counts), proxy.stats()
     return {
-        "cuts_per_s": done / took,
-        "ms": 1000 * took * clients / done,
-        "bytes_per_cut": stats["bytes_down"] / done,
+        "cuts_per_s": count / took,
+        "ms": 1000 * took * clients / count,
+        "bytes_per_cut": stats["bytes_down"] / count,
         "client_cpus": (time.process_time() - cpu) / took,
     }
 
@@ -88,8 +88,8 @@ def compare(
         for name in args.objective:
             rows[name].append(measure(link, proxy, clients, seconds, name))
     return {
-        name: {key: statistics.median(row[key] for row in found) for key in found[0]}
-        for name, found in rows.items()
+        name: {key: statistics.median(row[key] for row in figures) for key in figures[0]}
+        for name, figures in rows.items()
     }
 
 

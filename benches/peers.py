@@ -90,8 +90,8 @@ def rustfits_sections(job: Job) -> Run:
                 hdu = file[len(file) - 1]
                 for target in group:
                     with rustfits.FITS(out_path(job.out, target), "w+") as cutout:
-                        made = cutout.write_image(hdu[section(target)], header=hdu.header)
-                        shift_crpix(made.header, target)
+                        image = cutout.write_image(hdu[section(target)], header=hdu.header)
+                        shift_crpix(image.header, target)
 
     return run
 
@@ -100,16 +100,16 @@ def indexed_gzip_rows(job: Job) -> Run:
     """indexed_gzip with an index kept in a file; rows of the box sliced by numpy."""
     import indexed_gzip
 
-    def build(path: Path, kept: Path) -> None:
+    def build(path: Path, index: Path) -> None:
         with indexed_gzip.IndexedGzipFile(str(path)) as stream:
             stream.build_full_index()
-            stream.export_index(str(kept))
+            stream.export_index(str(index))
 
-    def open_kept(path: Path, kept: Path) -> AbstractContextManager[Any]:
-        made: AbstractContextManager[Any] = indexed_gzip.IndexedGzipFile(
-            str(path), index_file=str(kept)
+    def open_kept(path: Path, index: Path) -> AbstractContextManager[Any]:
+        file: AbstractContextManager[Any] = indexed_gzip.IndexedGzipFile(
+            str(path), index_file=str(index)
         )
-        return made
+        return file
 
     return seek_and_slice(job, build, open_kept)
 
@@ -118,13 +118,13 @@ def rapidgzip_rows(job: Job) -> Run:
     """Rapidgzip on one thread with an index kept in a file; rows sliced by numpy."""
     import rapidgzip
 
-    def build(path: Path, kept: Path) -> None:
+    def build(path: Path, index: Path) -> None:
         with rapidgzip.open(str(path), parallelization=1) as stream:
-            stream.export_index(str(kept))
+            stream.export_index(str(index))
 
-    def open_kept(path: Path, kept: Path) -> AbstractContextManager[Any]:
+    def open_kept(path: Path, index: Path) -> AbstractContextManager[Any]:
         stream: AbstractContextManager[Any] = rapidgzip.open(str(path), parallelization=1)
-        stream.import_index(str(kept))  # type: ignore[attr-defined]
+        stream.import_index(str(index))  # type: ignore[attr-defined]
         return stream
 
     return seek_and_slice(job, build, open_kept)
@@ -141,12 +141,12 @@ def seek_and_slice(
     """
     job.index.mkdir(parents=True, exist_ok=True)
 
-    def kept(path: Path) -> Path:
+    def index_path(path: Path) -> Path:
         return job.index / f"{path.name}.index"
 
     for path in {target.file for target in job.targets}:
-        if not kept(path).exists():
-            build(path, kept(path))
+        if not index_path(path).exists():
+            build(path, index_path(path))
 
     def cut(stream: Any, t: Target) -> None:
         stream.seek(t.data_start + t.y0 * t.row_pixels * t.pixel_bytes)
@@ -156,7 +156,7 @@ def seek_and_slice(
 
     def run() -> None:
         for path, group in by_file(job.targets):
-            with open_kept(path, kept(path)) as stream:
+            with open_kept(path, index_path(path)) as stream:
                 for target in group:
                     cut(stream, target)
 

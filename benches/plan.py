@@ -71,7 +71,7 @@ SIZES = ((1, 10), (1, 100), (1, 1000), (10, 10), (10, 100), (10, 1000), (100, 10
 
 def predictions(link: Link, repeats: int) -> list[dict[str, Any]]:
     """Predicted and actual seconds of batches over a link."""
-    found = []
+    cases = []
     for number, (count, size) in enumerate(SIZES):
         kind = KINDS[number % len(KINDS)]
         actual, predicted = [], []
@@ -83,7 +83,7 @@ def predictions(link: Link, repeats: int) -> list[dict[str, Any]]:
             assert meta["ok"] == count, meta
             predicted.append(expected.median_s)
             actual.append(meta["actual_s"])
-        found.append(
+        cases.append(
             {
                 "link": link.name,
                 "targets": count,
@@ -95,11 +95,11 @@ def predictions(link: Link, repeats: int) -> list[dict[str, Any]]:
             }
         )
         print(
-            f"  {link.name}: {count} x {size} px {kind}: {found[-1]['predicted_s']:.3f} s, took "
-            f"{found[-1]['actual_s']:.3f} s",
+            f"  {link.name}: {count} x {size} px {kind}: {cases[-1]['predicted_s']:.3f} s, took "
+            f"{cases[-1]['actual_s']:.3f} s",
             flush=True,
         )
-    return found
+    return cases
 
 
 def plans(link: Link, survey: Path, repeats: int) -> list[dict[str, Any]]:
@@ -139,13 +139,13 @@ def plans(link: Link, survey: Path, repeats: int) -> list[dict[str, Any]]:
 
 def others(rows: dict[str, list[Any]], survey: Path) -> dict[str, Way]:
     """What others would ask for: gaps of a constant size read through, or all of each object."""
-    wanted: dict[str, list[tuple[int, int, int]]] = {}
+    targets: dict[str, list[tuple[int, int, int]]] = {}
     for url, *box in zip(rows["file"], rows["x0"], rows["y0"], rows["width"], strict=True):
-        wanted.setdefault(url, []).append((box[0], box[1], box[2]))
+        targets.setdefault(url, []).append((box[0], box[1], box[2]))
     ways: dict[str, Way] = {name: [] for name in (*GAPS, "whole")}
-    for url, found in wanted.items():
+    for url, targets_of in targets.items():
         file = survey / url.partition(":")[2]
-        rounds = tiles(file, found) if file.suffix == ".fz" else [pixels(file, found)]
+        rounds = tiles(file, targets_of) if file.suffix == ".fz" else [pixels(file, targets_of)]
         for name, gap in GAPS.items():
             ways[name].append((url, [(merge(segments, gap), 10) for segments in rounds]))
         ways["whole"].append((url, [([(0, file.stat().st_size)], 1)]))
@@ -176,7 +176,7 @@ def gzip_ways(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[]
         source = stores.open(url)
         (copies / url.partition(":")[2]).write_bytes(source.read(0, source.size))
 
-    def whole() -> float:
+    def whole_file() -> float:
         copies.mkdir()
         with ThreadPoolExecutor(at_once) as threads:
             began = time.perf_counter()
@@ -187,21 +187,21 @@ def gzip_ways(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[]
         shutil.rmtree(copies)
         return seconds
 
-    return {"swathe": lambda: cut(rows), "whole": whole}
+    return {"swathe": lambda: cut(rows), "whole": whole_file}
 
 
-def pixels(file: Path, wanted: list[tuple[int, int, int]]) -> Segments:
+def pixels(file: Path, targets: list[tuple[int, int, int]]) -> Segments:
     """The rows of boxes (x, y, pixels across and up) of a plain frame."""
     with fits.open(file) as hdus:
         first = hdus[0].fileinfo()["datLoc"]
     return sorted(
         (first + PIXEL_BYTES * (WIDTH * (y + row) + x), PIXEL_BYTES * size)
-        for x, y, size in wanted
+        for x, y, size in targets
         for row in range(size)
     )
 
 
-def tiles(file: Path, wanted: list[tuple[int, int, int]]) -> list[Segments]:
+def tiles(file: Path, targets: list[tuple[int, int, int]]) -> list[Segments]:
     """The rows of the table that say where tiles lie, and then the tiles.
 
     As in plans made before the table is read, all are taken to be of the same length.
@@ -213,7 +213,7 @@ def tiles(file: Path, wanted: list[tuple[int, int, int]]) -> list[Segments]:
     numbers = sorted(
         {
             row * in_row + column
-            for x, y, size in wanted
+            for x, y, size in targets
             for row in range(y // up, -(-(y + size) // up))
             for column in range(x // across, -(-(x + size) // across))
         }
@@ -229,7 +229,7 @@ def tiles(file: Path, wanted: list[tuple[int, int, int]]) -> list[Segments]:
 
 def latency(files: Path) -> list[dict[str, Any]]:
     """Round trips and bytes of one 100 x 100 cut, cold and with the index warm, over 56 ms."""
-    found = []
+    cases = []
     link = Link("nginx", 56)
     with reach(link, files) as proxy:
         probe(link)
@@ -245,7 +245,7 @@ def latency(files: Path) -> list[dict[str, Any]]:
                 stats = proxy.stats()
                 rows = {"file": [url], "x0": [700], "y0": [600], "width": [100], "height": [100]}
                 planned = swathe.predict(rows)
-                found.append(
+                cases.append(
                     {
                         "state": state,
                         "seconds": seconds,
@@ -257,7 +257,7 @@ def latency(files: Path) -> list[dict[str, Any]]:
                         "whole_bytes": WIDTH * HEIGHT * PIXEL_BYTES,
                     }
                 )
-    return found
+    return cases
 
 
 def busy_link(files: Path, frames: int) -> list[dict[str, Any]]:
@@ -342,31 +342,33 @@ def main() -> None:
     """Run what was asked for."""
     parser = options(__doc__, PARTS)
     parser.add_argument("--repeats", type=int, default=3, help="of each case; by default 3")
-    given = parser.parse_args()
-    repeats, links, frames = (1, LINKS[1:3], 20) if given.smoke else (given.repeats, LINKS, 200)
+    arguments = parser.parse_args()
+    repeats, links, frames = (
+        (1, LINKS[1:3], 20) if arguments.smoke else (arguments.repeats, LINKS, 200)
+    )
     sample = survey(FRAMES)
     results: dict[str, Any] = {"predictions": [], "plans": []}
-    wanted: Callable[[str], bool] = lambda name: name in (given.only or PARTS)  # noqa: E731
+    is_part: Callable[[str], bool] = lambda name: name in (arguments.only or PARTS)  # noqa: E731
     with work(), keep(results):
-        if wanted("predictions") or wanted("plans"):
+        if is_part("predictions") or is_part("plans"):
             for link in installed_links(links):
                 with reach(link, sample):
                     probe(link)
-                    if wanted("plans"):
+                    if is_part("plans"):
                         results["plans"] += plans(link, sample, repeats)
-                    if wanted("predictions"):
+                    if is_part("predictions"):
                         results["predictions"] += predictions(link, repeats)
-        if wanted("latency"):
+        if is_part("latency"):
             results["latency"] = latency(sample)
-        if wanted("random"):
-            numbers = range(1, 2 if given.smoke else 11)
-            cases = random_links.random_cases(sample, numbers, quick=given.smoke, busy=True)
+        if is_part("random"):
+            numbers = range(1, 2 if arguments.smoke else 11)
+            cases = random_links.random_cases(sample, numbers, quick=arguments.smoke, busy=True)
             results["random"] = list(cases)
-        if wanted("choices"):
+        if is_part("choices"):
             results["choices"] = choices.choices(1)
-        if wanted("peers"):
+        if is_part("peers"):
             results["peers"] = remote_peers.peers(sample, repeats)
-        if wanted("link"):
+        if is_part("link"):
             many = FOLDER / "many"
             many.mkdir()
             for number in range(frames):

@@ -74,14 +74,14 @@ class Server:
     def load(self, clients: int, requests: int, rate: float | None = None) -> dict[str, Any]:
         """Load it from another process; return what was measured."""
         parts = urlsplit(self.url)
-        given: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "paths": self.paths}
-        given |= {"clients": clients, "requests": requests, "rate": rate}
+        order: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "paths": self.paths}
+        order |= {"clients": clients, "requests": requests, "rate": rate}
         command = [sys.executable, str(HERE / "portal_load.py")]
-        done = subprocess.run(
-            command, input=json.dumps(given), stdout=subprocess.PIPE, text=True, check=True
+        process = subprocess.run(
+            command, input=json.dumps(order), stdout=subprocess.PIPE, text=True, check=True
         )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        figures: dict[str, Any] = json.loads(process.stdout)
+        return figures
 
     def resident_mb(self) -> float:
         """Memory that its process holds."""
@@ -115,11 +115,11 @@ def paths(folder: Path) -> tuple[list[str], list[str]]:
     """Return the same requests for ours and for the plain server."""
     with Catalog.open(f"sqlite:///{folder}/catalog.sqlite") as catalog:
         matches = catalog.find_granules(GranuleQuery(dataset="survey"))
-    chosen = random.Random(1)
+    generator = random.Random(1)
     ours, plain = [], []
     for _ in range(PATHS):
-        match = chosen.choice(matches)
-        x, y = chosen.randrange(WIDTH - SIDE), chosen.randrange(HEIGHT - SIDE)
+        match = generator.choice(matches)
+        x, y = generator.randrange(WIDTH - SIDE), generator.randrange(HEIGHT - SIDE)
         box = f"[{x + 1}:{x + SIDE},{y + 1}:{y + SIDE}]"
         ours.append(f"/vo/sync?ID={quote(did_of(AUTHORITY, match), safe='')}&SUB={quote(box)}")
         # Of an even side, the centre lies between pixels.
@@ -138,16 +138,20 @@ def compare(ours: Server, plain: Server) -> None:
         np.testing.assert_array_equal(*pixels)
 
 
-def show_load(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def show_load(name: str, figures: dict[str, Any]) -> dict[str, Any]:
     """Print a measurement; return it with its name."""
-    load = f"{found['asked_rate']:.0f}/s" if found["asked_rate"] else f"{found['clients']} clients"
-    errors = found["errors"] or "none"
+    load = (
+        f"{figures['asked_rate']:.0f}/s"
+        if figures["asked_rate"]
+        else f"{figures['clients']} clients"
+    )
+    errors = figures["errors"] or "none"
     print(
-        f"{name:14} {load:>12} {found['requests']:>8} {found['rate']:>9.0f} "
-        f"{found['p50_ms']:>8.2f} {found['p95_ms']:>8.2f} {found['p99_ms']:>8.2f}  {errors}",
+        f"{name:14} {load:>12} {figures['requests']:>8} {figures['rate']:>9.0f} "
+        f"{figures['p50_ms']:>8.2f} {figures['p95_ms']:>8.2f} {figures['p99_ms']:>8.2f}  {errors}",
         flush=True,
     )
-    return {"name": name, **found}
+    return {"name": name, **figures}
 
 
 def loads(servers: dict[str, Server], parts: set[str], smoke: bool) -> Iterator[dict[str, Any]]:
@@ -161,10 +165,10 @@ def loads(servers: dict[str, Server], parts: set[str], smoke: bool) -> Iterator[
         for name, server in servers.items():
             requests = (counts or full)[name]
             server.load(clients, requests // 10)  # warm
-            found = server.load(clients, requests)
-            best[name] = max(best.get(name, 0), found["rate"])
+            figures = server.load(clients, requests)
+            best[name] = max(best.get(name, 0), figures["rate"])
             if "closed" in parts:
-                yield show_load(name, found)
+                yield show_load(name, figures)
     if "open" in parts:
         for name, server in servers.items():
             rate = SHARE * best[name]
@@ -176,13 +180,13 @@ def loads(servers: dict[str, Server], parts: set[str], smoke: bool) -> Iterator[
 def memory(server: Server, requests: int) -> dict[str, Any]:
     """Look at the memory of a server over many requests."""
     server.load(10, max(100, requests // 20))
-    seen = [server.resident_mb()]
+    sizes_mb = [server.resident_mb()]
     errors: dict[str, int] = {}
     for _ in range(10):
         errors |= server.load(10, requests // 10)["errors"]
-        seen.append(server.resident_mb())
-    print(f"\nmemory over {requests} requests, MB: {', '.join(f'{mb:.0f}' for mb in seen)}")
-    return {"name": "memory", "requests": requests, "mb": seen, "errors": errors}
+        sizes_mb.append(server.resident_mb())
+    print(f"\nmemory over {requests} requests, MB: {', '.join(f'{mb:.0f}' for mb in sizes_mb)}")
+    return {"name": "memory", "requests": requests, "mb": sizes_mb, "errors": errors}
 
 
 def in_store(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -196,17 +200,17 @@ def cancel(server: Server, sample: Path, rows: int) -> dict[str, Any]:
     seconds = []
     with swathe.connect(server.url) as portal:
         for part in (0.05, 0.3, 0.6):
-            made = portal.submit(stored)
-            while (told := made.status()).counts["waiting"] > (1 - part) * rows:
+            remote_job = portal.submit(stored)
+            while (status := remote_job.status()).counts["waiting"] > (1 - part) * rows:
                 time.sleep(0.01)
-            begun = time.perf_counter()
-            told = made.cancel()
+            start_s = time.perf_counter()
+            status = remote_job.cancel()
             while portal.pool()["batches"]:
                 time.sleep(0.005)
-            seconds.append(time.perf_counter() - begun)
-            assert told.phase in ("ABORTED", "COMPLETED"), told
-            print(f"cancelled at {part:.0%}, {told.phase}: {seconds[-1]:.2f} s", flush=True)
-            made.delete()
+            seconds.append(time.perf_counter() - start_s)
+            assert status.phase in ("ABORTED", "COMPLETED"), status
+            print(f"cancelled at {part:.0%}, {status.phase}: {seconds[-1]:.2f} s", flush=True)
+            remote_job.delete()
             time.sleep(rows / 10_000)  # its results are removed in the background
     return {"name": "cancel", "rows": rows, "seconds": seconds}
 
@@ -219,26 +223,26 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
     rounds: dict[str, list[float]] = {"job_s": [], "submitted_s": [], "cut_many_s": []}
     with swathe.connect(server.url) as portal:
         for _ in range(JOB_ROUNDS):
-            begun = time.perf_counter()
+            start_s = time.perf_counter()
             manifest = swathe.cut_many(direct, folder / "direct", progress=False)
-            rounds["cut_many_s"].append(time.perf_counter() - begun)
+            rounds["cut_many_s"].append(time.perf_counter() - start_s)
             assert manifest.meta["ok"] == rows
             shutil.rmtree(folder / "direct")
-            begun = time.perf_counter()
-            made = portal.submit(stored)
-            rounds["submitted_s"].append(time.perf_counter() - begun)
-            told = made.wait()
-            rounds["job_s"].append(time.perf_counter() - begun)
-            assert told.counts["ok"] == rows, told
-            made.delete()
+            start_s = time.perf_counter()
+            remote_job = portal.submit(stored)
+            rounds["submitted_s"].append(time.perf_counter() - start_s)
+            status = remote_job.wait()
+            rounds["job_s"].append(time.perf_counter() - start_s)
+            assert status.counts["ok"] == rows, status
+            remote_job.delete()
             time.sleep(rows / 10_000)  # its results are removed in the background
-    found = {name: statistics.median(seconds) for name, seconds in rounds.items()}
-    ratio = found["job_s"] / found["cut_many_s"]
+    medians = {name: statistics.median(seconds) for name, seconds in rounds.items()}
+    ratio = medians["job_s"] / medians["cut_many_s"]
     print(
-        f"\njob of {rows} rows: {found['job_s']:.2f} s (of which submission "
-        f"{found['submitted_s']:.2f}), cut_many {found['cut_many_s']:.2f} s: {ratio:.2f} times"
+        f"\njob of {rows} rows: {medians['job_s']:.2f} s (of which submission "
+        f"{medians['submitted_s']:.2f}), cut_many {medians['cut_many_s']:.2f} s: {ratio:.2f} times"
     )
-    return {"name": "job", "rows": rows, "ratio": ratio, **found, "rounds": rounds}
+    return {"name": "job", "rows": rows, "ratio": ratio, **medians, "rounds": rounds}
 
 
 def state_of_a_job(server: Server, sample: Path) -> str:
@@ -246,9 +250,9 @@ def state_of_a_job(server: Server, sample: Path) -> str:
     file = next(sample.glob("*.fit")).name
     with swathe.connect(server.url) as portal:
         box = {"x0": [0], "y0": [0], "width": [SIDE], "height": [SIDE]}
-        made = portal.submit({"file": [f"survey:{file}"], **box})
-        made.wait()
-    return f"/api/jobs/{made.id}"
+        remote_job = portal.submit({"file": [f"survey:{file}"], **box})
+        remote_job.wait()
+    return f"/api/jobs/{remote_job.id}"
 
 
 def main() -> None:
@@ -256,10 +260,10 @@ def main() -> None:
     parser = options(__doc__, PARTS)
     parser.add_argument("--requests", type=int, default=200_000, help="of the memory part")
     parser.add_argument("--rows", type=int, default=100_000, help="of the job")
-    asked = parser.parse_args()
-    requests, rows = (500, 500) if asked.smoke else (asked.requests, asked.rows)
-    parts = set(asked.only or PARTS)
-    sample = survey(1 if asked.smoke else FRAMES)
+    arguments = parser.parse_args()
+    requests, rows = (500, 500) if arguments.smoke else (arguments.requests, arguments.rows)
+    parts = set(arguments.only or PARTS)
+    sample = survey(1 if arguments.smoke else FRAMES)
     results: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(work_folder())
@@ -270,7 +274,7 @@ def main() -> None:
         if parts & {"closed", "open"}:
             api = Server(ours.url, ours.process, [state_of_a_job(ours, sample)])
             servers = {"plain": plain, "/vo/sync": ours, "/api": api}
-            results += loads(servers, parts, asked.smoke)
+            results += loads(servers, parts, arguments.smoke)
         if "job" in parts:
             results.append(job(ours, sample, folder, rows))
         if "cancel" in parts:

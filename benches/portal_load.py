@@ -40,7 +40,7 @@ class Load:
         reader, writer = await self.connect()
         while (job := await jobs.get()) is not None:
             number, due = job
-            begun = due if due is not None else time.perf_counter()
+            start_s = due if due is not None else time.perf_counter()
             try:
                 writer.write(self.asked[number % len(self.asked)])
                 status, length = await asyncio.wait_for(answer(reader), TIMEOUT_S)
@@ -49,7 +49,7 @@ class Load:
                 writer.close()
                 reader, writer = await self.connect()
                 continue
-            self.seconds.append(time.perf_counter() - begun)
+            self.seconds.append(time.perf_counter() - start_s)
             self.bytes += length
             if status != 200:
                 self.wrong(str(status))
@@ -70,27 +70,27 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, int]:
     return int(lines[0].split(b" ")[1]), length
 
 
-async def run(given: dict[str, Any]) -> dict[str, Any]:
+async def run(order: dict[str, Any]) -> dict[str, Any]:
     """Make the load; return what was measured."""
-    host, port = given["host"], given["port"]
-    asked = [HEAD.format(path=path, host=host, port=port).encode() for path in given["paths"]]
-    load = Load(host, port, asked)
-    clients, requests, rate = given["clients"], given["requests"], given.get("rate")
+    host, port = order["host"], order["port"]
+    contents = [HEAD.format(path=path, host=host, port=port).encode() for path in order["paths"]]
+    load = Load(host, port, contents)
+    clients, requests, rate = order["clients"], order["requests"], order.get("rate")
     jobs: asyncio.Queue[tuple[int, float | None] | None] = asyncio.Queue()
     if rate is None:
         for number in range(requests):
             jobs.put_nowait((number, None))
     working = [asyncio.create_task(load.client(jobs)) for _ in range(clients)]
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     if rate is not None:
         for number in range(requests):
-            due = begun + number / rate
+            due = start_s + number / rate
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             jobs.put_nowait((number, due))
     for _ in working:
         jobs.put_nowait(None)
     await asyncio.gather(*working)
-    took = time.perf_counter() - begun
+    took = time.perf_counter() - start_s
     ordered = sorted(load.seconds)
 
     def percentile(part: float) -> float:

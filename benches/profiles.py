@@ -41,10 +41,10 @@ def alone_s(store: SimulatedStore, size: float) -> float:
     return store.latency_s + size / own + work
 
 
-def errors(store: SimulatedStore, found: Probe, reads: int = 40) -> list[float]:
+def errors(store: SimulatedStore, probe: Probe, reads: int = 40) -> list[float]:
     """Logarithms of predicted over true time of reads at random."""
     rng = np.random.default_rng(store.seed + 1)
-    costs, exact, off = found.profile.costs, truth(store), []
+    costs, exact, off = probe.profile.costs, truth(store), []
     for _ in range(reads):
         streams = int(rng.integers(1, costs.streams + 1))
         requests = round(float(np.exp(rng.uniform(0, np.log(400)))))
@@ -68,24 +68,24 @@ def main() -> None:
     for seed in range(3 if arguments.smoke else arguments.stores):
         store = busy_store(seed) if arguments.busy else random_store(seed)
         began = time.perf_counter()
-        found = probe_simulated(store, arguments.quick)
+        probe = probe_simulated(store, arguments.quick)
         host_s += time.perf_counter() - began
-        off = np.abs(errors(store, found))
-        rows.append((float(np.median(off)), float(np.quantile(off, 0.9)), seed, store, found))
-        costs = found.profile.costs
+        off = np.abs(errors(store, probe))
+        rows.append((float(np.median(off)), float(np.quantile(off, 0.9)), seed, store, probe))
+        costs = probe.profile.costs
         pairs = {
             "t(0)": (costs.request[0][1], alone_s(store, 0)),
             "stream": (costs.stream_bytes_per_s(), 1e9 / (alone_s(store, 1e9) - alone_s(store, 0))),
             "total": (costs.total_bytes_per_s, store.total_bytes_per_s),
             "requests": (costs.requests_per_s, store.requests_per_s),
         }
-        if "total_bytes_per_s" not in found.profile.spread:
+        if "total_bytes_per_s" not in probe.profile.spread:
             del pairs["total"]
-        if "requests_per_s" not in found.profile.spread:
+        if "requests_per_s" not in probe.profile.spread:
             del pairs["requests"]
         if costs.served_bytes_per_s and store.served_bytes_per_s:
             pairs["served"] = costs.served_bytes_per_s, store.served_bytes_per_s
-        if any(note.startswith("request:") for note in found.profile.notes):
+        if any(note.startswith("request:") for note in probe.profile.notes):
             del pairs["stream"]
         for name, (got, true) in pairs.items():
             named.setdefault(name, []).append(abs(float(np.log(got / true))))
@@ -102,13 +102,13 @@ def main() -> None:
             f"90 % {np.quantile(far, 0.9):.1%}"
         )
     rows.sort(key=lambda row: -row[0])
-    for median, high, seed, store, found in rows[: arguments.worst]:
-        costs, ended = found.profile.costs, f"{found.stopped} {found.elapsed_s:.1f} s"
-        print(f"\nseed {seed}: error median {median:.1%}, 90 % {high:.1%}; ended: {ended}")
-        print(f"  noise {store.noise:.1%}, {found.bytes_moved / 1e6:.0f} MB were moved")
+    for median, high, seed, store, probe in rows[: arguments.worst]:
+        costs, end = probe.profile.costs, f"{probe.stopped} {probe.elapsed_s:.1f} s"
+        print(f"\nseed {seed}: error median {median:.1%}, 90 % {high:.1%}; ended: {end}")
+        print(f"  noise {store.noise:.1%}, {probe.bytes_moved / 1e6:.0f} MB were moved")
         print(f"  is    {figures(store)}")
         print(f"  found {figures(costs)}, {costs.streams} streams")
-        for note in found.profile.notes:
+        for note in probe.profile.notes:
             print(f"  {note}")
 
 

@@ -70,9 +70,9 @@ def another_client(url: str) -> Iterator[None]:
 def jobs_of(link: Link, number: int) -> list[dict[str, Any]]:
     """Predict, run and time lists of boxes."""
     draw = random.Random(1000 + number)
-    found: list[dict[str, Any]] = []
+    jobs: list[dict[str, Any]] = []
     for tries in range(40):
-        if len(found) == JOBS:
+        if len(jobs) == JOBS:
             break
         count = round(math.exp(draw.uniform(0, math.log(1000))))
         size = round(math.exp(draw.uniform(math.log(10), math.log(1000))))
@@ -87,7 +87,7 @@ def jobs_of(link: Link, number: int) -> list[dict[str, Any]]:
             wall_s = time.perf_counter() - began
         assert meta["ok"] == count, meta
         low_s, high_s = expected.interval_s
-        found.append(
+        jobs.append(
             {
                 "link": number, "rtt_ms": link.rtt_ms, "mb_s": link.shared / 1e6,
                 "stream_mb_s": link.stream / 1e6, "count": count, "size": size, "kind": kind,
@@ -96,8 +96,8 @@ def jobs_of(link: Link, number: int) -> list[dict[str, Any]]:
             }
         )  # fmt: skip
         line = "  {count:4} x {size:4} {kind:6}: {predicted_s:7.3f} s ({low_s:.3f} to {high_s:.3f})"
-        print(line.format(**found[-1]) + f", took {wall_s:7.3f}", flush=True)
-    return found
+        print(line.format(**jobs[-1]) + f", took {wall_s:7.3f}", flush=True)
+    return jobs
 
 
 def summary(rows: list[dict[str, Any]]) -> None:
@@ -112,12 +112,12 @@ def _summary(title: str, rows: list[dict[str, Any]]) -> None:
     names = ("wall_s", "predicted_s", "low_s", "high_s")
     wall, predicted, low, high = (np.array([row[name] for row in rows]) for name in names)
     error = np.abs(predicted / wall - 1)
-    held = np.mean((low <= wall) & (wall <= high))
+    inside = np.mean((low <= wall) & (wall <= high))
     middle, most = np.quantile(error, (0.5, 0.9))
     print(
         f"{title}: {len(rows)} jobs over {len({row['link'] for row in rows})} links: "
         f"error {middle:.1%} in the median, {most:.1%} at the 90th percentile; "
-        f"the interval held {held:.0%}, {np.median(high / low):.2f} from end to end"
+        f"the interval held {inside:.0%}, {np.median(high / low):.2f} from end to end"
     )
 
 
@@ -128,13 +128,13 @@ def random_cases(
     for number in numbers:
         link = draw_link(number)
         with reach(link, sample) as proxy:
-            found = probe(link, quick=quick)
-            print(f"{number}: {link.name}: {found['notes']}", flush=True)
+            profile = probe(link, quick=quick)
+            print(f"{number}: {link.name}: {profile['notes']}", flush=True)
             is_busy = busy and number % 2 == 0
             url = f"{proxy.upstream_url.rstrip('/')}/frame-000001.fit"
             with another_client(url) if is_busy else nullcontext():
                 for row in jobs_of(link, number):
-                    yield {**row, "busy": is_busy, "probe": found}
+                    yield {**row, "busy": is_busy, "probe": profile}
 
 
 def main() -> None:

@@ -108,8 +108,8 @@ class Readings:
     def check(self, name: str, boxes: list[Box], pixels: Pixels) -> None:
         """Stop if these are not the pixels of a frame."""
         for (x, y, width, height), cut in zip(boxes, pixels, strict=True):
-            wanted = self.images[name][y : y + height, x : x + width]
-            assert np.array_equal(cut, wanted), name
+            expected_pixels = self.images[name][y : y + height, x : x + width]
+            assert np.array_equal(cut, expected_pixels), name
 
 
 def peers(files: Path, repeats: int) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def measure(proxy: servers.Proxy, program: Path, count: int, repeats: int) -> No
     """Print what `count` cuts take in each way, in turns."""
     draw = random.Random(count)
     ways = {"Swathe": "4GB", "Swathe, no cache": "0", "cfitsio": ""}
-    found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    figures: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     for _ in range(repeats):
         corners = [draw.randrange(WIDTH - SIZE) for _ in range(count)]
         boxes = [(x, draw.randrange(HEIGHT - SIZE)) for x in corners]
@@ -70,12 +70,12 @@ def measure(proxy: servers.Proxy, program: Path, count: int, repeats: int) -> No
             proxy.clear()
             cut = partial(in_process, cache) if cache else partial(by_cfitsio, program, proxy.url)
             seconds = cut(boxes)
-            found[way].append((seconds / count * 1e3, proxy.stats()["bytes_down"]))
-    for way, rows in found.items():
+            figures[way].append((seconds / count * 1e3, proxy.stats()["bytes_down"]))
+    for way, rows in figures.items():
         times = sorted(ms for ms, _ in rows)
-        moved = statistics.median(moved for _, moved in rows)
+        traffic = statistics.median(traffic for _, traffic in rows)
         print(f"{count:4} cuts  {way:17} {statistics.median(times):7.1f} ms a cut "
-              f"({times[0]:.1f} to {times[-1]:.1f})  {moved / 1e6:6.2f} MB")  # fmt: skip
+              f"({times[0]:.1f} to {times[-1]:.1f})  {traffic / 1e6:6.2f} MB")  # fmt: skip
 
 
 def in_process(cache: str, boxes: Boxes) -> float:
@@ -87,12 +87,12 @@ def in_process(cache: str, boxes: Boxes) -> float:
         "SWATHE_CACHE_DIR": str(FOLDER / "blocks"),
     }
     command = [sys.executable, "-c", SCRIPT, LINK.id, json.dumps(boxes)]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return float(done.stdout)
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return float(process.stdout)
 
 
 def by_cfitsio(program: Path, url: str, boxes: Boxes) -> float:

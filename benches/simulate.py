@@ -50,20 +50,21 @@ class Prices:
         return 0.002 + size / 1e8
 
 
-def time_placing(workers: int, held: int, decisions: int) -> None:
+def time_placing(workers: int, cached_count: int, decisions: int) -> None:
     """Print how long decisions take."""
     rng = random.Random(1)
     placement = Placement(Prices())
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     for number in range(workers):
         placement.join(f"w{number}", 1, 10**12)
-    for number in range(held):
+    for number in range(cached_count):
         hot = number % 10 == 0
         name = f"hot{rng.randrange(HOT)}" if hot else f"o{number}"
         placement.hold(f"w{rng.randrange(workers)}", name, SIZE)
     gc.freeze()
     print(
-        f"{workers:,} workers, {held:,} held, told in {time.perf_counter() - started:.1f} s, "
+        f"{workers:,} workers, {cached_count:,} held, told in "
+        f"{time.perf_counter() - start_s:.1f} s, "
         f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB; "
         f"{platform.processor() or platform.machine()}"
     )
@@ -72,7 +73,7 @@ def time_placing(workers: int, held: int, decisions: int) -> None:
     )
     now = 0.0
     for objects in (1, 4, 16):
-        taken, clock = [], []
+        times, clock = [], []
         ends: list[tuple[float, tuple[int, int]]] = []
         for number in range(decisions):
             now += 2 / workers
@@ -80,22 +81,24 @@ def time_placing(workers: int, held: int, decisions: int) -> None:
                 end, batch = heapq.heappop(ends)
                 placement.end(batch, end)
             names = [
-                f"hot{rng.randrange(HOT)}" if rng.random() < 0.3 else f"o{rng.randrange(held)}"
+                f"hot{rng.randrange(HOT)}"
+                if rng.random() < 0.3
+                else f"o{rng.randrange(cached_count)}"
                 for _ in range(objects)
             ]
             work = BatchWork(dict.fromkeys(names, SIZE), 1.0)
             at, cpu = time.perf_counter(), time.thread_time()
             placed = placement.place((objects, number), work, now)
-            taken.append(time.thread_time() - cpu)
+            times.append(time.thread_time() - cpu)
             clock.append(time.perf_counter() - at)
             if placed is not None:
                 heapq.heappush(ends, (now + placed.start_s + 1.0, (objects, number)))
         for end, batch in ends:
             placement.end(batch, end)
-        taken.sort()
+        times.sort()
         clock.sort()
         print(
-            f"| {objects} | {_us(taken, 0.5)} | {_us(taken, 0.99)} | {_us(taken, 1.0)} "
+            f"| {objects} | {_us(times, 0.5)} | {_us(times, 0.99)} | {_us(times, 1.0)} "
             f"| {_us(clock, 0.99)} |"
         )
 
@@ -130,25 +133,27 @@ def simulate_clients(pools: list[int], frames: int, batches: int) -> None:
     for tier, store in TIERS.items():
         for workers in pools:
             job = Crops("job", 20 * frames, batches, CUTS, CUTS * CUT_S, 1)
-            found = Simulation(SimulatedPool(workers, dispatch_s=DASK_S), store, job, 0, 2, 1).run()
-            first_s, again_s = (each.elapsed_s for each in found.rounds)
+            result = Simulation(
+                SimulatedPool(workers, dispatch_s=DASK_S), store, job, 0, 2, 1
+            ).run()
+            first_s, again_s = (each.elapsed_s for each in result.rounds)
             print(
                 f"| {tier} | {workers:,} | {first_s:.1f} s | {again_s:.1f} s "
-                f"| {found.store_bytes / 1e9:.1f} GB | {found.peer_bytes / 1e9:.1f} GB |",
+                f"| {result.store_bytes / 1e9:.1f} GB | {result.peer_bytes / 1e9:.1f} GB |",
                 flush=True,
             )
 
 
 def main() -> None:
     """Measure and simulate."""
-    asked = options(__doc__, ("place", "clients")).parse_args()
-    parts = asked.only or ("place", "clients")
+    arguments = options(__doc__, ("place", "clients")).parse_args()
+    parts = arguments.only or ("place", "clients")
     if "place" in parts:
-        many = (100, 10_000, 500) if asked.smoke else (10_000, 1_000_000, 20_000)
+        many = (100, 10_000, 500) if arguments.smoke else (10_000, 1_000_000, 20_000)
         time_placing(*many)
     if "clients" in parts:
         print()
-        if asked.smoke:
+        if arguments.smoke:
             simulate_clients([10], 10, 200)
         else:
             simulate_clients([100, 1_000, 10_000], 500, 10_000)

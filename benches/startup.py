@@ -57,9 +57,9 @@ print(json.dumps({"cut_many_s": few, "target_s": each}))
 
 def used(command: list[str], work: Path) -> tuple[float, float]:
     """Return wall and CPU seconds of a process."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before, start_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, cwd=work, stdout=subprocess.DEVNULL)
-    wall_s, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall_s, after = time.perf_counter() - start_s, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return wall_s, cpu_s
 
@@ -67,9 +67,9 @@ def used(command: list[str], work: Path) -> tuple[float, float]:
 def first(call: str, image: Path, work: Path) -> tuple[float, float]:
     """Return wall and CPU seconds of the first call in a process."""
     command = [sys.executable, "-c", FIRST, str(image), call]
-    done = subprocess.run(command, check=True, cwd=work, capture_output=True, text=True)
+    process = subprocess.run(command, check=True, cwd=work, capture_output=True, text=True)
     subprocess.run(["rm", "-rf", "new"], check=True, cwd=work)
-    wall_s, cpu_s = map(float, done.stdout.split())
+    wall_s, cpu_s = map(float, process.stdout.split())
     return wall_s, cpu_s
 
 
@@ -99,18 +99,18 @@ def main() -> int:
         times: dict[str, list[tuple[float, float]]] = {}
         for number in range(rounds + 1):
             for name, command in commands.items():
-                taken = used(command, work)
+                seconds = used(command, work)
                 for path in work.glob("x.*"):
                     path.unlink()
                 if number:  # the first round compiles
-                    times.setdefault(name, []).append(taken)
+                    times.setdefault(name, []).append(seconds)
             for call in ("predict", "cut_many"):
-                taken = first(call, image, work)
+                seconds = first(call, image, work)
                 if number:
-                    times.setdefault(f"first {call}", []).append(taken)
+                    times.setdefault(f"first {call}", []).append(seconds)
         command = [sys.executable, "-c", LATER, str(image), str(rounds), str(many)]
-        done = subprocess.run(command, check=True, cwd=work, capture_output=True, text=True)
-        later = json.loads(done.stdout)
+        process = subprocess.run(command, check=True, cwd=work, capture_output=True, text=True)
+        later = json.loads(process.stdout)
     print("| what | wall, ms | CPU, ms | CPU, of `python -c pass` |\n|---|---|---|---|")
     figures = {}
     for name, pairs in times.items():

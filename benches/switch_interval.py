@@ -77,11 +77,13 @@ def measure(url: str, table: Table, rounds: int) -> None:
                 for interval_s, runs in times.items():
                     sys.setswitchinterval(interval_s)
                     job = portal.submit(table, start=False)
-                    start, computed = time.perf_counter(), time.process_time()
+                    start, cpu_start_s = time.perf_counter(), time.process_time()
                     job.start()
                     assert job.wait(progress=False).counts["ok"] == len(table)
                     if number:
-                        runs.append((time.perf_counter() - start, time.process_time() - computed))
+                        runs.append(
+                            (time.perf_counter() - start, time.process_time() - cpu_start_s)
+                        )
                     job.delete()
         print(json.dumps({str(each): summary(runs) for each, runs in times.items()}), flush=True)
     finally:

@@ -49,15 +49,15 @@ def cpu_s() -> float:
 def points(work: Path, count: int) -> dict[str, Any]:
     """Record points from Python."""
     trace.start(work / "points.ulm")
-    begun, cpu = time.perf_counter(), time.thread_time()
+    start_s, cpu = time.perf_counter(), time.thread_time()
     for number in range(count):
         trace.point("REDUCED", target="star-17", bytes=number)
-    seconds, own_s = time.perf_counter() - begun, time.thread_time() - cpu
+    seconds, own_s = time.perf_counter() - start_s, time.thread_time() - cpu
     counts = trace.stop()
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     for number in range(count):
         trace.point("REDUCED", target="star-17", bytes=number)
-    off_s = time.perf_counter() - begun
+    off_s = time.perf_counter() - start_s
     return {
         "events_per_s": round(count / seconds),
         "events_per_cpu_s": round(count / own_s),
@@ -74,23 +74,23 @@ def once(
     run.unlink(missing_ok=True)
     if on:
         trace.start(run)
-    begun, cpu = time.perf_counter(), cpu_s()
+    start_s, cpu = time.perf_counter(), cpu_s()
     manifest = swathe.cut_many(columns, out, threads=threads, progress=False)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start_s
     counts = trace.stop()
     used_s = cpu_s() - cpu
     if not all(manifest["status"] == "ok"):
         raise SystemExit("a target failed")
     shutil.rmtree(out)
-    found = {"wall_s": seconds, "cut_s": manifest.meta["wall_s"], "cpu_s": used_s}
+    times = {"wall_s": seconds, "cut_s": manifest.meta["wall_s"], "cpu_s": used_s}
     if on:
         rows = len(manifest)
-        found |= {
+        times |= {
             "events_per_cut": counts.recorded / rows,
             "ulm_bytes_per_cut": run.stat().st_size / rows,
             "dropped": counts.dropped,
         }
-    return found
+    return times
 
 
 def compare_recording(
@@ -103,12 +103,12 @@ def compare_recording(
     once(columns, work, run, threads, True)
     for number in range(rounds):
         order = (False, True) if number % 2 else (True, False)
-        found = {each: once(columns, work, run, threads, each) for each in order}
-        on = found[True]
+        times = {each: once(columns, work, run, threads, each) for each in order}
+        on = times[True]
         for key, ratio in ratios.items():
-            ratio.append(found[True][key] / found[False][key])
+            ratio.append(times[True][key] / times[False][key])
         for each, rate in rates.items():
-            rate.append(len(columns["file"]) / found[each]["cut_s"])
+            rate.append(len(columns["file"]) / times[each]["cut_s"])
     quartiles = {
         key: [round(100 * (q - 1), 2) for q in statistics.quantiles(ratio, n=4)]
         for key, ratio in ratios.items()
@@ -166,19 +166,19 @@ def main() -> None:
     parser.add_argument(
         "--sampled", action="store_true", help="by sampling, not by rounds in turns"
     )
-    given = parser.parse_args()
-    rounds, rows = (2, 200) if given.smoke else (given.rounds, given.rows)
-    sample = survey(3 if given.smoke else FRAMES)
+    arguments = parser.parse_args()
+    rounds, rows = (2, 200) if arguments.smoke else (arguments.rounds, arguments.rows)
+    sample = survey(3 if arguments.smoke else FRAMES)
     columns = in_folder(survey_targets(sample, rows, together=True), sample)
     columns["id"] = [f"star-{number}" for number in range(rows)]
-    measure = sample_recording if given.sampled else compare_recording
+    measure = sample_recording if arguments.sampled else compare_recording
     with (
         work_folder() as work,
-        tempfile.TemporaryDirectory(prefix="swathe-trace-", dir=given.events) as events,
+        tempfile.TemporaryDirectory(prefix="swathe-trace-", dir=arguments.events) as events,
     ):
         run = Path(events) / "run.ulm"
         results = {
-            "points": points(work, 2_000 if given.smoke else POINTS),
+            "points": points(work, 2_000 if arguments.smoke else POINTS),
             "cut_many": [measure(columns, work, run, threads, rounds) for threads in (1, 2)],
         }
     for key, value in results.items():

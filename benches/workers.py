@@ -59,18 +59,18 @@ PARTS = 4
 
 def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
     """Return targets as batches of about `of` rows; a frame is divided as little as possible."""
-    made: list[list[RowRecord]] = [[]]
+    groups: list[list[RowRecord]] = [[]]
     for number, (file, x, y) in enumerate(
         zip(columns["file"], columns["x"], columns["y"], strict=True)
     ):
-        if len(made[-1]) >= of:
-            made.append([])
+        if len(groups[-1]) >= of:
+            groups.append([])
         corner = (round(x) - SIDE // 2, round(y) - SIDE // 2)
-        made[-1].append(
+        groups[-1].append(
             RowRecord(number, number, None, str(number), str(number), f"survey:{file}", None,
                     (*corner, SIDE, SIDE), None, None)
         )  # fmt: skip
-    return [Batch(f"job{at}", at, Options(), RowTable.of(rows)) for at, rows in enumerate(made)]
+    return [Batch(f"job{at}", at, Options(), RowTable.of(rows)) for at, rows in enumerate(groups)]
 
 
 def process(*words: str) -> AbstractContextManager[tuple[str, Any]]:
@@ -78,25 +78,27 @@ def process(*words: str) -> AbstractContextManager[tuple[str, Any]]:
     return running("-m", "swathe.cli", "pool", *words, "--json")
 
 
-def time_batches(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]) -> float:
+def time_batches(
+    pool: Pool, arrivals: queue.SimpleQueue[ChunkResult], batches: list[Batch]
+) -> float:
     """Run batches; return the seconds."""
-    begun = time.perf_counter()
-    for number, batch in enumerate(given):
+    start_s = time.perf_counter()
+    for number, batch in enumerate(batches):
         assert pool.wait_for_room(PATIENCE_S)
         pool.submit(number, batch, lambda: False)
-    done = [came.get(timeout=PATIENCE_S) for _ in given]
-    seconds = time.perf_counter() - begun
-    assert all(each.complete and each.failure is None for each in done)
-    assert {row.status for each in done for row in each.rows} == {"ok"}
+    results = [arrivals.get(timeout=PATIENCE_S) for _ in batches]
+    seconds = time.perf_counter() - start_s
+    assert all(each.complete and each.failure is None for each in results)
+    assert {row.status for each in results for row in each.rows} == {"ok"}
     return seconds
 
 
 def time_cut_many(columns: dict[str, list[Any]], sample: Path, folder: Path) -> float:
     """Run the same by `cut_many`; return the seconds."""
     table = in_folder(columns, sample)
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     manifest = swathe.cut_many(table, folder, threads=THREADS, progress=False)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start_s
     assert manifest.meta["ok"] == len(table["file"])
     return seconds
 
@@ -104,10 +106,10 @@ def time_cut_many(columns: dict[str, list[Any]], sample: Path, folder: Path) -> 
 def time_pools(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dict[str, Any]:
     """Measure all three in turns."""
     columns = survey_targets(sample, rows, together=True)
-    given = batches(columns, of)
+    batches_of_pool = batches(columns, of)
     place = Folder(folder / "results")
     seconds: dict[str, list[float]] = {"cut_many": [], "local": [], "dask": []}
-    came: dict[str, queue.SimpleQueue[ChunkResult]] = {}
+    arrivals: dict[str, queue.SimpleQueue[ChunkResult]] = {}
     with (
         process("scheduler", "--port", "0") as (scheduler, _),
         process("worker", scheduler, "--threads", str(THREADS)),
@@ -117,20 +119,20 @@ def time_pools(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> d
             "dask": DaskPool(read_address(scheduler), place),
         }
         for name, pool in pools.items():
-            came[name] = queue.SimpleQueue()
-            pool.start(lambda _number, done, into=came[name]: into.put(done))  # type: ignore[misc]  # a default binds it
+            arrivals[name] = queue.SimpleQueue()
+            pool.start(lambda _number, result, into=arrivals[name]: into.put(result))  # type: ignore[misc]  # a default binds it
         try:
             for pool in pools.values():
                 # A worker joins by a file in the folder of results, which each round removes.
                 assert pool.wait_for_room(PATIENCE_S)
             for number in range(rounds + 1):
-                found = {"cut_many": time_cut_many(columns, sample, folder / "direct")}
+                times = {"cut_many": time_cut_many(columns, sample, folder / "direct")}
                 shutil.rmtree(folder / "direct")
                 for name, pool in pools.items():
-                    found[name] = time_batches(pool, came[name], given)
+                    times[name] = time_batches(pool, arrivals[name], batches_of_pool)
                     shutil.rmtree(folder / "results")
                     (folder / "results").mkdir()
-                for name, each in found.items():
+                for name, each in times.items():
                     if number:  # the first is to warm up
                         seconds[name].append(each)
         finally:
@@ -161,7 +163,7 @@ def predicted_row_s(frame: Path) -> float:
 
 def frames_of(names: list[str], number: int, row_s: float) -> list[Batch]:
     """Return a batch for each frame that cuts all of it, with what is predicted for each part."""
-    made = []
+    frames = []
     high = HEIGHT // PARTS
     row_bytes = 2 * WIDTH * high
     for at, name in enumerate(names):
@@ -171,8 +173,8 @@ def frames_of(names: list[str], number: int, row_s: float) -> list[Batch]:
             for part in range(PARTS)
         ])  # fmt: skip
         job = f"job{number}-{at}"
-        made.append(Batch(job, 0, Options(), rows, row_bytes=row_bytes, row_s=row_s))
-    return made
+        frames.append(Batch(job, 0, Options(), rows, row_bytes=row_bytes, row_s=row_s))
+    return frames
 
 
 def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str, Any]:
@@ -195,25 +197,25 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
             cache = ("--cache", str(folder / f"cache{number}"), "--cache-size", "2GB")
             worker = ("worker", scheduler, "--threads", "1", "--name", f"w{number}")
             stack.enter_context(process(*worker, *cache))
-        pool, came = DaskPool(read_address(scheduler), place), queue.SimpleQueue[ChunkResult]()
-        pool.start(lambda _number, done: came.put(done))
+        pool, arrivals = DaskPool(read_address(scheduler), place), queue.SimpleQueue[ChunkResult]()
+        pool.start(lambda _number, result: arrivals.put(result))
         try:
             until = time.monotonic() + PATIENCE_S
             while sum(each.cache_bytes > 0 for each in pool.status().workers) < workers:
                 assert time.monotonic() < until, pool.status()
                 time.sleep(0.1)
-            seconds, moved = [], []
+            seconds, traffic = [], []
             for number in range(rounds):
-                seconds.append(time_batches(pool, came, frames_of(names, number, row_s)))
-                moved.append(asdict(pool.status().moved))
+                seconds.append(time_batches(pool, arrivals, frames_of(names, number, row_s)))
+                traffic.append(asdict(pool.status().moved))
                 shutil.rmtree(folder / "results")
                 (folder / "results").mkdir()
         finally:
             pool.stop(PATIENCE_S)
     later = statistics.median(seconds[1:])
-    first, last = moved[0], moved[-1]
+    first, last = traffic[0], traffic[-1]
     near = (last["near"] - first["near"]) / (last["batches"] - first["batches"])
-    found = {
+    figures = {
         "workers": workers,
         "bytes": size,
         "seconds": seconds,
@@ -225,12 +227,13 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
     }
     print(
         f"{workers} workers, {size / 1e6:.0f} MB at {RTT_MS} ms: first round {seconds[0]:.2f} s, "
-        f"later ones {later:.2f} s, {found['times_faster']:.1f} times faster; {near:.0%} of later "
-        f"batches on a holder; from the store {found['store_over_size']:.3f} times, from peers "
-        f"{found['peer_over_size']:.3f} times the size",
+        f"later ones {later:.2f} s, {figures['times_faster']:.1f} times faster; "
+        f"{near:.0%} of later batches on a holder; "
+        f"from the store {figures['store_over_size']:.3f} times, "
+        f"from peers {figures['peer_over_size']:.3f} times the size",
         flush=True,
     )
-    return found
+    return figures
 
 
 def main() -> None:
@@ -238,10 +241,10 @@ def main() -> None:
     parser = options(__doc__, ("cost", "diffusion"))
     parser.add_argument("--rows", type=int, default=50_000, help="targets")
     parser.add_argument("--rounds", type=int, default=5, help="each is measured so often")
-    asked = parser.parse_args()
-    parts = asked.only or ("cost", "diffusion")
-    rows, rounds = (500, 1) if asked.smoke else (asked.rows, asked.rounds)
-    sample = survey(3 if asked.smoke else FRAMES)
+    arguments = parser.parse_args()
+    parts = arguments.only or ("cost", "diffusion")
+    rows, rounds = (500, 1) if arguments.smoke else (arguments.rows, arguments.rounds)
+    sample = survey(3 if arguments.smoke else FRAMES)
     results: dict[str, Any] = {}
     with work_folder() as folder:
         with Catalog.open() as catalog:
@@ -249,7 +252,9 @@ def main() -> None:
         if "cost" in parts:
             results["cost"] = [time_pools(sample, folder, rows, of, rounds) for of in (5000, 500)]
         if "diffusion" in parts:
-            results["diffusion"] = diffusion(sample, folder, WORKERS, 2 if asked.smoke else ROUNDS)
+            results["diffusion"] = diffusion(
+                sample, folder, WORKERS, 2 if arguments.smoke else ROUNDS
+            )
     save("workers", results)
 
 

@@ -21,6 +21,7 @@ LEAST = {
     "portal": (),
     "profiles": (),
     "random_links": (),
+    "simulated_links": (),
     "repeated_cuts": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),
     "simulate": (),

@@ -36,7 +36,7 @@ from swathe.portal.config import config_of
 from swathe.portal.http import connections
 from swathe.portal.http.connections import with_limits
 from swathe.portal.http_errors import text_of
-from tests.support.attacked_portal import Attacked, attacked
+from tests.support.attacked_portal import AttackTarget, attacked
 from tests.support.portals import (
     SECOND_S,
     add_survey,
@@ -66,13 +66,13 @@ SECURITY = (
 
 
 @pytest.fixture(scope="module")
-def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
     with attacked(tmp_path_factory.mktemp("doors"), settings=LIMITS) as running:
         yield running
 
 
 @contextmanager
-def api(portal: Attacked, user: str | None) -> Iterator[httpx.Client]:
+def api(portal: AttackTarget, user: str | None) -> Iterator[httpx.Client]:
     """Give a client of the REST interface."""
     with portal.client(user) as client:
         client.base_url = client.base_url.join("/api")
@@ -80,17 +80,17 @@ def api(portal: Attacked, user: str | None) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
-def ann(portal: Attacked) -> Iterator[httpx.Client]:
+def ann(portal: AttackTarget) -> Iterator[httpx.Client]:
     with api(portal, "ann") as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def job(portal: Attacked, ann: httpx.Client) -> dict[str, Any]:
+def job(portal: AttackTarget, ann: httpx.Client) -> dict[str, Any]:
     return finished(ann, submitted(ann, portal.targets(3))["id"])
 
 
-def waiting(client: httpx.Client, portal: Attacked) -> str:
+def waiting(client: httpx.Client, portal: AttackTarget) -> str:
     """Submit a job that is not started, and return its id."""
     return str(submitted(client, portal.targets(2), start=False)["id"])
 
@@ -98,7 +98,9 @@ def waiting(client: httpx.Client, portal: Attacked) -> str:
 # ---- Shares (M4)
 
 
-def test_one_user_leaves_streams_to_others(portal: Attacked, ann: httpx.Client, job: Any) -> None:
+def test_one_user_leaves_streams_to_others(
+    portal: AttackTarget, ann: httpx.Client, job: Any
+) -> None:
     with api(portal, "bob") as bob, ExitStack() as stack:
         events = [f"/jobs/{waiting(each, portal)}/events" for each in (ann, bob)]
         opened = [stack.enter_context(ann.stream("GET", events[0])) for _ in range(6)]
@@ -113,7 +115,7 @@ def test_one_user_leaves_streams_to_others(portal: Attacked, ann: httpx.Client, 
     wait_until(lambda: ann.get(f"/jobs/{job['id']}/manifest").status_code == 200)
 
 
-def test_one_user_leaves_uploads_to_others(portal: Attacked) -> None:
+def test_one_user_leaves_uploads_to_others(portal: AttackTarget) -> None:
     def begin(user: str) -> socket.socket:
         """Send all of an upload but its end."""
         host, _, port = portal.served.host.partition(":")
@@ -138,7 +140,7 @@ def test_one_user_leaves_uploads_to_others(portal: Attacked) -> None:
             assert answer.status_code == 422
 
 
-def test_a_body_that_is_refused_is_read_on(portal: Attacked) -> None:
+def test_a_body_that_is_refused_is_read_on(portal: AttackTarget) -> None:
     # Else a proxy that sends on finds its connection closed, and answers 502 of its own.
     host, _, port = portal.served.host.partition(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
@@ -160,7 +162,7 @@ def test_a_body_that_is_refused_is_read_on(portal: Attacked) -> None:
 # ---- Event streams (M6)
 
 
-def test_a_revoked_token_ends_its_streams(portal: Attacked) -> None:
+def test_a_revoked_token_ends_its_streams(portal: AttackTarget) -> None:
     with Catalog.open(database_in(portal.served.folder)) as catalog:
         token, _ = catalog.add_token("una", ["read", "submit"])
         headers = {"Authorization": f"Bearer {token}"}
@@ -344,7 +346,7 @@ def test_proxies_are_believed_only_where_they_are_named(tmp_path: Path) -> None:
 
 
 def test_every_answer_has_headers_of_security(
-    portal: Attacked, ann: httpx.Client, job: Any
+    portal: AttackTarget, ann: httpx.Client, job: Any
 ) -> None:
     name = ann.get(f"/jobs/{job['id']}/rows").json()["rows"][0]["name"]
     paths = ["/api/about", f"/api/jobs/{job['id']}/manifest", f"/api/jobs/{job['id']}/files/{name}"]
@@ -366,7 +368,7 @@ def test_every_answer_has_headers_of_security(
 
 
 @pytest.mark.parametrize("second", ["", "elsewhere.example"])
-def test_two_hosts_are_refused(portal: Attacked, second: str) -> None:
+def test_two_hosts_are_refused(portal: AttackTarget, second: str) -> None:
     host = portal.served.host
     head = f"GET /vo/capabilities HTTP/1.1\r\nHost: {host}\r\nHost: {second or host}\r\n"
     assert portal.send(f"{head}Connection: close\r\n\r\n".encode()).startswith(b"HTTP/1.1 400 ")
@@ -389,7 +391,7 @@ def test_letters_lose_accents_not_themselves() -> None:
     assert names == ["naive_star_0_..", "naive_star_0_..-2", "Angstrom", "_con", "_"]
 
 
-def test_spreadsheets_are_given_no_formulas(portal: Attacked, ann: httpx.Client) -> None:
+def test_spreadsheets_are_given_no_formulas(portal: AttackTarget, ann: httpx.Client) -> None:
     ids = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", 'a"b,c', "plain", "two\nlines"]
     ids += ["a;=1+1", "a;\t-1", 'a"\n=1+1']
     targets = portal.targets(len(ids))
@@ -411,7 +413,7 @@ def test_spreadsheets_are_given_no_formulas(portal: Attacked, ann: httpx.Client)
 # ---- What strangers are told (trial 35, 36; L9, L10)
 
 
-def test_paths_of_the_disk_are_for_admins(portal: Attacked, ann: httpx.Client) -> None:
+def test_paths_of_the_disk_are_for_admins(portal: AttackTarget, ann: httpx.Client) -> None:
     disk = str(portal.served.folder)
     paths = ["/api/stores", "/api/stores/survey", "/stores", "/stores/survey", "/pool", "/api/pool"]
     with portal.client("root") as root:
@@ -442,7 +444,7 @@ def test_errors_tell_the_last_part_of_a_path() -> None:
     assert text_of(CatalogError("sqlite:////srv/a/b.sqlite: locked")).count("/srv/a") == 0
 
 
-def test_predictions_are_for_admins(portal: Attacked, ann: httpx.Client, job: Any) -> None:
+def test_predictions_are_for_admins(portal: AttackTarget, ann: httpx.Client, job: Any) -> None:
     for path in ("/api/predictions", "/predictions", "/predictions/plots.json"):
         assert ann.get(portal.served.url + path).status_code == 403
         with portal.client("root") as root:
@@ -469,11 +471,11 @@ def test_cookies_of_https_are_tied_to_their_host(tmp_path: Path) -> None:
             assert browser.get("/api/about", headers=headers).status_code == status
 
 
-def test_signing_in_on_a_shared_address_warns(portal: Attacked) -> None:
+def test_signing_in_on_a_shared_address_warns(portal: AttackTarget) -> None:
     assert "to every port" in httpx.get(f"{portal.served.url}/sign-in").text
 
 
-def test_a_file_of_a_store_is_no_identifier_but_told(portal: Attacked) -> None:
+def test_a_file_of_a_store_is_no_identifier_but_told(portal: AttackTarget) -> None:
     with portal.client("ann") as ann:
         answer = ann.get("/vo/sync", params={"ID": "survey:frame-000001.fit", "SUB": "[1:2,1:2]"})
     assert answer.status_code == 404
@@ -506,7 +508,7 @@ def test_a_locked_catalogue_is_told_while_it_is_waited_for(tmp_path: Path) -> No
 # ---- For those who run it (trial M13)
 
 
-def test_health_is_told_to_everybody_without_secrets(portal: Attacked) -> None:
+def test_health_is_told_to_everybody_without_secrets(portal: AttackTarget) -> None:
     answer = httpx.get(f"{portal.served.url}/healthz")
     assert answer.status_code == 200
     assert answer.json() == {"healthy": True, "database": "ok", "pool": "ok", "disk": "ok"}
@@ -523,7 +525,7 @@ def test_a_portal_in_trouble_is_not_healthy(tmp_path: Path) -> None:
         assert httpx.get(f"{portal.served.url}/healthz").status_code == 200
 
 
-def test_metrics_are_for_admins(portal: Attacked, ann: httpx.Client, job: Any) -> None:
+def test_metrics_are_for_admins(portal: AttackTarget, ann: httpx.Client, job: Any) -> None:
     url = f"{portal.served.url}/metrics"
     assert [httpx.get(url).status_code, ann.get(url).status_code] == [401, 403]
     pending = waiting(ann, portal)

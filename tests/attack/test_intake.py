@@ -37,7 +37,7 @@ from swathe.portal.vo.geometry.regions import Polygon
 from swathe.portal.vo.soda import sync
 from swathe.portal.vo.thread_limit import ResponseMemory
 from swathe.stores.folders import is_within
-from tests.support.portals import Served, add_survey, served
+from tests.support.portals import RunningPortal, add_survey, served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells of it")
 
@@ -49,7 +49,7 @@ GROWTH_MB = 400
 
 
 @pytest.fixture(scope="module")
-def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     folder = tmp_path_factory.mktemp("portal")
     add_survey(folder)
     with served(folder) as portal:
@@ -59,7 +59,7 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield portal
 
 
-def peak_mb(portal: Served) -> float:
+def peak_mb(portal: RunningPortal) -> float:
     """Give the largest memory that the portal has had."""
     status = Path(f"/proc/{portal.process.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
@@ -67,7 +67,7 @@ def peak_mb(portal: Served) -> float:
 
 
 @contextmanager
-def others_are_answered(portal: Served) -> Iterator[None]:
+def others_are_answered(portal: RunningPortal) -> Iterator[None]:
     """Ask for something else, over and over, while the context lasts."""
     over = threading.Event()
     waits: list[float] = []
@@ -93,12 +93,12 @@ def others_are_answered(portal: Served) -> Iterator[None]:
     assert peak_mb(portal) - before < GROWTH_MB
 
 
-def send_table(portal: Served, name: str, content: bytes) -> httpx.Response:
+def send_table(portal: RunningPortal, name: str, content: bytes) -> httpx.Response:
     files = {"targets": (name, content)}
     return httpx.post(f"{portal.url}/api/estimate", files=files, timeout=600)
 
 
-def send_json(portal: Served, body: bytes) -> httpx.Response:
+def send_json(portal: RunningPortal, body: bytes) -> httpx.Response:
     headers = {"Content-Type": "application/json"}
     return httpx.post(f"{portal.url}/api/estimate", content=body, headers=headers, timeout=600)
 
@@ -113,7 +113,7 @@ def send_json(portal: Served, body: bytes) -> httpx.Response:
         ("POS", "CIRCLE " + "1" * 20_000 + "x"),
     ],
 )
-def test_h1_parameters(portal: Served, parameter: str, value: str) -> None:
+def test_h1_parameters(portal: RunningPortal, parameter: str, value: str) -> None:
     with others_are_answered(portal):
         form = {"ID": "x", parameter: value}
         answer = httpx.post(f"{portal.url}/vo/sync", data=form, timeout=600)
@@ -140,14 +140,14 @@ def votable(nrows: str = "", fields: str = FILE, rows: str = "") -> bytes:
     ],
     ids=["nrows", "arraysize", "fields"],
 )
-def test_h3_votables(portal: Served, content: bytes, told: str) -> None:
+def test_h3_votables(portal: RunningPortal, content: bytes, told: str) -> None:
     with others_are_answered(portal):
         answer = send_table(portal, "t.xml", content)
     assert answer.status_code in (413, 422)
     assert told in answer.json()["error"]
 
 
-def test_h4_parquet(portal: Served) -> None:
+def test_h4_parquet(portal: RunningPortal) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     column = ["a" * 100_000] * 20_000
@@ -178,13 +178,13 @@ def test_h4_parquet(portal: Served) -> None:
     ],
     ids=["columns", "many columns", "rows", "cell", "ecsv"],
 )
-def test_m1_tables(portal: Served, name: str, content: bytes) -> None:
+def test_m1_tables(portal: RunningPortal, name: str, content: bytes) -> None:
     with others_are_answered(portal):
         answer = send_table(portal, name, content)
     assert answer.status_code in (413, 422), answer.text
 
 
-def test_m1_a_client_that_is_gone_is_not_read_for(portal: Served) -> None:
+def test_m1_a_client_that_is_gone_is_not_read_for(portal: RunningPortal) -> None:
     """The reader of a table ends soon after the client has."""
     rows = b"".join(b"# - {name: c%d, datatype: int64}\n" % at for at in range(190))
     cells = " ".join(f"c{at}" for at in range(190)).encode() + b"\n" + b"1 " * 190
@@ -209,7 +209,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def readers(portal: Served) -> list[int]:
+def readers(portal: RunningPortal) -> list[int]:
     """Give the processes that read tables: children of the child of the portal."""
     nurseries = children(portal.process.pid)
     return [child for nursery in nurseries for child in children(nursery)]
@@ -235,7 +235,7 @@ def children(process: int) -> list[int]:
     ],
     ids=["objects", "rows", "lists", "numbers", "depth", "columns"],
 )
-def test_m2_json(portal: Served, body: bytes) -> None:
+def test_m2_json(portal: RunningPortal, body: bytes) -> None:
     with others_are_answered(portal):
         answer = send_json(portal, body)
     assert answer.status_code in (413, 422), answer.text
@@ -260,7 +260,7 @@ def of_one_row(**columns: Any) -> dict[str, list[Any]]:
     ],
     ids=["text", "name", "numbers", "options", "key"],
 )
-def test_m2_what_json_holds_is_bounded(portal: Served, body: str, told: str) -> None:
+def test_m2_what_json_holds_is_bounded(portal: RunningPortal, body: str, told: str) -> None:
     with others_are_answered(portal):
         answer = send_json(portal, body.encode())
     assert answer.status_code in (413, 422)
@@ -304,14 +304,14 @@ def test_names_of_a_thousand_parts_are_soon_looked_for(
     assert len(looks) < 300
 
 
-def test_m2_other_bodies_are_small(portal: Served) -> None:
+def test_m2_other_bodies_are_small(portal: RunningPortal) -> None:
     body = b'{"name": ' + b"[" * 100_000
     url = f"{portal.url}/api/jobs/{'a' * 22}"
     answer = httpx.patch(url, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 413
 
 
-def test_m2_pasted_lists(portal: Served) -> None:
+def test_m2_pasted_lists(portal: RunningPortal) -> None:
     text = "file,x,y,height,width" + ",x" * 5_000_000
     with others_are_answered(portal):
         answer = httpx.post(f"{portal.url}/new", files={"targets": (None, text)}, timeout=600)
@@ -337,7 +337,9 @@ TOLD = {
 
 
 @pytest.mark.parametrize("kind", PASTED)
-def test_m2_long_pasted_lists_are_read_by_a_process_of_their_own(portal: Served, kind: str) -> None:
+def test_m2_long_pasted_lists_are_read_by_a_process_of_their_own(
+    portal: RunningPortal, kind: str
+) -> None:
     begun = set(readers(portal))
     seen: set[int] = set()
     over = threading.Event()
@@ -397,7 +399,7 @@ def row_of(side: int, **options: Any) -> dict[str, Any]:
     return {"targets": targets, "options": options}
 
 
-def ended(portal: Served, asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def ended(portal: RunningPortal, asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Submit a job of one row; gives it and the row at its end."""
     job = httpx.post(f"{portal.url}/api/jobs", json=asked, timeout=600)
     assert job.status_code == 201, job.text
@@ -413,14 +415,14 @@ def ended(portal: Served, asked: dict[str, Any]) -> tuple[dict[str, Any], dict[s
     ("side", "told"),
     [(40_000, "exceeds the limit of 512 MiB"), (15_000, "lies mostly outside the image")],
 )
-def test_h2_rows_of_fill(portal: Served, side: int, told: str, output: str) -> None:
+def test_h2_rows_of_fill(portal: RunningPortal, side: int, told: str, output: str) -> None:
     with others_are_answered(portal):
         _, row = ended(portal, row_of(side, mode="partial", format=output))
     assert row["status"] == "error"
     assert told in row["reason"]
 
 
-def test_h2_boxes_that_reach_over_an_edge_are_cut(portal: Served) -> None:
+def test_h2_boxes_that_reach_over_an_edge_are_cut(portal: RunningPortal) -> None:
     _, row = ended(portal, row_of(2000, mode="partial"))
     assert row["status"] == "ok"
     _, row = ended(portal, row_of(60_000, mode="trim"))

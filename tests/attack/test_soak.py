@@ -18,7 +18,7 @@ import pytest
 from astropy.io import fits
 
 import swathe
-from tests.support.attacked_portal import Attacked, attacked
+from tests.support.attacked_portal import AttackTarget, attacked
 from tests.support.portals import finished, submitted
 
 SOAK_S = float(os.environ.get("SWATHE_SOAK_S", "120"))
@@ -35,7 +35,7 @@ NROWS = (
     "</TR></TABLEDATA></DATA></TABLE></RESOURCE></VOTABLE>"
 )
 
-Attack = Callable[[Attacked, httpx.Client], object]
+Attack = Callable[[AttackTarget, httpx.Client], object]
 
 
 def upload(name: str, content: bytes) -> Attack:
@@ -43,7 +43,7 @@ def upload(name: str, content: bytes) -> Attack:
     return lambda _, client: client.post("/api/estimate", files={"targets": (name, content)})
 
 
-def streams(portal: Attacked, client: httpx.Client) -> httpx.Response:
+def streams(portal: AttackTarget, client: httpx.Client) -> httpx.Response:
     """Follow the events of a job, and go away."""
     answer = client.post("/api/jobs", json={"targets": portal.targets(1)})
     if answer.status_code == 201:
@@ -53,7 +53,7 @@ def streams(portal: Attacked, client: httpx.Client) -> httpx.Response:
     return answer
 
 
-def half_requests(_: Attacked, client: httpx.Client) -> None:
+def half_requests(_: AttackTarget, client: httpx.Client) -> None:
     """Open connections that say nothing more."""
     host, port = client.base_url.host, client.base_url.port
     connections = [socket.create_connection((host, port or 80), timeout=5) for _ in range(20)]
@@ -64,7 +64,7 @@ def half_requests(_: Attacked, client: httpx.Client) -> None:
         connection.close()
 
 
-def huge_row(portal: Attacked, client: httpx.Client) -> None:
+def huge_row(portal: AttackTarget, client: httpx.Client) -> None:
     """Order a cutout that is nearly all fill, and larger than memory."""
     row = {"file": ["survey:frame-000001.fit"], "x": [100], "y": [100]}
     targets = {**row, "height": [40_000], "width": [40_000]}
@@ -108,7 +108,7 @@ ATTACKS: dict[str, Attack] = {
 class Siege:
     """Attackers, a watcher that asks for little, and what became of both."""
 
-    def __init__(self, portal: Attacked, until: float) -> None:
+    def __init__(self, portal: AttackTarget, until: float) -> None:
         self.portal, self.until = portal, until
         self.done: Counter[str] = Counter()
         self.faults: list[str] = []

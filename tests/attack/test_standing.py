@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from astropy.io import fits
 
-from tests.support.attacked_portal import SECRET, Attacked, attacked
+from tests.support.attacked_portal import SECRET, AttackTarget, attacked
 from tests.support.portals import finished, submitted
 
 BOX = {"x0": 0, "y0": 0, "width": 5, "height": 5}
@@ -25,20 +25,20 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
     with attacked(tmp_path_factory.mktemp("attacked")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def ann(portal: Attacked) -> Iterator[httpx.Client]:
+def ann(portal: AttackTarget) -> Iterator[httpx.Client]:
     with portal.client("ann") as client:
         client.base_url = client.base_url.join("/api")
         yield client
 
 
 @pytest.fixture(scope="module")
-def job(portal: Attacked, ann: httpx.Client) -> dict[str, Any]:
+def job(portal: AttackTarget, ann: httpx.Client) -> dict[str, Any]:
     return finished(ann, submitted(ann, portal.targets(5), name="of ann")["id"])
 
 
@@ -56,7 +56,7 @@ def refusals(client: httpx.Client, files: list[str]) -> dict[str, int]:
 # ---- Paths and URLs of targets
 
 
-def test_no_path_leads_out_of_a_store(ann: httpx.Client, portal: Attacked) -> None:
+def test_no_path_leads_out_of_a_store(ann: httpx.Client, portal: AttackTarget) -> None:
     outside = f"{portal.served.folder}/outside/secret.fit"
     ways = ["..", "%2e%2e", "%252e%252e", "..%2f", "\u2025", "\uff0e\uff0e", "..;", ".\u200b."]
     files = [f"survey:{way}/outside/secret.fit" for way in ways]
@@ -125,7 +125,7 @@ def test_no_redirect_leads_to_other_servers(tmp_path: Path) -> None:
 # ---- Who may do what
 
 
-def operations(portal: Attacked, job: str) -> list[tuple[str, str]]:
+def operations(portal: AttackTarget, job: str) -> list[tuple[str, str]]:
     """Return method and path of all that OpenAPI names, and of pages and VO interfaces."""
     with portal.client(None) as client:
         paths = client.get("/api/openapi.json").json()["paths"]
@@ -149,7 +149,7 @@ def operations(portal: Attacked, job: str) -> list[tuple[str, str]]:
     return api + others
 
 
-def test_without_a_token_nothing_is_told(portal: Attacked, job: dict[str, Any]) -> None:
+def test_without_a_token_nothing_is_told(portal: AttackTarget, job: dict[str, Any]) -> None:
     for token in (None, "bad", "Bearer", "\x7f", "x" * 5000):
         with portal.client(None) as client:
             if token is not None:
@@ -164,7 +164,7 @@ def test_without_a_token_nothing_is_told(portal: Attacked, job: dict[str, Any]) 
                 assert job["id"] not in answer.text.replace(path, "")
 
 
-def test_jobs_of_others_are_not_there(portal: Attacked, ann: httpx.Client, job: Any) -> None:
+def test_jobs_of_others_are_not_there(portal: AttackTarget, ann: httpx.Client, job: Any) -> None:
     with portal.client("bob") as client:
         for method, path in operations(portal, job["id"]):
             if job["id"] in path:
@@ -173,7 +173,7 @@ def test_jobs_of_others_are_not_there(portal: Attacked, ann: httpx.Client, job: 
     assert ann.get(f"/jobs/{job['id']}").json()["name"] == "of ann"
 
 
-def test_scopes_do_not_hold_each_other(portal: Attacked) -> None:
+def test_scopes_do_not_hold_each_other(portal: AttackTarget) -> None:
     with portal.client("eve") as reader, portal.client("sue") as submitter:
         targets = {"targets": portal.targets(1)}
         assert reader.post("/api/jobs", json=targets).status_code == 403
@@ -198,7 +198,7 @@ def test_scopes_do_not_hold_each_other(portal: Attacked) -> None:
     ],
 )
 def test_pages_of_others_change_nothing(
-    ann: httpx.Client, portal: Attacked, headers: dict[str, str]
+    ann: httpx.Client, portal: AttackTarget, headers: dict[str, str]
 ) -> None:
     before = len(ann.get("/jobs").json()["jobs"])
     answer = ann.post("/jobs", json={"targets": portal.targets(1)}, headers=headers)
@@ -224,7 +224,7 @@ def test_text_is_not_taken_for_json(ann: httpx.Client) -> None:
         " //attacker.example",
     ],
 )
-def test_sign_in_leads_nowhere_else(portal: Attacked, place: str) -> None:
+def test_sign_in_leads_nowhere_else(portal: AttackTarget, place: str) -> None:
     with portal.client(None) as client:
         form = {"token": portal.tokens["eve"], "next": place}
         answer = client.post("/sign-in", data=form)
@@ -239,7 +239,7 @@ def test_sign_in_leads_nowhere_else(portal: Attacked, place: str) -> None:
 # ---- What is told back
 
 
-def test_what_users_write_is_escaped(portal: Attacked, ann: httpx.Client) -> None:
+def test_what_users_write_is_escaped(portal: AttackTarget, ann: httpx.Client) -> None:
     ids = [HOSTILE, "</td><svg onload=alert(1)>", "{{7*7}}", "javascript:alert(1)", "' onclick='a"]
     columns = {name: [value] * len(ids) for name, value in BOX.items()}
     targets = {"id": ids, "file": ["survey:frame-000001.fit"] * len(ids), **columns}
@@ -289,7 +289,7 @@ IDS = [
 ]
 
 
-def test_results_have_flat_unique_names(portal: Attacked, ann: httpx.Client) -> None:
+def test_results_have_flat_unique_names(portal: AttackTarget, ann: httpx.Client) -> None:
     columns = {name: [value] * len(IDS) for name, value in BOX.items()}
     targets = {"id": IDS, "file": ["survey:frame-000001.fit"] * len(IDS), **columns}
     made = finished(ann, submitted(ann, targets)["id"])
@@ -336,7 +336,7 @@ def test_documents_lead_nowhere(ann: httpx.Client, content: bytes) -> None:
     "tag",
     ["!!python/object/apply:os.system ['touch OWNED']", "!!python/name:os.system", "!!new:a {}"],
 )
-def test_tables_run_nothing(ann: httpx.Client, tag: str, portal: Attacked) -> None:
+def test_tables_run_nothing(ann: httpx.Client, tag: str, portal: AttackTarget) -> None:
     ecsv = f"# %ECSV 1.0\n# ---\n# datatype:\n# - {{name: file, datatype: string, meta: {tag}}}\n"
     content = (ecsv + "# schema: astropy-2.0\nfile\na\n").encode()
     answer = ann.post("/jobs", files={"targets": ("t.ecsv", content)})
@@ -387,7 +387,7 @@ def test_ranges_are_bounded(ann: httpx.Client, job: dict[str, Any], ranges: str)
         "/vo/sync?ID=x&POS=CIRCLE%20nan%20nan%20nan",
     ],
 )
-def test_parameters_are_bounded(portal: Attacked, job: dict[str, Any], path: str) -> None:
+def test_parameters_are_bounded(portal: AttackTarget, job: dict[str, Any], path: str) -> None:
     with portal.client("ann") as client:
         answer = client.get(path.format(job=job["id"]))
     assert answer.status_code < 500
@@ -406,7 +406,7 @@ def test_parameters_are_bounded(portal: Attacked, job: dict[str, Any], path: str
         b"X: a\0b\r\n",
     ],
 )
-def test_requests_that_mean_two_things_are_refused(portal: Attacked, head: bytes) -> None:
+def test_requests_that_mean_two_things_are_refused(portal: AttackTarget, head: bytes) -> None:
     host = portal.served.host.encode()
     smuggled = b"GET /api/about HTTP/1.1\r\nHost: " + host + b"\r\n\r\n"
     answer = portal.send(
@@ -422,7 +422,7 @@ def test_requests_that_mean_two_things_are_refused(portal: Attacked, head: bytes
 
 
 @pytest.mark.parametrize("method", ["TRACE", "PUT", "CONNECT", "PROPFIND", "BREW"])
-def test_methods_that_are_none(portal: Attacked, method: str) -> None:
+def test_methods_that_are_none(portal: AttackTarget, method: str) -> None:
     with portal.client("ann") as client:
         assert client.request(method, "/api/about").status_code in (400, 405)
 
@@ -430,7 +430,7 @@ def test_methods_that_are_none(portal: Attacked, method: str) -> None:
 # ---- Regions and files
 
 
-def test_large_regions_are_bounded(portal: Attacked) -> None:
+def test_large_regions_are_bounded(portal: AttackTarget) -> None:
     corners = " ".join(f"{10 + np.cos(a):.4f} {np.sin(a):.4f}" for a in np.linspace(0, 6.28, 1000))
     identifier = "ivo://swathe.invalid/survey?frame-000001.fit,0"
     asked: list[list[tuple[str, str]]] = [

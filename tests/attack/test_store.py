@@ -18,7 +18,7 @@ import swathe
 from swathe.catalog import Catalog
 from swathe.core.errors import AccessError, ChangedError, StoreSettingsError, SwatheError
 from swathe.stores.listing import ListedObject, UnlistedObject, list_objects
-from tests.support.attacked_portal import Attacked, attacked
+from tests.support.attacked_portal import AttackTarget, attacked
 from tests.support.portals import finished, submitted
 from tests.support.scripted_servers import Handler, serving
 
@@ -61,12 +61,12 @@ def add_store(name: str, root: Path | str, **options: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
     with attacked(tmp_path_factory.mktemp("store")) as running:
         yield running
 
 
-def test_a_link_that_comes_after_the_job_leads_nowhere(portal: Attacked) -> None:
+def test_a_link_that_comes_after_the_job_leads_nowhere(portal: AttackTarget) -> None:
     survey, secret = portal.served.folder / "survey", portal.served.folder / "outside/real.fits"
     secret.write_bytes(image(OUTSIDE))
     race = survey / "race.fits"
@@ -164,7 +164,7 @@ def test_roots_are_of_folders_alone(store: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", ".", "./", "/", "./.", "sub", "sub/", "none.fits", "\u00a0"])
-def test_no_spelling_tells_where_a_store_lies(portal: Attacked, path: str) -> None:
+def test_no_spelling_tells_where_a_store_lies(portal: AttackTarget, path: str) -> None:
     (portal.served.folder / "survey/sub").mkdir(exist_ok=True)
     file = f"survey:{path}"
     targets: dict[str, Any] = {"file": [file], "x0": [0], "y0": [0], "height": [5], "width": [5]}

@@ -151,7 +151,7 @@ def test_failed_rows_of_many_blocks_wait_again(catalog: Catalog) -> None:
     while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 5000)) is not None:
         rows = catalog.chunk_rows(chunk)
         found += rows.position.tolist()
-        catalog.finish_chunk(chunk, ChunkResult(rows.ended("ok")))
+        catalog.finish_chunk(chunk, ChunkResult(rows.end("ok")))
     failed = [row.position for row in done if row.status in ("error", "missing")]
     assert found == [position for position in failed if position != 7]
     assert catalog.job(job.id).counts["ok"] == COUNT - 1
@@ -221,7 +221,7 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
     job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     first, second, third = (taken(catalog, 100) for _ in range(3))
     for failed in (first, third):
-        rows = catalog.chunk_rows(failed).ended("error", "x")
+        rows = catalog.chunk_rows(failed).end("error", "x")
         catalog.finish_chunk(failed, ChunkResult(rows))
     catalog.cancel_job(job.id)
     # The one in the middle is given back, as the job was cancelled.
@@ -234,6 +234,6 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
         ).all()
     assert [tuple(each) for each in chunks] == [(0, 99), (100, 199), (200, 299)]
     while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 5000)) is not None:
-        catalog.finish_chunk(chunk, ChunkResult(catalog.chunk_rows(chunk).ended("ok")))
+        catalog.finish_chunk(chunk, ChunkResult(catalog.chunk_rows(chunk).end("ok")))
     counts = catalog.job(job.id).counts
     assert (counts["waiting"], counts["ok"]) == (0, 300)

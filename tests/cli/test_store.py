@@ -14,13 +14,13 @@ import pytest
 
 import swathe
 from swathe.catalog import Catalog, this_host
-from tests.support.fits_frames import SWATHE, Ran, Runner
+from tests.support.fits_frames import SWATHE, ProgramRun, Runner
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 SURVEY = {"name": "survey", "url": "https://archive.example/dr17", "tier": "lan", "options": {}}
 
 
-Run = Callable[..., Ran]
+Run = Callable[..., ProgramRun]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from swathe.client.portal import RemotePortal
 from swathe.core import errors
 from swathe.files.planes import Planes
 from swathe.jobs.types import Estimate, Job, Options, Row
-from tests.support.portals import Served, add_survey, served
+from tests.support.portals import RunningPortal, add_survey, served
 from tests.support.scripted_servers import Handler, serving
 
 TARGETS = 12
@@ -55,13 +55,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(folder: Path) -> Iterator[Served]:
+def running(folder: Path) -> Iterator[RunningPortal]:
     with served(folder) as portal:
         yield portal
 
 
 @pytest.fixture(scope="module")
-def portal(running: Served) -> Iterator[RemotePortal]:
+def portal(running: RunningPortal) -> Iterator[RemotePortal]:
     with swathe.connect(running.url) as made:
         yield made
 
@@ -193,7 +193,7 @@ def test_listed_files_become_pictures_by_every_door(portal: RemotePortal, tmp_pa
 
 
 def test_a_job_takes_the_lists_that_a_cut_takes(
-    running: Served, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    running: RunningPortal, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def rows(table: Path, *words: str) -> int:
         argv = ["job", "submit", "--url", running.url, "--targets", str(table), "--estimate"]
@@ -359,7 +359,7 @@ def test_job_is_cancelled_and_resumed(portal: RemotePortal, folder: Path) -> Non
 
 
 def test_command_submits_shows_and_fetches(
-    running: Served,
+    running: RunningPortal,
     folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import astropy.units as u
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import swathe
 from swathe.core import errors
-from swathe.core.box import box_around, box_from_section, validated_box
+from swathe.core.box import MODES, Mode, box_around, box_from_section, validated_box
 from swathe.core.sky import SkyMapping
 from tests.conftest import assert_same, fits_bytes
 
@@ -244,3 +245,7 @@ def test_sky_needs_a_celestial_wcs(
     path.write_bytes(fits_bytes(PLANE, cards))
     with pytest.raises(errors.RegionError, match="HDU 0"):
         swathe.cut(path, sky=(150, 2), size_deg=0.01)
+
+
+def test_every_mode_has_a_title() -> None:
+    assert tuple(MODES) == get_args(Mode)

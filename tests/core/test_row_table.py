@@ -23,7 +23,7 @@ def test_rows_by_columns_are_the_same_rows(kept: list[RowRecord]) -> None:
     assert rows == pickle.loads(pickle.dumps(rows))
     half = len(kept) // 2
     assert list(rows[half:]) == kept[half:]
-    assert list(RowTable.joined([rows[half:], rows[:half]])) == kept[half:] + kept[:half]
+    assert list(RowTable.concatenate([rows[half:], rows[:half]])) == kept[half:] + kept[:half]
     assert list(rows.take(rows.has("ok", "error"))) == [
         row for row in kept if row.status in ("ok", "error")
     ]
@@ -102,11 +102,11 @@ def test_groups_and_bands_stay_with_their_rows() -> None:
     rows = RowTable.of([record] * 3)
     assert rows.take([1]).group is None
     rows.group = DictColumn.of(["m31", "m33", "m31"])
-    both = RowTable.joined([rows.take([2, 1]), rows[:1]])
+    both = RowTable.concatenate([rows.take([2, 1]), rows[:1]])
     assert both.group is not None
     assert both.group.list() == ["m31", "m33", "m31"]
     assert both.band is None
-    nothing = RowTable.joined([rows[:0], rows[:0]])
+    nothing = RowTable.concatenate([rows[:0], rows[:0]])
     assert nothing.group is not None
 
 

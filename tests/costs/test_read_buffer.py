@@ -33,9 +33,9 @@ def study(sizes: list[int], seconds: list[list[float]]) -> BufferStudy:
 def test_the_chosen_size_makes_latency_small() -> None:
     """At 1 ms and 100 MB/s, 2 MiB lose 5 % to latency against nothing lost."""
     found = simulated(SimulatedStore(1e-3, 1e8, 1e8, noise=0.02, object_bytes=256 * MIB))
-    assert MIB <= found.chosen <= 4 * MIB
+    assert MIB <= found.choice <= 4 * MIB
     assert found.low <= found.best <= found.high
-    assert found.chosen == found.low
+    assert found.choice == found.low
 
 
 def test_times_are_those_of_the_whole_object() -> None:
@@ -67,9 +67,9 @@ def test_an_object_that_gives_less_than_it_holds_is_an_error() -> None:
 
 def test_differences_within_the_noise_are_ties() -> None:
     noisy = [[1.2, 1.0, 1.3], [0.9, 1.1, 0.8], [1.1, 0.8, 1.0]]
-    assert study([1, 2, 4], noisy).chosen == 1
+    assert study([1, 2, 4], noisy).choice == 1
     clear = [[1.2, 1.0, 1.0], [1.2, 1.0, 1.0], [1.2, 1.0, 1.0]]
-    assert study([1, 2, 4], clear).chosen == 2
+    assert study([1, 2, 4], clear).choice == 2
 
 
 def test_the_interval_is_of_one_piece() -> None:
@@ -88,7 +88,7 @@ def test_the_table_says_it_all() -> None:
     assert table.colnames == ["buffer", "median_s", "low", "high", "rate", "part", "within"]
     assert table["buffer"].tolist() == list(SIZES)
     assert str(table["rate"].unit) == "byte / s"
-    assert table.meta["chosen"] in table["buffer"]
+    assert table.meta["choice"] in table["buffer"]
 
 
 def test_a_small_object_is_read_at_once() -> None:

@@ -388,7 +388,7 @@ def test_command_buffer(
     options = ("--max-time", "1s", "--repeats", "2")
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options, "--json", "--plot", str(plot))
     told = json.loads(capsys.readouterr().out)
-    assert told["low"] <= told["chosen"] <= told["high"]
+    assert told["low"] <= told["choice"] <= told["high"]
     assert [row["buffer"] for row in told["rows"]][:2] == [1024, 2048]
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert told["stored_bytes"] is None
@@ -405,7 +405,7 @@ def test_python_finds_the_buffer_too(folder: Path, monkeypatch: pytest.MonkeyPat
         str(folder), object="a.fits", max_time_s=1.0, repeats=2, plot=plot, tell=told.append
     )
     assert study.object.endswith("a.fits")
-    assert study.low <= study.chosen <= study.high
+    assert study.low <= study.choice <= study.high
     assert study.stored_bytes is None  # it was not probed
     assert told[0].startswith("at most")
     assert "<svg" in plot.read_text()
@@ -460,7 +460,7 @@ def test_files_are_read_by_the_buffer_that_was_chosen(
     assert 200_000 < load["largest"] <= 256 << 10
     capsys.readouterr()
     with monkeypatch.context() as patched:
-        patched.setattr(BufferStudy, "chosen", property(lambda _: 100_000, lambda *_: None), False)
+        patched.setattr(BufferStudy, "choice", property(lambda _: 100_000, lambda *_: None), False)
         run(
             monkeypatch, "buffer", "here:image.fits", "--max-time", "1s", "--repeats", "1", "--json"
         )

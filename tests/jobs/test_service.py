@@ -234,7 +234,7 @@ def test_cancel_keeps_what_is_done_and_resume_does_the_rest(
     with running(jobs):
         seen = 0
         while jobs.job(job.id).counts["waiting"] == 200:
-            seen = jobs.changed(job.id, seen, 5.0)
+            seen = jobs.wait_for_change(job.id, seen, 5.0)
         stopped = jobs.cancel(job.id)
         assert stopped.phase == "ABORTED"
         assert stopped.ended_at is not None
@@ -503,7 +503,7 @@ def test_unknown_jobs(jobs: Jobs) -> None:
         lambda job: jobs.archive(job, "zip"),
         jobs.manifest,
         lambda job: jobs.wait(job, "QUEUED", 1.0),
-        lambda job: jobs.changed(job, 0, 1.0),
+        lambda job: jobs.wait_for_change(job, 0, 1.0),
     ]
     for call in calls:
         for unknown in ("nothing", "no\0thing", "../x", ""):
@@ -732,12 +732,12 @@ def test_results_that_come_after_all_are_recorded_and_removed(
 
 def test_changes_are_told(jobs: Jobs, images: list[str]) -> None:
     job = jobs.submit(targets(images, 3), Options(), "me", start=False)
-    seen = jobs.changed(job.id, 0, PATIENCE_S)
-    assert jobs.changed(job.id, seen, 0.01) == seen
-    assert jobs.changed(job.id, seen, PATIENCE_S, stopped=lambda: True) == seen
+    seen = jobs.wait_for_change(job.id, 0, PATIENCE_S)
+    assert jobs.wait_for_change(job.id, seen, 0.01) == seen
+    assert jobs.wait_for_change(job.id, seen, PATIENCE_S, should_stop=lambda: True) == seen
     later = threading.Timer(0.1, lambda: jobs.set_name(job.id, "new"))
     later.start()
-    assert jobs.changed(job.id, seen, PATIENCE_S) > seen
+    assert jobs.wait_for_change(job.id, seen, PATIENCE_S) > seen
     later.join()
 
 

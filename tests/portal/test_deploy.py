@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.attacked_portal import Attacked, attacked
+from tests.support.attacked_portal import AttackTarget, attacked
 from tests.support.portals import SECOND_S, finished, submitted
 from tests.support.servers import NGINX, free_port, run_server
 
@@ -44,7 +44,7 @@ http {{
 class Proxied:
     """A portal behind a proxy with TLS."""
 
-    portal: Attacked
+    portal: AttackTarget
     port: int
     context: ssl.SSLContext
 

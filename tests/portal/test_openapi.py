@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.support.portals import SECOND_S, Served, add_survey, finished, served, submitted
+from tests.support.portals import SECOND_S, RunningPortal, add_survey, finished, served, submitted
 
 CHECKS = (
     not_a_server_error,
@@ -30,7 +30,7 @@ CHECKS = (
 
 
 @pytest.fixture(scope="module")
-def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     folder = tmp_path_factory.mktemp("openapi")
     add_survey(folder, targets=8)
     with served(folder, "[limits]\nrows_waiting = 5000\njobs = 5\n") as running:
@@ -38,7 +38,7 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def done(portal: Served) -> str:
+def done(portal: RunningPortal) -> str:
     """Id of a job that has ended."""
     table = Table.read(portal.folder / "targets.csv", format="ascii.csv")
     with httpx.Client(base_url=f"{portal.url}/api", timeout=SECOND_S) as client:
@@ -47,7 +47,7 @@ def done(portal: Served) -> str:
 
 
 @pytest.fixture(scope="module")
-def schema(portal: Served) -> Any:
+def schema(portal: RunningPortal) -> Any:
     return schemathesis.openapi.from_url(f"{portal.url}/api/openapi.json")
 
 

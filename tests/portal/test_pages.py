@@ -29,10 +29,10 @@ from swathe.files.targets.table_files import READERS
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
 from swathe.portal.pages.archive import cost_rows
-from tests.support.browser import PHONE, WIDE, Opened, keep, visiting
+from tests.support.browser import PHONE, WIDE, OpenPage, keep, visiting
 from tests.support.fits_frames import contents, noise, sky_header
 from tests.support.pools import pool_of
-from tests.support.portals import Served, database_in, served, wait_until
+from tests.support.portals import RunningPortal, database_in, served, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -104,14 +104,14 @@ def _now() -> datetime:
 
 
 @pytest.fixture(scope="module")
-def portal(archive: Path) -> Iterator[Served]:
+def portal(archive: Path) -> Iterator[RunningPortal]:
     """A portal that serves it."""
     with served(archive) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def client(portal: Served) -> Iterator[httpx.Client]:
+def client(portal: RunningPortal) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=portal.url, timeout=120) as asking:
         yield asking
 
@@ -259,7 +259,7 @@ def test_every_page_is_well_formed(client: httpx.Client, addresses: list[str]) -
 
 
 def test_every_link_of_every_page_leads_somewhere(
-    client: httpx.Client, addresses: list[str], portal: Served
+    client: httpx.Client, addresses: list[str], portal: RunningPortal
 ) -> None:
     left, seen = list(addresses), set(addresses)
     while left:
@@ -513,7 +513,7 @@ def test_pages_of_others_cannot_act(client: httpx.Client, job: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str, str]]:
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningPortal, str, str]]:
     """A portal that needs tokens; one of ann, one of bob who may only read."""
     folder = tmp_path_factory.mktemp("closed")
     with Catalog.open(database_in(folder)) as catalog:
@@ -523,7 +523,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, s
         yield running, ann, bob
 
 
-def test_signing_in_and_out(closed: tuple[Served, str, str]) -> None:
+def test_signing_in_and_out(closed: tuple[RunningPortal, str, str]) -> None:
     running, ann, _bob = closed
     with httpx.Client(base_url=running.url) as visitor:
         turned = visitor.get("/jobs?phase=ERROR")
@@ -544,14 +544,14 @@ def test_signing_in_and_out(closed: tuple[Served, str, str]) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["//evil.example", "https://evil.example", "/\\evil", "x"])
-def test_signing_in_leads_nowhere_else(closed: tuple[Served, str, str], wanted: str) -> None:
+def test_signing_in_leads_nowhere_else(closed: tuple[RunningPortal, str, str], wanted: str) -> None:
     running, ann, _bob = closed
     with httpx.Client(base_url=running.url) as visitor:
         answer = visitor.post("/sign-in", data={"token": ann, "next": wanted})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
-def test_reading_is_not_submitting(closed: tuple[Served, str, str]) -> None:
+def test_reading_is_not_submitting(closed: tuple[RunningPortal, str, str]) -> None:
     running, _ann, bob = closed
     form = {"targets": (None, "1 2 0.1"), "do": (None, "submit")}
     with httpx.Client(base_url=running.url) as visitor:
@@ -566,7 +566,7 @@ def test_reading_is_not_submitting(closed: tuple[Served, str, str]) -> None:
 
 
 @pytest.fixture
-def visit(browser: Browser, portal: Served) -> Iterator[Opened]:
+def visit(browser: Browser, portal: RunningPortal) -> Iterator[OpenPage]:
     """Opens pages of the portal by their paths."""
     with visiting(browser) as opened:
         yield lambda path, **settings: opened(portal.url + path, portal.url, **settings)
@@ -598,7 +598,7 @@ def pixels(page: Page) -> str:
     )
 
 
-def test_whole_journey(visit: Opened, lines: str, tmp_path: Path, client: httpx.Client) -> None:
+def test_whole_journey(visit: OpenPage, lines: str, tmp_path: Path, client: httpx.Client) -> None:
     page = visit("/")
     keep(page, "front")
     page.get_by_role("link", name="New job").last.click()
@@ -654,7 +654,7 @@ def test_whole_journey(visit: Opened, lines: str, tmp_path: Path, client: httpx.
     keep(page, "result")
 
 
-def test_job_is_watched_while_it_runs(visit: Opened, client: httpx.Client) -> None:
+def test_job_is_watched_while_it_runs(visit: OpenPage, client: httpx.Client) -> None:
     targets = {
         "file": ["survey:frame-000001.fit.bz2", "survey:frame-000001.fit.gz"] * 200,
         "x": [300 + number for number in range(400)],
@@ -690,7 +690,7 @@ def test_job_is_watched_while_it_runs(visit: Opened, client: httpx.Client) -> No
 
 
 def test_job_is_watched_without_events(
-    browser: Browser, client: httpx.Client, portal: Served
+    browser: Browser, client: httpx.Client, portal: RunningPortal
 ) -> None:
     targets = {
         "file": ["survey:frame-000001.fit"],
@@ -710,7 +710,7 @@ def test_job_is_watched_without_events(
     context.close()
 
 
-def test_submission_by_keyboard_alone(visit: Opened) -> None:
+def test_submission_by_keyboard_alone(visit: OpenPage) -> None:
     page = visit("/new")
 
     def tab_to(name: str) -> None:
@@ -738,7 +738,7 @@ def test_submission_by_keyboard_alone(visit: Opened) -> None:
     assert page.get_by_role("heading", level=1).inner_text() == "by keys"
 
 
-def test_dropped_file_is_estimated(visit: Opened, tmp_path: Path) -> None:
+def test_dropped_file_is_estimated(visit: OpenPage, tmp_path: Path) -> None:
     page = visit("/new")
     (tmp_path / "list.csv").write_text("ra,dec,size_deg\n10.0,-1.05,0.01\n")
     page.get_by_label("Or a file").set_input_files(tmp_path / "list.csv")
@@ -748,7 +748,7 @@ def test_dropped_file_is_estimated(visit: Opened, tmp_path: Path) -> None:
     page.locator("#estimate").get_by_role("alert").get_by_text("need a resolver").wait_for()
 
 
-def test_plots_are_drawn_in_both_schemes(visit: Opened) -> None:
+def test_plots_are_drawn_in_both_schemes(visit: OpenPage) -> None:
     def drawn(page: Page, scheme: str, name: str) -> None:
         def is_painted(number: int) -> bool:
             picture = page.locator(".plot").nth(number).screenshot()
@@ -811,7 +811,7 @@ UNNAMED = """() => [...document.querySelectorAll('img, svg[role], a, table')]
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_can_be_read_by_everybody(
-    visit: Opened, different: list[str], portal: Served, scheme: str
+    visit: OpenPage, different: list[str], portal: RunningPortal, scheme: str
 ) -> None:
     page = visit("/", color_scheme=scheme)
     for address in different:
@@ -825,7 +825,7 @@ def test_pages_can_be_read_by_everybody(
             keep(page, f"dark{address.replace('/', '-')[:20].rstrip('-')}")
 
 
-def test_pages_fit_a_phone(visit: Opened, different: list[str], portal: Served) -> None:
+def test_pages_fit_a_phone(visit: OpenPage, different: list[str], portal: RunningPortal) -> None:
     page = visit("/", viewport=PHONE, has_touch=True, is_mobile=True)
     for address in different:
         page.goto(portal.url + address)
@@ -840,7 +840,7 @@ def test_pages_fit_a_phone(visit: Opened, different: list[str], portal: Served) 
 @pytest.fixture(scope="module")
 def pooled(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Served, str, dict[str, str]]]:
+) -> Iterator[tuple[RunningPortal, str, dict[str, str]]]:
     """A portal that needs tokens and has a pool; its scheduler, and tokens of two users."""
     folder = tmp_path_factory.mktemp("pooled")
     with Catalog.open(database_in(folder)) as catalog:
@@ -856,7 +856,7 @@ def pooled(
 
 @pytest.mark.parametrize("scope", ["read", "admin"])
 def test_only_who_runs_a_portal_sees_its_scheduler(
-    pooled: tuple[Served, str, dict[str, str]], scope: str
+    pooled: tuple[RunningPortal, str, dict[str, str]], scope: str
 ) -> None:
     running, scheduler, tokens = pooled
     place = scheduler.partition("://")[2]
@@ -873,7 +873,7 @@ def test_only_who_runs_a_portal_sees_its_scheduler(
 
 
 def test_what_a_worker_holds_is_in_sight_of_a_phone(
-    pooled: tuple[Served, str, dict[str, str]], browser: Browser
+    pooled: tuple[RunningPortal, str, dict[str, str]], browser: Browser
 ) -> None:
     running, _, tokens = pooled
     headers = {"Authorization": f"Bearer {tokens['admin']}"}
@@ -902,7 +902,9 @@ def test_what_a_worker_holds_is_in_sight_of_a_phone(
         keep(page, "phone-pool-workers")
 
 
-def test_pages_are_readable_without_scripts(visit: Opened, job: str, portal: Served) -> None:
+def test_pages_are_readable_without_scripts(
+    visit: OpenPage, job: str, portal: RunningPortal
+) -> None:
     page = visit(f"/jobs/{job}", java_script_enabled=False)
     page.get_by_label("Stretch").select_option("sqrt")
     page.get_by_role("button", name="Apply").click()
@@ -912,7 +914,7 @@ def test_pages_are_readable_without_scripts(visit: Opened, job: str, portal: Ser
     assert page.url.endswith(job)
 
 
-def test_signing_in_by_browser(closed: tuple[Served, str, str], browser: Browser) -> None:
+def test_signing_in_by_browser(closed: tuple[RunningPortal, str, str], browser: Browser) -> None:
     running, ann, _bob = closed
     page = browser.new_context(viewport=WIDE).new_page()
     page.goto(running.url + "/jobs")
@@ -927,7 +929,7 @@ def test_signing_in_by_browser(closed: tuple[Served, str, str], browser: Browser
     page.context.close()
 
 
-def test_front_page_without_datasets(closed: tuple[Served, str, str]) -> None:
+def test_front_page_without_datasets(closed: tuple[RunningPortal, str, str]) -> None:
     running, ann, _bob = closed
     headers = {"Authorization": f"Bearer {ann}"}
     for address in ("/", "/datasets", "/stores", "/jobs", "/new"):  # no admin: no predictions

@@ -25,7 +25,7 @@ import swathe
 from swathe.catalog import Catalog
 from tests.support.portals import (
     SECOND_S,
-    Served,
+    RunningPortal,
     database_in,
     finished,
     served,
@@ -55,13 +55,13 @@ def folder(
 
 
 @pytest.fixture(scope="module")
-def portal(folder: Path) -> Iterator[Served]:
+def portal(folder: Path) -> Iterator[RunningPortal]:
     with served(folder, SETTINGS) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def client(portal: Served) -> Iterator[httpx.Client]:
+def client(portal: RunningPortal) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=f"{portal.url}/api", timeout=SECOND_S) as made:
         yield made
 
@@ -243,7 +243,7 @@ def test_too_many_rows_are_refused(client: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["kind"]) == (413, "LimitError")
 
 
-def test_upload_that_never_ends_is_cut_off(portal: Served) -> None:
+def test_upload_that_never_ends_is_cut_off(portal: RunningPortal) -> None:
     host, _, port = portal.host.partition(":")
     sent = 0
     with socket.create_connection((host, int(port)), timeout=SECOND_S) as connection:
@@ -399,7 +399,7 @@ def test_archive_of_a_pending_job_is_a_conflict(
 
 
 def test_clients_that_leave_free_their_places(
-    portal: Served, client: httpx.Client, done: dict[str, Any], targets: dict[str, list[Any]]
+    portal: RunningPortal, client: httpx.Client, done: dict[str, Any], targets: dict[str, list[Any]]
 ) -> None:
     pending = submitted(client, targets, start=False)["id"]
     host, _, port = portal.host.partition(":")

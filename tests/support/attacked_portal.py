@@ -12,7 +12,14 @@ from typing import Any
 import httpx
 
 from swathe.catalog import Catalog
-from tests.support.portals import SECOND_S, Served, add_survey, database_in, served, targets_in
+from tests.support.portals import (
+    SECOND_S,
+    RunningPortal,
+    add_survey,
+    database_in,
+    served,
+    targets_in,
+)
 
 SETTINGS = '[access]\ntokens = "required"\nhosts = {hosts}\n'
 USERS = {
@@ -27,10 +34,10 @@ SECRET = b"the secret outside of the store"
 
 
 @dataclass
-class Attacked:
+class AttackTarget:
     """A running portal, and a token for each of the `USERS`."""
 
-    served: Served
+    served: RunningPortal
     tokens: dict[str, str]
 
     def client(self, user: str | None) -> httpx.Client:
@@ -56,7 +63,7 @@ class Attacked:
 @contextmanager
 def attacked(
     folder: Path, targets: int = 20, hosts: tuple[str, ...] = ("127.0.0.1:9",), settings: str = ""
-) -> Iterator[Attacked]:
+) -> Iterator[AttackTarget]:
     """Serve such a portal, which may also read URLs of some hosts."""
     add_survey(folder, targets=targets)
     outside = folder / "outside"
@@ -67,4 +74,4 @@ def attacked(
     with Catalog.open(database_in(folder)) as catalog:
         tokens = {user: catalog.add_token(user, scopes)[0] for user, scopes in USERS.items()}
     with served(folder, SETTINGS.format(hosts=list(hosts)) + settings) as running:
-        yield Attacked(running, tokens)
+        yield AttackTarget(running, tokens)

@@ -86,15 +86,15 @@ class Queue(ABC):
 
     def numbers(self) -> list[str]:
         """Those that are there."""
-        found = self.jobs.iterdir() if self.jobs.exists() else ()
-        return sorted((each.name for each in found if each.name.isdigit()), key=int)
+        folders = self.jobs.iterdir() if self.jobs.exists() else ()
+        return sorted((each.name for each in folders if each.name.isdigit()), key=int)
 
     def job(self, number: str) -> dict[str, Any]:
         """What was submitted, and what became of it."""
         at = self.jobs / number
-        found: dict[str, Any] = json.loads((at / "job").read_text())
-        found |= json.loads((at / "state").read_text())
-        return found
+        record: dict[str, Any] = json.loads((at / "job").read_text())
+        record |= json.loads((at / "state").read_text())
+        return record
 
     def put(self, at: Path, state: dict[str, Any]) -> None:
         """Note the state of a job."""
@@ -148,15 +148,15 @@ class Queue(ABC):
     def started(self, number: str, at: Path) -> None:
         """Start the command, and see to its end."""
         job = self.job(number)
-        with (at / "said").open("wb") as said:
+        with (at / "said").open("wb") as output:
             process = subprocess.Popen(
                 job["words"],
                 executable=job["program"],
                 env=self.variables(number, at) | job["environment"],
                 cwd=at,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
         (at / "pid").write_text(str(process.pid))
@@ -205,29 +205,29 @@ class PBS(Queue):
         spent_s = time.time() - job["since"] if job["state"] == self.runs else 0.0
         return super().is_over(number, at) or spent_s > job["walltime_s"]
 
-    def qsub(self, given: list[str]) -> str:
+    def qsub(self, arguments: list[str]) -> str:
         """Submit the script of the standard input."""
         parser = argparse.ArgumentParser("qsub")
         for option in ("-N", "-r", "-S", "-j", "-o", "-A", "-W"):
             parser.add_argument(option)
         parser.add_argument("-q", default="work")
         parser.add_argument("-l", action="append", default=[])
-        asked = parser.parse_args(given)
-        if asked.q != "work":
+        parsed_arguments = parser.parse_args(arguments)
+        if parsed_arguments.q != "work":
             raise RefusedError("qsub: Unknown queue", 170)
-        if not re.fullmatch(r"[A-Za-z_][\w.+-]{0,229}", asked.N):
+        if not re.fullmatch(r"[A-Za-z_][\w.+-]{0,229}", parsed_arguments.N):
             raise RefusedError("qsub: illegal -N value", 2)
-        resources = dict(each.split("=", 1) for each in asked.l)
+        resources = dict(each.split("=", 1) for each in parsed_arguments.l)
         if not re.fullmatch(r"1:ncpus=\d+(:mem=\d+mb)?", resources["select"]):
             raise RefusedError("qsub: Illegal attribute or resource value", 2)
         hours, minutes, seconds = map(int, resources["walltime"].split(":"))
-        script = self.folder / f"{asked.N}.SC"
+        script = self.folder / f"{parsed_arguments.N}.SC"
         script.write_text(sys.stdin.read())
         number = self.add(
             {
-                "name": asked.N,
-                "program": asked.S,
-                "words": [asked.S, str(script)],
+                "name": parsed_arguments.N,
+                "program": parsed_arguments.S,
+                "words": [parsed_arguments.S, str(script)],
                 "environment": {},
                 "walltime_s": 3600 * hours + 60 * minutes + seconds,
                 "resources": resources,
@@ -235,16 +235,16 @@ class PBS(Queue):
         )
         return f"{number}.test\n"
 
-    def qselect(self, given: list[str]) -> str:
+    def qselect(self, arguments: list[str]) -> str:
         """Those of a user."""
-        assert given == ["-u", USER]
+        assert arguments == ["-u", USER]
         return "".join(f"{number}.test\n" for number in self.numbers())
 
-    def qstat(self, given: list[str]) -> NoReturn:
+    def qstat(self, arguments: list[str]) -> NoReturn:
         """All attributes of jobs."""
-        assert given[0] == "-f"
+        assert arguments[0] == "-f"
         texts, code = [], 0
-        for each in given[1:]:
+        for each in arguments[1:]:
             try:
                 texts.append(self.shown(each, self.job(each.removesuffix(".test"))))
             except FileNotFoundError:
@@ -254,7 +254,7 @@ class PBS(Queue):
         sys.exit(code)
 
     def shown(self, number: str, job: dict[str, Any]) -> str:
-        begun = {"stime": time.ctime(job["since"])} if job["state"] in "RE" else {}
+        times = {"stime": time.ctime(job["since"])} if job["state"] in "RE" else {}
         home = f"PBS_O_HOME={Path.home()},PBS_O_LANG=C.UTF-8,PBS_O_LOGNAME={USER},PBS_O_PATH={PATH}"
         attributes = {
             "Job_Name": job["name"],
@@ -262,19 +262,19 @@ class PBS(Queue):
             "job_state": job["state"],
             "queue": "work",
             **{f"Resource_List.{name}": value for name, value in job["resources"].items()},
-            **begun,
+            **times,
             "Variable_List": f"{home},PBS_O_WORKDIR=/,PBS_O_SYSTEM=Linux,PBS_O_QUEUE=work",
             **({"comment": job["why"]} if job["why"] else {}),
         }
         lines = [wrapped(name, value) for name, value in attributes.items()]
         return "\n".join([f"Job Id: {number}", *lines, ""])
 
-    def qdel(self, given: list[str]) -> str:
+    def qdel(self, arguments: list[str]) -> str:
         """End jobs."""
-        missing = self.cancel([each.removesuffix(".test") for each in given])
+        missing = self.cancel([each.removesuffix(".test") for each in arguments])
         if missing:
-            said = "\n".join(f"qdel: Unknown Job Id {number}.test" for number in missing)
-            raise RefusedError(said, 153)
+            message = "\n".join(f"qdel: Unknown Job Id {number}.test" for number in missing)
+            raise RefusedError(message, 153)
         return ""
 
 
@@ -322,9 +322,9 @@ class HTCondor(Queue):
     def is_over(self, number: str, at: Path) -> bool:
         return super().is_over(number, at) or self.ad(number).eval("PeriodicRemove") is True
 
-    def condor_submit(self, given: list[str]) -> str:
+    def condor_submit(self, arguments: list[str]) -> str:
         """Submit what a description of the standard input asks for."""
-        assert given == ["-terse", "-"]
+        assert arguments == ["-terse", "-"]
         import htcondor
 
         try:
@@ -343,13 +343,13 @@ class HTCondor(Queue):
         )
         return f"{number}.0 - {number}.0\n"
 
-    def condor_q(self, given: list[str]) -> str:
+    def condor_q(self, arguments: list[str]) -> str:
         """Some attributes of the jobs for which something is so; of none, nothing."""
         parser = argparse.ArgumentParser("condor_q")
         parser.add_argument("-json", action="store_true", required=True)
         parser.add_argument("-constraint", required=True)
         parser.add_argument("-attributes", required=True)
-        asked = parser.parse_args(given)
+        options = parser.parse_args(arguments)
         import classad
 
         texts = []
@@ -359,20 +359,20 @@ class HTCondor(Queue):
             except FileNotFoundError:  # it has ended meanwhile
                 continue
             ad["ClusterId"], ad["ServerTime"] = int(number), int(time.time())
-            if classad.ExprTree(asked.constraint).eval(ad) is True:
-                shown = [*asked.attributes.split(","), "ClusterId", "ProcId", "ServerTime"]
-                found = classad.ClassAd({name: ad[name] for name in shown if name in ad})
-                texts.append(found.printJson())
+            if classad.ExprTree(options.constraint).eval(ad) is True:
+                names = [*options.attributes.split(","), "ClusterId", "ProcId", "ServerTime"]
+                answer = classad.ClassAd({name: ad[name] for name in names if name in ad})
+                texts.append(answer.printJson())
         return "[\n" + "\n,\n".join(texts) + "\n]\n" if texts else ""
 
-    def condor_rm(self, given: list[str]) -> str:
+    def condor_rm(self, arguments: list[str]) -> str:
         """End jobs."""
-        missing = self.cancel(given)
+        missing = self.cancel(arguments)
         if missing:
-            said = [f"Couldn't find/remove all jobs in cluster {number}" for number in missing]
-            raise RefusedError("\n".join(said))
+            messages = [f"Couldn't find/remove all jobs in cluster {number}" for number in missing]
+            raise RefusedError("\n".join(messages))
         return "".join(
-            f"All jobs in cluster {each} have been marked for removal\n" for each in given
+            f"All jobs in cluster {each} have been marked for removal\n" for each in arguments
         )
 
 
@@ -380,7 +380,7 @@ def split(text: str) -> list[str]:
     """The words of arguments, or an environment: within quotes, two of them are one."""
     words = re.findall(r"(?:'(?:[^']|'')*'|[^\s'])+", text)
     inner = re.compile(r"'((?:[^']|'')*)'")
-    return [inner.sub(lambda found: found[1].replace("''", "'"), word) for word in words]
+    return [inner.sub(lambda match: match[1].replace("''", "'"), word) for word in words]
 
 
 COMMANDS = {
@@ -391,16 +391,16 @@ COMMANDS = {
 
 def main() -> None:
     """Do what a command is to do, or run a job."""
-    folder, name, *given = sys.argv[1:]
+    folder, name, *words = sys.argv[1:]
     if name in COMMANDS:
-        {"PBS": PBS, "HTCondor": HTCondor}[name](Path(folder)).run(*given)
+        {"PBS": PBS, "HTCondor": HTCondor}[name](Path(folder)).run(*words)
         return
     queue = PBS(Path(folder)) if name in COMMANDS["PBS"] else HTCondor(Path(folder))
-    if said := queue.say(f"says-{name}"):
-        sys.stdout.write(said)
+    if answer := queue.say(f"says-{name}"):
+        sys.stdout.write(answer)
         return
     try:
-        sys.stdout.write(getattr(queue, name)(given))
+        sys.stdout.write(getattr(queue, name)(words))
     except RefusedError as refused:
         sys.stderr.write(f"{refused}\n")
         sys.exit(refused.code)

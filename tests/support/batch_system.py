@@ -42,12 +42,12 @@ class System:
 
     def number_of(self, name: str) -> str:
         """The job that a worker is."""
-        [found] = [
+        [match] = [
             number
             for number in self.numbers()
             if name in (self.folder / "jobs" / number / "job").read_text()
         ]
-        return found
+        return match
 
     def cancel(self, name: str) -> None:
         """End a worker as its user would."""
@@ -81,8 +81,8 @@ def batch_system(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
     finally:
         system.set("over", "")
         until = time.monotonic() + PATIENCE_S
-        while left := system.numbers():
-            assert time.monotonic() < until, left
+        while numbers := system.numbers():
+            assert time.monotonic() < until, numbers
             time.sleep(0.05)
     with suppress(FileNotFoundError):
         assert (folder / "log").read_text() == ""

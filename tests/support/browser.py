@@ -17,25 +17,25 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 360, "height": 740}
 
-Opened = Callable[..., "Page"]
+OpenPage = Callable[..., "Page"]
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Run the browser; without one the test is skipped."""
-    found = shutil.which("chromium")
-    if found is None:
+    program = shutil.which("chromium")
+    if program is None:
         pytest.skip("there is no chromium: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield running
         running.close()
 
 
 @contextmanager
-def visiting(browser: Browser) -> Iterator[Opened]:
+def visiting(browser: Browser) -> Iterator[OpenPage]:
     """Open pages by `opened(address, home)`.
 
     At the end nothing may have been complained of by the browser, nor fetched from elsewhere than
@@ -44,14 +44,14 @@ def visiting(browser: Browser) -> Iterator[Opened]:
     faults: list[str] = []
     contexts = []
 
-    def said(message: ConsoleMessage) -> None:
+    def note_message(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             faults.append(message.text)
 
     def opened(address: str, home: str = "", **settings: Any) -> Page:
         within = (home or address, "data:", "blob:")
 
-        def asked(url: str) -> None:
+        def note_request(url: str) -> None:
             if not url.startswith(within):
                 faults.append(f"asked for {url}")
 
@@ -59,9 +59,9 @@ def visiting(browser: Browser) -> Iterator[Opened]:
         context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
-        page.on("request", lambda request: asked(request.url))
+        page.on("request", lambda request: note_request(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", said)
+        page.on("console", note_message)
         page.goto(address)
         return page
 

@@ -62,10 +62,10 @@ class Rig:
     def worker(self, name: str, cache: Path | None = None) -> Process:
         """Start another worker, of one thread."""
         at = ("--cache", cache or self.cache(name), "--cache-size", "1GB", "--name", name)
-        started = process(
+        worker_process = process(
             "worker", self.scheduler.address, "--threads", "1", *at, *self.given, *self.worker_given
         )
-        return self.stack.enter_context(started)
+        return self.stack.enter_context(worker_process)
 
     def cache(self, name: str) -> Path:
         return self.folder / "caches" / name
@@ -74,7 +74,7 @@ class Rig:
         """One for each image: all of it."""
         self.count += 1
         high = SIDE // PARTS
-        made = []
+        groups = []
         for number in range(IMAGES):
             rows = RowTable.of([
                 RowRecord(at, at, None, f"{number}-{at}", f"{number}-{at}", f"web:{number}.fits",
@@ -82,35 +82,35 @@ class Rig:
                 for at in range(PARTS)
             ])  # fmt: skip
             job = f"job{self.count}-{number}"
-            made.append(Batch(job, 0, Options(), rows, row_bytes=2 * SIDE * SIDE / PARTS))
-        return made
+            groups.append(Batch(job, 0, Options(), rows, row_bytes=2 * SIDE * SIDE / PARTS))
+        return groups
 
     def do(self, at_work: started, times: int = 1) -> list[ChunkResult]:
         """Do all images, and see that each cut is just of one of those that were put there."""
-        given = [each for _ in range(times) for each in self.batches()]
-        for number, each in enumerate(given):
+        batches = [each for _ in range(times) for each in self.batches()]
+        for number, each in enumerate(batches):
             at_work.give(number, each)
-        done = [at_work.next()[1] for _ in given]
-        assert all(each.complete and each.failure is None for each in done), done
-        assert sum(len(each.rows) for each in done) == len(given) * PARTS
-        assert {row.status for each in done for row in each.rows} == {"ok"}
-        for each in given:
+        results = [at_work.next()[1] for _ in batches]
+        assert all(each.complete and each.failure is None for each in results), results
+        assert sum(len(each.rows) for each in results) == len(batches) * PARTS
+        assert {row.status for each in results for row in each.rows} == {"ok"}
+        for each in batches:
             for row in each.rows:
-                made = self.folder / "results" / each.job / "0000" / f"{row.name}.fits"
-                assert sha256(_pixels(made)).hexdigest() in self.sums[row.id], row.id
-        return done
+                path = self.folder / "results" / each.job / "0000" / f"{row.name}.fits"
+                assert sha256(_pixels(path)).hexdigest() in self.sums[row.id], row.id
+        return results
 
     def moved(self) -> int:
         """Bytes that the server has sent since the last call."""
         return sum(request.bytes for request in self.server.requests())
 
 
-def _pixels(made: Path) -> bytes:
+def _pixels(path: Path) -> bytes:
     """The pixels of a cut of known size: after its header."""
-    found = made.read_bytes()
-    end = next(at for at in range(0, len(found), 80) if found[at : at + 80].rstrip() == b"END")
+    content = path.read_bytes()
+    end = next(at for at in range(0, len(content), 80) if content[at : at + 80].rstrip() == b"END")
     start = (end // 2880 + 1) * 2880
-    return found[start : start + 2 * SIDE * SIDE // PARTS]
+    return content[start : start + 2 * SIDE * SIDE // PARTS]
 
 
 def rig_of(
@@ -155,6 +155,6 @@ def peer_bytes(work: started) -> int:
     return pool_of(work).status().moved.peer_bytes
 
 
-def notes(done: list[ChunkResult]) -> list[str]:
+def notes(results: list[ChunkResult]) -> list[str]:
     """What was noted about batches."""
-    return [note for each in done for note in each.notes]
+    return [note for each in results for note in each.notes]

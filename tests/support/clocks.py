@@ -11,7 +11,7 @@ def wrong_by(seconds: float) -> dict[str, str] | None:
     They are for libfaketime; None where that is not installed. The monotonic clock is ahead too:
     left alone, sleeps until a time of it fail (0.9.10).
     """
-    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
-    if not found:
+    libraries = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    if not libraries:
         return None
-    return {"LD_PRELOAD": str(found[0]), "FAKETIME": f"{seconds:+f}s"}
+    return {"LD_PRELOAD": str(libraries[0]), "FAKETIME": f"{seconds:+f}s"}

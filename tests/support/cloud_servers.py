@@ -87,8 +87,8 @@ def azurite() -> Iterator[Azurite]:
     anonymous requests for what is private it says 403, where Azure says 404, or 409 for an account
     that allows no public access; bearer tokens are known by `--oauth` over TLS only.
     """
-    found = ROOT / ".tools/node_modules/.bin/azurite-blob"
-    program = os.environ.get("AZURITE_BLOB") or shutil.which("azurite-blob") or str(found)
+    executable = ROOT / ".tools/node_modules/.bin/azurite-blob"
+    program = os.environ.get("AZURITE_BLOB") or shutil.which("azurite-blob") or str(executable)
     if not Path(program).exists():
         pytest.skip("azurite is not installed: see .ci/run")
     pytest.importorskip("azure.storage.blob")
@@ -134,8 +134,10 @@ def fake_gcs(token: str | None = None) -> Iterator[Gcs]:
     If-Match is ignored; who asks is not looked at; errors are plain text; nothing is unpacked on
     the way.
     """
-    found = ROOT / ".tools/bin/fake-gcs-server"
-    program = os.environ.get("FAKE_GCS_SERVER") or shutil.which("fake-gcs-server") or str(found)
+    executable = ROOT / ".tools/bin/fake-gcs-server"
+    program = (
+        os.environ.get("FAKE_GCS_SERVER") or shutil.which("fake-gcs-server") or str(executable)
+    )
     if not Path(program).exists():
         pytest.skip("fake-gcs-server is not installed: see .ci/run")
     port = free_port()
@@ -164,9 +166,9 @@ def repeater() -> Iterator[Repeater]:
     class Repeating(Handler):
         def do_GET(self) -> None:
             heard = f"{self.headers.get('Authorization')} {self.path}"
-            said.heard.append(heard)
+            repeater_server.heard.append(heard)
             self.answer(403, heard.encode(), {"Content-Type": "text/plain"})
 
     with serving(Repeating) as url:
-        said = Repeater(url)
-        yield said
+        repeater_server = Repeater(url)
+        yield repeater_server

@@ -111,16 +111,16 @@ def results(output: Path) -> dict[str, bytes]:
             assert len(names) == len(set(names))
             assert names[-1] == "manifest.ecsv"
             return {name: _member(archive, name) for name in names[:-1]}
-    whole = output.read_bytes()
-    found = {}
+    content = output.read_bytes()
+    cutouts = {}
     with fits.open(output, memmap=False) as hdus:
         assert hdus[-1].name == "MANIFEST"
         for hdu in hdus[1:-1]:
-            assert hdu.name not in found
+            assert hdu.name not in cutouts
             end = hdu._data_offset + hdu._data_size
             end += -end % 2880
-            found[hdu.header["EXTNAME"]] = whole[hdu._header_offset : end]
-    return found
+            cutouts[hdu.header["EXTNAME"]] = content[hdu._header_offset : end]
+    return cutouts
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:
@@ -152,7 +152,7 @@ def swathe_command(
 
 
 @dataclass
-class Ran:
+class ProgramRun:
     """What a command printed, and its exit code."""
 
     code: object
@@ -185,14 +185,14 @@ class Runner:
         assert ran.code == code, ran.err or ran.out
         return ran.out, ran.err
 
-    def ran(self, *words: object) -> Ran:
+    def ran(self, *words: object) -> ProgramRun:
         """Run a command, however it ends."""
         from swathe.cli.app import main
 
         self.monkeypatch.setattr(sys, "argv", ["swathe", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             main()
-        return Ran(ended.value.code, *self.capsys.readouterr())
+        return ProgramRun(exit_info.value.code, *self.capsys.readouterr())
 
     def json(self, *words: object, code: int = 0) -> Any:
         """Run a command with `--json`."""

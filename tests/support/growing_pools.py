@@ -27,7 +27,7 @@ from tests.support.pools import SLOW, connected
 PREFIX = "swathe-test-"
 
 
-class Watched:
+class WatchProvider:
     """A provider, and the most workers that it ever had at a time."""
 
     def __init__(self, provider: Provider) -> None:
@@ -39,11 +39,11 @@ class Watched:
         self._provider.start(name)
 
     def started_workers(self) -> Mapping[str, StartedWorker]:
-        found = self._provider.started_workers()
-        alive = {name for name, each in found.items() if each.state != "ended"}
+        workers = self._provider.started_workers()
+        alive = {name for name, each in workers.items() if each.state != "ended"}
         self.most = max(self.most, len(alive))
         self.names |= alive
-        return found
+        return workers
 
     def stop(self, names: Any) -> None:
         self._provider.stop(names)
@@ -59,11 +59,11 @@ def slow_command(
     return slowed(worker_command(url, None, 1, walltime_s), pause_s, hold)
 
 
-def slowed(made: Command, pause_s: float, hold: Path) -> Command:
+def slowed(plain_command: Command, pause_s: float, hold: Path) -> Command:
     """What starts slow workers in the place of others."""
 
     def command(name: str) -> list[str]:
-        words = list(made(name))
+        words = list(plain_command(name))
         assert words[:3] == [sys.executable, "-m", "swathe.cli"]
         return [sys.executable, str(SLOW), str(pause_s), str(hold), *words[3:]]
 
@@ -99,10 +99,10 @@ def workers_of(pool: GrowingPool, are: Callable[[list[str], list[str]], bool]) -
     """The names of those that are busy, once something is so of all names and the busy ones."""
     until = time.monotonic() + PATIENCE_S
     while True:
-        told = pool.status()
-        there = [each.name for each in told.workers if not each.refused]
-        busy = [each.name for each in told.workers if each.busy and not each.refused]
+        status = pool.status()
+        there = [each.name for each in status.workers if not each.refused]
+        busy = [each.name for each in status.workers if each.busy and not each.refused]
         if are(there, busy):
             return busy
-        assert time.monotonic() < until, told
+        assert time.monotonic() < until, status
         time.sleep(0.05)

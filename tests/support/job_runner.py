@@ -26,7 +26,7 @@ class running:  # noqa: N801 - used like a function
         self.runner.start()
         return self.runner
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.runner.stop(PATIENCE_S)
 
 
@@ -66,13 +66,13 @@ def check(jobs: Jobs, job: Job, table: dict[str, list[Any]], folder: Path) -> No
     expected = swathe.cut_many(table, folder / "many", progress=False)
     rows = jobs.rows(job.id, limit=count)
     assert [row.id for row in rows] == table["id"]
-    made = folder / "results" / job.id
-    for row, kept in zip(rows, expected, strict=True):
-        assert (row.status, row.sha256) == (kept["status"], kept["sha256"])
-        found = (made / "0000" / row.name).read_bytes()
-        assert found == (folder / "many" / kept["path"]).read_bytes()
-    assert len([path for path in made.rglob("*") if path.is_file()]) == count
-    assert {path.name for path in made.iterdir()} == {"0000"}
+    folder_of_job = folder / "results" / job.id
+    for row, expected_row in zip(rows, expected, strict=True):
+        assert (row.status, row.sha256) == (expected_row["status"], expected_row["sha256"])
+        content = (folder_of_job / "0000" / row.name).read_bytes()
+        assert content == (folder / "many" / expected_row["path"]).read_bytes()
+    assert len([path for path in folder_of_job.rglob("*") if path.is_file()]) == count
+    assert {path.name for path in folder_of_job.iterdir()} == {"0000"}
     assert job.bytes == sum(row.bytes for row in rows)
 
 
@@ -85,11 +85,15 @@ def check_each(jobs: Jobs, job: Job, expected: Table, made: Path, many: Path) ->
     assert job.counts == {"waiting": 0} | {
         status: statuses.count(status) for status in ("ok", "no-overlap", "missing", "error")
     }
-    for row, kept in zip(rows, expected, strict=True):
-        assert (row.id, row.status, row.sha256) == (kept["id"], kept["status"], kept["sha256"])
+    for row, expected_row in zip(rows, expected, strict=True):
+        assert (row.id, row.status, row.sha256) == (
+            expected_row["id"],
+            expected_row["status"],
+            expected_row["sha256"],
+        )
         if row.status == "ok":
-            found = (made / f"{row.number // 1000:04}" / row.name).read_bytes()
-            assert found == (many / kept["path"]).read_bytes()
+            content = (made / f"{row.number // 1000:04}" / row.name).read_bytes()
+            assert content == (many / expected_row["path"]).read_bytes()
     assert job.bytes == sum(row.bytes for row in rows)
     assert len([path for path in made.rglob("*") if path.is_file()]) == statuses.count("ok")
     folders = {f"{start // 1000:04}" for start in range(0, count, 1000)}

@@ -17,7 +17,7 @@ NUMBERS = {"BYTES", "EVENTS", "DROPPED", "LONG", "HALF", "DAMAGED", "CONNECTIONS
 
 
 @dataclass
-class Happened:
+class EventLog:
     """What happened, in any order.
 
     Attributes:
@@ -29,14 +29,14 @@ class Happened:
     thread: int = 1
     all: list[tuple[float, int, str, dict[str, Any]]] = field(default_factory=list)
 
-    def on(self, host: str = "node7", pid: int = 4711, thread: int = 1) -> Happened:
+    def on(self, host: str = "node7", pid: int = 4711, thread: int = 1) -> EventLog:
         """Go on elsewhere, in the same run."""
-        return Happened(host, pid, thread, self.all)
+        return EventLog(host, pid, thread, self.all)
 
-    def point(self, at_s: float, name: str, **fields: Any) -> Happened:
+    def point(self, at_s: float, name: str, **fields: Any) -> EventLog:
         """Tell a point."""
-        told = {"HOST": self.host, "PID": self.pid, "THREAD": self.thread, **fields}
-        self.all.append((at_s, len(self.all), name, told))
+        values = {"HOST": self.host, "PID": self.pid, "THREAD": self.thread, **fields}
+        self.all.append((at_s, len(self.all), name, values))
         return self
 
     def stage(
@@ -47,7 +47,7 @@ class Happened:
         ended: Mapping[str, Any] | None = None,
         /,
         **ids: Any,
-    ) -> Happened:
+    ) -> EventLog:
         """Tell a stage; of those at one time that which is told first is the outer one."""
         self.point(from_s, f"{name}_START", **ids)
         self.point(until_s, f"{name}_END", **ids, **{"RESULT": "ok", **(ended or {})})

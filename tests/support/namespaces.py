@@ -20,9 +20,9 @@ class Host:
         return ["ip", "netns", "exec", self.name, *command]
 
 
-def ip(*given: str) -> None:
+def ip(*arguments: str) -> None:
     """Change the network."""
-    subprocess.run(("ip", *given), check=True)
+    subprocess.run(("ip", *arguments), check=True)
 
 
 @contextmanager
@@ -40,18 +40,39 @@ def bridge(name: str, network: str) -> Iterator[None]:
 @contextmanager
 def host(between: str, network: str, number: int) -> Iterator[Host]:
     """Have a host, connected by a bridge; they are numbered from 0."""
-    made = Host(f"{between}-{number}", f"{network}.{number + 2}")
-    ip("netns", "add", made.name)
+    namespace = Host(f"{between}-{number}", f"{network}.{number + 2}")
+    ip("netns", "add", namespace.name)
     try:
         # The plug has the name of its host: at most 15 characters.
-        ip("link", "add", made.name, "type", "veth", "peer", "name", "eth0", "netns", made.name)
-        ip("link", "set", made.name, "master", between)
-        ip("link", "set", made.name, "up")
-        ip("-n", made.name, "address", "add", f"{made.address}/24", "dev", "eth0")
+        ip(
+            "link",
+            "add",
+            namespace.name,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            namespace.name,
+        )
+        ip("link", "set", namespace.name, "master", between)
+        ip("link", "set", namespace.name, "up")
+        ip(
+            "-n",
+            namespace.name,
+            "address",
+            "add",
+            f"{namespace.address}/24",
+            "dev",
+            "eth0",
+        )
         for each in ("lo", "eth0"):
-            ip("-n", made.name, "link", "set", each, "up")
-        yield made
+            ip("-n", namespace.name, "link", "set", each, "up")
+        yield namespace
     finally:
-        ip("netns", "delete", made.name)
+        ip("netns", "delete", namespace.name)
         # What was in it is gone only when its last process is.
-        subprocess.run(("ip", "link", "delete", made.name), check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ("ip", "link", "delete", namespace.name), check=False, stderr=subprocess.DEVNULL
+        )

@@ -43,9 +43,9 @@ class Process:
         self.process.wait(timeout=PATIENCE_S)
 
 
-def command(*given: str | Path) -> list[str]:
+def command(*arguments: str | Path) -> list[str]:
     """What starts `swathe pool ...`."""
-    return [sys.executable, "-m", "swathe.cli", "pool", *map(str, given)]
+    return [sys.executable, "-m", "swathe.cli", "pool", *map(str, arguments)]
 
 
 SLOW = Path(__file__).parent / "slow_worker.py"
@@ -70,17 +70,20 @@ class Hold:
 def environment() -> dict[str, str]:
     """That of workers: they have no catalogue."""
     paths = [str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    given = {"PYTHONPATH": os.pathsep.join(paths), "SWATHE_DATABASE": "sqlite:////none/none.sqlite"}
-    return os.environ | given
+    values = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "SWATHE_DATABASE": "sqlite:////none/none.sqlite",
+    }
+    return os.environ | values
 
 
 @contextmanager
-def process(*given: str | Path, hold: Hold | None = None) -> Iterator[Process]:
+def process(*arguments: str | Path, hold: Hold | None = None) -> Iterator[Process]:
     """A process of a pool, once it has told its address; with a hold it is a slow worker."""
-    words = command(*given, "--json")
+    words = command(*arguments, "--json")
     if hold is not None:
         words[1:3] = [str(SLOW), "0", str(hold.path)]
-    started = subprocess.Popen(
+    child = subprocess.Popen(
         words,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -88,36 +91,36 @@ def process(*given: str | Path, hold: Hold | None = None) -> Iterator[Process]:
         env=environment(),
     )
     try:
-        assert started.stdout is not None
-        said = started.stdout.readline()
-        if not said:
-            raise AssertionError(started.communicate(timeout=PATIENCE_S)[1])
-        yield Process(next(iter(json.loads(said).values())), started)
+        assert child.stdout is not None
+        line = child.stdout.readline()
+        if not line:
+            raise AssertionError(child.communicate(timeout=PATIENCE_S)[1])
+        yield Process(next(iter(json.loads(line).values())), child)
     finally:
-        started.terminate()
+        child.terminate()
         try:
-            started.communicate(timeout=PATIENCE_S)
+            child.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
-            started.kill()
-            started.communicate()
+            child.kill()
+            child.communicate()
             raise
 
 
 @contextmanager
 def pool_of(
     workers: int = 1,
-    *given: str | Path,
+    *options: str | Path,
     worker: Sequence[str | Path] = (),
     hold: Hold | None = None,
 ) -> Iterator[tuple[Process, list[Process]]]:
     """A scheduler, and workers with two threads each; all are `given` the same, workers more."""
     with ExitStack() as stack:
-        first = stack.enter_context(process("scheduler", "--port", "0", *given))
-        asked = ("worker", first.address, "--threads", "2", *given, *worker)
+        first = stack.enter_context(process("scheduler", "--port", "0", *options))
+        arguments = ("worker", first.address, "--threads", "2", *options, *worker)
         names = [f"w{number}" for number in range(workers)]
         yield (
             first,
-            [stack.enter_context(process(*asked, "--name", name, hold=hold)) for name in names],
+            [stack.enter_context(process(*arguments, "--name", name, hold=hold)) for name in names],
         )
 
 
@@ -129,15 +132,17 @@ def connected(address: str, place: ResultStore, **settings: Any) -> DaskPool:
 def members(pool: DaskPool, are: Callable[[list[Member]], bool]) -> list[Member]:
     """The workers of a pool, once something is so of them."""
     until = time.monotonic() + PATIENCE_S
-    while not are(found := list(pool.status().workers)):
-        assert time.monotonic() < until, (found, pool.status())
+    while not are(members_now := list(pool.status().workers)):
+        assert time.monotonic() < until, (members_now, pool.status())
         time.sleep(0.05)
-    return found
+    return members_now
 
 
 def ready(count: int) -> Callable[[list[Member]], bool]:
     """So many workers have joined."""
-    return lambda found: sum(not each.refused for each in found) == count == len(found)
+    return lambda members_now: (
+        sum(not each.refused for each in members_now) == count == len(members_now)
+    )
 
 
 def many_targets(survey: Path, rows: int = ROWS) -> dict[str, list[Any]]:
@@ -164,12 +169,12 @@ def survey_jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as catalog:
         catalog.add_store("survey", str(survey))
-        with Jobs(catalog, tmp_path / "results", limits=Limits()) as made:
-            yield made
+        with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs:
+            yield jobs
 
 
 @pytest.fixture(scope="module")
 def lone_scheduler() -> Iterator[Process]:
     """A scheduler, and no worker."""
-    with process("scheduler", "--port", "0") as started:
-        yield started
+    with process("scheduler", "--port", "0") as scheduler:
+        yield scheduler

@@ -24,7 +24,7 @@ SECOND_S = 120.0
 
 
 @dataclass
-class Served:
+class RunningPortal:
     """A running portal, and what it was started with."""
 
     url: str
@@ -81,7 +81,7 @@ def command_for(
 @contextmanager
 def served(
     folder: Path, settings: str = "", port: int = 0, results: str | None = None
-) -> Iterator[Served]:
+) -> Iterator[RunningPortal]:
     """Serve a portal whose catalogue is in a folder, and so are its results if not elsewhere."""
     log = (folder / "portal.log").open("a")
     process = subprocess.Popen(
@@ -93,9 +93,9 @@ def served(
     )
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        assert said, (folder / "portal.log").read_text()
-        yield Served(json.loads(said)["portal"].rstrip("/"), process, folder)
+        line = process.stdout.readline()
+        assert line, (folder / "portal.log").read_text()
+        yield RunningPortal(json.loads(line)["portal"].rstrip("/"), process, folder)
     finally:
         process.terminate()
         try:
@@ -155,19 +155,19 @@ def targets_in(folder: Path) -> dict[str, list[Any]]:
 
 def finished(client: httpx.Client, job: str) -> dict[str, Any]:
     """The job when it has ended."""
-    told = client.get(f"/jobs/{job}").json()
-    while told["phase"] not in ("COMPLETED", "ERROR", "ABORTED"):
-        told = client.get(f"/jobs/{job}", params={"wait": 10, "phase": told["phase"]}).json()
-    found: dict[str, Any] = told
-    return found
+    status = client.get(f"/jobs/{job}").json()
+    while status["phase"] not in ("COMPLETED", "ERROR", "ABORTED"):
+        status = client.get(f"/jobs/{job}", params={"wait": 10, "phase": status["phase"]}).json()
+    result: dict[str, Any] = status
+    return result
 
 
-def submitted(client: httpx.Client, targets: Any, **given: Any) -> dict[str, Any]:
+def submitted(client: httpx.Client, targets: Any, **options: Any) -> dict[str, Any]:
     """A new job."""
-    answer = client.post("/jobs", json={"targets": targets, **given})
+    answer = client.post("/jobs", json={"targets": targets, **options})
     assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    result: dict[str, Any] = answer.json()
+    return result
 
 
 def wait_until(what: Callable[[], Any]) -> None:

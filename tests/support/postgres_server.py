@@ -22,16 +22,18 @@ PASSWORD = "open-Sesame-of-the-tests"
 @contextmanager
 def postgres_server() -> Iterator[sqlalchemy.URL]:
     """Give the URL of a server on which databases can be made; skips where there is none."""
-    if given := os.environ.get("SWATHE_TEST_POSTGRES"):
-        yield sqlalchemy.make_url(given).set(drivername="postgresql+psycopg")
+    if server_url := os.environ.get("SWATHE_TEST_POSTGRES"):
+        yield sqlalchemy.make_url(server_url).set(drivername="postgresql+psycopg")
         return
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[4]))
-    if not found:
+    programs = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[4])
+    )
+    if not programs:
         pytest.skip("no PostgreSQL: apt-get install postgresql, or set SWATHE_TEST_POSTGRES")
     # Not below pytest's own folder, which only its user may enter; and short, for the socket.
     folder = Path(tempfile.mkdtemp(prefix="swathe-pg-", dir="/tmp"))
     try:
-        with _cluster(found[-1].parent, folder) as url:
+        with _cluster(programs[-1].parent, folder) as url:
             yield url
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -48,7 +50,7 @@ def _cluster(programs: Path, folder: Path) -> Iterator[sqlalchemy.URL]:
         log = folder / "log"
         # Into a file: the server would keep a pipe open.
         with (folder / f"{program}.out").open("ab") as out:
-            done = subprocess.run(
+            process = subprocess.run(
                 [programs / program, *map(str, arguments)],
                 user=user,
                 group=user,
@@ -61,8 +63,8 @@ def _cluster(programs: Path, folder: Path) -> Iterator[sqlalchemy.URL]:
                 timeout=120,
                 check=False,
             )
-        said = Path(out.name).read_text() + (log.read_text() if log.exists() else "")
-        assert done.returncode == 0, said
+        output = Path(out.name).read_text() + (log.read_text() if log.exists() else "")
+        assert process.returncode == 0, output
 
     secret = folder / "secret"
     secret.write_text(PASSWORD)

@@ -27,8 +27,8 @@ class Handler(BaseHTTPRequestHandler):
     ) -> None:
         """Answer a request whole; `headers` go before those it would have."""
         self.send_response(status)
-        told = {} if status == 204 else {"Content-Length": str(len(content))}
-        for name, value in (told | dict(headers or {})).items():
+        answer_headers = {} if status == 204 else {"Content-Length": str(len(content))}
+        for name, value in (answer_headers | dict(headers or {})).items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":

@@ -74,11 +74,11 @@ class FileServer:
             time.sleep(0.005)
         lines = text[self.told : text.rfind("\n", 0, end) + 1].splitlines()
         self.told = text.index("\n", end) + 1
-        made = []
+        parsed = []
         for line in lines:
-            method, status, count, asked, path = line.split("\t")
-            made.append(Request(method, int(status), int(count), asked, path))
-        return made
+            method, status, count, text_range, path = line.split("\t")
+            parsed.append(Request(method, int(status), int(count), text_range, path))
+        return parsed
 
 
 CONFIG = """
@@ -252,8 +252,8 @@ def caddy(folder: Path) -> Iterator[str]:
 def run_server(command: list[str], folder: Path, *ports: int) -> Iterator[None]:
     """Run a server until the end of the block; what it says goes into a file of the folder."""
     log = folder / "server.log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, cwd=folder)
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder)
     try:
         for port in ports:
             wait_for(port, process, log)
@@ -306,10 +306,10 @@ class Proxy:
     def _ask(self, line: str) -> str:
         assert self.process.stdin is not None and self.process.stdout is not None
         print(line, file=self.process.stdin, flush=True)
-        said = self.process.stdout.readline().strip()
-        if not said or said.startswith("error"):
-            raise ValueError(f"{line}: {said or 'the proxy ended'}")
-        return said
+        answer = self.process.stdout.readline().strip()
+        if not answer or answer.startswith("error"):
+            raise ValueError(f"{line}: {answer or 'the proxy ended'}")
+        return answer
 
 
 @functools.cache
@@ -320,10 +320,10 @@ def proxy_program() -> Path:
         pytest.skip("cargo, which builds the proxy, is not installed")
     command = [cargo, "build", "--release", "--quiet", "-p", "swathe-test-proxy"]
     command += ["--bin", "swathe-proxy", "--message-format", "json"]
-    built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    messages = [json.loads(line) for line in built.stdout.splitlines()]
-    found = [message["executable"] for message in messages if message.get("executable")]
-    return Path(found[-1])
+    build = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in build.stdout.splitlines()]
+    programs = [message["executable"] for message in messages if message.get("executable")]
+    return Path(programs[-1])
 
 
 @contextmanager
@@ -340,10 +340,10 @@ def proxy(upstream_url: str, **settings: float) -> Iterator[Proxy]:
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
     try:
         assert process.stdout is not None
-        said = process.stdout.readline().split()
-        if len(said) != 2:
+        words = process.stdout.readline().split()
+        if len(words) != 2:
             raise ValueError(f"the proxy did not start: {command}")
-        yield Proxy(process, upstream._replace(netloc=said[1]).geturl(), upstream_url)
+        yield Proxy(process, upstream._replace(netloc=words[1]).geturl(), upstream_url)
     finally:
         process.communicate(timeout=END_S)
 

@@ -123,10 +123,10 @@ class SimulatedStore:
             timings, now = [], 0.0
             for size in sizes:
                 slower = self._slower()
-                waited = now + (self.connect_s * slower if fresh else 0)
+                start = now + (self.connect_s * slower if fresh else 0)
                 _, first, end = self._run([size], 1, slower)[0]
-                timings.append(Timing(size, now, waited + first, waited + end))
-                now = waited + end
+                timings.append(Timing(size, now, start + first, start + end))
+                now = start + end
         else:
             ran = self._run(sizes, streams, self._slower())
             timings = [Timing(size, *times) for size, times in zip(sizes, ran, strict=True)]
@@ -162,22 +162,22 @@ class SimulatedStore:
             return MultiplexTiming("no HTTP/2", 0, 0, 0.0, self.latency_s)
         count, size = len(ranges), sum(length for _, length in ranges)
         rounds = -(-count // min(streams, self.shared_requests))
-        sent = size + count * PART_BYTES
+        total_bytes = size + count * PART_BYTES
         rate = min(self.stream_bytes_per_s, self.total_bytes_per_s)
         served_s = (count - 1) * self.shared_request_s
-        seconds = (rounds * self.latency_s + served_s + sent / rate) * self._slower()
+        seconds = (rounds * self.latency_s + served_s + total_bytes / rate) * self._slower()
         self.clock_s += min(seconds, limit_s)
         if seconds > limit_s:
             return MultiplexTiming(f"no whole answer in {limit_s} s", 0, 0, 0.0, limit_s)
-        self.bytes_moved += sent
+        self.bytes_moved += total_bytes
         return MultiplexTiming(None, size, PART_BYTES, self.latency_s, seconds)
 
     def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
         """As `_swathe.measure_open`."""
-        begun = min(OPENING_BYTES, self.object_bytes)
-        self.bytes_moved += begun
+        first_bytes = min(OPENING_BYTES, self.object_bytes)
+        self.bytes_moved += first_bytes
         rate = min(self.stream_bytes_per_s, self.total_bytes_per_s)
-        seconds = (self.latency_s + self.open_s + begun / rate) * self._slower()
+        seconds = (self.latency_s + self.open_s + first_bytes / rate) * self._slower()
         self.clock_s += seconds
         return seconds, self.object_bytes
 
@@ -194,7 +194,7 @@ class SimulatedStore:
         waiting: list[tuple[float, int]] = []  # first byte at, request
         serving: list[tuple[float, int]] = []  # ends when so much was worked at each, request
         moving: list[tuple[float, int]] = []  # ends when a stream has moved so many bytes, request
-        now = moved = worked = free_at = 0.0
+        now = total_bytes = work_s = free_at = 0.0
         todo = iter(range(len(sizes)))
 
         def start(at: float) -> None:
@@ -213,18 +213,18 @@ class SimulatedStore:
 
         def move(request: int) -> None:
             firsts[request] = now
-            heapq.heappush(moving, (moved + sizes[request] * own[request], request))
+            heapq.heappush(moving, (total_bytes + sizes[request] * own[request], request))
 
         while waiting or serving or moving:
             rate = self.stream_bytes_per_s
             if moving:
                 rate = min(rate, self.total_bytes_per_s / len(moving)) / slower
             begins_at = waiting[0][0] if waiting else np.inf
-            served_at = now + (serving[0][0] - worked) * len(serving) if serving else np.inf
-            ends_at = now + (moving[0][0] - moved) / rate if moving else np.inf
+            served_at = now + (serving[0][0] - work_s) * len(serving) if serving else np.inf
+            ends_at = now + (moving[0][0] - total_bytes) / rate if moving else np.inf
             then = min(begins_at, served_at, ends_at)
-            worked += (then - now) / len(serving) if serving else 0
-            moved += (then - now) * rate if moving else 0
+            work_s += (then - now) / len(serving) if serving else 0
+            total_bytes += (then - now) * rate if moving else 0
             now = then
             if then == begins_at:
                 _, request = heapq.heappop(waiting)
@@ -232,12 +232,12 @@ class SimulatedStore:
                     move(request)
                 else:
                     work = 1 / self.requests_per_s + sizes[request] / self.served_bytes_per_s
-                    heapq.heappush(serving, (worked + work * own[request] * slower, request))
+                    heapq.heappush(serving, (work_s + work * own[request] * slower, request))
             elif then == served_at:
-                worked, request = heapq.heappop(serving)
+                work_s, request = heapq.heappop(serving)
                 move(request)
             else:
-                moved, request = heapq.heappop(moving)
+                total_bytes, request = heapq.heappop(moving)
                 ends[request] = now
                 start(now)
         return list(zip(starts, firsts, ends, strict=True))
@@ -299,13 +299,13 @@ def busy_store(seed: int) -> SimulatedStore:
     """A busy computer nearby: RTT 0.2 to 5 ms, 20 to 200 us a request, 0.5 to 5 GB/s besides."""
     rng = np.random.default_rng(seed)
     latency = float(np.exp(rng.uniform(np.log(2e-4), np.log(5e-3))))
-    served = float(np.exp(rng.uniform(np.log(5e8), np.log(5e9))))
+    bytes_per_s = float(np.exp(rng.uniform(np.log(5e8), np.log(5e9))))
     return SimulatedStore(
         latency_s=latency,
-        stream_bytes_per_s=served * float(rng.choice([0.5, 1, 4])),
-        total_bytes_per_s=served * float(rng.choice([0.5, 1, 8])),
+        stream_bytes_per_s=bytes_per_s * float(rng.choice([0.5, 1, 4])),
+        total_bytes_per_s=bytes_per_s * float(rng.choice([0.5, 1, 8])),
         requests_per_s=float(np.exp(rng.uniform(np.log(5e3), np.log(5e4)))),
-        served_bytes_per_s=served,
+        served_bytes_per_s=bytes_per_s,
         connect_s=2 * latency,
         noise=float(np.exp(rng.uniform(np.log(0.01), np.log(0.1)))),
         outliers=0.05,

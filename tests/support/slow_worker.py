@@ -22,15 +22,15 @@ HOLD = Path(sys.argv.pop(1))
 BATCHES = count()
 
 
-def slow(*given: Any) -> ChunkResult:
+def slow(*arguments: Any) -> ChunkResult:
     """Do a batch, and wait a little, or longer."""
     time.sleep(PAUSE_S)
-    *_, stopped = given
+    *_, should_stop = arguments
     if next(BATCHES):
-        while HOLD.exists() and not stopped():
+        while HOLD.exists() and not should_stop():
             time.sleep(0.05)
-    done = run_batch(*given)
-    return replace(done, work_s=done.work_s + PAUSE_S)
+    result = run_batch(*arguments)
+    return replace(result, work_s=result.work_s + PAUSE_S)
 
 
 worker.run_batch = slow  # type: ignore[assignment,attr-defined]  # all that it is for

@@ -93,13 +93,13 @@ def slurm(
     files = {each: folder / f"munge.{each}" for each in ("socket", "pid", "log", "seed")}
     munge = ["munged", "--foreground", "--force", "--num-threads=2", f"--key-file={key}"]
     munge += [f"--{name}{'' if name == 'socket' else '-file'}={at}" for name, at in files.items()]
-    started: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
     try:
         first = {"munged": munge, "slurmctld": ["slurmctld", "-D"]}
         for name, command in (first | (daemons or {"slurmd": SLURMD})).items():
             log = (folder / f"{name}.out").open("wb")
             with log:
-                started.append(
+                processes.append(
                     subprocess.Popen(
                         command, stdout=log, stderr=log, env={**os.environ, "PATH": path}
                     )
@@ -111,7 +111,7 @@ def slurm(
         subprocess.run(["scancel", "--me"], check=True, timeout=PATIENCE_S)
         wait_until_none()
     finally:
-        for process in reversed(started):
+        for process in reversed(processes):
             process.terminate()
             try:
                 process.wait(PATIENCE_S)
@@ -137,7 +137,7 @@ def wait_until_there(path: Path, folder: Path) -> None:
 def wait_until_idle(folder: Path) -> None:
     """Wait until all nodes can take jobs."""
     until = time.monotonic() + PATIENCE_S
-    while said(["sinfo", "--noheader", "--format=%T"]) != "idle":
+    while output_of(["sinfo", "--noheader", "--format=%T"]) != "idle":
         assert time.monotonic() < until, logs(folder)
         time.sleep(0.1)
 
@@ -145,12 +145,12 @@ def wait_until_idle(folder: Path) -> None:
 def wait_until_none() -> None:
     """Wait until all jobs have ended."""
     until = time.monotonic() + PATIENCE_S
-    while left := said(["squeue", "--noheader"]):
-        assert time.monotonic() < until, left
+    while jobs := output_of(["squeue", "--noheader"]):
+        assert time.monotonic() < until, jobs
         time.sleep(0.1)
 
 
-def said(command: list[str]) -> str:
+def output_of(command: list[str]) -> str:
     """What one of Slurm's commands says."""
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     return ran.stdout.strip()
@@ -158,5 +158,5 @@ def said(command: list[str]) -> str:
 
 def logs(folder: Path) -> str:
     """The last words of all logs."""
-    found = [*folder.glob("*.log"), *folder.glob("*.out")]
-    return "\n".join(f"{path.name}: {path.read_text()[-1500:]}" for path in found)
+    paths = [*folder.glob("*.log"), *folder.glob("*.out")]
+    return "\n".join(f"{path.name}: {path.read_text()[-1500:]}" for path in paths)

@@ -51,11 +51,11 @@ def test_proxy_settings_change_while_it_runs(server: FileServer) -> None:
     with servers.proxy(server.url, seed=3) as proxy:
         assert read(f"{proxy.url}/a") == CONTENT
         proxy.set(unavailable=1, retry_after=5)
-        with pytest.raises(urllib.error.HTTPError) as caught:
+        with pytest.raises(urllib.error.HTTPError) as error_info:
             read(f"{proxy.url}/a")
-        assert caught.value.code == 503
-        assert caught.value.headers["Retry-After"] == "5"
-        caught.value.close()
+        assert error_info.value.code == 503
+        assert error_info.value.headers["Retry-After"] == "5"
+        error_info.value.close()
         proxy.set(unavailable=0, reset=1)
         with pytest.raises(ConnectionResetError):
             read(f"{proxy.url}/a")
@@ -75,7 +75,7 @@ def test_guard_asks_for_the_token(tmp_path: Path) -> None:
         assert read(f"{door.url}/a", Authorization="Bearer hush", Range="bytes=5-8") == CONTENT[5:9]
         assert read(f"{door.url}/a?authz=Bearer%20hush") == CONTENT
         for headers, status in [({}, 401), ({"Authorization": "Bearer hus"}, 403)]:
-            with pytest.raises(urllib.error.HTTPError) as caught:
+            with pytest.raises(urllib.error.HTTPError) as error_info:
                 read(f"{door.url}/a", **headers)
-            assert caught.value.code == status
-            caught.value.close()
+            assert error_info.value.code == status
+            error_info.value.close()

@@ -26,14 +26,14 @@ def job(
 ) -> list[str]:
     """A job: some targets of each object, a stall of the store in its middle, some that fail."""
     draw = random.Random(seed)
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     free: list[tuple[float, int]] = [(n * 137, n) for n in range(threads)]
     stall = objects // 2
 
     def put(at: float, event: str, thread: int, **fields: object) -> None:
         host = f"node{thread % hosts + 1}"
-        told = {"PID": 4711, "THREAD": thread, "JOB": "ab12", **fields}
-        found.append((round(at), line(round(at), event, host, **told)))
+        values = {"PID": 4711, "THREAD": thread, "JOB": "ab12", **fields}
+        lines.append((round(at), line(round(at), event, host, **values)))
 
     number = request = 0
     for which in range(objects):
@@ -45,37 +45,37 @@ def job(
             put(at, f"{stage}_END", thread, OBJECT=name, RESULT="ok")
         for _ in range(1 + which % 3):
             request += 1
-            told: dict[str, Any] = {"OBJECT": name, "REQUEST": request, "STORE": "sdss"}
-            put(at, "FETCH_START", thread, **told)
+            values: dict[str, Any] = {"OBJECT": name, "REQUEST": request, "STORE": "sdss"}
+            put(at, "FETCH_START", thread, **values)
             at += draw.lognormvariate(0, 0.5) * 1500
             if stall <= which < stall + threads:
                 at += 40_000
             size = draw.randrange(60_000, 900_000)
-            put(at, "FETCH_END", thread, **told, BYTES=size, RESULT="ok")
+            put(at, "FETCH_END", thread, **values, BYTES=size, RESULT="ok")
         for _ in range(targets):
-            told = {"TARGET": f"star-{number}", "OBJECT": name}
+            values = {"TARGET": f"star-{number}", "OBJECT": name}
             number += 1
-            put(at, "CUT_START", thread, **told)
+            put(at, "CUT_START", thread, **values)
             at += 8
             broken = number % 997 == 500
             for stage, mean in (("READ", 180), ("DECODE", 90), ("ASSEMBLE", 25), ("WRITE", 60)):
-                put(at, f"{stage}_START", thread, **told)
+                put(at, f"{stage}_START", thread, **values)
                 at += draw.lognormvariate(0, 0.6) * mean
                 if broken and stage == "DECODE":
-                    said = {"RESULT": "error", "REASON": "tile 7: short"}
-                    put(at, f"{stage}_END", thread, **told, **said)
+                    outcome = {"RESULT": "error", "REASON": "tile 7: short"}
+                    put(at, f"{stage}_END", thread, **values, **outcome)
                     break
-                put(at, f"{stage}_END", thread, **told, RESULT="ok")
+                put(at, f"{stage}_END", thread, **values, RESULT="ok")
                 at += 6
-            told["BYTES"] = 25920
-            put(at, "CUT_END", thread, **told, RESULT="error" if broken else "ok")
+            values["BYTES"] = 25920
+            put(at, "CUT_END", thread, **values, RESULT="error" if broken else "ok")
             at += 20
         free[free.index(min(free))] = (at, thread)
-    end = max(found)[0]
+    end = max(lines)[0]
     for at in range(0, end, 100_000):
         for host in range(hosts):
             busy = 55 + 30 * draw.random()
-            found.append(
+            lines.append(
                 (
                     at,
                     line(
@@ -88,10 +88,10 @@ def job(
                     ),
                 )
             )
-    found.sort(key=lambda each: each[0])
+    lines.sort(key=lambda each: each[0])
     return [
         line(0, "JOB_START", "node1", PID=4711, JOB="ab12"),
-        *(text for _, text in found),
+        *(text for _, text in lines),
         line(end + 500, "JOB_END", "node1", PID=4711, JOB="ab12", RESULT="ok"),
     ]
 
@@ -111,10 +111,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
     found = []
     for row, code in enumerate(events.event.codes):
         fields = {key: _value(events, row, key) for key in events.fields}
-        told = {key: each for key, each in fields.items() if each is not None}
-        found.append({"event": events.event.words[code], "ns": int(events.time_ns[row]), **told})
+        values = {key: each for key, each in fields.items() if each is not None}
+        found.append({"event": events.event.words[code], "ns": int(events.time_ns[row]), **values})
     return found
 
 
-def named(found: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [row for row in found if row["event"] == name]
+def named(events: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [row for row in events if row["event"] == name]

@@ -20,7 +20,7 @@ from swathe.datasets.scan import scan
 from swathe.stores.listing import list_objects
 from tests.conftest import DATA
 from tests.support.fits_frames import contents, fits_bytes, noise, sky_header
-from tests.support.portals import Served, database_in, served
+from tests.support.portals import RunningPortal, database_in, served
 
 AUTHORITY = "archive.example"
 SETTINGS = f'[vo]\nauthority = "{AUTHORITY}"\ntitle = "An archive"\n'
@@ -93,7 +93,7 @@ def catalogue(catalog: Catalog, name: str, folder: Path, pattern: str | None = N
 @contextmanager
 def observatory(
     folder: Path, settings: str = "", *, real: bool = True, more: Mapping[str, bytes] = {}
-) -> Iterator[Served]:
+) -> Iterator[RunningPortal]:
     """Serve an archive: the datasets `made`, `sky` of the real files, and `more` of other files."""
     make_archive(folder / "made")
     with pytest.MonkeyPatch.context() as patch, Catalog.open(database_in(folder)) as catalog:
@@ -113,29 +113,31 @@ def observatory(
 class Visitor:
     """Asks a portal."""
 
-    def __init__(self, portal: Served) -> None:
+    def __init__(self, portal: RunningPortal) -> None:
         self.portal, self.folder = portal, portal.folder / "made"
         self.base = f"{portal.url}/vo"
         self.client = httpx.Client(base_url=f"{self.base}/", timeout=120)
 
-    def sync(self, identifier: str | None = None, **given: Any) -> httpx.Response:
+    def sync(self, identifier: str | None = None, **parameters: Any) -> httpx.Response:
         ids = {} if identifier is None else {"ID": identifier}
-        return self.client.get("sync", params={**ids, **given})
+        return self.client.get("sync", params={**ids, **parameters})
 
-    def cut(self, identifier: str, **given: Any) -> fits.HDUList:
-        answer = self.sync(identifier, **given)
+    def cut(self, identifier: str, **parameters: Any) -> fits.HDUList:
+        answer = self.sync(identifier, **parameters)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"] == "application/fits"
         return fits.open(BytesIO(answer.content))
 
-    def pixels(self, identifier: str, **given: Any) -> NDArray[Any]:
+    def pixels(self, identifier: str, **parameters: Any) -> NDArray[Any]:
         """The image that a cut is; of an extension it is one too."""
-        with self.cut(identifier, **given) as hdus:
+        with self.cut(identifier, **parameters) as hdus:
             return next(np.array(hdu.data) for hdu in hdus if hdu.data is not None)
 
-    def refused(self, *ids: str, label: str = "UsageError", status: int = 400, **given: Any) -> str:
+    def refused(
+        self, *ids: str, label: str = "UsageError", status: int = 400, **parameters: Any
+    ) -> str:
         """Ask in vain; gives what is told."""
-        answer = self.sync(*ids, **given)
+        answer = self.sync(*ids, **parameters)
         assert answer.headers.get("content-type", "").startswith("text/plain")
         assert answer.status_code == status, (answer.status_code, answer.text)
         assert answer.text.startswith(f"{label}: "), answer.text
@@ -153,9 +155,9 @@ def visited(
             yield visitor
 
 
-def create(visitor: Visitor, *, files: Any = None, **given: Any) -> str:
+def create(visitor: Visitor, *, files: Any = None, **parameters: Any) -> str:
     """Make a job; gives its URL."""
-    answer = visitor.client.post("async", data=given, files=files)
+    answer = visitor.client.post("async", data=parameters, files=files)
     assert answer.status_code == 303, answer.text
     return answer.headers["location"]
 

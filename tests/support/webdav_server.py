@@ -69,8 +69,8 @@ class _Handler(Handler):
         if not at.exists():
             return 404, b"", {}
         inside = sorted(at.iterdir()) if self.headers["Depth"] == "1" and at.is_dir() else []
-        told = "".join(self._told(each) for each in (at, *inside))
-        return 207, f'<D:multistatus xmlns:D="DAV:">{told}</D:multistatus>'.encode(), {}
+        responses = "".join(self._told(each) for each in (at, *inside))
+        return 207, f'<D:multistatus xmlns:D="DAV:">{responses}</D:multistatus>'.encode(), {}
 
     def _get(self, _: bytes) -> Answer:
         at = self._at(self.path)
@@ -80,9 +80,9 @@ class _Handler(Handler):
         when = email.utils.formatdate(at.stat().st_mtime, usegmt=True)
         tag = f"W/{_tag(at)}" if self.dav.young else _tag(at)
         headers = {"ETag": tag, "Last-Modified": when}
-        if not (asked := self.headers["Range"]):
+        if not (range_text := self.headers["Range"]):
             return 200, content, headers
-        first, last = asked.removeprefix("bytes=").split("-")
+        first, last = range_text.removeprefix("bytes=").split("-")
         end = min(int(last) + 1, len(content))
         headers["Content-Range"] = f"bytes {first}-{end - 1}/{len(content)}"
         return 206, content[int(first) : end], headers
@@ -128,15 +128,15 @@ class _Handler(Handler):
         if status := self.dav.refused.get(at.name):
             return REFUSED.format(href=href, status=status)
         if at.is_dir():
-            told = "<D:resourcetype><D:collection/></D:resourcetype>"
+            kind = "<D:resourcetype><D:collection/></D:resourcetype>"
         else:
             when = email.utils.formatdate(at.stat().st_mtime, usegmt=True)
-            told = (
+            kind = (
                 f"<D:resourcetype/><D:getcontentlength>{at.stat().st_size}</D:getcontentlength>"
                 f"<D:getlastmodified>{when}</D:getlastmodified>"
                 f"<D:getetag>{escape(_tag(at))}</D:getetag>"
             )
-        return RESPONSE.format(href=href, told=told)
+        return RESPONSE.format(href=href, told=kind)
 
     def _at(self, url: str) -> Path:
         return self.dav.folder / unquote(urlsplit(url).path).strip("/")

@@ -32,7 +32,7 @@ from swathe.trace.export import otlp
 from swathe.trace.export.chrome import chrome_trace
 from swathe.trace.export.otlp import send
 from tests.support.fits_frames import Runner, contents, noise
-from tests.support.made_up_runs import Happened
+from tests.support.made_up_runs import EventLog
 from tests.support.scripted_servers import Handler, serving
 from tests.support.servers import free_port, run_server
 from tests.support.traces import BEGAN_NS
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-def a_job() -> Happened:
+def a_job() -> EventLog:
     """A job of two batches on two workers, with what belongs to no job."""
-    run = Happened()
+    run = EventLog()
     run.on(pid=1).stage(0, 10, "JOB", JOB="j1")
     for number, worker in enumerate(("w1", "w2")):
         run.on(pid=1).on(pid=1, thread=5 + number).stage(
@@ -114,7 +114,7 @@ def test_stages_points_and_counters_of_a_chrome_trace() -> None:
 
 
 def test_processes_of_one_number_on_two_hosts_are_two() -> None:
-    run = Happened()
+    run = EventLog()
     run.on("a", 7).stage(0, 1, "CUT", TARGET="x")
     run.on("b", 7).stage(0, 1, "CUT", TARGET="x")
     first, second = of(chrome(run.events()), ph="X")
@@ -122,7 +122,7 @@ def test_processes_of_one_number_on_two_hosts_are_two() -> None:
 
 
 def test_what_does_not_nest_is_asynchronous() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 4, "FETCH", REQUEST=1).stage(1, 6, "FETCH", REQUEST=2)
     trace = chrome(run.events())
     begun, ended = of(trace, ph="b"), of(trace, ph="e")
@@ -133,7 +133,7 @@ def test_what_does_not_nest_is_asynchronous() -> None:
 
 
 def test_nothing_makes_an_empty_trace() -> None:
-    assert chrome(Happened().events())["traceEvents"] == []
+    assert chrome(EventLog().events())["traceEvents"] == []
 
 
 def test_a_chrome_trace_keeps_to_its_format() -> None:
@@ -322,7 +322,7 @@ def test_spans_as_the_receiver_gets_them() -> None:
 
 
 def test_what_belongs_to_no_job_is_found_by_its_object() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 9, "CUT", TARGET="t", OBJECT="x")
     run.on(thread=2).stage(1, 8, "OPEN", OBJECT="x")
     run.on(thread=3).stage(2, 4, "FETCH", OBJECT="x", REQUEST=1)
@@ -349,7 +349,7 @@ def test_what_belongs_to_no_job_is_found_by_its_object() -> None:
 
 
 def test_what_is_done_for_a_request_to_a_portal_lies_in_it_alone() -> None:
-    run = Happened()
+    run = EventLog()
     one, other = {"PORTAL": "portal-1"}, {"PORTAL": "portal-2"}
     # One thread answers both, one within the time of the other.
     run.stage(0, 9, "PORTAL", **one)
@@ -398,7 +398,7 @@ def test_sent_again_the_ids_are_the_same() -> None:
 
 
 def test_requests_are_bounded() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(2 * otlp.AT_ONCE + 7):
         run.stage(number, number + 0.5, "CUT", TARGET=f"t{number}")
     for number in range(otlp.MOST_POINTS + 20):

@@ -21,7 +21,7 @@ from swathe.trace.analysis.report import StageTimes, TraceReport, make_report
 from swathe.trace.analysis.slow_targets import union_ns
 from swathe.trace.analysis.spans import Spans, find_spans
 from tests.support.fits_frames import Runner
-from tests.support.made_up_runs import Happened, coded
+from tests.support.made_up_runs import EventLog, coded
 
 COSTS = Costs(
     connect_s=0.01,
@@ -43,7 +43,7 @@ def spans_of(events: Events) -> Spans:
 
 
 def cuts(
-    run: Happened,
+    run: EventLog,
     seconds: Any,
     begun_s: float = 0.0,
     name: str = "t",
@@ -64,7 +64,7 @@ def test_figures_of_stages_are_those_of_numpy() -> None:
     rng = np.random.default_rng(1)
     # Whole microseconds, as events have them.
     seconds = np.round(rng.lognormal(-6, 1, 501), 6)
-    run = Happened()
+    run = EventLog()
     cuts(run, seconds)
     report = make_report(run.events())
     found = stage_of(report, "CUT")
@@ -79,7 +79,7 @@ def test_figures_of_stages_are_those_of_numpy() -> None:
 
 
 def test_shares_are_of_own_time() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 10, "JOB", JOB="a")
     run.stage(0, 10, "CUT", JOB="a", TARGET="t")
     run.stage(1, 9, "READ", JOB="a", TARGET="t")
@@ -94,7 +94,7 @@ def test_shares_are_of_own_time() -> None:
 
 
 def test_what_runs_beside_is_set_against_the_threads_that_wait_for_it() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 10, "READ", TARGET="t", OBJECT="x")
     for number in range(3):
         # Concurrent requests take turns in the threads of the engine: they do not nest.
@@ -106,7 +106,7 @@ def test_what_runs_beside_is_set_against_the_threads_that_wait_for_it() -> None:
 
 
 def test_cuts_that_are_made_together_only_wait() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(5):
         run.point(0.1 * number - 1, "CUT_START", TARGET=f"t{number}", OBJECT="x")
     run.stage(0, 4, "READ", OBJECT="x").stage(4, 5, "DECODE", OBJECT="x")
@@ -124,7 +124,7 @@ def test_cuts_that_are_made_together_only_wait() -> None:
 
 
 def test_what_is_done_at_once_counts_once() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(8):
         run.stage(0, 2, "HASH", TARGET=f"t{number}")
     run.stage(2, 4, "WRITE", TARGET="t0")
@@ -134,7 +134,7 @@ def test_what_is_done_at_once_counts_once() -> None:
 
 
 def test_stages_are_paired_by_their_ids_across_threads() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(50):
         # All begin in one thread and end in others, the last first.
         run.on(thread=1).point(number, "FETCH_START", REQUEST=number)
@@ -146,7 +146,7 @@ def test_stages_are_paired_by_their_ids_across_threads() -> None:
 
 
 def test_of_two_threads_each_ends_its_own() -> None:
-    run = Happened()
+    run = EventLog()
     run.on(thread=1).stage(0, 5, "WORK")
     run.on(thread=2).stage(1, 2, "WORK")
     run.on(thread=1, pid=9).stage(1, 9, "WORK")
@@ -156,7 +156,7 @@ def test_of_two_threads_each_ends_its_own() -> None:
 
 
 def test_a_stage_in_one_of_the_same_name() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 10, "REDUCE").stage(1, 4, "REDUCE").stage(2, 3, "REDUCE")
     spans = spans_of(run.events())
     assert (spans.duration_ns // 10**9).tolist() == [10, 3, 1]
@@ -165,7 +165,7 @@ def test_a_stage_in_one_of_the_same_name() -> None:
 
 
 def test_stages_that_cross_have_no_place_in_the_thread_but_others_do() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 10, "CUT", TARGET="a")
     run.stage(1, 5, "ONE", TARGET="a").stage(3, 7, "OTHER", TARGET="a")
     run.stage(8, 9, "WRITE", TARGET="a")
@@ -182,7 +182,7 @@ def test_stages_that_cross_have_no_place_in_the_thread_but_others_do() -> None:
 
 
 def test_many_that_cross_are_told_in_the_end() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(500):
         run.stage(number, number + 40, "FETCH", REQUEST=number)
     spans = spans_of(run.events())
@@ -192,7 +192,7 @@ def test_many_that_cross_are_told_in_the_end() -> None:
 
 
 def test_what_has_no_end_or_no_beginning_is_counted() -> None:
-    run = Happened()
+    run = EventLog()
     run.point(0, "READ_END", TARGET="lost")
     run.stage(1, 2, "READ", TARGET="sound")
     run.point(3, "READ_START", TARGET="hung", OBJECT="sdss:f1.fits")
@@ -207,15 +207,15 @@ def test_what_has_no_end_or_no_beginning_is_counted() -> None:
 
 
 def test_a_run_of_nothing_and_of_points() -> None:
-    nothing = make_report(Happened().events())
+    nothing = make_report(EventLog().events())
     assert (nothing.events, nothing.elapsed_s, nothing.stages, nothing.stalls) == (0, 0, [], [])
-    points = make_report(Happened().point(1, "CACHE_HIT").point(3, "CACHE_HIT").events())
+    points = make_report(EventLog().point(1, "CACHE_HIT").point(3, "CACHE_HIT").events())
     assert (points.events, points.elapsed_s, points.stages) == (2, 2, [])
     assert "no stage has a TARGET" in points.notes[0]
 
 
 def test_the_slowest_targets_and_why() -> None:
-    run = Happened()
+    run = EventLog()
     end_s = cuts(run, [0.010] * 200)
     ids = {"TARGET": "slow", "OBJECT": "wan:f9.fits", "JOB": "j1"}
     run.stage(end_s, end_s + 2.0, "CUT", {"RESULT": "error"}, **ids)
@@ -247,7 +247,7 @@ def test_the_slowest_targets_and_why() -> None:
 
 
 def test_a_target_that_is_slow_in_no_stage_of_its_own() -> None:
-    run = Happened()
+    run = EventLog()
     end_s = cuts(run, [0.010] * 50)
     run.stage(end_s, end_s + 5, "CUT", TARGET="slow", OBJECT="x")
     run.stage(end_s, end_s + 0.008, "READ", TARGET="slow", OBJECT="x")
@@ -257,7 +257,7 @@ def test_a_target_that_is_slow_in_no_stage_of_its_own() -> None:
 
 
 def test_a_target_that_waits_behind_others_in_its_thread_says_so() -> None:
-    run = Happened()
+    run = EventLog()
     end_s = cuts(run, [0.010] * 50)
     for number in range(3):
         ids = {"TARGET": f"late{number}", "OBJECT": "x.gz", "JOB": "j"}
@@ -274,7 +274,7 @@ def test_a_target_that_waits_behind_others_in_its_thread_says_so() -> None:
 
 
 def test_a_target_done_twice_is_told_once() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(3):
         run.stage(10 * number, 10 * number + number + 1, "CUT", TARGET="again", OBJECT="x")
     slowest = make_report(run.events()).slowest
@@ -282,20 +282,20 @@ def test_a_target_done_twice_is_told_once() -> None:
 
 
 def test_targets_for_which_nothing_was_done_are_not_slow() -> None:
-    run = Happened()
+    run = EventLog()
     run.stage(0, 1, "CUT", TARGET="cut", OBJECT="x")
     run.stage(1, 1, "CUT", TARGET="missing", OBJECT="y")
     events = run.events()
     assert [slow.target for slow in make_report(events).slowest] == ["cut"]
-    refused = Happened()
+    refused = EventLog()
     refused.stage(1, 1, "CUT", TARGET="missing", OBJECT="y")
     assert make_report(refused.events()).slowest == []
 
 
-def stalled(lasting_s: float = 2.0, threads: int = 8, host: bool = False) -> Happened:
+def stalled(lasting_s: float = 2.0, threads: int = 8, host: bool = False) -> EventLog:
     """Threads that all wait from the fifth second on."""
     rng = np.random.default_rng(3)
-    run = Happened()
+    run = EventLog()
     for thread in range(threads):
         here = run.on(thread=thread)
         at_s, number = 0.0, 0
@@ -351,14 +351,14 @@ def test_a_steady_run_and_a_single_slow_target_are_no_stall() -> None:
 
 
 def test_a_time_without_work_is_no_stall() -> None:
-    run = Happened()
+    run = EventLog()
     cuts(run, [0.01] * 100)
     cuts(run, [0.01] * 100, begun_s=50, name="later")
     assert make_report(run.events()).stalls == []
 
 
 def test_targets_that_take_no_time_are_no_stall() -> None:
-    run = Happened()
+    run = EventLog()
     cuts(run, [0.0] * 100)
     assert make_report(run.events()).stalls == []
 
@@ -372,7 +372,7 @@ def test_what_trickles_on_is_still_a_stall() -> None:
 
 
 def test_stores_are_set_against_their_profiles() -> None:
-    run = Happened()
+    run = EventLog()
     for number in range(10):
         # Two at a time, 1 MB in 20 ms each.
         at_s = 0.02 * (number // 2)
@@ -405,7 +405,7 @@ def test_time_under_way_counts_once() -> None:
 
 
 def test_clocks_of_other_hosts_are_set_right() -> None:
-    run = Happened()
+    run = EventLog()
     run.on(host="node8", pid=8).stage(3600, 3601, "FETCH", OBJECT="x")
     run.on(host="node9", pid=9).stage(0.5, 1.5, "FETCH", OBJECT="x")
     for at_s, offset_s in ((0.0, 3600.0), (2.0, 3600.2)):
@@ -510,5 +510,5 @@ def test_the_command_without_a_file_or_a_catalogue(
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/none.sqlite")
     error = json.loads(command("trace", "report", tmp_path / "none.ulm", "--json", code=3))
     assert "none.ulm" in error["error"]
-    command("trace", "report", Happened().point(1, "HELLO").write(tmp_path / "run.ulm"))
+    command("trace", "report", EventLog().point(1, "HELLO").write(tmp_path / "run.ulm"))
     assert not (tmp_path / "none.sqlite").exists()

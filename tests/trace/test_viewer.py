@@ -27,8 +27,8 @@ from swathe.trace.viewer.live import LiveView
 from swathe.trace.viewer.loads import loads, series
 from swathe.trace.viewer.page import page as page_of
 from tests.support import portals, traces
-from tests.support.browser import PHONE, Opened, keep, visiting
-from tests.support.portals import Served, database_in, served
+from tests.support.browser import PHONE, OpenPage, keep, visiting
+from tests.support.portals import RunningPortal, database_in, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -65,7 +65,7 @@ def html(run: Path, traced: TracedEvents) -> Path:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Opened]:
+def visit(browser: Browser) -> Iterator[OpenPage]:
     """Opens pages, and waits for the first picture."""
     with visiting(browser) as opened:
 
@@ -136,7 +136,7 @@ def middle(page: Page) -> tuple[float, float]:
     return box["x"] + 600, box["y"] + 200
 
 
-def test_draws_every_line(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_draws_every_line(visit: OpenPage, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     lines = traced.lines("target")
     assert number(page, "events") == len(traced.events.time_ns)
@@ -156,7 +156,7 @@ def test_draws_every_line(visit: Opened, html: Path, traced: TracedEvents) -> No
     keep(page, "trace-light")
 
 
-def test_dark_is_dark(visit: Opened, html: Path) -> None:
+def test_dark_is_dark(visit: OpenPage, html: Path) -> None:
     page = visit(html, color_scheme="dark")
     dark = frame(page)
     assert np.median(dark) < 60
@@ -165,7 +165,7 @@ def test_dark_is_dark(visit: Opened, html: Path) -> None:
     eventually(page, lambda: bool(np.median(frame(page)) > 200))
 
 
-def test_zooms_and_pans(visit: Opened, html: Path) -> None:
+def test_zooms_and_pans(visit: OpenPage, html: Path) -> None:
     page = visit(html)
     whole = frame(page)
     wide = number(page, "to") - number(page, "from")
@@ -201,7 +201,7 @@ def test_zooms_and_pans(visit: Opened, html: Path) -> None:
     settle(page, "d.from == 0")
 
 
-def test_overview_moves_the_view(visit: Opened, html: Path) -> None:
+def test_overview_moves_the_view(visit: OpenPage, html: Path) -> None:
     page = visit(html)
     for _ in range(3):
         page.keyboard.press("+")
@@ -212,7 +212,7 @@ def test_overview_moves_the_view(visit: Opened, html: Path) -> None:
     settle(page, "d.from > value", before)
 
 
-def test_plays_pauses_and_rewinds(visit: Opened, html: Path) -> None:
+def test_plays_pauses_and_rewinds(visit: OpenPage, html: Path) -> None:
     page = visit(html)
     shown = frame(page)
     # It must not be over before a slow machine says that it is to pause.
@@ -249,7 +249,7 @@ def test_plays_pauses_and_rewinds(visit: Opened, html: Path) -> None:
     eventually(page, lambda: np.array_equal(frame(page), shown))
 
 
-def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_plays_to_the_end_and_stops(visit: OpenPage, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     for _ in range(8):
         page.keyboard.press("]")
@@ -258,7 +258,7 @@ def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: TracedEve
     settle(page, "d.playing === 'false' && d.head == value", int(times[-1] - times[0]) // 1000)
 
 
-def test_hover_tells_the_event(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_hover_tells_the_event(visit: OpenPage, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     event = first_of(traced, "DECODE_END", "star-5")
     at = traced.events.time_ns[event] - traced.events.time_ns[0]
@@ -296,7 +296,9 @@ def test_hover_tells_the_event(visit: Opened, html: Path, traced: TracedEvents) 
     settle(page, "d.pinned === ''")
 
 
-def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_shared_event_shows_all_its_lines(
+    visit: OpenPage, html: Path, traced: TracedEvents
+) -> None:
     page = visit(html)
     event = first_of(traced, "OPEN_END")
     wide = number(page, "to") - number(page, "from")
@@ -308,7 +310,7 @@ def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: Tra
     assert "20 lines" in page.locator(".tip").inner_text()
 
 
-def test_events_are_chosen(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_events_are_chosen(visit: OpenPage, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     before = frame(page)
     page.get_by_role("button", name="None").click()
@@ -332,7 +334,7 @@ def test_events_are_chosen(visit: Opened, html: Path, traced: TracedEvents) -> N
     assert page.evaluate("document.activeElement.id") == names[1]
 
 
-def test_kinds_of_lines_are_chosen(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_kinds_of_lines_are_chosen(visit: OpenPage, html: Path, traced: TracedEvents) -> None:
     page = visit(html)
     for kind in ("object", "request", "job", "stage", "target"):
         page.get_by_label("A line for each").select_option(kind)
@@ -340,7 +342,7 @@ def test_kinds_of_lines_are_chosen(visit: Opened, html: Path, traced: TracedEven
         assert number(page, "lines") == len(traced.lines(kind)), kind
 
 
-def test_lines_are_found_by_id(visit: Opened, html: Path) -> None:
+def test_lines_are_found_by_id(visit: OpenPage, html: Path) -> None:
     page = visit(html)
     page.get_by_label("Find").fill("star-39")
     settle(page, "d.found == 11")
@@ -370,11 +372,11 @@ def load_lines_alike(page: Page, traced: TracedEvents) -> int:
     return compared
 
 
-def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: TracedEvents) -> None:
+def test_load_lines_are_those_of_python(visit: OpenPage, html: Path, traced: TracedEvents) -> None:
     assert load_lines_alike(visit(html), traced) > 1000
 
 
-def test_several_kinds_at_once(visit: Opened, html: Path) -> None:
+def test_several_kinds_at_once(visit: OpenPage, html: Path) -> None:
     page = visit(html)
     before = page.locator("canvas").first.bounding_box()
     page.get_by_label("OPEN in progress").check()
@@ -388,7 +390,7 @@ def test_several_kinds_at_once(visit: Opened, html: Path) -> None:
     keep(page, "trace-several")
 
 
-def test_by_keyboard_alone(visit: Opened, html: Path) -> None:
+def test_by_keyboard_alone(visit: OpenPage, html: Path) -> None:
     page = visit(html)
     page.keyboard.press("Tab")
     reached = set()
@@ -403,7 +405,7 @@ def test_by_keyboard_alone(visit: Opened, html: Path) -> None:
     assert "402 lifelines" in (page.locator("canvas").first.get_attribute("aria-label") or "")
 
 
-def test_fits_a_phone(visit: Opened, html: Path) -> None:
+def test_fits_a_phone(visit: OpenPage, html: Path) -> None:
     page = visit(html, viewport=PHONE, has_touch=True, is_mobile=True)
     sizes = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     assert page.evaluate(sizes) == [360, 360]
@@ -430,7 +432,7 @@ def serve() -> Iterator[Callable[..., str]]:
         process.stdout.close()
 
 
-def test_served_page_is_the_same(visit: Opened, run: Path, serve: Callable[..., str]) -> None:
+def test_served_page_is_the_same(visit: OpenPage, run: Path, serve: Callable[..., str]) -> None:
     url = serve(run)
     page = visit(url)
     assert number(page, "lines") == 402
@@ -444,7 +446,7 @@ def test_served_page_is_the_same(visit: Opened, run: Path, serve: Callable[..., 
 
 
 def test_follows_a_growing_file(
-    visit: Opened, run: Path, traced: TracedEvents, tmp_path: Path, serve: Callable[..., str]
+    visit: OpenPage, run: Path, traced: TracedEvents, tmp_path: Path, serve: Callable[..., str]
 ) -> None:
     text = run.read_text().splitlines(keepends=True)
     path = tmp_path / "live.ulm"
@@ -500,7 +502,7 @@ BREAKS = """() => {
 
 
 def test_a_body_that_breaks_off_is_asked_for_again(
-    visit: Opened, run: Path, tmp_path: Path, serve: Callable[..., str]
+    visit: OpenPage, run: Path, tmp_path: Path, serve: Callable[..., str]
 ) -> None:
     text = run.read_text().splitlines(keepends=True)
     path = tmp_path / "live.ulm"
@@ -588,7 +590,9 @@ RECORDED = "import sys, swathe.trace; swathe.trace.start(sys.argv.pop(1)); {}"
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, run: Path) -> Iterator[tuple[Served, str]]:
+def recorded(
+    tmp_path_factory: pytest.TempPathFactory, run: Path
+) -> Iterator[tuple[RunningPortal, str]]:
     """A portal that needs tokens and records its events; and the token of an admin."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "events.ulm").write_text(run.read_text())
@@ -610,7 +614,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, run: Path) -> Iterator[tu
         yield running, root
 
 
-def test_trace_of_a_portal_is_for_admins(recorded: tuple[Served, str]) -> None:
+def test_trace_of_a_portal_is_for_admins(recorded: tuple[RunningPortal, str]) -> None:
     running, root = recorded
     bob = (running.folder / "bob.token").read_text()
     for address in ("/trace", "/trace/data"):
@@ -626,7 +630,9 @@ def test_trace_of_a_portal_is_for_admins(recorded: tuple[Served, str]) -> None:
         assert ('href="/trace"' in front) == link
 
 
-def test_trace_of_a_portal_is_live(recorded: tuple[Served, str], visit: Opened, run: Path) -> None:
+def test_trace_of_a_portal_is_live(
+    recorded: tuple[RunningPortal, str], visit: OpenPage, run: Path
+) -> None:
     running, root = recorded
     headers = {"Authorization": f"Bearer {root}"}
     page = visit(running.url + "/trace", running.url, extra_http_headers=headers)

@@ -28,7 +28,7 @@ from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.pool import GrowingPool
 from swathe.workers.autoscale.providers.batch_systems import seconds_of
 from swathe.workers.autoscale.providers.provider import Processes, StartedWorker, worker_command
-from tests.support.growing_pools import Watched, growing, slow_command, workers_of
+from tests.support.growing_pools import WatchProvider, growing, slow_command, workers_of
 from tests.support.job_runner import check, ended
 from tests.support.pools import Hold, Process, command, lone_scheduler, many_targets, survey_jobs
 from tests.support.portals import SECOND_S, served, wait_until
@@ -65,7 +65,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 ) -> None:
     table = many_targets(survey)
     hold = Hold(tmp_path / "hold")
-    provider = Watched(Processes(slow_command(scheduler.address, 0.8, hold=hold.path)))
+    provider = WatchProvider(Processes(slow_command(scheduler.address, 0.8, hold=hold.path)))
     job = jobs.submit(table, Options(), "me")
     # Else it might be done before all four are there.
     hold.close()
@@ -90,7 +90,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 
 
 def test_minimum_maximum_and_reservations_hold(jobs: Jobs, scheduler: Process) -> None:
-    provider = Watched(Processes(slow_command(scheduler.address, 0.0)))
+    provider = WatchProvider(Processes(slow_command(scheduler.address, 0.0)))
     limits = GrowthLimits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=0.5, start_s=1.0)
     now = datetime.now(UTC)
     with growing(jobs, scheduler.address, provider, limits) as pool:
@@ -110,7 +110,7 @@ def test_workers_that_are_refused_make_room_for_others(
     jobs: Jobs, scheduler: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("swathe._swathe.__version__", "9.9.9")
-    provider = Watched(Processes(slow_command(scheduler.address, 0.0)))
+    provider = WatchProvider(Processes(slow_command(scheduler.address, 0.0)))
     with growing(jobs, scheduler.address, provider, GrowthLimits(minimum=1, maximum=1)) as pool:
         wait_until(lambda: any("9.9.9" in each.refused for each in pool.status().workers))
         monkeypatch.setattr("swathe.workers.autoscale.pool.JOIN_S", 0.0)
@@ -124,7 +124,7 @@ def test_workers_whose_time_is_over_finish_what_they_have(
 ) -> None:
     table = many_targets(survey)
     # Half of it is margin: each takes work for six seconds, of twelve in which two do the job.
-    provider = Watched(Processes(slow_command(scheduler.address, 0.6, walltime_s=12.0)))
+    provider = WatchProvider(Processes(slow_command(scheduler.address, 0.6, walltime_s=12.0)))
     limits = GrowthLimits(minimum=0, maximum=2, spare=0, soon_s=1.0, idle_s=1.0, start_s=0.5)
     with growing(jobs, scheduler.address, provider, limits):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -182,7 +182,7 @@ def test_why_one_waits_is_told_beside_why_another_ended(jobs: Jobs, scheduler: P
 def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) -> None:
     faults = iter([RuntimeError("what nobody thought of"), AssertionError("nor of this")])
 
-    class Faulty(Watched):
+    class Faulty(WatchProvider):
         def started_workers(self) -> Mapping[str, StartedWorker]:
             if (fault := next(faults, None)) is not None:
                 raise fault

@@ -19,7 +19,7 @@ from swathe.workers.autoscale.providers.htcondor import HTCondor
 from swathe.workers.autoscale.providers.pbs import PBS
 from swathe.workers.autoscale.providers.provider import Command, ProviderError
 from tests.support.batch_system import System, batch_system
-from tests.support.growing_pools import PREFIX, Watched, growing, slow_command, workers_of
+from tests.support.growing_pools import PREFIX, WatchProvider, growing, slow_command, workers_of
 from tests.support.job_runner import check, ended
 from tests.support.pools import (
     Hold,
@@ -84,7 +84,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
     table = many_targets(survey, ROWS)
     hold = Hold(tmp_path / "hold")
     command = with_state(slow_command(scheduler.address, 0.3, 600.0, hold.path))
-    provider = Watched(provider_of(system, command))
+    provider = WatchProvider(provider_of(system, command))
     limits = GrowthLimits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=2.0, hand_over_s=0.0)
     assert system.numbers() == []
     job = jobs.submit(table, Options(), "me")
@@ -109,7 +109,9 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 
 
 def test_one_that_is_cancelled_is_replaced(system: System, jobs: Jobs, scheduler: Process) -> None:
-    provider = Watched(provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0))))
+    provider = WatchProvider(
+        provider_of(system, with_state(slow_command(scheduler.address, 0.0, 600.0)))
+    )
     limits = GrowthLimits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         workers_of(pool, lambda there, _: len(there) == 1)
@@ -152,7 +154,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 ) -> None:
     table = many_targets(survey, ROWS)
     # Each takes work for half of it.
-    provider = Watched(
+    provider = WatchProvider(
         provider_of(system, with_state(slow_command(scheduler.address, 0.8, 24.0)), 24.0)
     )
     limits = GrowthLimits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)

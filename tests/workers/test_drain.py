@@ -22,7 +22,7 @@ from swathe.workers.autoscale.providers.provider import Processes, worker_comman
 from swathe.workers.batch import Batch
 from swathe.workers.pool import HandOver, Pool
 from tests.support.caching_pools import IMAGES, SIZE, Rig, at_work, notes, pool_of, rig_of
-from tests.support.growing_pools import PREFIX, Watched
+from tests.support.growing_pools import PREFIX, WatchProvider
 from tests.support.pools import PATIENCE_S, Process, connected, members, ready
 from tests.support.servers import proxy
 from tests.workers.test_pool import started
@@ -146,12 +146,12 @@ def test_one_that_is_killed_in_the_middle_harms_nothing(
 
 def test_those_that_are_not_needed_hand_over(rig: Rig) -> None:
     command = worker_command(rig.scheduler.address, None, 1, 0.0, rig.folder / "grown")
-    provider = Watched(Processes(command))
+    provider = WatchProvider(Processes(command))
     hand_over_when_let_go(rig, provider, "processes")
     assert len(provider.names) == 2
 
 
-def hand_over_when_let_go(rig: Rig, provider: Watched, kind: str) -> None:
+def hand_over_when_let_go(rig: Rig, provider: WatchProvider, kind: str) -> None:
     """See that of two workers the one that goes gives what it holds to the one that stays."""
     limits = GrowthLimits(minimum=1, maximum=2, spare=0, idle_s=2.0, start_s=1.0, hand_over_s=0.0)
     wanted = [reserved(2)]

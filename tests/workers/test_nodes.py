@@ -33,7 +33,7 @@ from tests.support.job_runner import PATIENCE_S, check, ended
 from tests.support.namespaces import Host, bridge, host
 from tests.support.pools import Hold, command, environment, small_chunks
 from tests.support.portals import wait_until
-from tests.support.slurm import said, slurm
+from tests.support.slurm import output_of, slurm
 from tests.workers.test_dask import certificates as certificates
 from tests.workers.test_dask import refuse_strangers
 from tests.workers.test_drain import ended as over
@@ -145,7 +145,7 @@ def test_a_pool_grows_over_nodes_and_shrinks_again(
     table = all_images()
     with portal_of(rig, certificates) as (portal, pool):
         assert pool.status().workers == []
-        assert said(["squeue", "--noheader"]) == ""
+        assert output_of(["squeue", "--noheader"]) == ""
         job = portal.jobs.submit(table, Options(), "me")
         workers_of(pool, lambda there, busy: len(there) == len(busy) == 2)
         are_on(nodes, pool)
@@ -155,7 +155,7 @@ def test_a_pool_grows_over_nodes_and_shrinks_again(
         assert (told.state, told.refused, len(told.heirs)) == ("done", "", 1)
         assert 0 < told.objects < IMAGES
         workers_of(pool, lambda there, _: there == [*told.heirs])
-        wait_until(lambda: said(["squeue", "--noheader", "--format=%j"]) == told.heirs[0])
+        wait_until(lambda: output_of(["squeue", "--noheader", "--format=%j"]) == told.heirs[0])
         again = ended(portal.jobs, portal.jobs.submit(table, Options(), "me"))
         # The store was read once for both: what the one that went had read came from it.
         assert SIZE <= rig.moved() < 1.1 * SIZE
@@ -163,13 +163,13 @@ def test_a_pool_grows_over_nodes_and_shrinks_again(
         first, second = (portal.jobs.rows(each.id) for each in (job, again))
         assert [(row.id, row.sha256) for row in first] == [(row.id, row.sha256) for row in second]
         check(portal.jobs, job, table, rig.folder)
-    wait_until(lambda: said(["squeue", "--noheader"]) == "")
+    wait_until(lambda: output_of(["squeue", "--noheader"]) == "")
 
 
 def are_on(nodes: list[Host], pool: GrowingPool) -> None:
     """See that there is a worker on each node, and that all that it says is secret."""
     asked = ["squeue", "--noheader", "--states=running", "--format=%j %N"]
-    by_slurm = dict(line.split() for line in said(asked).splitlines())
+    by_slurm = dict(line.split() for line in output_of(asked).splitlines())
     assert {each.name: each.host for each in pool.status().workers} == by_slurm
     assert sorted(by_slurm.values()) == [each.name for each in nodes]
     assert isinstance(pool._pool, DaskPool)

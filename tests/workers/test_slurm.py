@@ -13,7 +13,7 @@ from swathe.workers.autoscale.policy import GrowthLimits
 from swathe.workers.autoscale.providers.provider import ProviderError, worker_command
 from swathe.workers.autoscale.providers.slurm import Slurm
 from tests.support.caching_pools import IMAGES, at_work, pool_of, rig_of
-from tests.support.growing_pools import PREFIX, Watched, growing, slow_command, workers_of
+from tests.support.growing_pools import PREFIX, WatchProvider, growing, slow_command, workers_of
 from tests.support.job_runner import check, ended
 from tests.support.pools import (
     Process,
@@ -25,7 +25,7 @@ from tests.support.pools import (
     survey_jobs,
 )
 from tests.support.portals import wait_until
-from tests.support.slurm import said, slurm
+from tests.support.slurm import output_of, slurm
 from tests.workers.test_drain import LITTLE, caching, hand_over_when_let_go, handed
 from tests.workers.test_drain import ended as over
 
@@ -54,7 +54,7 @@ def provider_of(url: str, pause_s: float, walltime_s: float, **settings: object)
 
 def number_of(name: str) -> str:
     """The number of the job that a worker is."""
-    return said(["squeue", "--noheader", f"--name={name}", "--format=%i"])
+    return output_of(["squeue", "--noheader", f"--name={name}", "--format=%i"])
 
 
 def test_a_pool_grows_with_the_queue_and_shrinks_again(
@@ -62,9 +62,11 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 ) -> None:
     table = many_targets(survey)
     # Long enough that another comes for the one that is cancelled, which first does what it has.
-    provider = Watched(provider_of(scheduler.address, 2.0, 600.0, partition="work", memory_gb=0.1))
+    provider = WatchProvider(
+        provider_of(scheduler.address, 2.0, 600.0, partition="work", memory_gb=0.1)
+    )
     job = jobs.submit(table, Options(), "me")
-    assert said(["squeue", "--noheader"]) == ""
+    assert output_of(["squeue", "--noheader"]) == ""
     with growing(jobs, scheduler.address, provider, LIMITS, "slurm") as pool:
         busy = workers_of(pool, lambda there, busy: len(there) == len(busy) == 4)
         subprocess.run(["scancel", number_of(busy[0])], check=True, timeout=120)
@@ -72,14 +74,14 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         workers_of(pool, lambda there, _: len(there) == 4)
         job = ended(jobs, job)
         workers_of(pool, lambda there, _: len(there) == 1)
-        wait_until(lambda: len(said(["squeue", "--noheader"]).splitlines()) == 1)
+        wait_until(lambda: len(output_of(["squeue", "--noheader"]).splitlines()) == 1)
         growth = pool.status().growth
     assert growth is not None
     assert (growth.by, growth.target, growth.starting, growth.trouble) == ("slurm", 1, 0, "")
     assert provider.most == 4
     assert len(provider.names) == 5
     check(jobs, job, table, tmp_path)
-    wait_until(lambda: said(["squeue", "--noheader"]) == "")
+    wait_until(lambda: output_of(["squeue", "--noheader"]) == "")
 
 
 def test_walltime_that_ends_in_the_middle_of_a_job(
@@ -87,7 +89,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 ) -> None:
     table = many_targets(survey)
     # Each takes work for half of the minute, which is the least that Slurm knows.
-    provider = Watched(provider_of(scheduler.address, 1.0, 60.0))
+    provider = WatchProvider(provider_of(scheduler.address, 1.0, 60.0))
     limits = GrowthLimits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
     with growing(jobs, scheduler.address, provider, limits, "slurm"):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -99,7 +101,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 def test_one_that_is_not_needed_hands_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for rig in rig_of(tmp_path, monkeypatch):
         command = worker_command(rig.scheduler.address, None, 1, 600.0, tmp_path / "grown")
-        provider = Watched(Slurm(command, PREFIX, threads=1, walltime_s=600.0))
+        provider = WatchProvider(Slurm(command, PREFIX, threads=1, walltime_s=600.0))
         hand_over_when_let_go(rig, provider, "slurm")
         assert len(provider.names) == 2
         provider.close()

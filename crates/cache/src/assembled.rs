@@ -13,17 +13,17 @@ use swathe_trace::{Ids, Level, event};
 /// Requests on their way: some of their parts from the server, the others from blocks.
 pub(crate) struct AssembledRead {
     pub(crate) inner: Arc<dyn Source>,
-    pub(crate) fetched: Option<Pieces>,
+    pub(crate) answers: Option<Pieces>,
     /// Number of parts up to the end of each request.
     pub(crate) requests: std::vec::IntoIter<usize>,
     pub(crate) parts: std::vec::IntoIter<Part>,
-    pub(crate) parts_done: usize,
+    pub(crate) part_number: usize,
     /// The cell that was read last: the next request may need it too.
     pub(crate) last: Option<(u64, Cell)>,
     /// Fetched bytes that are not stored yet.
     pub(crate) pending: PendingCells,
-    pub(crate) confirmed: Arc<AtomicBool>,
-    pub(crate) avoided: Arc<AvoidedTraffic>,
+    pub(crate) is_confirmed: Arc<AtomicBool>,
+    pub(crate) avoided_traffic: Arc<AvoidedTraffic>,
     /// Requests in flight.
     pub(crate) streams: u32,
     /// The fetch of parts that were expected in the cache and were missing.
@@ -35,8 +35,8 @@ impl Iterator for AssembledRead {
 
     fn next(&mut self) -> Option<Result<Bytes, StoreError>> {
         let until = self.requests.next()?;
-        let parts: Vec<Part> = self.parts.by_ref().take(until - self.parts_done).collect();
-        self.parts_done = until;
+        let parts: Vec<Part> = self.parts.by_ref().take(until - self.part_number).collect();
+        self.part_number = until;
         let whole = match &parts[..] {
             [Part::Missing(range)] => self.fetch_next(range),
             parts => self.assemble(parts),
@@ -64,7 +64,7 @@ impl AssembledRead {
     /// The next part from the server.
     fn fetch_next(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
         self.record("CACHE_MISS", range.end.saturating_sub(range.start));
-        let bytes = self.fetched.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
+        let bytes = self.answers.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
         self.keep(range, bytes)
     }
 
@@ -86,7 +86,7 @@ impl AssembledRead {
                 found: bytes.len() as u64,
             });
         }
-        if !self.confirmed.swap(true, Ordering::Relaxed) {
+        if !self.is_confirmed.swap(true, Ordering::Relaxed) {
             record_check(self.pending.cells());
         }
         self.pending.add(range.start, &bytes);
@@ -109,7 +109,9 @@ impl AssembledRead {
             let end = range.end.min((number + 1) * CELL_BYTES);
             match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
                 Some(bytes) => {
-                    self.avoided.cache.add(TrafficCount { bytes: bytes.len() as u64, requests: 1 });
+                    self.avoided_traffic
+                        .cache
+                        .add(TrafficCount { bytes: bytes.len() as u64, requests: 1 });
                     to.extend_from_slice(bytes);
                     self.record("CACHE_HIT", end - at);
                 }
@@ -124,9 +126,9 @@ impl AssembledRead {
     /// Bytes missing from the cache that were in it. With the first such range the rest is checked.
     fn refetch(&mut self, range: Range<u64>, parts: &[Part]) -> Result<Bytes, StoreError> {
         for _ in 0..2 {
-            let refetched =
+            let result =
                 self.refetch.as_mut().map(|refetch| refetch.take(&range)).transpose()?.flatten();
-            if let Some((bytes, news)) = refetched {
+            if let Some((bytes, news)) = result {
                 if let Some((start, window)) = news {
                     let all = start..start + window.len() as u64;
                     self.keep(&all, window)?;

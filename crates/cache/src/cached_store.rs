@@ -1,6 +1,6 @@
 //! Stores whose objects are read through the block cache.
 
-use crate::{BlockCache, Cached};
+use crate::{BlockCache, CachedSource};
 use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
@@ -42,12 +42,12 @@ struct CachedStore {
 
 impl CachedStore {
     /// `is_confirmed`: whether the server just confirmed the version.
-    fn cached(&self, source: Arc<dyn Source>, name: &str, is_confirmed: bool) -> Arc<dyn Source> {
+    fn wrap(&self, source: Arc<dyn Source>, name: &str, is_confirmed: bool) -> Arc<dyn Source> {
         if source.is_local() || !source.version().is_told_apart() {
             return source;
         }
-        let cached = Cached::new(source, name, self.blocks.clone(), is_confirmed);
-        Arc::new(cached.on(self.files.clone()))
+        let source = CachedSource::new(source, name, self.blocks.clone(), is_confirmed);
+        Arc::new(source.on(self.files.clone()))
     }
 }
 
@@ -113,7 +113,7 @@ impl Store for CachedStore {
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(self.cached(self.inner.open(object)?, object.name(), true))
+        Ok(self.wrap(self.inner.open(object)?, object.name(), true))
     }
 
     fn assume(
@@ -121,8 +121,8 @@ impl Store for CachedStore {
         object: ObjectName<'_>,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
-        let assumed = self.inner.assume(object, version)?;
-        Ok(assumed.map(|source| self.cached(source, object.name(), false)))
+        let result = self.inner.assume(object, version)?;
+        Ok(result.map(|source| self.wrap(source, object.name(), false)))
     }
 
     fn list(

@@ -17,9 +17,9 @@ const EXTENT_BYTES: usize = 4 + 4;
 /// Extents that a peek reads; a cell with more is read whole.
 const PEEKED_EXTENTS: usize = 510;
 /// Cells that are looked at to estimate how much of an object is cached.
-const SAMPLED: u64 = 1024;
+const MOST_SAMPLES: u64 = 1024;
 /// Cells that are looked at to list the cached ones for other workers: those of 64 GiB.
-const LISTED: u64 = 1 << 18;
+const MOST_LISTED_CELLS: u64 = 1 << 18;
 
 /// The cells of one version of an object.
 pub(crate) struct Cells {
@@ -127,7 +127,7 @@ impl Cells {
     }
 
     pub(crate) fn take_notes(&self) -> Vec<String> {
-        let note = self.blocks.refused.lock().unwrap_or_else(PoisonError::into_inner).note.take();
+        let note = self.blocks.refusal.lock().unwrap_or_else(PoisonError::into_inner).note.take();
         self.blocks.peers.take_notes().into_iter().chain(note).collect()
     }
 
@@ -143,7 +143,7 @@ impl Cells {
     /// The description of the object for other workers.
     pub(crate) fn describe(&self) -> ObjectDescription {
         let OpenedObject { url, object, size, request_s, byte_s, .. } = &*self.of;
-        let count = size.div_ceil(CELL_BYTES).min(LISTED);
+        let count = size.div_ceil(CELL_BYTES).min(MOST_LISTED_CELLS);
         ObjectDescription {
             url: url.clone(),
             object: object.clone(),
@@ -162,8 +162,8 @@ impl Cells {
         numbers.filter(|&number| !is_whole(number)).collect()
     }
 
-    /// How many of some cells are here, at least in part.
-    pub(crate) fn here(&self, numbers: &[u64]) -> u64 {
+    /// Count the cells that are cached, at least in part.
+    pub(crate) fn count_cached(&self, numbers: &[u64]) -> u64 {
         numbers.iter().filter(|&&number| self.blocks.disk.has(&self.key(number))).count() as u64
     }
 
@@ -176,14 +176,14 @@ impl Cells {
         peer_s.map_or(store_s, |peer_s| store_s.min(peer_s))
     }
 
-    /// Bytes of the object that are here, most likely; of many cells, by a sample of them.
+    /// An estimate of the cached bytes of the object; of many cells, from a sample.
     pub(crate) fn cached_bytes(&self) -> u64 {
         let count = self.of.size.div_ceil(CELL_BYTES);
-        let step = count.div_ceil(SAMPLED).max(1);
+        let step = count.div_ceil(MOST_SAMPLES).max(1);
         let numbers = (0..count).step_by(step as usize);
-        let looked = count.div_ceil(step).max(1);
+        let sample_count = count.div_ceil(step).max(1);
         let bytes: u64 = numbers.filter_map(|number| self.peek(number)).map(|c| c.bytes()).sum();
-        (bytes as f64 * count as f64 / looked as f64) as u64
+        (bytes as f64 * count as f64 / sample_count as f64) as u64
     }
 
     /// Store a cell from a peer; `None` if it is not that cell.
@@ -217,10 +217,10 @@ impl Cells {
         }
     }
 
-    /// A cell as far as it is here, checked.
+    /// The cached part of a cell, checked.
     pub(crate) fn load(&self, number: u64) -> Option<Cell> {
         let weight = |bytes| self.refetch_s(bytes);
-        Cell::whole(number, self.blocks.disk.get_weighed(&self.key(number), Some(&weight))?)
+        Cell::whole(number, self.blocks.disk.get_with_weight(&self.key(number), Some(&weight))?)
     }
 
     /// Add pieces, each with its position in the cell, to those cached.
@@ -232,12 +232,12 @@ impl Cells {
             [(0, piece)] if piece.len() == length => {
                 let mut value = head(fetched_s, &[0..length]);
                 value.extend_from_slice(piece);
-                self.blocks.keep(|disk| disk.put_weighed(&key, &value, Some(&weight)));
+                self.blocks.keep(|disk| disk.put_with_weight(&key, &value, Some(&weight)));
             }
             _ => self.blocks.keep(|disk| {
-                disk.update(&key, Some(&weight), |known| {
-                    let known = known.and_then(|value| Cell::whole(number, value));
-                    joined(known.as_ref(), pieces, length, fetched_s)
+                disk.update(&key, Some(&weight), |old| {
+                    let old = old.and_then(|value| Cell::whole(number, value));
+                    join_pieces(old.as_ref(), pieces, length, fetched_s)
                 })
             }),
         }
@@ -245,31 +245,31 @@ impl Cells {
 }
 
 /// The value of a cell with new pieces; `None` if all of them were cached.
-fn joined(
-    known: Option<&Cell>,
+fn join_pieces(
+    old: Option<&Cell>,
     pieces: &[(usize, Bytes)],
     length: usize,
     fetched_s: u64,
 ) -> Option<Vec<u8>> {
     let mut extents: Vec<Range<usize>> =
         pieces.iter().map(|(at, piece)| *at..at + piece.len()).collect();
-    extents.extend(known.iter().flat_map(|known| known.extents.iter().cloned()));
-    let extents = united(extents);
-    if known.is_some_and(|known| known.extents == extents) {
+    extents.extend(old.iter().flat_map(|old| old.extents.iter().cloned()));
+    let extents = merge_ranges(extents);
+    if old.is_some_and(|old| old.extents == extents) {
         return None;
     }
     let mut all = vec![0; length];
     let pieces = pieces.iter().map(|(at, piece)| (*at, &piece[..]));
-    for (at, piece) in known.into_iter().flat_map(Cell::pieces).chain(pieces) {
+    for (at, piece) in old.into_iter().flat_map(Cell::pieces).chain(pieces) {
         all.get_mut(at..at + piece.len())?.copy_from_slice(piece);
     }
-    let fetched_s = known.map_or(u64::MAX, |known| known.fetched_s).min(fetched_s);
+    let fetched_s = old.map_or(u64::MAX, |old| old.fetched_s).min(fetched_s);
     let mut value = head(fetched_s, &extents);
     extents.into_iter().for_each(|extent| value.extend_from_slice(&all[extent]));
     Some(value)
 }
 
-/// What stands before the bytes.
+/// The head of a cell: the time of the fetch, and its extents.
 fn head(fetched_s: u64, extents: &[Range<usize>]) -> Vec<u8> {
     let bytes: usize = extents.iter().map(|extent| EXTENT_BYTES + extent.len()).sum();
     let mut head = Vec::with_capacity(HEAD_BYTES + bytes);
@@ -370,16 +370,16 @@ impl Cell {
 }
 
 /// The same bytes in ascending ranges that do not touch.
-fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+fn merge_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
-    let mut united: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
     for range in ranges {
-        match united.last_mut() {
+        match merged.last_mut() {
             Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => united.push(range),
+            _ => merged.push(range),
         }
     }
-    united
+    merged
 }
 
 /// Fetched bytes of the current cell: stored once, when the next one begins.

@@ -42,9 +42,9 @@ const VARIABLES: &str = "SWATHE_CACHE";
 /// Limit if `$SWATHE_CACHE_BYTES` is not set.
 const LIMIT_BYTES: u64 = 4 << 30;
 /// After the disk refused, nothing is stored for this time.
-const REFUSED: Duration = Duration::from_secs(60);
+const REFUSAL_PAUSE: Duration = Duration::from_secs(60);
 /// Objects with a recorded time of the last check at their server.
-const NOTED: usize = 10_000;
+const MOST_CHECKS: usize = 10_000;
 /// Objects with a recorded name.
 const MOST_OBJECTS: usize = 100_000;
 
@@ -52,7 +52,7 @@ const MOST_OBJECTS: usize = 100_000;
 #[derive(Debug)]
 pub struct BlockCache {
     disk: DiskCache,
-    refused: Mutex<WriteRefusals>,
+    refusal: Mutex<WriteRefusals>,
     peers: Peers,
     /// Objects that were opened last, by what they are called.
     objects: Mutex<HashMap<String, Arc<OpenedObject>>>,
@@ -98,9 +98,9 @@ impl BlockCache {
 
     /// Blocks on a disk.
     pub fn on(disk: DiskCache) -> BlockCache {
-        let (refused, objects, checks, whole_fetches) = Default::default();
+        let (refusal, objects, checks, whole_fetches) = Default::default();
         let peers = Peers::default();
-        BlockCache { disk, refused, peers, objects, checks, whole_fetches }
+        BlockCache { disk, refusal, peers, objects, checks, whole_fetches }
     }
 
     /// Fetch blocks from peers from now on, with an identity by TLS only.
@@ -131,17 +131,17 @@ impl BlockCache {
 
     /// Whether the disk takes blocks.
     fn takes(&self) -> bool {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.last.is_none_or(|last| last.elapsed() >= REFUSED)
+        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        refusal.last.is_none_or(|last| last.elapsed() >= REFUSAL_PAUSE)
     }
 
     /// Record that the server confirmed the version of an object just now, and served it.
     fn record_check(&self, reader_key: ReaderKey) {
         let mut checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
-        if checks.len() >= NOTED {
+        if checks.len() >= MOST_CHECKS {
             checks.retain(|_, at| at.elapsed() < TRUSTED);
         }
-        if checks.len() >= NOTED {
+        if checks.len() >= MOST_CHECKS {
             checks.clear(); // they are checked once more than needed
         }
         checks.insert(reader_key, Instant::now());
@@ -167,11 +167,11 @@ impl BlockCache {
             return;
         }
         if let Err(error) = put(&self.disk) {
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            refused.last = Some(Instant::now());
-            if !refused.is_reported {
-                refused.is_reported = true;
-                refused.note = Some(format!("what servers sent was not kept: {error}"));
+            let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+            refusal.last = Some(Instant::now());
+            if !refusal.is_reported {
+                refusal.is_reported = true;
+                refusal.note = Some(format!("what servers sent was not kept: {error}"));
             }
         }
     }
@@ -179,14 +179,14 @@ impl BlockCache {
 
 /// A source with a cache: bytes are read from cached blocks if possible, and stored if not.
 #[derive(Clone)]
-pub(crate) struct Cached {
+pub(crate) struct CachedSource {
     inner: Arc<dyn Source>,
     cells: Arc<Cells>,
     /// The costs of local files, as blocks are files.
     files: Costs,
     /// Whether the server confirmed the version.
     is_confirmed: Arc<AtomicBool>,
-    avoided: Arc<AvoidedTraffic>,
+    avoided_traffic: Arc<AvoidedTraffic>,
     whole_fetch: Arc<WholeFetch>,
 }
 
@@ -215,27 +215,35 @@ impl TrafficCounter {
     }
 }
 
-impl Cached {
+impl CachedSource {
     /// `name`: as its reader named it.
     pub fn new(
         inner: Arc<dyn Source>,
         name: &str,
         blocks: Arc<BlockCache>,
         is_confirmed: bool,
-    ) -> Cached {
+    ) -> CachedSource {
         let cells = Arc::new(Cells::new(blocks, name, &*inner));
         cells.blocks().note_object(cells.object());
         if is_confirmed {
             record_check(&cells);
         }
-        let (is_confirmed, avoided) = (Arc::new(AtomicBool::new(is_confirmed)), Arc::default());
+        let (is_confirmed, avoided_traffic) =
+            (Arc::new(AtomicBool::new(is_confirmed)), Arc::default());
         let whole_fetch = cells.blocks().whole_fetch(cells.object().reader_key());
-        Cached { inner, cells, files: Costs::local(), is_confirmed, avoided, whole_fetch }
+        CachedSource {
+            inner,
+            cells,
+            files: Costs::local(),
+            is_confirmed,
+            avoided_traffic,
+            whole_fetch,
+        }
     }
 
     /// The same, with other costs of files.
-    pub fn on(self, files: Costs) -> Cached {
-        Cached { files, ..self }
+    pub fn on(self, files: Costs) -> CachedSource {
+        CachedSource { files, ..self }
     }
 
     /// Divide requests; returns the parts, their number up to the end of each request, and when
@@ -269,9 +277,9 @@ impl Cached {
         let mut numbers: Vec<u64> = ranges.into_iter().flat_map(cells).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let moved = blocks.peers.get(&self.cells, numbers, store_s);
-        self.avoided.peers.add(moved);
-        moved.bytes > 0
+        let traffic = blocks.peers.get(&self.cells, numbers, store_s);
+        self.avoided_traffic.peers.add(traffic);
+        traffic.bytes > 0
     }
 
     /// Predicted seconds to read ranges from the server.
@@ -290,17 +298,17 @@ impl Cached {
             return Box::new(std::iter::once(Err(error)));
         }
         let missing: Vec<Range<u64>> = missing(&parts).collect();
-        let fetched = (!missing.is_empty()).then(|| self.inner.fetch_by(missing, way));
+        let answers = (!missing.is_empty()).then(|| self.inner.fetch_by(missing, way));
         Box::new(AssembledRead {
             inner: self.inner.clone(),
-            fetched,
+            answers,
             requests: ends.into_iter(),
             parts: parts.into_iter(),
-            parts_done: 0,
+            part_number: 0,
             last: None,
             pending: PendingCells::new(self.cells.clone()),
-            confirmed: self.is_confirmed.clone(),
-            avoided: self.avoided.clone(),
+            is_confirmed: self.is_confirmed.clone(),
+            avoided_traffic: self.avoided_traffic.clone(),
             streams: if way.multiplexed { 1 } else { way.streams },
             refetch: None,
         })
@@ -322,13 +330,13 @@ impl Cached {
             if last_cell.as_ref().is_none_or(|(last, _)| *last != cell) {
                 *last_cell = Some((cell, self.cells.peek(cell)));
             }
-            let known = last_cell.as_ref().and_then(|(_, known)| known.as_ref());
+            let cached_cell = last_cell.as_ref().and_then(|(_, cached_cell)| cached_cell.as_ref());
             let rest = at..end;
-            for range in known.iter().flat_map(|known| known.ranges(&rest)) {
+            for range in cached_cell.iter().flat_map(|cached_cell| cached_cell.ranges(&rest)) {
                 add(parts, first, Part::Missing(at..range.start));
                 at = range.end;
                 add(parts, first, Part::Cached(range));
-                let fetched_at = known.map(Cell::fetched_at);
+                let fetched_at = cached_cell.map(Cell::fetched_at);
                 oldest = oldest.min(fetched_at).or(fetched_at);
             }
             add(parts, first, Part::Missing(at..end));
@@ -421,7 +429,7 @@ fn add(parts: &mut Vec<Part>, first: usize, part: Part) {
     }
 }
 
-impl Source for Cached {
+impl Source for CachedSource {
     fn url(&self) -> &str {
         self.inner.url()
     }
@@ -496,7 +504,7 @@ impl Source for Cached {
     }
 
     fn take_traffic(&self) -> Traffic {
-        let AvoidedTraffic { peers, cache } = &*self.avoided;
+        let AvoidedTraffic { peers, cache } = &*self.avoided_traffic;
         let mut traffic = self.inner.take_traffic();
         (traffic.from_peers, traffic.from_cache) = (peers.take(), cache.take());
         traffic
@@ -520,10 +528,10 @@ impl Source for Cached {
         if self.ask_peers(&division.0, way) {
             division = self.divide_all(&ranges);
         }
-        let wanted: Vec<Range<u64>> = missing(&division.0).collect();
-        let are_here = || missing(&self.divide_all(&ranges).0).next().is_none();
-        let read_s = || self.read_s(&wanted, way);
-        if !wanted.is_empty() && self.await_whole(read_s, are_here) {
+        let missing_ranges: Vec<Range<u64>> = missing(&division.0).collect();
+        let is_cached = || missing(&self.divide_all(&ranges).0).next().is_none();
+        let read_s = || self.read_s(&missing_ranges, way);
+        if !missing_ranges.is_empty() && self.await_whole(read_s, is_cached) {
             division = self.divide_all(&ranges);
         }
         self.fetch_parts(division, way)

@@ -28,15 +28,15 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// or takes longer for all of an answer.
 const WHOLE: Duration = Duration::from_secs(5);
 /// A peer that is away is not tried for this time.
-const AWAY: Duration = Duration::from_secs(30);
+const AWAY_PAUSE: Duration = Duration::from_secs(30);
 /// Older measurements do not count: a peer that was slow once would never be tried again.
-const MEASURED: Duration = Duration::from_secs(60);
+const MEASUREMENT_AGE: Duration = Duration::from_secs(60);
 /// Requests to a peer at the same time.
 const STREAMS: usize = 2;
 /// Peers that are tried for the same object, one after the other.
-const PEERS_TRIED: usize = 3;
+const MOST_PEERS: usize = 3;
 /// Default costs of a peer: seconds until it answers, bytes per second.
-const ASSUMED: (f64, f64) = (0.001, 100e6);
+const DEFAULT_COSTS: (f64, f64) = (0.001, 100e6);
 /// How much the last answer counts, of all.
 const WEIGHT: f64 = 0.2;
 /// Objects with recorded peers.
@@ -156,7 +156,7 @@ impl Peers {
                 peer
             })
         };
-        peers.into_iter().take(PEERS_TRIED).map(&mut peer_of).collect()
+        peers.into_iter().take(MOST_PEERS).map(&mut peer_of).collect()
     }
 
     /// Seconds to fetch this many bytes of an object from a peer that has it; `None` if no peer
@@ -171,13 +171,13 @@ impl Peers {
     /// per second; `None` if the answers are too few.
     pub(crate) fn costs(&self) -> Option<(f64, f64)> {
         let answers = lock(&self.answers);
-        let begun = median(answers.iter().map(|answer| answer.0).collect())?;
-        Some((begun, median(answers.iter().filter_map(|answer| answer.1).collect())?))
+        let first_byte_s = median(answers.iter().map(|answer| answer.0).collect())?;
+        Some((first_byte_s, median(answers.iter().filter_map(|answer| answer.1).collect())?))
     }
 
     fn of(&self, object: &str) -> Vec<Arc<Peer>> {
         let peers = lock(&self.by_object).get(object).cloned().unwrap_or_default();
-        peers.into_iter().filter(|peer| lock(&peer.state).may_be_asked(object)).collect()
+        peers.into_iter().filter(|peer| lock(&peer.state).is_usable(object)).collect()
     }
 
     /// Whether any peer of an object may be tried.
@@ -212,7 +212,7 @@ impl Peers {
     ) -> TrafficCount {
         let name = &cells.object().name;
         let mut peers = self.peers_at(peers);
-        peers.retain(|peer| lock(&peer.state).may_be_asked(name));
+        peers.retain(|peer| lock(&peer.state).is_usable(name));
         self.try_peers(&peers, cells, numbers, Some(until), |_, _| true)
     }
 
@@ -247,7 +247,7 @@ impl Peers {
                 });
             };
             record_event(Level::Usage, "PEER_START", &|_| {});
-            let before = traffic.bytes;
+            let bytes_before = traffic.bytes;
             let (rest, fault) = peer.get(&client, cells, numbers, until, |answer| {
                 traffic.requests += 1;
                 if let Some(answer) = answer {
@@ -255,7 +255,7 @@ impl Peers {
                     self.learn(answer);
                 }
             });
-            let bytes = traffic.bytes - before;
+            let bytes = traffic.bytes - bytes_before;
             match &fault {
                 None => record_event(Level::Usage, "PEER_END", &|record| {
                     record.number("BYTES", bytes).text("RESULT", "ok");
@@ -310,7 +310,7 @@ impl Answer {
 
 impl State {
     fn new() -> State {
-        let (first_byte_s, bytes_per_s) = ASSUMED;
+        let (first_byte_s, bytes_per_s) = DEFAULT_COSTS;
         State {
             away: None,
             wrong: HashSet::new(),
@@ -322,15 +322,15 @@ impl State {
     }
 
     fn is_away(&self) -> bool {
-        self.away.is_some_and(|since| since.elapsed() < AWAY)
+        self.away.is_some_and(|since| since.elapsed() < AWAY_PAUSE)
     }
 
-    /// Whether it holds what should not be forgotten.
+    /// Whether the state must stay recorded: the peer is away, or was wrong.
     fn is_of_use(&self) -> bool {
         self.is_away() || !self.wrong.is_empty()
     }
 
-    fn may_be_asked(&self, object: &str) -> bool {
+    fn is_usable(&self, object: &str) -> bool {
         !self.is_away() && !self.wrong.contains(object)
     }
 
@@ -347,9 +347,9 @@ impl State {
         self.first_byte_s + cells * CELL_BYTES as f64 / self.bytes_per_s
     }
 
-    /// Forget what was measured too long ago.
+    /// Drop measurements that are too old.
     fn forget(&mut self) {
-        if self.measured_at.elapsed() > MEASURED {
+        if self.measured_at.elapsed() > MEASUREMENT_AGE {
             let (away, wrong) = (self.away, std::mem::take(&mut self.wrong));
             *self = State { away, wrong, ..State::new() };
         }
@@ -375,14 +375,14 @@ impl Peer {
     }
 
     /// Store the cells that a peer sends until a deadline; returns those
-    /// that are still missing, and why the fetch stopped early. Each answer is `noted`.
+    /// that are still missing, and why the fetch stopped early. Each answer goes to `on_answer`.
     fn get(
         self: &Arc<Peer>,
         client: &Client,
         cells: &Cells,
         numbers: Vec<u64>,
         until: Option<Instant>,
-        mut noted: impl FnMut(Option<&Answer>),
+        mut on_answer: impl FnMut(Option<&Answer>),
     ) -> (Vec<u64>, Option<Fault>) {
         let Ok(net) = net() else { return (numbers, None) };
         let groups: Vec<Vec<(u64, u128)>> = numbers
@@ -407,10 +407,10 @@ impl Peer {
                 None => all.await,
             }
         });
-        let mut left: HashSet<u64> = numbers.iter().copied().collect();
+        let mut missing: HashSet<u64> = numbers.iter().copied().collect();
         let mut fault = None;
         while let Some(answer) = receiver.blocking_recv() {
-            noted(answer.as_ref().ok());
+            on_answer(answer.as_ref().ok());
             match answer {
                 Err(error) => fault = Some(error),
                 Ok(answer) => {
@@ -418,7 +418,7 @@ impl Peer {
                     for (number, file) in answer.files {
                         let Some(file) = file else { continue };
                         match cells.adopt(number, file) {
-                            Some(()) => _ = left.remove(&number),
+                            Some(()) => _ = missing.remove(&number),
                             None => fault = Some(Fault::Wrong(format!("block {number}"))),
                         }
                     }
@@ -428,7 +428,7 @@ impl Peer {
                 break;
             }
         }
-        (numbers.into_iter().filter(|cell| left.contains(cell)).collect(), fault)
+        (numbers.into_iter().filter(|cell| missing.contains(cell)).collect(), fault)
     }
 
     /// One request.
@@ -464,7 +464,7 @@ impl Peer {
             StatusCode::UNAUTHORIZED => return Err(Fault::Wrong("it does not know us".into())),
             status => return Err(Fault::Wrong(format!("status {}", status.as_u16()))),
         }
-        let mut body = Body { response, here: BytesMut::new() };
+        let mut body = Body { response, buffer: BytesMut::new() };
         let mut files = Vec::with_capacity(group.len());
         let mut bytes = 0;
         for (number, _) in group {
@@ -483,23 +483,23 @@ impl Peer {
     }
 }
 
-/// An answer, by and by.
+/// The body of an answer, as it arrives.
 struct Body {
     response: Response,
-    here: BytesMut,
+    buffer: BytesMut,
 }
 
 impl Body {
     async fn take(&mut self, length: usize) -> Result<Bytes, Fault> {
-        while self.here.len() < length {
+        while self.buffer.len() < length {
             let chunk = self.chunk().await?;
-            self.here.extend_from_slice(&chunk.ok_or(Fault::Wrong("it ends too soon".into()))?);
+            self.buffer.extend_from_slice(&chunk.ok_or(Fault::Wrong("it ends too soon".into()))?);
         }
-        Ok(self.here.split_to(length).freeze())
+        Ok(self.buffer.split_to(length).freeze())
     }
 
     async fn is_over(&mut self) -> Result<bool, Fault> {
-        Ok(self.here.is_empty() && self.chunk().await?.is_none())
+        Ok(self.buffer.is_empty() && self.chunk().await?.is_none())
     }
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {

@@ -36,23 +36,23 @@ impl BlockCache {
         only: bool,
     ) -> PullResult {
         let until = Instant::now() + limit.min(LONGEST);
-        let object_here = Arc::new(OpenedObject::from_description(object, description));
+        let own_object = Arc::new(OpenedObject::from_description(object, description));
         if !self.takes() {
             return PullResult::default();
         }
         match self.cells(object) {
-            Some(cells) if !cells.object().is_same(&object_here) => return PullResult::default(),
+            Some(cells) if !cells.object().is_same(&own_object) => return PullResult::default(),
             Some(_) => {}
-            None => self.note_object(&object_here),
+            None => self.note_object(&own_object),
         }
         if !only {
             self.set_peers(object, peers.clone());
         }
-        let cells = Cells::of(self.clone(), object_here).only(only);
-        let before = cells.here(&description.cells);
+        let cells = Cells::of(self.clone(), own_object).only(only);
+        let cells_before = cells.count_cached(&description.cells);
         let lacking = cells.lacking(&description.cells);
         let traffic = self.peers.pull(&cells, lacking, peers, until);
-        let blocks = cells.here(&description.cells).saturating_sub(before);
+        let blocks = cells.count_cached(&description.cells).saturating_sub(cells_before);
         PullResult { bytes: traffic.bytes, blocks }
     }
 

@@ -38,7 +38,7 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) const MOST_CELLS: usize = 16;
 /// A file that is longer is no cell.
 pub(crate) const MOST_FILE_BYTES: u64 = 1 << 20;
-/// Connections at a time of those who have the token; more are closed at once.
+/// Connections at a time of clients with the token; further ones are closed at once.
 const CONNECTIONS: usize = 256;
 /// Who has not sent the token by then is closed.
 const GREETING: Duration = Duration::from_secs(5);
@@ -124,8 +124,8 @@ impl PeerServer {
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         number: u64,
     ) {
-        let known = Arc::new(Notify::new());
-        let (server, says) = (self.clone(), known.clone());
+        let authorisation = Arc::new(Notify::new());
+        let (server, says) = (self.clone(), authorisation.clone());
         let service = service_fn(move |request| {
             if server.is_authorised(request.headers()) {
                 says.notify_one();
@@ -139,7 +139,7 @@ impl PeerServer {
             .max_buf_size(REQUEST_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
-        let greeting = pin!(known.notified());
+        let greeting = pin!(authorisation.notified());
         match timeout(GREETING, select(connection.as_mut(), greeting)).await {
             Ok(Either::Right(_)) => self.unknown_clients.remove(number),
             Ok(Either::Left(_)) | Err(_) => return,

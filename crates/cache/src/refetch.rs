@@ -17,12 +17,12 @@ const CAP_BYTES: u64 = 8 << 20;
 /// Fewest requests in flight: cached bytes are read with one.
 const STREAMS: u32 = 4;
 /// Cells that are checked at a time: 256 MiB.
-const CHECKED: usize = 1024;
+const MOST_CELLS: usize = 1024;
 
 /// Ranges that are requested anew, on their way.
 pub(crate) struct Refetch {
     windows: VecDeque<Range<u64>>,
-    fetched: Pieces,
+    answers: Pieces,
     /// The last one.
     last: Option<(Range<u64>, Bytes)>,
 }
@@ -36,14 +36,14 @@ impl Refetch {
         parts: &[&[Part]],
         streams: u32,
     ) -> Refetch {
-        let mut lost = lost(cells, parts);
-        lost.push(first.clone());
-        lost.sort_unstable_by_key(|range| range.start);
+        let mut missing = find_missing(cells, parts);
+        missing.push(first.clone());
+        missing.sort_unstable_by_key(|range| range.start);
         let gap_bytes = source.costs().gap_bytes();
         let reach = Reach { gap_bytes, cap_bytes: CAP_BYTES };
-        let windows = windows(&lost, reach, Break::BetweenSegments);
-        let fetched = source.fetch(windows.clone(), streams.max(STREAMS));
-        Refetch { windows: windows.into(), fetched, last: None }
+        let windows = windows(&missing, reach, Break::BetweenSegments);
+        let answers = source.fetch(windows.clone(), streams.max(STREAMS));
+        Refetch { windows: windows.into(), answers, last: None }
     }
 
     /// The fetched bytes of a range, and their window if that arrived just now; `None` if the
@@ -71,7 +71,7 @@ impl Refetch {
             let Some(window) = self.windows.pop_front().filter(|_| is_ahead) else {
                 return Ok(None);
             };
-            let Some(bytes) = self.fetched.next().transpose()? else { return Ok(None) };
+            let Some(bytes) = self.answers.next().transpose()? else { return Ok(None) };
             news = Some((window.start, bytes.clone()));
             self.last = Some((window, bytes));
         }
@@ -82,27 +82,27 @@ impl Refetch {
 pub(crate) type Window = (u64, Bytes);
 
 /// The missing ranges of parts that were thought to be cached; of the first cells of them.
-fn lost(cells: &Cells, parts: &[&[Part]]) -> Vec<Range<u64>> {
-    let mut checked = HashMap::new();
-    let mut lost = Vec::new();
+fn find_missing(cells: &Cells, parts: &[&[Part]]) -> Vec<Range<u64>> {
+    let mut extents_by_cell = HashMap::new();
+    let mut missing = Vec::new();
     for part in parts.iter().flat_map(|parts| parts.iter()) {
         let Part::Cached(range) = part else { continue };
         let mut at = range.start;
         while at < range.end {
             let number = at / CELL_BYTES;
             let end = range.end.min((number + 1) * CELL_BYTES);
-            if checked.len() >= CHECKED && !checked.contains_key(&number) {
-                return lost;
+            if extents_by_cell.len() >= MOST_CELLS && !extents_by_cell.contains_key(&number) {
+                return missing;
             }
-            let extents: &Vec<Range<u64>> = checked.entry(number).or_insert_with(|| {
+            let extents: &Vec<Range<u64>> = extents_by_cell.entry(number).or_insert_with(|| {
                 let whole = number * CELL_BYTES..(number + 1) * CELL_BYTES;
                 cells.load(number).map_or_else(Vec::new, |cell| cell.ranges(&whole).collect())
             });
             if !extents.iter().any(|extent| extent.start <= at && end <= extent.end) {
-                lost.push(at..end);
+                missing.push(at..end);
             }
             at = end;
         }
     }
-    lost
+    missing
 }

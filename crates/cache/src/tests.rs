@@ -100,20 +100,20 @@ pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<BlockCache> 
     Arc::new(BlockCache::on(DiskCache::at(folder.path().join("blocks"), limit)))
 }
 
-pub(super) fn cached(inner: CountingSource, blocks: &Arc<BlockCache>) -> Cached {
-    Cached::new(Arc::new(inner), "store:a", blocks.clone(), true)
+pub(super) fn cached(inner: CountingSource, blocks: &Arc<BlockCache>) -> CachedSource {
+    CachedSource::new(Arc::new(inner), "store:a", blocks.clone(), true)
 }
 
 pub(super) fn traffic(bytes: u64, requests: u64) -> Traffic {
     Traffic { bytes, requests, ..Traffic::default() }
 }
 
-pub(super) fn of_server(source: &Cached) -> Traffic {
+pub(super) fn of_server(source: &CachedSource) -> Traffic {
     let Traffic { bytes, requests, .. } = source.take_traffic();
     traffic(bytes, requests)
 }
 
-pub(super) fn read(source: &Cached, ranges: &[Range<u64>]) -> Vec<Bytes> {
+pub(super) fn read(source: &CachedSource, ranges: &[Range<u64>]) -> Vec<Bytes> {
     source.fetch(ranges.to_vec(), 4).map(Result::unwrap).collect()
 }
 
@@ -272,7 +272,7 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let blocks = blocks(&folder, LIMIT);
     let ranges = [300..400];
     read(&cached(object(1), &blocks), &ranges);
-    let assumed = || Cached::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
+    let assumed = || CachedSource::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
     let source = assumed();
     read(&source, &ranges);
     assert_eq!(of_server(&source), traffic(0, 0));
@@ -290,7 +290,7 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     assert_eq!(of_server(&source), traffic(1, 1));
     let inner = object(1);
     inner.fails.store(true, Ordering::Relaxed);
-    let source = Cached::new(Arc::new(inner), "store:a", blocks.clone(), false);
+    let source = CachedSource::new(Arc::new(inner), "store:a", blocks.clone(), false);
     let error = source.read_exact_at(300, &mut [0; 100]).unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
 }
@@ -332,7 +332,7 @@ fn what_came_from_far_outlasts_what_came_from_near() {
         let mut inner = object(seed);
         inner.costs.request = Curve::affine(latency_s, bytes_per_s);
         let name = format!("store:{seed}");
-        let source = Cached::new(Arc::new(inner), &name, blocks.clone(), true);
+        let source = CachedSource::new(Arc::new(inner), &name, blocks.clone(), true);
         assert_right(seed, &all, &read(&source, &all));
         source
     };
@@ -388,14 +388,14 @@ fn who_has_other_credentials_asks_the_server() {
     let ranges = [300..400, 300_000..300_001];
     let of = |identity, is_confirmed, blocks: &Arc<BlockCache>| {
         let inner = CountingSource { identity, ..object(1) };
-        Cached::new(Arc::new(inner), "store:a", blocks.clone(), is_confirmed)
+        CachedSource::new(Arc::new(inner), "store:a", blocks.clone(), is_confirmed)
     };
     read(&of(Some(1), true, &cache), &[0..SIZE as u64]);
     // The same again, in the same process: within a minute no request is sent.
-    let again = of(Some(1), false, &cache);
-    assert_eq!(again.at_hand(&ranges), Some(traffic(0, 0)));
-    assert_right(1, &ranges, &read(&again, &ranges));
-    assert_eq!(of_server(&again), traffic(0, 0));
+    let second = of(Some(1), false, &cache);
+    assert_eq!(second.at_hand(&ranges), Some(traffic(0, 0)));
+    assert_right(1, &ranges, &read(&second, &ranges));
+    assert_eq!(of_server(&second), traffic(0, 0));
     // Another process that has the same credentials cannot know that, nor one that has none.
     for (identity, blocks) in [(Some(1), blocks(&folder, LIMIT)), (None, blocks(&folder, LIMIT))] {
         let source = of(identity, false, &blocks);
@@ -406,6 +406,6 @@ fn who_has_other_credentials_asks_the_server() {
     // Other credentials are tried, and refused.
     let inner = CountingSource { identity: Some(2), ..object(1) };
     inner.fails.store(true, Ordering::Relaxed);
-    let refused = Cached::new(Arc::new(inner), "store:a", cache, false);
-    refused.read_exact_at(300, &mut [0; 100]).unwrap_err();
+    let source = CachedSource::new(Arc::new(inner), "store:a", cache, false);
+    source.read_exact_at(300, &mut [0; 100]).unwrap_err();
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use swathe_trace::testing::recorded;
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: &str = "hush-hush";
 const ALL: [Range<u64>; 1] = [0..SIZE as u64];
 
@@ -16,7 +16,7 @@ fn holder(seed: u32, ranges: &[Range<u64>]) -> (tempfile::TempDir, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
     read(&cached(object(seed), &blocks), ranges);
-    let address = blocks.serve(HERE, TOKEN, None).unwrap();
+    let address = blocks.serve(LOCALHOST, TOKEN, None).unwrap();
     (folder, address)
 }
 
@@ -60,7 +60,7 @@ fn whole() -> Traffic {
 #[test]
 fn what_a_peer_has_is_not_asked_of_the_server_and_kept() {
     let (_folder, address) = holder(1, &ALL);
-    let (_here, blocks) = asker(address, TOKEN);
+    let (_folder, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, notes), (traffic(0, 0), vec![]));
     assert_eq!(peers.requests, 1);
@@ -76,7 +76,7 @@ fn what_a_peer_has_is_not_asked_of_the_server_and_kept() {
 #[test]
 fn what_a_peer_lacks_is_asked_of_the_server() {
     let (_folder, address) = holder(1, &[0..CELL_BYTES, CELL_BYTES + 5000..CELL_BYTES + 9000]);
-    let (_here, blocks) = asker(address, TOKEN);
+    let (_folder, blocks) = asker(address, TOKEN);
     let (server, _, notes) = all(1, &blocks);
     assert_eq!(notes, Vec::<String>::new());
     assert_eq!(server, traffic(SIZE as u64 - CELL_BYTES - 4000, 2));
@@ -85,7 +85,7 @@ fn what_a_peer_lacks_is_asked_of_the_server() {
 #[test]
 fn a_store_that_is_nearer_is_asked() {
     let (_folder, address) = holder(1, &ALL);
-    let (_here, blocks) = asker(address, TOKEN);
+    let (_folder, blocks) = asker(address, TOKEN);
     let mut source = object(1);
     source.costs = Costs::local();
     let source = cached(source, &blocks);
@@ -96,7 +96,7 @@ fn a_store_that_is_nearer_is_asked() {
 #[test]
 fn another_version_is_never_mixed_in() {
     let (_folder, address) = holder(1, &ALL);
-    let (_here, blocks) = asker(address, TOKEN);
+    let (_folder, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(2, &blocks);
     assert_eq!((server, notes), (whole(), vec![]));
     assert_eq!(peers.bytes, 0);
@@ -106,13 +106,13 @@ fn another_version_is_never_mixed_in() {
 fn damaged_blocks_are_refused_and_the_peer_is_not_asked_again() {
     let (folder, address) = holder(1, &ALL);
     damage(&folder);
-    let (here, blocks) = asker(address, TOKEN);
+    let (folder, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers.requests), (whole(), 1));
     let [note] = &notes[..] else { panic!("{notes:?}") };
     assert!(note.contains("http://host/a: the worker at http://127.0.0.1:"), "{note}");
     assert!(!note.contains(TOKEN));
-    fs::remove_dir_all(here.path().join("blocks")).unwrap();
+    fs::remove_dir_all(folder.path().join("blocks")).unwrap();
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers, notes), (whole(), TrafficCount::default(), vec![]));
 }
@@ -125,7 +125,7 @@ fn blocks_in_the_place_of_others_are_refused() {
     for (at, path) in paths.iter().enumerate() {
         fs::write(path, &bytes[(at + 1) % bytes.len()]).unwrap();
     }
-    let (_here, blocks) = asker(address, TOKEN);
+    let (_folder, blocks) = asker(address, TOKEN);
     let (server, _, notes) = all(1, &blocks);
     assert_eq!((server, notes.len()), (whole(), 1));
 }
@@ -133,7 +133,7 @@ fn blocks_in_the_place_of_others_are_refused() {
 #[test]
 fn who_has_another_token_gets_nothing() {
     let (_folder, address) = holder(1, &ALL);
-    let (_here, blocks) = asker(address, "hush-husj");
+    let (_folder, blocks) = asker(address, "hush-husj");
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers.bytes, notes.len()), (whole(), 0, 1));
 }
@@ -141,7 +141,7 @@ fn who_has_another_token_gets_nothing() {
 #[test]
 fn why_a_peer_gave_nothing_is_told() {
     let (_folder, address) = holder(1, &ALL);
-    let (_here, blocks) = asker(address, "hush-husj");
+    let (_folder, blocks) = asker(address, "hush-husj");
     let text = recorded(tempfile::tempdir().unwrap().path(), || _ = all(1, &blocks));
     let peer = format!("PEER=http://{address}");
     let of_peer = |name: &str| {
@@ -150,24 +150,24 @@ fn why_a_peer_gave_nothing_is_told() {
         lines.next().unwrap_or_else(|| panic!("{name}: {text}"))
     };
     assert!(of_peer("PEER_END").ends_with("RESULT=error REASON=\"it does not know us\""), "{text}");
-    let connected = of_peer("CONNECT_END");
-    assert!(connected.ends_with(&format!(" SERVER={address} RESULT=ok")), "{connected}");
+    let ends = of_peer("CONNECT_END");
+    assert!(ends.ends_with(&format!(" SERVER={address} RESULT=ok")), "{ends}");
 }
 
 #[test]
 fn a_peer_that_is_away_is_not_asked_again() {
     // Not one that was free just now: anybody may have it by then.
-    let (here, blocks) = asker(SocketAddr::new(HERE, 1), TOKEN);
+    let (folder, blocks) = asker(SocketAddr::new(LOCALHOST, 1), TOKEN);
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers.bytes, notes), (whole(), 0, vec![]));
     assert!(!blocks.peers.any("store:a"));
-    fs::remove_dir_all(here.path().join("blocks")).unwrap();
+    fs::remove_dir_all(folder.path().join("blocks")).unwrap();
     assert_eq!(all(1, &blocks).1, TrafficCount::default());
 }
 
 /// A peer that sends this, whatever the request, and then either closes or waits.
 fn false_peer(says: Vec<u8>, closes: bool) -> SocketAddr {
-    let listener = TcpListener::bind((HERE, 0)).unwrap();
+    let listener = TcpListener::bind((LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         let mut open = Vec::new();
@@ -208,7 +208,7 @@ fn false_peers_are_seen_through() {
     ];
     for (says, closes, warnings) in cases {
         let answer = String::from_utf8_lossy(&says).into_owned();
-        let (_here, blocks) = asker(false_peer(says, closes), TOKEN);
+        let (_folder, blocks) = asker(false_peer(says, closes), TOKEN);
         let (server, _, notes) = all(1, &blocks);
         assert_eq!((server, notes.len()), (whole(), warnings), "{answer:?}: {notes:?}");
     }
@@ -217,8 +217,8 @@ fn false_peers_are_seen_through() {
 #[test]
 fn a_disk_that_takes_nothing_does_not_ask() {
     let (_folder, address) = holder(1, &ALL);
-    let (here, blocks) = asker(address, TOKEN);
-    fs::write(here.path().join("blocks"), b"no folder").unwrap();
+    let (folder, blocks) = asker(address, TOKEN);
+    fs::write(folder.path().join("blocks"), b"no folder").unwrap();
     assert_eq!(all(1, &blocks).0, whole());
     assert_eq!(all(1, &blocks).1, TrafficCount::default());
 }
@@ -240,8 +240,8 @@ fn the_time_when_bytes_came_comes_along() {
     file(0, 1000);
     file(1, u64::MAX);
     file(2, u64::MAX);
-    let (_here, blocks) = asker(address, TOKEN);
-    let source = Cached::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
+    let (_folder, blocks) = asker(address, TOKEN);
+    let source = CachedSource::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
     assert_right(1, &ALL, &read(&source, &ALL));
     assert_eq!(of_server(&source), traffic(1, 1), "whether it has changed since");
 }
@@ -286,7 +286,7 @@ fn nothing_else_is_answered() {
 }
 
 /// What a holder says of an object.
-fn described(folder: &tempfile::TempDir, seed: u32) -> ObjectDescription {
+fn describe(folder: &tempfile::TempDir, seed: u32) -> ObjectDescription {
     let blocks = blocks(folder, LIMIT);
     cached(object(seed), &blocks);
     blocks.describe("store:a").unwrap()
@@ -307,13 +307,13 @@ const LONG: Duration = Duration::from_secs(20);
 #[test]
 fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
     let (folder, address) = holder(1, &ALL);
-    let (_here, heir) = empty();
-    let description = described(&folder, 1);
+    let (_folder, heir) = empty();
+    let description = describe(&folder, 1);
     assert_eq!(description.cells, [0, 1, 2]);
-    let moved = pull(&heir, &description, address, LONG);
-    assert!((SIZE as u64..SIZE as u64 + 1000).contains(&moved.bytes));
+    let result = pull(&heir, &description, address, LONG);
+    assert!((SIZE as u64..SIZE as u64 + 1000).contains(&result.bytes));
     assert_eq!(heir.cached_bytes("store:a"), SIZE as u64);
-    assert_eq!(moved.blocks, 3);
+    assert_eq!(result.blocks, 3);
     assert_eq!(pull(&heir, &description, address, LONG), PullResult::default(), "it is here");
     assert_eq!(all(1, &heir).0, traffic(0, 0));
     assert!(heir.peer_costs().is_some_and(|(begun_s, rate)| begun_s > 0.0 && rate > 1e6));
@@ -322,13 +322,13 @@ fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
 #[test]
 fn what_is_known_at_another_version_is_not_pulled() {
     let (folder, address) = holder(1, &ALL);
-    let description = described(&folder, 1);
-    let (_here, heir) = empty();
+    let description = describe(&folder, 1);
+    let (_folder, heir) = empty();
     cached(object(2), &heir);
     assert_eq!(pull(&heir, &description, address, LONG), PullResult::default());
     // A peer with blocks of another object: nothing is stored.
     let lies = ObjectDescription { object: "of another".into(), ..description };
-    let (_here, heir) = empty();
+    let (_folder, heir) = empty();
     pull(&heir, &lies, address, LONG);
     assert_eq!(heir.cached_bytes("store:a"), 0);
 }
@@ -337,8 +337,8 @@ fn what_is_known_at_another_version_is_not_pulled() {
 fn damaged_blocks_are_not_pulled() {
     let (folder, address) = holder(1, &ALL);
     damage(&folder);
-    let (_here, heir) = empty();
-    pull(&heir, &described(&folder, 1), address, LONG);
+    let (_folder, heir) = empty();
+    pull(&heir, &describe(&folder, 1), address, LONG);
     assert_eq!(heir.cached_bytes("store:a"), 0);
     assert_eq!(all(1, &heir).0, whole());
 }
@@ -346,12 +346,13 @@ fn damaged_blocks_are_not_pulled() {
 #[test]
 fn pulling_ends_in_time_whatever_the_peer_does() {
     let (folder, _) = holder(1, &ALL);
-    let description = described(&folder, 1);
+    let description = describe(&folder, 1);
     for (says, closes) in [(Vec::new(), false), (answer(&[4, 0, 0, 0, 1]), false)] {
-        let (_here, heir) = empty();
+        let (_folder, heir) = empty();
         let began = std::time::Instant::now();
-        let moved = pull(&heir, &description, false_peer(says, closes), Duration::from_millis(300));
-        assert_eq!(moved, PullResult::default());
+        let traffic =
+            pull(&heir, &description, false_peer(says, closes), Duration::from_millis(300));
+        assert_eq!(traffic, PullResult::default());
         assert!(began.elapsed() < LONG);
         assert_eq!(heir.cached_bytes("store:a"), 0);
     }
@@ -360,7 +361,7 @@ fn pulling_ends_in_time_whatever_the_peer_does() {
 #[test]
 fn a_copy_of_what_a_peer_has_goes_before_what_only_the_store_has() {
     let (_folder, address) = holder(1, &ALL);
-    let (_here, heir) = asker(address, TOKEN);
+    let (_folder, heir) = asker(address, TOKEN);
     all(1, &heir);
     let cells = cached(object(1), &heir).cells;
     let copy_s = cells.refetch_s(CELL_BYTES);
@@ -381,7 +382,7 @@ fn who_says_nothing_makes_room() {
             stream
         })
         .collect();
-    let (_here, blocks) = asker(address, TOKEN);
+    let (_folder, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, notes), (traffic(0, 0), vec![]));
     assert!(peers.bytes >= SIZE as u64);

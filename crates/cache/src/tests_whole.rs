@@ -1,6 +1,6 @@
 //! Single cuts one after another, and the fetch of the whole object that they lead to.
 
-use crate::Cached;
+use crate::CachedSource;
 use crate::tests::{
     CountingSource, LIMIT, SIZE, assert_right, blocks, cached, object, of_server, read,
 };
@@ -19,7 +19,7 @@ fn slow_object() -> CountingSource {
 }
 
 /// The `number`th cut of 1000 bytes.
-fn cut(source: &Cached, number: u64) {
+fn cut(source: &CachedSource, number: u64) {
     source.begin_cut();
     let range = number * 6000..number * 6000 + 1000;
     let pieces = read(source, std::slice::from_ref(&range));
@@ -27,7 +27,7 @@ fn cut(source: &Cached, number: u64) {
 }
 
 /// Wait until no fetch of the whole object is on its way.
-fn wait_for_whole(source: &Cached) {
+fn wait_for_whole(source: &CachedSource) {
     let until = Instant::now() + Duration::from_secs(20);
     while source.is_fetched_whole() {
         assert!(Instant::now() < until, "the fetch does not end");
@@ -44,9 +44,9 @@ fn cuts_that_come_one_after_another_lead_to_the_whole_object() {
     assert_eq!(of_server(&source).bytes, 1000, "one cut alone");
     cut(&source, 1);
     wait_for_whole(&source);
-    let moved = of_server(&source).bytes;
+    let bytes = of_server(&source).bytes;
     // What was read before is not read again.
-    assert!((SIZE as u64 - 1000..=SIZE as u64).contains(&moved), "{moved}");
+    assert!((SIZE as u64 - 1000..=SIZE as u64).contains(&bytes), "{bytes}");
     (2..100).for_each(|number| cut(&source, number));
     assert_eq!(of_server(&source).requests, 0);
 }
@@ -89,15 +89,15 @@ fn threads_and_other_opened_sources_share_one_fetch() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
     let inner = Arc::new(slow_object());
-    let sources: Vec<Cached> =
-        (0..4).map(|_| Cached::new(inner.clone(), "store:a", blocks.clone(), true)).collect();
+    let sources: Vec<CachedSource> =
+        (0..4).map(|_| CachedSource::new(inner.clone(), "store:a", blocks.clone(), true)).collect();
     std::thread::scope(|scope| {
         for (thread, source) in (0..).zip(&sources) {
             scope.spawn(move || (0..25).for_each(|number| cut(source, thread * 25 + number)));
         }
     });
     wait_for_whole(&sources[0]);
-    let moved = of_server(&sources[0]).bytes;
+    let bytes = of_server(&sources[0]).bytes;
     // Each cut before the end may have moved its own bytes, too.
-    assert!((SIZE as u64..SIZE as u64 + 100_000).contains(&moved), "{moved}");
+    assert!((SIZE as u64..SIZE as u64 + 100_000).contains(&bytes), "{bytes}");
 }

@@ -24,7 +24,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// How to answer those who show a certificate.
+    /// Settings of the server, for clients with a certificate.
     pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, String> {
         let verifier =
             WebPkiClientVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;
@@ -36,7 +36,7 @@ impl Identity {
         Ok(Arc::new(config))
     }
 
-    /// How to ask those who show one.
+    /// Settings of the client, for servers with a certificate.
     pub(crate) fn client(&self) -> Result<ClientConfig, String> {
         let verifier =
             WebPkiServerVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;

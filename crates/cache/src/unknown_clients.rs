@@ -1,4 +1,4 @@
-//! Connections of those who have not said yet who they are.
+//! Connections of clients that are not authorised yet.
 //!
 //! A client with the token sends it within milliseconds. So if too many have not, the
 //! one that is silent for longest goes: first of the address that has too many, then of others.

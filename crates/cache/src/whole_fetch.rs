@@ -3,7 +3,7 @@
 //! Nobody says how many cuts will come. The rule of [`RentOrBuy`] decides from what they took so
 //! far; the fetched bytes are blocks like all others.
 
-use crate::{BlockCache, Cached, ReaderKey, missing};
+use crate::{BlockCache, CachedSource, ReaderKey, missing};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ const FETCHES: usize = 4;
 /// Objects whose cuts are counted.
 const OBJECTS: usize = 1000;
 
-static FETCHES_NOW: AtomicUsize = AtomicUsize::new(0);
+static FETCH_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The fetches of the objects from which single cuts were made.
 #[derive(Debug, Default)]
@@ -62,14 +62,14 @@ struct Running {
     process: u32,
     planned_s: f64,
     bytes: u64,
-    bytes_done: u64,
+    done_bytes: u64,
 }
 
 impl Running {
     /// Predicted seconds until it is done.
     fn rest_s(self) -> f64 {
-        let part_done = self.bytes_done as f64 / self.bytes.max(1) as f64;
-        self.planned_s * (1.0 - part_done).max(0.0)
+        let part = self.done_bytes as f64 / self.bytes.max(1) as f64;
+        self.planned_s * (1.0 - part).max(0.0)
     }
 }
 
@@ -91,12 +91,12 @@ impl WholeFetch {
 
 /// The plan to fetch ranges of an object with no more streams than fill the line, so that others
 /// have at least half of what they have alone.
-fn whole_plan(ranges: &[Range<u64>], costs: &Costs, connected: Connections) -> Plan {
+fn whole_plan(ranges: &[Range<u64>], costs: &Costs, connections: Connections) -> Plan {
     let costs = Costs { streams: costs.filling_streams(), ..costs.clone() };
-    plan(ranges, &costs, CAPS, Break::Anywhere, connected)
+    plan(ranges, &costs, CAPS, Break::Anywhere, connections)
 }
 
-impl Cached {
+impl CachedSource {
     /// Before ranges are fetched in `read_s` that are not cached: begin to fetch the whole object beside them,
     /// or wait until it brought them, `if_all_here`, as the rule says. Returns whether it waited.
     pub(crate) fn await_whole(
@@ -165,16 +165,16 @@ impl Cached {
         let ranges: Vec<Range<u64>> = missing(&parts).collect();
         let one_more = |now: usize| (now < FETCHES).then_some(now + 1);
         let relaxed = Ordering::Relaxed;
-        if ranges.is_empty() || FETCHES_NOW.fetch_update(relaxed, relaxed, one_more).is_err() {
+        if ranges.is_empty() || FETCH_COUNT.fetch_update(relaxed, relaxed, one_more).is_err() {
             return false;
         }
         let plan = whole_plan(&ranges, self.costs(), self.connections());
         let (process, bytes) = (std::process::id(), plan.load.bytes);
-        state.running = Some(Running { process, planned_s: plan.read_s, bytes, bytes_done: 0 });
+        state.running = Some(Running { process, planned_s: plan.read_s, bytes, done_bytes: 0 });
         drop(state);
         let source = self.clone();
         let thread = thread::Builder::new().name("swathe-whole".to_string());
-        let spawned = thread.spawn(move || {
+        let result = thread.spawn(move || {
             // Whatever happens, those who wait must be told.
             let fetched = catch_unwind(AssertUnwindSafe(|| source.fetch_whole(&plan)));
             if let Ok(fetched) = &fetched {
@@ -182,10 +182,10 @@ impl Cached {
             }
             source.end_whole(!matches!(fetched, Ok(Ok(()))));
         });
-        if spawned.is_err() {
+        if result.is_err() {
             self.end_whole(true);
         }
-        spawned.is_ok()
+        result.is_ok()
     }
 
     fn fetch_whole(&self, plan: &Plan) -> Result<(), StoreError> {
@@ -196,7 +196,7 @@ impl Cached {
             piece?;
             self.whole_fetch.update(|state| {
                 if let Some(running) = &mut state.running {
-                    running.bytes_done += length;
+                    running.done_bytes += length;
                 }
             });
         }
@@ -204,7 +204,7 @@ impl Cached {
     }
 
     fn end_whole(&self, has_failed: bool) {
-        FETCHES_NOW.fetch_sub(1, Ordering::Relaxed);
+        FETCH_COUNT.fetch_sub(1, Ordering::Relaxed);
         self.whole_fetch.update(|state| {
             // If blocks are evicted later, reads are counted from here.
             (state.running, state.rule, state.has_failed) =
@@ -231,7 +231,7 @@ impl BlockCache {
 }
 
 #[cfg(test)]
-impl Cached {
+impl CachedSource {
     /// Whether a thread fetches the whole object.
     pub(crate) fn is_fetched_whole(&self) -> bool {
         self.whole_fetch.lock().running.is_some()

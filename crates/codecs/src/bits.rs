@@ -63,7 +63,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Bits not taken yet.
-    pub(crate) fn bits_left(&self) -> u64 {
+    pub(crate) fn rest_bits(&self) -> u64 {
         (self.bytes.len() as u64 * 8).saturating_sub(self.position_bits())
     }
 
@@ -79,7 +79,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Whether the reservoir holds nothing of the stream any more.
-    pub(crate) fn exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.position_bits() >= self.bytes.len() as u64 * 8
     }
 

@@ -60,7 +60,7 @@ impl EvictionLevel {
     }
 
     /// Record the eviction of bytes at a priority, from a cache of this limit.
-    pub(super) fn note_evicted(&mut self, bytes: u64, priority: SystemTime, limit: u64) {
+    pub(super) fn note_eviction(&mut self, bytes: u64, priority: SystemTime, limit: u64) {
         let nanos = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let all = self.evicted_bytes + bytes;
         let sum = nanos(self.evicted_priority) * u128::from(self.evicted_bytes)

@@ -18,6 +18,7 @@
 mod eviction;
 mod simulated;
 mod usage_file;
+mod value_file;
 
 use bytes::Bytes;
 use eviction::{EvictionLevel, MARK_EVERY, Rank, eviction_order, gain};
@@ -26,26 +27,23 @@ pub use simulated::SimulatedCache;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_store_api::StoreError;
 use usage_file::UsageFile;
+use value_file::{HEAD_BYTES, MAGIC, check, is_ours, on_disk, write_new};
+pub use value_file::{digest, value_in};
 
-const MAGIC: &[u8; 8] = b"SWSHELF1";
-/// Magic, checksum, bytes of the key, bytes of the value.
-const HEAD_BYTES: usize = 8 + 4 + 4 + 8;
 /// Folders the files are spread over.
 const FAN_OUT: u64 = 256;
 /// Hexadecimal digits of the names of those folders, and of the files.
 const FOLDER_DIGITS: usize = 2;
 const FILE_DIGITS: usize = 32;
 /// The extension of a value that is being written.
-const UNFINISHED: &str = "new";
-/// The unit of allocation of file systems.
-const DISK_BLOCK_BYTES: u64 = 4096;
+const PART_SUFFIX: &str = "new";
 /// The newest values, up to this part of the limit, are evicted last: the reader that fetched
 /// them is about to read them.
 pub const YOUNG: u64 = 8;
@@ -132,11 +130,11 @@ impl DiskCache {
 
     /// The value put last under `key`; `None` if none can be read whole.
     pub fn get(&self, key: &str) -> Option<Bytes> {
-        self.get_weighed(key, None)
+        self.get_with_weight(key, None)
     }
 
     /// As [`DiskCache::get`], of a value that was put with a weight.
-    pub fn get_weighed(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
+    pub fn get_with_weight(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
         let path = self.path(key);
         let mut file = File::open(&path).ok()?;
         let bytes = self.read(&mut file)?;
@@ -152,8 +150,8 @@ impl DiskCache {
     /// Record a use of a value.
     fn mark(&self, file: &File, weight: Weight<'_>) -> Option<()> {
         let stat = file.metadata().ok()?;
-        let marked = if weight.is_some() { changed(&stat) } else { stat.modified().ok()? };
-        if marked.elapsed().is_ok_and(|age| age > self.mark_every) {
+        let mark = if weight.is_some() { change_time(&stat) } else { stat.modified().ok()? };
+        if mark.elapsed().is_ok_and(|age| age > self.mark_every) {
             let priority = match weight {
                 None => SystemTime::now(),
                 Some(seconds) => {
@@ -190,14 +188,14 @@ impl DiskCache {
     /// # Errors
     /// [`StoreError::Io`] if the folder cannot be written.
     pub fn put(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.put_weighed(key, value, None)
+        self.put_with_weight(key, value, None)
     }
 
     /// As [`DiskCache::put`]; those of lowest priority are evicted.
     ///
     /// # Errors
     /// As [`DiskCache::put`].
-    pub fn put_weighed(
+    pub fn put_with_weight(
         &self,
         key: &str,
         value: &[u8],
@@ -206,9 +204,9 @@ impl DiskCache {
         if self.fits(key, value).is_none() {
             return Ok(());
         }
-        let mut doomed = self.turn();
+        let mut files = self.turn();
         let ledger = self.ledger()?;
-        self.write(&mut doomed, ledger, key, value, weight)
+        self.write(&mut files, ledger, key, value, weight)
     }
 
     /// Store the result of `change` for the value under `key`, if any; nobody else
@@ -222,7 +220,7 @@ impl DiskCache {
         weight: Weight<'_>,
         change: impl FnOnce(Option<Bytes>) -> Option<Vec<u8>>,
     ) -> Result<(), StoreError> {
-        let mut doomed = self.turn();
+        let mut files = self.turn();
         let ledger = self.ledger()?;
         let value = File::open(self.path(key)).ok().and_then(|mut file| self.read(&mut file));
         let value = value.and_then(|bytes| {
@@ -230,7 +228,7 @@ impl DiskCache {
             Some(Bytes::from(bytes).slice(value_at..))
         });
         match change(value) {
-            Some(value) => self.write(&mut doomed, ledger, key, &value, weight),
+            Some(value) => self.write(&mut files, ledger, key, &value, weight),
             None => Ok(()),
         }
     }
@@ -243,7 +241,7 @@ impl DiskCache {
 
     fn write(
         &self,
-        doomed: &mut VecDeque<Candidate>,
+        files: &mut VecDeque<Candidate>,
         mut ledger: UsageFile,
         key: &str,
         value: &[u8],
@@ -251,18 +249,18 @@ impl DiskCache {
     ) -> Result<(), StoreError> {
         let Some(bytes) = self.fits(key, value) else { return Ok(()) };
         let path = self.path(key);
-        self.make_room(doomed, &mut ledger, bytes)?;
+        self.make_room(files, &mut ledger, bytes)?;
         let before = ledger.bytes;
         ledger.set(before + bytes).map_err(|source| self.fail(source))?;
         let (replaced, earlier) = fs::metadata(&path)
             .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
         let priority = weight.map(|seconds| ledger.level.put(earlier, gain(seconds(bytes), bytes)));
-        let new = path.with_extension(UNFINISHED);
+        let new = path.with_extension(PART_SUFFIX);
         let folder = path.parent().unwrap_or(&self.folder);
-        let written = fs::create_dir_all(folder)
+        let result = fs::create_dir_all(folder)
             .and_then(|()| write_new(&new, key, value, priority))
             .and_then(|()| fs::rename(&new, &path));
-        let now = match written {
+        let now = match result {
             Ok(()) => before + bytes - replaced.min(before),
             Err(_) => {
                 // The write's own error is what the caller must see.
@@ -270,9 +268,9 @@ impl DiskCache {
                 before
             }
         };
-        let noted = ledger.set(now);
-        written
-            .and(noted)
+        let usage_result = ledger.set(now);
+        result
+            .and(usage_result)
             .map_err(|source| StoreError::Io { url: path.display().to_string(), source })
     }
 
@@ -354,9 +352,9 @@ impl DiskCache {
         let Ok(mut ledger) = self.ledger() else { return };
         let Ok(bytes) = fs::read(path) else { return };
         if check(&bytes, key).is_none() && fs::remove_file(path).is_ok() {
-            let bytes_left = ledger.bytes.saturating_sub(on_disk(bytes.len() as u64));
+            let rest_bytes = ledger.bytes.saturating_sub(on_disk(bytes.len() as u64));
             // Too large a number only means that it is counted again sooner.
-            let _ = ledger.set(bytes_left);
+            let _ = ledger.set(rest_bytes);
         }
     }
 
@@ -364,8 +362,8 @@ impl DiskCache {
     /// for a writer has this lock.
     fn ledger(&self) -> Result<UsageFile, StoreError> {
         // Others must not see bytes that were read with a user's credentials.
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        created.map_err(|source| self.fail(source))?;
+        let result = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        result.map_err(|source| self.fail(source))?;
         let path = self.folder.join(USAGE_FILE);
         let fail = |source| StoreError::Io { url: path.display().to_string(), source };
         let file = File::options()
@@ -405,27 +403,27 @@ impl DiskCache {
     /// Evict values until `incoming` bytes fit.
     fn make_room(
         &self,
-        doomed: &mut VecDeque<Candidate>,
+        files: &mut VecDeque<Candidate>,
         ledger: &mut UsageFile,
         incoming: u64,
     ) -> Result<(), StoreError> {
         let most = self.limit.saturating_sub(incoming);
         while ledger.bytes > most {
-            let Some(next) = doomed.pop_front() else {
+            let Some(next) = files.pop_front() else {
                 let values = self.count(ledger)?;
-                let too_many = ledger.bytes.saturating_sub(most);
-                if too_many > 0 {
-                    *doomed =
-                        eviction_order(values, |value| value.rank, self.limit, incoming, too_many);
+                let excess = ledger.bytes.saturating_sub(most);
+                if excess > 0 {
+                    *files =
+                        eviction_order(values, |value| value.rank, self.limit, incoming, excess);
                 }
                 continue;
             };
             // It may have been used, or removed, since it was chosen.
             if fs::metadata(&next.path).is_ok_and(|stat| rank(&stat) == next.rank) {
                 remove_ours(&next.path)?;
-                ledger.level.note_evicted(next.rank.bytes, next.rank.priority, self.limit);
-                let bytes_left = ledger.bytes.saturating_sub(next.rank.bytes);
-                ledger.set(bytes_left).map_err(|source| self.fail(source))?;
+                ledger.level.note_eviction(next.rank.bytes, next.rank.priority, self.limit);
+                let rest_bytes = ledger.bytes.saturating_sub(next.rank.bytes);
+                ledger.set(rest_bytes).map_err(|source| self.fail(source))?;
             }
         }
         Ok(())
@@ -433,9 +431,9 @@ impl DiskCache {
 
     /// Count the bytes in use, and remove half-written files.
     fn count(&self, ledger: &mut UsageFile) -> Result<Vec<Candidate>, StoreError> {
-        let (unfinished, values): (Vec<Candidate>, Vec<Candidate>) =
+        let (part_files, values): (Vec<Candidate>, Vec<Candidate>) =
             self.list()?.into_iter().partition(Candidate::is_unfinished);
-        unfinished.iter().try_for_each(|value| remove_ours(&value.path))?;
+        part_files.iter().try_for_each(|value| remove_ours(&value.path))?;
         let bytes = values.iter().map(|value| value.rank.bytes).sum();
         ledger.set(bytes).map_err(|source| self.fail(source))?;
         Ok(values)
@@ -466,13 +464,13 @@ impl DiskCache {
 
 impl Candidate {
     fn is_unfinished(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == UNFINISHED)
+        self.path.extension().is_some_and(|extension| extension == PART_SUFFIX)
     }
 }
 
 /// Whether a file has the name of a value, finished or not.
 fn is_value(path: &Path) -> bool {
-    let is_ours = path.extension().is_none_or(|extension| extension == UNFINISHED);
+    let is_ours = path.extension().is_none_or(|extension| extension == PART_SUFFIX);
     is_ours && is_hex(path.file_stem(), FILE_DIGITS)
 }
 
@@ -497,70 +495,18 @@ pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreErr
     }
 }
 
-/// Size on disk of a file of `length` bytes.
-fn on_disk(length: u64) -> u64 {
-    length.next_multiple_of(DISK_BLOCK_BYTES)
-}
-
-/// The number that names the file of a key.
-pub fn digest(key: &str) -> u128 {
-    fnv1a(key.as_bytes())
-}
-
-/// The value in a file of a cache, if the file is whole and of this very key.
-pub fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
-    check(&file, key).map(|value_at| file.slice(value_at..))
-}
-
-fn write_new(
-    path: &Path,
-    key: &str,
-    value: &[u8],
-    priority: Option<SystemTime>,
-) -> std::io::Result<()> {
-    let mut head = [0; HEAD_BYTES];
-    head[..8].copy_from_slice(MAGIC);
-    head[8..12].copy_from_slice(&checksum(key, value).to_le_bytes());
-    head[12..16].copy_from_slice(&(key.len() as u32).to_le_bytes());
-    head[16..].copy_from_slice(&(value.len() as u64).to_le_bytes());
-    let mut file = File::create(path)?;
-    file.write_all(&head)?;
-    file.write_all(key.as_bytes())?;
-    file.write_all(value)?;
-    priority.map_or(Ok(()), |priority| file.set_modified(priority))
-}
-
 /// The rank of a file.
 fn rank(stat: &Metadata) -> Rank {
     let priority = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    Rank { bytes: on_disk(stat.len()), priority, marked_at: changed(stat) }
+    Rank { bytes: on_disk(stat.len()), priority, marked_at: change_time(stat) }
 }
 
 /// When a file was stored, or marked.
-fn changed(stat: &Metadata) -> SystemTime {
+fn change_time(stat: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
     SystemTime::UNIX_EPOCH
         + seconds
         + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
-}
-
-fn checksum(key: &str, value: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(key.as_bytes());
-    hasher.update(value);
-    hasher.finalize()
-}
-
-/// The offset of the value in a file, if the file is whole and of this very key.
-fn check(bytes: &[u8], key: &str) -> Option<usize> {
-    let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
-    let (stored_key, value) = rest.split_at_checked(key.len())?;
-    let is_intact = head[..8] == *MAGIC
-        && head[12..16] == (key.len() as u32).to_le_bytes()
-        && head[16..] == (value.len() as u64).to_le_bytes()
-        && stored_key == key.as_bytes()
-        && head[8..12] == checksum(key, value).to_le_bytes();
-    is_intact.then_some(HEAD_BYTES + key.len())
 }
 
 /// The paths in a folder; none if it does not exist.
@@ -570,18 +516,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(fail(error)),
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path()).map_err(fail)).collect(),
-    }
-}
-
-/// Whether a file was written by a cache; one that does not exist was. A half-written one may be
-/// empty.
-fn is_ours(path: &Path) -> Result<bool, StoreError> {
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut begin));
-    match read {
-        Ok(_) => Ok(MAGIC.starts_with(&begin)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-        Err(source) => Err(StoreError::Io { url: path.display().to_string(), source }),
     }
 }
 
@@ -604,14 +538,6 @@ fn remove(path: &Path) -> Result<(), StoreError> {
         }
         _ => Ok(()),
     }
-}
-
-/// FNV-1a of 128 bits: stable between builds, and a clash only costs a miss, for the key is
-/// stored with the value.
-fn fnv1a(bytes: &[u8]) -> u128 {
-    const PRIME: u128 = 0x0000000001000000000000000000013b;
-    const OFFSET: u128 = 0x6c62272e07bb014262b821756295c58d;
-    bytes.iter().fold(OFFSET, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]

@@ -109,20 +109,20 @@ impl SimulatedCache {
                     .map(|(name, values)| (name.clone(), values.rank()))
                     .collect();
                 all.sort_unstable_by(|one, other| one.0.cmp(&other.0)); // maps have none
-                let too_many = self.bytes - self.limit;
-                self.doomed = eviction_order(all, |(_, rank)| *rank, self.limit, 0, too_many);
+                let excess = self.bytes - self.limit;
+                self.doomed = eviction_order(all, |(_, rank)| *rank, self.limit, 0, excess);
                 continue;
             };
             let Some(values) = self.objects.get_mut(&name) else { continue };
             if (values.priority, values.marked_at) != (rank.priority, rank.marked_at) {
                 continue; // it was used in the meantime
             }
-            let too_many = self.bytes - self.limit;
-            let blocks = too_many.div_ceil(values.block_bytes.max(1)).min(values.blocks);
+            let excess = self.bytes - self.limit;
+            let blocks = excess.div_ceil(values.block_bytes.max(1)).min(values.blocks);
             let bytes = blocks * values.block_bytes;
             values.blocks -= blocks;
             self.bytes -= bytes;
-            self.level.note_evicted(bytes, values.priority, self.limit);
+            self.level.note_eviction(bytes, values.priority, self.limit);
             if values.blocks == 0 {
                 self.objects.remove(&name);
             } else {

@@ -1,6 +1,7 @@
 use super::eviction::MOST_GAIN_S;
 use super::*;
 use proptest::prelude::*;
+use std::io::Write;
 
 fn cache(limit: u64) -> (tempfile::TempDir, DiskCache) {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +216,7 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
                         let value = vec![writer; 500 + 40 * i];
                         let seconds = |_| f64::from(writer) * 0.01 * (i % 7) as f64;
                         let key = format!("{}", i % 70);
-                        match cache.put_weighed(&key, &value, Some(&seconds)) {
+                        match cache.put_with_weight(&key, &value, Some(&seconds)) {
                             Ok(()) => stored += 1,
                             // A writer that waited long for the others gives up, and for nothing else.
                             Err(StoreError::Io { source, .. })
@@ -223,7 +224,7 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
                             Err(error) => panic!("{error}"),
                         }
                         if i % 3 == 0 {
-                            cache.get_weighed(&key, Some(&seconds));
+                            cache.get_with_weight(&key, Some(&seconds));
                         }
                     }
                     stored
@@ -265,7 +266,7 @@ fn weighing(limit: u64) -> (tempfile::TempDir, DiskCache) {
 
 /// Put a value of one block of the disk, with the seconds to fetch it again.
 fn put(cache: &DiskCache, key: &str, seconds: f64) {
-    cache.put_weighed(key, &[1; 1000], Some(&|_| seconds)).unwrap();
+    cache.put_with_weight(key, &[1; 1000], Some(&|_| seconds)).unwrap();
 }
 
 fn has(cache: &DiskCache, keys: &[&str]) -> Vec<bool> {
@@ -323,7 +324,7 @@ fn found_in_loops(limit: u64, values: usize, rounds: usize) -> usize {
         hits = 0;
         for number in 0..values {
             let key = number.to_string();
-            match cache.get_weighed(&key, Some(&|_| 0.01)) {
+            match cache.get_with_weight(&key, Some(&|_| 0.01)) {
                 Some(_) => hits += 1,
                 None => put(&cache, &key, 0.01),
             }
@@ -350,7 +351,7 @@ fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
         // Loops, and some that are used more often.
         let number = if step % 3 == 0 { step * step % 9 } else { step * 2 / 3 % 60 };
         let (name, seconds) = (number.to_string(), [0.1, 0.1, 0.02][number as usize % 3]);
-        if cache.get_weighed(&name, Some(&|_| seconds)).is_none() {
+        if cache.get_with_weight(&name, Some(&|_| seconds)).is_none() {
             put(&cache, &name, seconds);
         }
         stored.insert(name.clone());
@@ -387,7 +388,7 @@ fn what_is_used_often_stays_and_goes_in_the_end() {
     let (_folder, cache) = weighing(10 * 4096);
     put(&cache, "often", 0.01);
     for _ in 0..100 {
-        cache.get_weighed("often", Some(&|_| 0.01)).unwrap();
+        cache.get_with_weight("often", Some(&|_| 0.01)).unwrap();
     }
     for number in 0..50 {
         put(&cache, &format!("{number}"), 0.01);
@@ -441,14 +442,14 @@ fn weights_that_make_no_sense_harm_nothing() {
     let (_folder, cache) = weighing(10 * 4096);
     for (number, seconds) in [f64::NAN, f64::INFINITY, -1.0, 1e300, 0.0].into_iter().enumerate() {
         put(&cache, &format!("{number}"), seconds);
-        assert!(cache.get_weighed(&format!("{number}"), Some(&|_| seconds)).is_some());
+        assert!(cache.get_with_weight(&format!("{number}"), Some(&|_| seconds)).is_some());
     }
     let most = SystemTime::now() + Duration::from_secs_f64(DAY + 2.0 * MOST_GAIN_S);
     assert!(cache.list().unwrap().iter().all(|value| value.rank.priority < most));
     // Marks of another clock.
     for at in [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(1 << 31)] {
         File::options().write(true).open(file_of(&cache, "0")).unwrap().set_modified(at).unwrap();
-        assert!(cache.get_weighed("0", Some(&|_| 0.01)).is_some());
+        assert!(cache.get_with_weight("0", Some(&|_| 0.01)).is_some());
         assert!(cache.list().unwrap().iter().all(|value| value.rank.priority < most));
     }
 }
@@ -466,11 +467,11 @@ proptest! {
         for (key, size, seconds, reads) in steps {
             let (key, weight) = (key.to_string(), |_| seconds);
             if reads {
-                cache.get_weighed(&key, Some(&weight));
+                cache.get_with_weight(&key, Some(&weight));
                 continue;
             }
             let before = cache.ledger().unwrap().bytes;
-            cache.put_weighed(&key, &vec![key.len() as u8; size], Some(&weight)).unwrap();
+            cache.put_with_weight(&key, &vec![key.len() as u8; size], Some(&weight)).unwrap();
             prop_assert!(cache.has(&key));
             let used = cache.usage().unwrap().bytes;
             prop_assert!(used <= limit);

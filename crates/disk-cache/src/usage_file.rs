@@ -21,11 +21,11 @@ pub(super) struct UsageFile {
 impl UsageFile {
     /// Read a file; returns the file if it is empty or damaged.
     pub(super) fn of(file: File) -> Result<UsageFile, File> {
-        let mut stored = [0; BYTES];
-        if file.read_exact_at(&mut stored, 0).is_err() {
+        let mut bytes = [0; BYTES];
+        if file.read_exact_at(&mut bytes, 0).is_err() {
             return Err(file);
         }
-        let numbers: Option<Vec<u64>> = stored.chunks_exact(16).map(number).collect();
+        let numbers: Option<Vec<u64>> = bytes.chunks_exact(16).map(number).collect();
         match numbers.as_deref() {
             Some(&[bytes, at, evicted_bytes, evicted_priority]) => Ok(UsageFile {
                 file,
@@ -54,19 +54,19 @@ impl UsageFile {
     /// Note how many bytes are in use, and the level.
     pub(super) fn set(&mut self, bytes: u64) -> std::io::Result<()> {
         let EvictionLevel { at, evicted_bytes, evicted_priority } = self.level;
-        let mut stored = Vec::with_capacity(BYTES);
+        let mut content = Vec::with_capacity(BYTES);
         for number in [bytes, nanos(at), evicted_bytes, nanos(evicted_priority)] {
-            stored.extend_from_slice(&number.to_le_bytes());
-            stored.extend_from_slice(&(!number).to_le_bytes());
+            content.extend_from_slice(&number.to_le_bytes());
+            content.extend_from_slice(&(!number).to_le_bytes());
         }
-        self.file.write_all_at(&stored, 0)?;
+        self.file.write_all_at(&content, 0)?;
         self.bytes = bytes;
         Ok(())
     }
 }
 
-fn number(stored: &[u8]) -> Option<u64> {
-    let (number, complement) = stored.split_at_checked(8)?;
+fn number(bytes: &[u8]) -> Option<u64> {
+    let (number, complement) = bytes.split_at_checked(8)?;
     let number = u64::from_le_bytes(number.try_into().ok()?);
     (complement == (!number).to_le_bytes()).then_some(number)
 }

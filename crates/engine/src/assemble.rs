@@ -168,7 +168,7 @@ fn from_rows(
     work.stages.note_plan(plan.load(), plan.seconds());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read = content.read(plan, &what, &mut reading, &mut |at, piece| {
+    let result = content.read(plan, &what, &mut reading, &mut |at, piece| {
         work.stages.add_bytes(piece.len() as u64);
         work.stages.enter(Stage::Assemble);
         let end = at + piece.len() as u64;
@@ -200,7 +200,7 @@ fn from_rows(
         Ok(())
     });
     work.reading = reading;
-    read
+    result
 }
 
 /// The byte ranges of runs; rows so close that the gap between them is read through anyway come
@@ -298,7 +298,7 @@ fn from_tiles(
     work.stages.note_plan(plan.load(), plan.seconds());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read = content.read(plan, &what, &mut reading, &mut |at, piece| {
+    let result = content.read(plan, &what, &mut reading, &mut |at, piece| {
         let end = at + piece.len() as u64;
         work.stages.add_bytes(piece.len() as u64);
         while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
@@ -330,7 +330,7 @@ fn from_tiles(
         Ok(())
     });
     work.reading = reading;
-    read
+    result
 }
 
 /// The tiles of an image, and the regions they are decoded for.

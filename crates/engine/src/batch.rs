@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::timing::Stages;
 use crate::worker_context::{Cancel, WorkerContext};
-use cutting::Shared;
+use cutting::BatchState;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,8 +62,8 @@ pub struct Summary {
 pub struct Batch {
     rows: Receiver<Vec<Row>>,
     threads: Vec<std::thread::JoinHandle<WorkerContext>>,
-    shared: Arc<Shared>,
-    started: Instant,
+    shared: Arc<BatchState>,
+    start: Instant,
 }
 
 impl Batch {
@@ -80,12 +80,12 @@ impl Batch {
     ) -> Result<Batch, EngineError> {
         let job = job.into();
         output.protect_sources(&job);
-        let shared = Arc::new(Shared::new(job, cancel, target_s));
+        let shared = Arc::new(BatchState::new(job, cancel, target_s));
         let threads = shared.workers;
         let scope = Scope::current();
         let (sender, rows) = channel();
-        let started = Instant::now();
-        let mut batch = Batch { rows, threads: Vec::new(), shared, started };
+        let start = Instant::now();
+        let mut batch = Batch { rows, threads: Vec::new(), shared, start };
         for number in 0..threads {
             let shared = batch.shared.clone();
             let mut writer = ResultWriter::new(output.clone(), sender.clone(), number as usize);
@@ -116,7 +116,7 @@ impl Batch {
     pub fn poll(&self, timeout: Duration) -> Option<Vec<Row>> {
         match self.rows.recv_timeout(timeout) {
             Ok(mut rows) => {
-                let gather = (self.started.elapsed() / GATHER_SHARE).min(GATHER_LONGEST);
+                let gather = (self.start.elapsed() / GATHER_SHARE).min(GATHER_LONGEST);
                 std::thread::sleep(gather.min(timeout));
                 rows.extend(self.rows.try_iter().flatten());
                 Some(rows)
@@ -168,7 +168,7 @@ impl Batch {
             traffic.add(work.traffic());
         }
         let notes = std::mem::take(&mut *lock(&self.shared.notes));
-        let wall_s = self.started.elapsed().as_secs_f64();
+        let wall_s = self.start.elapsed().as_secs_f64();
         Ok(Summary { stages, traffic, wall_s, notes })
     }
 }

@@ -125,9 +125,9 @@ impl ByteSource {
                 let windows = requests.ranges;
                 let mut reader = lock(reader);
                 let is_whole = at == Break::BetweenSegments;
-                let read = match &reading.memory {
+                let result = match &reading.memory {
                     Some(memory) if decoded_cache::takes_blocks_of(&windows) => {
-                        read_kept(&mut reader, &windows, is_whole, memory, what, reading, sink)
+                        read_cached(&mut reader, &windows, is_whole, memory, what, reading, sink)
                     }
                     _ => {
                         reader.expect(&windows, reading.sharing)?;
@@ -135,7 +135,7 @@ impl ByteSource {
                     }
                 };
                 reading.add(reader.take_traffic());
-                read
+                result
             }
         }
     }
@@ -152,12 +152,12 @@ fn check_end(
     what: &dyn Fn() -> String,
 ) -> Result<(), EngineError> {
     match segments.iter().find(|segment| segment.end > source.len()) {
-        Some(segment) => Err(truncated(source.url(), what(), source.len(), segment)),
+        Some(segment) => Err(truncation(source.url(), what(), source.len(), segment)),
         None => Ok(()),
     }
 }
 
-fn truncated(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineError {
+fn truncation(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineError {
     EngineError::Truncated {
         url: url.to_string(),
         what,
@@ -194,16 +194,16 @@ fn read_remote(
     sink: &mut PieceReceiver<'_>,
 ) -> Result<(), EngineError> {
     let starts: Vec<u64> = requests.ranges.iter().map(|range| range.start).collect();
-    let read = starts.into_iter().zip(requests.fetch(source)).try_for_each(|(at, piece)| {
+    let result = starts.into_iter().zip(requests.fetch(source)).try_for_each(|(at, piece)| {
         reading.cancel.check()?;
         sink(at, &piece?)
     });
     reading.add(source.take_traffic());
-    read
+    result
 }
 
 /// Read from blocks of the stream; those in memory are not decoded again.
-fn read_kept(
+fn read_cached(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
     is_whole: bool,
@@ -246,7 +246,7 @@ fn read_kept(
             let end = start + block.len() as u64;
             let (from, to) = (window.start.max(start), window.end.min(start + BLOCK_BYTES));
             if end < to {
-                return Err(truncated(reader.url(), what(), end, window));
+                return Err(truncation(reader.url(), what(), end, window));
             }
             let piece = &block[(from - start) as usize..(to - start) as usize];
             if is_whole && window.end - window.start > piece.len() as u64 {
@@ -274,7 +274,7 @@ fn read_stream(
     let mut buffer = Vec::new();
     for window in windows {
         buffer.clear();
-        let ended = reader.stream(window.clone(), cancel, &mut |offset, piece| {
+        let data_end = reader.stream(window.clone(), cancel, &mut |offset, piece| {
             let complete = piece.len() as u64 == window.end - window.start;
             if is_whole && !complete {
                 buffer.extend_from_slice(piece);
@@ -282,8 +282,8 @@ fn read_stream(
             }
             sink(offset, piece)
         })?;
-        if let Some(end) = ended {
-            return Err(truncated(reader.url(), what(), end, window));
+        if let Some(end) = data_end {
+            return Err(truncation(reader.url(), what(), end, window));
         }
         if !buffer.is_empty() {
             sink(window.start, &buffer)?;

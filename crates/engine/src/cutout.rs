@@ -74,8 +74,8 @@ impl PlacedRegion {
                 shape: image.layout.shape.clone(),
             }));
         }
-        let filled = partial && mode == Mode::Partial;
-        let output = if filled { region.clone() } else { overlap.inside.clone() };
+        let is_filled = partial && mode == Mode::Partial;
+        let output = if is_filled { region.clone() } else { overlap.inside.clone() };
         let bytes = template.data_bytes(&output)?;
         let limit = most_bytes.unwrap_or(u64::MAX).min(limit_bytes());
         if bytes as u64 > limit {
@@ -87,11 +87,11 @@ impl PlacedRegion {
                 limit,
             });
         }
-        if filled && most_bytes.is_some() {
+        if is_filled && most_bytes.is_some() {
             check_fill(template, &output, bytes as u64, &overlap.inside)?;
         }
         check_pieces(template, &overlap.inside)?;
-        let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
+        let fill = is_filled.then(|| Fill::new(template, fill)).transpose()?;
         Ok(PlacedRegion { inside: overlap.inside, output, bytes, fill })
     }
 
@@ -164,7 +164,7 @@ const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 impl Fill {
     /// The stored form of a physical fill value. By default NaN for floats, BLANK for integers
     /// that declare one, and otherwise physical 0.
-    fn new(template: &Template, requested: Option<f64>) -> Result<Fill, EngineError> {
+    fn new(template: &Template, value: Option<f64>) -> Result<Fill, EngineError> {
         let dtype = template.image.layout.dtype;
         let header = &template.image.header;
         let wrong = |fill: f64, why: String| EngineError::Fill {
@@ -180,15 +180,15 @@ impl Fill {
         };
         let (zero, scale) = (number("BZERO", 0.0)?, number("BSCALE", 1.0)?);
         if dtype.is_float() {
-            let value = requested.unwrap_or(f64::NAN);
+            let value = value.unwrap_or(f64::NAN);
             return Ok(Fill { stored: store(dtype, (value - zero) / scale, 0), text: text(value) });
         }
         let blank = header.get_int("BLANK").ok().flatten();
-        let (stored, text) = match (requested, blank) {
+        let (stored, text) = match (value, blank) {
             (None, Some(blank)) => (blank, format!("BLANK ({blank})")),
             (Some(value), Some(blank)) if value.is_nan() => (blank, format!("BLANK ({blank})")),
             _ => {
-                let value = requested.unwrap_or(0.0);
+                let value = value.unwrap_or(0.0);
                 let exact = (value - zero) / scale;
                 if !(-TWO_63..TWO_63).contains(&exact) || (scale == 1.0 && exact.fract() != 0.0) {
                     return Err(wrong(value, "integer pixels cannot hold it".into()));
@@ -209,7 +209,7 @@ impl Fill {
                 range.end(),
                 dtype.bitpix()
             );
-            return Err(wrong(requested.unwrap_or(0.0), why));
+            return Err(wrong(value.unwrap_or(0.0), why));
         }
         Ok(Fill { stored: store(dtype, 0.0, stored), text })
     }

@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 4 << 20;
 /// What keeping a piece takes besides its bytes, about.
 const ENTRY_BYTES: u64 = 200;
 /// Initial capacity, in pieces.
-const FEW: usize = 1024;
+const SCAN_LIMIT: usize = 1024;
 
 /// A piece of what an object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ type PieceCache = Cache<Key, CacheEntry, EntryWeight>;
 #[derive(Clone)]
 struct CacheEntry {
     bytes: Arc<[u8]>,
-    inserted: Instant,
+    at: Instant,
 }
 
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl DecodedCache {
         if limit == 0 || !source.is_settled() {
             return Ok(None);
         }
-        let pieces = PIECES.get_or_init(|| Cache::with_weighter(FEW, limit, EntryWeight));
+        let pieces = PIECES.get_or_init(|| Cache::with_weighter(SCAN_LIMIT, limit, EntryWeight));
         // A server may refuse to others what it serves to some.
         let (key, version, identity) = (source.key(), source.version(), source.identity());
         let object = format!("{key}\n{version}\n{identity:?}").into();
@@ -85,14 +85,14 @@ impl DecodedCache {
 
     /// The bytes of a piece, if they are cached.
     pub(crate) fn get(&self, piece: Piece) -> Option<Arc<[u8]>> {
-        let CacheEntry { bytes, inserted } = self.pieces.get(&(self.object.clone(), piece))?;
-        (self.is_local || inserted.elapsed() < TRUSTED).then_some(bytes)
+        let CacheEntry { bytes, at } = self.pieces.get(&(self.object.clone(), piece))?;
+        (self.is_local || at.elapsed() < TRUSTED).then_some(bytes)
     }
 
     /// Keep the bytes of a piece.
     pub(crate) fn put(&self, piece: Piece, bytes: &[u8]) -> Arc<[u8]> {
         let bytes: Arc<[u8]> = bytes.into();
-        let entry = CacheEntry { bytes: bytes.clone(), inserted: Instant::now() };
+        let entry = CacheEntry { bytes: bytes.clone(), at: Instant::now() };
         self.pieces.insert((self.object.clone(), piece), entry);
         bytes
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_limit_holds_and_objects_are_kept_apart() {
         const LIMIT: u64 = 1 << 20;
-        let pieces = Box::leak(Box::new(Cache::with_weighter(FEW, LIMIT, EntryWeight)));
+        let pieces = Box::leak(Box::new(Cache::with_weighter(SCAN_LIMIT, LIMIT, EntryWeight)));
         let (one, other) = (memory(pieces, "one"), memory(pieces, "other"));
         for number in 0..500 {
             one.put(Piece::Block(number), &[1; 10_000]);

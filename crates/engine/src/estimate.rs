@@ -106,7 +106,7 @@ struct UnitEstimate {
     further_ranges: u64,
     /// Requests that share a connection.
     multiplexed: u64,
-    header_read: bool,
+    has_read_header: bool,
     explained: Option<ReadExplanation>,
     fault: Option<String>,
 }
@@ -139,19 +139,19 @@ pub fn estimate(
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
             let looked_into = spread(units.len(), most);
             let costs = &store.settings().costs;
-            let expected = |opened| {
+            let estimator = |open_streams| {
                 let units = &units;
                 move |index: usize| {
-                    expect(job, units[index], compute, costs, workers, opened, cancel)
+                    expect(job, units[index], compute, costs, workers, open_streams, cancel)
                 }
             };
             // Those that are read later find the connections open that the first ones opened.
             let (first, later) =
                 looked_into.split_at(looked_into.partition_point(|&unit| unit < workers));
-            let mut estimates = estimate_units(first, expected(0));
-            let opened: u32 = estimates.iter().map(|expected| expected.streams).sum();
-            let opened = opened.saturating_mul(workers as u32) / first.len().max(1) as u32;
-            estimates.extend(estimate_units(later, expected(opened.min(costs.streams))));
+            let mut estimates = estimate_units(first, estimator(0));
+            let streams: u32 = estimates.iter().map(|estimate| estimate.streams).sum();
+            let streams = streams.saturating_mul(workers as u32) / first.len().max(1) as u32;
+            estimates.extend(estimate_units(later, estimator(streams.min(costs.streams))));
             cancel.check()?;
             let all: Vec<&UnitEstimate> = (0..units.len())
                 .map(|index| &estimates[index * estimates.len() / units.len()])
@@ -167,8 +167,8 @@ pub fn estimate(
             let open = job.stores.connections(&job.files[units[0].file]);
             let used: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
             let multiplexed: u64 = all.iter().map(|expected| expected.multiplexed).sum();
-            let needed = used.min(store.settings().costs.streams);
-            let is_lacking = open.streams < needed || (multiplexed > 0 && !open.multiplexed);
+            let most_streams = used.min(store.settings().costs.streams);
+            let is_lacking = open.streams < most_streams || (multiplexed > 0 && !open.multiplexed);
             let connect_s =
                 if waits && is_lacking { store.settings().costs.connect_s } else { 0.0 };
             let finish_s =
@@ -182,7 +182,7 @@ pub fn estimate(
                 // byte, was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let further: u64 = all.iter().map(|expected| expected.further_ranges).sum();
-                let (apart, bytes_all) = (traffic.requests - multiplexed, traffic.bytes);
+                let (single_requests, bytes_all) = (traffic.requests - multiplexed, traffic.bytes);
                 let load = |requests, ranges, bytes, multiplexed| Load {
                     requests,
                     ranges,
@@ -191,8 +191,12 @@ pub fn estimate(
                     multiplexed,
                 };
                 let costs = &store.settings().costs;
-                let moved_s = costs.served_s(load(apart, apart + further, bytes_all, false))
-                    + costs.served_s(load(multiplexed, multiplexed, 0, true));
+                let moved_s = costs.served_s(load(
+                    single_requests,
+                    single_requests + further,
+                    bytes_all,
+                    false,
+                )) + costs.served_s(load(multiplexed, multiplexed, 0, true));
                 let moved_s = moved_s.max(bytes / costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
                 latency_s + moved_s + (compute_s - ours_s).max(0.0) / cores as f64
@@ -211,7 +215,7 @@ pub fn estimate(
                 is_measured: store.settings().is_measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
-                headers_read: estimates.iter().filter(|expected| expected.header_read).count(),
+                headers_read: estimates.iter().filter(|expected| expected.has_read_header).count(),
                 looked_into: estimates.len(),
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
@@ -269,14 +273,14 @@ fn estimate_units(
     estimates.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Expect what a unit costs. `opened`: connections that were opened before.
+/// Expect what a unit costs. `open_streams`: connections that are open by then.
 fn expect(
     job: &Job,
     unit: &Unit,
     compute: &Compute,
     costs: &Costs,
     workers: usize,
-    opened: u32,
+    open_streams: u32,
     cancel: &Cancel,
 ) -> UnitEstimate {
     let targets = unit.targets.len();
@@ -286,14 +290,14 @@ fn expect(
     let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share.clone() };
     let opening = if waits {
         let bytes = costs.first_bytes();
-        let beyond = Step { wait_s: costs.open_s, ..Step::default() };
-        let mut steps = vec![beyond];
+        let open = Step { wait_s: costs.open_s, ..Step::default() };
+        let mut steps = vec![open];
         steps.extend(Step::reading(&alone, Load::single(bytes), 1));
         (Traffic { bytes, requests: 1, ..Traffic::default() }, steps)
     } else {
         (Traffic::default(), Vec::new())
     };
-    let failed = |error: EngineError| UnitEstimate {
+    let failure = |error: EngineError| UnitEstimate {
         task: Task { steps: opening.1.clone(), compute_s: compute.object_s },
         streams: 1,
         traffic: opening.0,
@@ -302,12 +306,12 @@ fn expect(
     };
     let object = match Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) {
         Ok(object) => object,
-        Err(error) => return failed(error),
+        Err(error) => return failure(error),
     };
-    let header_read = !object.is_assumed() && waits;
+    let has_read_header = !object.is_assumed() && waits;
     let template = match object.template(&job.selectors[unit.hdu]) {
         Ok(template) => template,
-        Err(error) => return failed(error),
+        Err(error) => return failure(error),
     };
     // Cached for the batch, which need not read it again. Of a stream the first read does that.
     let is_cached = object.kind().is_none() && object.settle(cancel).is_ok();
@@ -317,23 +321,23 @@ fn expect(
     // They come with the answer to that.
     let opened_bytes = if is_asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
-    let connected = object.connections();
-    let streams = connected.streams.max(opened);
-    let mut connected = Connections { streams, ..connected }.part(workers as u32);
-    connected.streams = connected.streams.max(1);
+    let connections = object.connections();
+    let streams = connections.streams.max(open_streams);
+    let mut connections = Connections { streams, ..connections }.part(workers as u32);
+    connections.streams = connections.streams.max(1);
     let sharing = Sharing { parts: workers as u32, objective: job.objective };
     let others = object.source().others();
     let store_costs = costs;
-    let costs = store_costs.beside(sharing, others);
+    let costs = store_costs.share_with(sharing, others);
     let Reads { method, mut plans, unpacked, unpack_s, instead } =
-        reads(&object, &template, &regions, &costs, connected, opened_bytes, compute);
+        reads(&object, &template, &regions, &costs, connections, opened_bytes, compute);
     let is_busy = !costs.busy.is_idle();
     if is_busy && waits {
         let own = own_costs(store_costs, sharing, others);
-        plans.iter_mut().for_each(|plan| plan.read_s = plan.seconds_at(&own, connected));
+        plans.iter_mut().for_each(|plan| plan.read_s = plan.seconds_at(&own, connections));
     }
 
-    let mut expected = UnitEstimate { header_read, ..UnitEstimate::default() };
+    let mut expected = UnitEstimate { has_read_header, ..UnitEstimate::default() };
     let pixels: usize = regions.iter().map(|region| region.bytes).sum();
     let cut_s = if job.kind == OutputKind::Null { compute.null_cut_s } else { compute.cut_s };
     expected.task.compute_s =

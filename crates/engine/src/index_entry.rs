@@ -64,10 +64,10 @@ pub(crate) fn load_last(object: &str) -> Option<(Version, IndexEntry)> {
 fn read(key: &str) -> Option<(Version, IndexEntry)> {
     let value = disk_cache().ok()?.get(key)?;
     let (sizes, rest) = value.split_at_checked(8)?;
-    let packed = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
-    let unpacked = u32::from_le_bytes(sizes[4..].try_into().ok()?) as usize;
-    let (layout, seek) = rest.split_at_checked(packed)?;
-    let mut bytes = vec![0; unpacked];
+    let packed_size = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
+    let layout_size = u32::from_le_bytes(sizes[4..].try_into().ok()?) as usize;
+    let (layout, seek) = rest.split_at_checked(packed_size)?;
+    let mut bytes = vec![0; layout_size];
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
     let (version, hdus, next, ignored) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
@@ -87,9 +87,10 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     let layout = postcard::to_stdvec(&(source.version(), &entry.hdus, entry.next, &entry.ignored))
         .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
-    let mut packed = vec![0; compressor.deflate_compress_bound(layout.len())];
-    let length =
-        compressor.deflate_compress(&layout, &mut packed).map_err(|error| error.to_string())?;
+    let mut packed_layout = vec![0; compressor.deflate_compress_bound(layout.len())];
+    let length = compressor
+        .deflate_compress(&layout, &mut packed_layout)
+        .map_err(|error| error.to_string())?;
     let (Ok(packed_size), Ok(layout_size)) = (u32::try_from(length), u32::try_from(layout.len()))
     else {
         return Ok(());
@@ -97,14 +98,14 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     let mut value = Vec::with_capacity(8 + length);
     value.extend_from_slice(&packed_size.to_le_bytes());
     value.extend_from_slice(&layout_size.to_le_bytes());
-    value.extend_from_slice(&packed[..length]);
-    let allowed = source.len() * SHARE / 100;
-    let room = allowed.saturating_sub(value.len() as u64 + OVERHEAD);
+    value.extend_from_slice(&packed_layout[..length]);
+    let most_bytes = source.len() * SHARE / 100;
+    let room = most_bytes.saturating_sub(value.len() as u64 + OVERHEAD);
     if let Some(seek) = &mut entry.seek {
         seek.thin(room as usize);
     }
     value.extend(postcard::to_stdvec(&entry.seek).map_err(|error| error.to_string())?);
-    if value.len() as u64 > allowed {
+    if value.len() as u64 > most_bytes {
         return Ok(());
     }
     disk_cache()?.put(&key_of(source), &value).map_err(|error| error.to_string())

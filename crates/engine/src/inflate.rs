@@ -30,7 +30,7 @@ pub(crate) struct StreamReader {
     table: SeekTable,
     unpacking: Unpacking,
     /// Whether points were added since the last call.
-    grown: bool,
+    has_new_points: bool,
     running: Option<RunningDecoder>,
     /// The decoder that reads a gzip stream for the first time, laid aside while another decodes
     /// earlier bytes, and its position.
@@ -68,7 +68,7 @@ impl StreamReader {
             name: name.to_string(),
             unpacking: Unpacking::of(table.kind, compute),
             table,
-            grown: false,
+            has_new_points: false,
             running: None,
             aside: None,
             damage: None,
@@ -105,8 +105,8 @@ impl StreamReader {
     }
 
     /// Whether seek points were added since the last call.
-    pub(crate) fn take_grown(&mut self) -> bool {
-        std::mem::take(&mut self.grown)
+    pub(crate) fn take_has_new_points(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_points)
     }
 
     /// Traffic of the storage since the last call.
@@ -244,8 +244,8 @@ impl StreamReader {
         let result = self.restart(at).and_then(|()| self.reach(at, end, cancel));
         if is_told {
             // A decoder that failed has no chunk left, so its position is unknown.
-            let decoded = result.is_ok().then(|| self.chunk_end().saturating_sub(point));
-            record_end(&["SEEK_END"], Instant::now(), &about, decoded, result.as_ref().err());
+            let decoded_bytes = result.is_ok().then(|| self.chunk_end().saturating_sub(point));
+            record_end(&["SEEK_END"], Instant::now(), &about, decoded_bytes, result.as_ref().err());
         }
         result
     }
@@ -296,8 +296,8 @@ impl StreamReader {
     /// Replace the chunk by the one that follows it, up to `end`; false at the end of the data.
     fn advance(&mut self, end: u64, cancel: &Cancel) -> Result<bool, EngineError> {
         cancel.check()?;
-        let advanced = self.decode_chunk(end);
-        if let Err(error) = &advanced {
+        let has_more = self.decode_chunk(end);
+        if let Err(error) = &has_more {
             if let EngineError::Stream { source, .. } = error
                 && self.running.as_ref().is_some_and(|running| running.is_whole)
             {
@@ -307,7 +307,7 @@ impl StreamReader {
             self.running = None;
             self.chunk.clear();
         }
-        advanced
+        has_more
     }
 
     fn decode_chunk(&mut self, end: u64) -> Result<bool, EngineError> {
@@ -318,41 +318,41 @@ impl StreamReader {
         self.chunk_at += self.chunk.len() as u64;
         let length = end.saturating_sub(self.chunk_at).clamp(1, OUTPUT_BYTES as u64) as usize;
         self.chunk.resize(length, 0);
-        let mut filled = 0;
-        while filled < length && !running.is_over {
+        let mut count = 0;
+        while count < length && !running.is_over {
             let last = running.next >= self.source.len();
             let step = running
                 .decoder
-                .decode(&running.input[running.used..], last, &mut self.chunk[filled..])
+                .decode(&running.input[running.used..], last, &mut self.chunk[count..])
                 .map_err(|source| stream_error(&*self.source, source))?;
             running.used += step.consumed;
-            filled += step.produced;
+            count += step.produced;
             running.is_over = step.end;
-            let starved = running.used == running.input.len();
-            if step.consumed == 0 && step.produced == 0 && !step.end && !starved && last {
+            let needs_input = running.used == running.input.len();
+            if step.consumed == 0 && step.produced == 0 && !step.end && !needs_input && last {
                 return Err(EngineError::Internal {
                     place: format!("inflating {}", self.source.url()),
-                    message: format!("no progress at byte {}", self.chunk_at + filled as u64),
+                    message: format!("no progress at byte {}", self.chunk_at + count as u64),
                 });
             }
-            if !step.end && !last && (starved || (step.consumed == 0 && step.produced == 0)) {
+            if !step.end && !last && (needs_input || (step.consumed == 0 && step.produced == 0)) {
                 let bytes = running.fetch(&*self.source, self.ahead.as_mut())?;
                 if self.source.is_local() {
                     self.traffic.add(Traffic { bytes, requests: 1, ..Traffic::default() });
                 }
             }
         }
-        self.chunk.truncate(filled);
+        self.chunk.truncate(count);
         let points = running.decoder.take_points();
         let (is_over, is_whole) = (running.is_over, running.is_whole);
         if self.table.raw_len.is_none() {
-            self.grown |= !points.is_empty() || is_over;
+            self.has_new_points |= !points.is_empty() || is_over;
             self.table.extend(points);
             if is_over && (is_whole || self.table.kind != StreamKind::Gzip) {
                 self.table.raw_len = Some(self.chunk_end());
             }
         }
-        Ok(filled > 0)
+        Ok(count > 0)
     }
 }
 
@@ -368,10 +368,10 @@ impl RunningDecoder {
         ahead: Option<&mut Prefetch>,
     ) -> Result<u64, EngineError> {
         // A decoder may have begun a block that a restart will enter.
-        let look_back = if source.is_local() { 0 } else { LOOK_BACK_BYTES };
-        let drained = self.used.saturating_sub(look_back);
-        self.input.drain(..drained);
-        self.used -= drained;
+        let tail_bytes = if source.is_local() { 0 } else { LOOK_BACK_BYTES };
+        let spent_bytes = self.used.saturating_sub(tail_bytes);
+        self.input.drain(..spent_bytes);
+        self.used -= spent_bytes;
         let tail = self.input.len();
         if let Some(piece) = ahead.and_then(|ahead| ahead.take(self.next)).transpose()? {
             self.input.extend_from_slice(&piece);

@@ -31,7 +31,7 @@ pub use error::EngineError;
 pub use estimate::{Alternative, Estimate, ReadExplanation, estimate};
 pub use job::{Job, OutputKind, Target};
 pub use object::{Object, Selector};
-pub use output::{Member, Members, Output, members, unfinished};
+pub use output::{Member, Members, Output, members, part_path};
 pub use single::cut;
 pub use template::Template;
 pub use timing::{STAGES, Stage, Stages};

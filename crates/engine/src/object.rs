@@ -75,7 +75,7 @@ struct Walk {
     /// Why what follows them is no HDU.
     ignored: Option<String>,
     /// Whether more is known than the index holds.
-    grown: bool,
+    has_new_hdus: bool,
     /// Bytes of the headers read.
     header_bytes: u64,
 }
@@ -358,14 +358,14 @@ impl Object {
             if self.kind == Some(StreamKind::Gzip) {
                 reader.finish(cancel)?;
             }
-            more_points = reader.take_grown();
+            more_points = reader.take_has_new_points();
         }
         let mut walk = lock(&self.walk);
         let worth_keeping = self.kind.is_some() || !self.source.is_local();
-        if !worth_keeping || !(walk.grown || more_points) {
+        if !worth_keeping || !(walk.has_new_hdus || more_points) {
             return Ok(());
         }
-        walk.grown = false;
+        walk.has_new_hdus = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
         let mut entry = IndexEntry { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
@@ -392,8 +392,8 @@ impl Object {
             Ok(hdu) => Ok((Arc::new(hdu), bytes)),
             Err(source) => Err(self.header_error(index, source)),
         };
-        let read = self.read_header(index, start);
-        let hdu = match read.and_then(|hdu| hdu.map(measure).transpose()) {
+        let header = self.read_header(index, start);
+        let hdu = match header.and_then(|hdu| hdu.map(measure).transpose()) {
             Ok(hdu) => hdu,
             Err(error @ EngineError::Header { .. }) if index > 0 => {
                 self.ignore(walk, index - 1, &error.to_string());
@@ -401,7 +401,7 @@ impl Object {
             }
             Err(error) => return Err(error),
         };
-        walk.grown = true;
+        walk.has_new_hdus = true;
         walk.next = None;
         let Some((hdu, bytes)) = hdu else { return Ok(None) };
         walk.header_bytes += bytes;
@@ -416,28 +416,26 @@ impl Object {
 
     /// The header that starts at `start`; `None` at the end of the object.
     fn read_header(&self, index: usize, start: u64) -> Result<Option<(Header, u64)>, EngineError> {
-        let mut bytes_needed = HEADER_BYTES;
+        let mut length = HEADER_BYTES;
         loop {
-            let bytes = self.content.peek(start, bytes_needed, &self.cancel)?;
+            let bytes = self.content.peek(start, length, &self.cancel)?;
             if bytes.is_empty() && index > 0 {
                 return Ok(None);
             }
-            let parsed =
+            let header =
                 Header::parse(&bytes).map_err(|source| self.header_error(index, source))?;
-            match parsed {
+            match header {
                 Parsed::Complete { header, bytes } => return Ok(Some((header, bytes as u64))),
-                Parsed::Incomplete
-                    if bytes.len() < bytes_needed || bytes_needed >= HEADER_LIMIT =>
-                {
+                Parsed::Incomplete if bytes.len() < length || length >= HEADER_LIMIT => {
                     return Err(EngineError::Truncated {
                         url: self.url().to_string(),
                         what: format!("the header of HDU {index} (no END card)"),
                         end: start + bytes.len() as u64,
                         start,
-                        stop: start + bytes_needed as u64,
+                        stop: start + length as u64,
                     });
                 }
-                Parsed::Incomplete => bytes_needed *= 4,
+                Parsed::Incomplete => length *= 4,
             }
         }
     }

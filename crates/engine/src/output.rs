@@ -4,14 +4,14 @@
 //! `python/swathe/core/outputs.py` decides that for names before a batch begins, this at the moment
 //! of writing.
 
-mod grown;
+mod growing_file;
 mod placing;
 mod zip;
 
 use crate::cutout::Cutout;
 use crate::error::EngineError;
 use crate::job::{Job, OutputKind};
-use grown::GrowingFile;
+use growing_file::GrowingFile;
 use placing::{Sources, publish, sync_folder};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ enum Container {
 
 impl Output {
     /// Open the output of a batch. An archive is written under the hidden name
-    /// [`unfinished`] until it is closed.
+    /// [`part_path`] until it is closed.
     ///
     /// # Errors
     /// [`EngineError::Output`] if it cannot be written.
@@ -115,15 +115,15 @@ impl Output {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let new = self.path.join(format!(".swathe-{}-{number}.part", std::process::id()));
-        let written = File::create_new(&new)
+        let result = File::create_new(&new)
             .and_then(|mut file| file.write_all(bytes))
             .map_err(|source| output_error(path, source))
             .and_then(|()| self.publish(&new, path));
-        if written.is_err() {
+        if result.is_err() {
             // No file exists if it could not be created.
             let _ = std::fs::remove_file(&new);
         }
-        written
+        result
     }
 
     /// Write the manifest, a file, as the last member of a zip or tar archive, and rename the output
@@ -154,7 +154,7 @@ impl Output {
             }
             Container::Fits(file) => lock(file).sync().map_err(fail)?,
         }
-        self.publish(&unfinished(&self.path), &self.path)?;
+        self.publish(&part_path(&self.path), &self.path)?;
         sync_folder(folder_of(&self.path)).map_err(fail)
     }
 
@@ -173,7 +173,7 @@ const TAR_END: [u8; 2 * TAR_BLOCK as usize] = [0; 2 * TAR_BLOCK as usize];
 const O_NOFOLLOW: i32 = if cfg!(target_os = "linux") { 0o400_000 } else { 0x0100 };
 
 /// The name of an archive until it is whole: it stays when the process is killed.
-pub fn unfinished(path: &Path) -> PathBuf {
+pub fn part_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.part"))
 }
@@ -207,15 +207,15 @@ fn open_container(job: &Job) -> io::Result<Container> {
         OutputKind::Folder => Ok(Container::Folder),
         OutputKind::Null => Ok(Container::Null),
         OutputKind::Zip => {
-            Ok(Container::Zip(Mutex::new(Zip::new(file, end, &unfinished(&job.output))?)))
+            Ok(Container::Zip(Mutex::new(Zip::new(file, end, &part_path(&job.output))?)))
         }
         OutputKind::Tar => Ok(Container::Tar(Mutex::new(GrowingFile::new(file, end, &TAR_END)?))),
         OutputKind::Fits => {
-            let mut grown = GrowingFile::new(file, end, &[])?;
+            let mut file = GrowingFile::new(file, end, &[])?;
             if end == 0 {
-                grown.add(&[&swathe_fits::minimal_primary().to_bytes()])?;
+                file.add(&[&swathe_fits::minimal_primary().to_bytes()])?;
             }
-            Ok(Container::Fits(Mutex::new(grown)))
+            Ok(Container::Fits(Mutex::new(file)))
         }
     }
 }
@@ -233,7 +233,7 @@ fn open_folder(path: &Path) -> io::Result<()> {
 
 /// Open the unfinished archive: a new one, or the existing one to append to.
 fn open_archive(path: &Path, append: bool) -> io::Result<File> {
-    let part = unfinished(path);
+    let part = part_path(path);
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(O_NOFOLLOW);
     if !append {
@@ -258,12 +258,12 @@ fn add_to_tar(tar: &mut GrowingFile, name: &str, file: &mut File) -> io::Result<
 }
 
 fn tar_header(name: &str, bytes: u64) -> io::Result<tar::Header> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let mut header = tar::Header::new_ustar();
     header.set_path(name)?;
     header.set_size(bytes);
     header.set_mode(0o644);
-    header.set_mtime(now.map_or(0, |since| since.as_secs()));
+    header.set_mtime(since_epoch.map_or(0, |since| since.as_secs()));
     header.set_entry_type(tar::EntryType::Regular);
     header.set_cksum();
     Ok(header)

@@ -9,7 +9,7 @@ use swathe_store_api::{Pieces, Source, StoreError};
 
 /// Requested ranges, taken in ascending order.
 pub(crate) struct Prefetch {
-    fetched: Pieces,
+    answers: Pieces,
     ranges: VecDeque<Range<u64>>,
     /// The last answer: its offset, and the bytes not yet taken.
     piece: (u64, Bytes),
@@ -26,7 +26,7 @@ impl Prefetch {
     ) -> Prefetch {
         let requests = remote_requests(source, ranges, sharing, Break::Anywhere, decode_byte_s);
         let ranges = requests.ranges.clone().into();
-        Prefetch { fetched: requests.fetch(source), ranges, piece: (0, Bytes::new()) }
+        Prefetch { answers: requests.fetch(source), ranges, piece: (0, Bytes::new()) }
     }
 
     /// The bytes from `at` on, as far as they arrived together; earlier bytes are freed. `None`
@@ -44,7 +44,7 @@ impl Prefetch {
                 return None;
             }
             let range = self.ranges.pop_front()?;
-            match self.fetched.next()? {
+            match self.answers.next()? {
                 Ok(bytes) => self.piece = (range.start, bytes),
                 Err(error) => return Some(Err(error)),
             }

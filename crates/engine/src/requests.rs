@@ -75,23 +75,23 @@ pub(crate) fn remote_requests(
         return ReadRequests::of_one_thread(ranges);
     }
     let others = source.others();
-    let costs = source.costs().beside(sharing, others);
-    let connected = connected(source.connections(), sharing, others, &costs);
-    let mut plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
+    let costs = source.costs().share_with(sharing, others);
+    let connections = usable_connections(source.connections(), sharing, others, &costs);
+    let mut plan = remote_plan(segments, &costs, at, connections, decode_byte_s);
     if !costs.busy.is_idle() {
-        plan.read_s = plan.seconds_at(&own_costs(source.costs(), sharing, others), connected);
+        plan.read_s = plan.seconds_at(&own_costs(source.costs(), sharing, others), connections);
     }
     plan.into()
 }
 
 /// Costs by which the seconds of one read beside others are predicted. Its own waits count in full.
 pub(crate) fn own_costs(costs: &Costs, sharing: Sharing, others: Others) -> Costs {
-    let beside = costs.beside(Sharing { parts: sharing.parts, ..Sharing::default() }, others);
-    Costs { busy: Busy::default(), ..beside }
+    let share = costs.share_with(Sharing { parts: sharing.parts, ..Sharing::default() }, others);
+    Costs { busy: Busy::default(), ..share }
 }
 
 /// The part of the open connections that a reader may count on.
-pub(crate) fn connected(
+pub(crate) fn usable_connections(
     open: Connections,
     sharing: Sharing,
     others: Others,
@@ -108,17 +108,17 @@ pub(crate) fn remote_plan(
     segments: &[Range<u64>],
     costs: &Costs,
     at: Break,
-    connected: Connections,
+    connections: Connections,
     decode_byte_s: f64,
 ) -> Plan {
     let seconds = |plan: &Plan| plan.read_s + plan.load.largest as f64 * decode_byte_s;
-    let mut best = plan(segments, costs, CAPS, at, connected);
+    let mut best = plan(segments, costs, CAPS, at, connections);
     if decode_byte_s == 0.0 {
         return best;
     }
     let mut request_bytes = best.load.largest / 2;
     while request_bytes >= INPUT_BYTES as u64 {
-        let smaller = plan(segments, costs, Caps { request_bytes, ..CAPS }, at, connected);
+        let smaller = plan(segments, costs, Caps { request_bytes, ..CAPS }, at, connections);
         request_bytes = request_bytes.min(smaller.load.largest) / 2;
         if TIE * seconds(&smaller) < seconds(&best) {
             best = smaller;

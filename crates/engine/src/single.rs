@@ -31,14 +31,14 @@ pub fn cut(
     object.source().begin_cut();
     let cut = object.template(selector).and_then(|template| {
         let region = PlacedRegion::new(&template, region, mode, fill, None)?;
-        cut_placed(object, &template, region, objective, cancel, &about)
+        cut_region(object, &template, region, objective, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
     record_end(&["CUT_END"], Instant::now(), &about, bytes, cut.as_ref().err());
     cut
 }
 
-fn cut_placed(
+fn cut_region(
     object: &Object,
     template: &Arc<Template>,
     region: PlacedRegion,
@@ -46,12 +46,12 @@ fn cut_placed(
     cancel: &Cancel,
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
-    let mut finished = None;
+    let mut result = None;
     let mut work = WorkerContext { keeps: true, ..WorkerContext::start(cancel.clone()) };
     work.reading.sharing.objective = objective;
     work.stages.about(about.clone());
     assemble::cut(object, template, vec![(0, region)], &mut work, &mut |_, cutout, _| {
-        finished = Some(cutout);
+        result = Some(cutout);
         Ok(())
     })?;
     if object.is_unverified() {
@@ -61,7 +61,7 @@ fn cut_placed(
     }
     object.settle(cancel).inspect_err(|error| work.stages.fail(error))?;
     work.stages.about(Ids::default());
-    finished.unwrap_or_else(|| {
+    result.unwrap_or_else(|| {
         Err(EngineError::Internal {
             place: format!("cutting from {}", object.url()),
             message: "no cutout came out".into(),

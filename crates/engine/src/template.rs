@@ -21,8 +21,8 @@ pub struct Template {
     /// Length of the object, if it is known before it is read: not inside a stream.
     pub(crate) content_len: Option<u64>,
     pub(crate) header: CutHeader,
-    /// What stands before the image's header: the primary HDU, if the image is an extension.
-    pub(crate) before: Vec<u8>,
+    /// The primary HDU of the cutout, if the image is an extension; else empty.
+    pub(crate) primary: Vec<u8>,
     pub(crate) companions: Vec<Companion>,
 }
 
@@ -83,7 +83,7 @@ impl Template {
         data: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) -> Result<usize, EngineError> {
-        out.extend_from_slice(&self.before);
+        out.extend_from_slice(&self.primary);
         let start = out.len();
         let provenance =
             swathe_fits::Provenance { source: &self.name, source_version: &self.version, fill };

@@ -151,7 +151,7 @@ impl Stages {
             let (_, name) = EVENTS[stage as usize];
             let at = at.unwrap_or_else(Instant::now);
             let (bytes, plan) = (self.bytes.take(), self.plan.take());
-            record_events(&[name], at, &self.about, Some(ended(error)), |record| {
+            record_events(&[name], at, &self.about, Some(result_of(error)), |record| {
                 push_bytes(record, bytes);
                 if let Some((load, seconds)) = plan {
                     record.number("REQUESTS", load.requests).number("RANGES", load.ranges);
@@ -191,14 +191,14 @@ pub(crate) fn record_end(
     bytes: Option<u64>,
     error: Option<&EngineError>,
 ) {
-    record_events(names, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
+    record_events(names, at, about, Some(result_of(error)), |record| push_bytes(record, bytes));
 }
 
 fn push_bytes(record: &mut Record<'_>, bytes: Option<u64>) {
     bytes.iter().for_each(|bytes| _ = record.number("BYTES", *bytes));
 }
 
-fn ended(error: Option<&EngineError>) -> (&'static str, Option<&EngineError>) {
+fn result_of(error: Option<&EngineError>) -> (&'static str, Option<&EngineError>) {
     (error.map_or("ok", EngineError::result), error)
 }
 
@@ -208,14 +208,14 @@ pub(crate) fn record_events(
     names: &[&str],
     at: Instant,
     about: &Ids,
-    ended: Option<(&'static str, Option<&EngineError>)>,
+    outcome: Option<(&'static str, Option<&EngineError>)>,
     fill: impl FnOnce(&mut Record<'_>),
 ) {
-    let failed = matches!(ended, Some(("error", _)));
-    let level = if failed { Level::Error } else { Level::Usage };
+    let is_failed = matches!(outcome, Some(("error", _)));
+    let level = if is_failed { Level::Error } else { Level::Usage };
     swathe_trace::events_at(level, names, at, about, |record| {
         fill(record);
-        if let Some((result, error)) = ended {
+        if let Some((result, error)) = outcome {
             record.word("RESULT", result);
             if let Some(error) = error {
                 record.text("REASON", &error.to_string());

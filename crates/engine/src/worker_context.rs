@@ -59,9 +59,9 @@ impl ReadContext {
 /// A thread keeps this many bytes of buffers for reuse,
 const SPARE_BYTES: usize = 4 << 20;
 /// and buffers of this many ended threads are kept for new ones.
-const SPARES_LEFT: usize = 4;
+const MOST_SPARES: usize = 4;
 
-static LEFT: Mutex<Vec<SpareBuffers>> = Mutex::new(Vec::new());
+static SPARES: Mutex<Vec<SpareBuffers>> = Mutex::new(Vec::new());
 
 /// Buffers of written results, for reuse. Freed, their pages would go back to the
 /// system each time, which clears every page of the next: a fifth of what a small cut takes.
@@ -74,13 +74,13 @@ pub(crate) struct SpareBuffers {
 impl SpareBuffers {
     /// What a thread that ended has left.
     pub(crate) fn reclaim() -> SpareBuffers {
-        LEFT.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+        SPARES.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
     /// Leave all to the next thread.
     pub(crate) fn leave(&mut self) {
-        let mut spares = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-        if spares.len() < SPARES_LEFT && self.bytes > 0 {
+        let mut spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.len() < MOST_SPARES && self.bytes > 0 {
             spares.push(std::mem::take(self));
         }
     }
@@ -205,8 +205,8 @@ mod tests {
         spare.leave();
         assert_eq!((spare.bytes, spare.take().capacity()), (0, 0));
         // Buffers of other tests may be among them; those have other lengths.
-        let is_reused = (0..SPARES_LEFT).map(|_| SpareBuffers::reclaim()).any(|mut left| {
-            std::iter::repeat_with(|| left.take().capacity())
+        let is_reused = (0..MOST_SPARES).map(|_| SpareBuffers::reclaim()).any(|mut spare| {
+            std::iter::repeat_with(|| spare.take().capacity())
                 .take_while(|&capacity| capacity > 0)
                 .any(|capacity| capacity == 12_345)
         });

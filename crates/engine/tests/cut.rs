@@ -95,17 +95,17 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), "image.fits", &image(&shape));
         let partial = cut_file(&path, &region, Mode::Partial, Some(-7.0));
-        let trimmed = cut_file(&path, &region, Mode::Trim, None);
+        let trim = cut_file(&path, &region, Mode::Trim, None);
         let strict = cut_file(&path, &region, Mode::Strict, None);
         match region.overlap(&shape) {
             Ok(overlap) => {
                 prop_assert_eq!(partial.unwrap(), expected(&shape, &region, -7));
-                prop_assert_eq!(trimmed.unwrap(), expected(&shape, &overlap.inside, 0));
+                prop_assert_eq!(trim.unwrap(), expected(&shape, &overlap.inside, 0));
                 prop_assert_eq!(strict.is_ok(), overlap.complete);
             }
             Err(_) => {
                 prop_assert!(partial.is_err_and(|error| error.is_no_overlap()));
-                prop_assert!(trimmed.is_err_and(|error| error.is_no_overlap()));
+                prop_assert!(trim.is_err_and(|error| error.is_no_overlap()));
                 prop_assert!(strict.is_err_and(|error| error.is_no_overlap()));
             }
         }
@@ -129,8 +129,8 @@ fn a_value_that_pixels_cannot_hold_is_refused() {
     let path = write(folder.path(), "image.fits", &image(&[8, 8]));
     let region = Region::new(vec![-1, 0], vec![3, 3]).unwrap();
     for fill in [0.5, 40_000.0, f64::NAN, f64::INFINITY] {
-        let refused = cut_file(&path, &region, Mode::Partial, Some(fill));
-        assert!(matches!(refused, Err(EngineError::Fill { .. })), "{fill}");
+        let result = cut_file(&path, &region, Mode::Partial, Some(fill));
+        assert!(matches!(result, Err(EngineError::Fill { .. })), "{fill}");
     }
 }
 
@@ -153,9 +153,9 @@ fn enough_rows_are_gathered_and_what_failed_with_them() {
     }
     assert!(batch.gather(1, Duration::ZERO).is_none());
     batch.finish().unwrap();
-    let mut ended: Vec<_> = rows.iter().map(|row| (row.target, row.outcome.is_ok())).collect();
-    ended.sort_unstable();
-    assert_eq!(ended, (0..100).map(|number| (number, number % 2 == 0)).collect::<Vec<_>>());
+    let mut outcomes: Vec<_> = rows.iter().map(|row| (row.target, row.outcome.is_ok())).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, (0..100).map(|number| (number, number % 2 == 0)).collect::<Vec<_>>());
 }
 
 fn run(job: Job) -> Vec<Row> {
@@ -223,7 +223,7 @@ fn each_target_of_a_batch_ends_once_and_no_fault_stops_the_others() {
     ];
     let output = folder.path().join("out");
     let rows = run(job(files, &boxes, output.clone(), OutputKind::Folder));
-    let ended: Vec<&str> = rows
+    let outcomes: Vec<&str> = rows
         .iter()
         .map(|row| match &row.outcome {
             Ok(_) => "ok",
@@ -232,15 +232,15 @@ fn each_target_of_a_batch_ends_once_and_no_fault_stops_the_others() {
             Err(_) => "error",
         })
         .collect();
-    assert_eq!(ended, ["ok", "ok", "error", "error", "missing", "no-overlap", "ok", "error"]);
+    assert_eq!(outcomes, ["ok", "ok", "error", "error", "missing", "no-overlap", "ok", "error"]);
     for (row, &(_, [x, y, width, height])) in rows.iter().zip(&boxes) {
         let path = output.join(format!("cut-{}.fits", row.target));
-        let Ok(written) = &row.outcome else {
+        let Ok(file) = &row.outcome else {
             assert!(!path.exists());
             continue;
         };
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(bytes.len() as u64, written.bytes);
+        assert_eq!(bytes.len() as u64, file.bytes);
         let region =
             Region::new(vec![x, y], vec![(x + width).min(50), (y + height).min(40)]).unwrap();
         let pixels = expected(&[50, 40], &region, 0);
@@ -256,19 +256,19 @@ fn archives_are_extended_where_they_end() {
         let output = folder.path().join(format!("{kind:?}.out"));
         let first = job(vec![file.clone()], &[(0, [0, 0, 5, 5])], output.clone(), kind);
         assert!(run(first)[0].outcome.is_ok());
-        let before = std::fs::metadata(&output).unwrap().len();
+        let end_before = std::fs::metadata(&output).unwrap().len();
         let end = match kind {
             OutputKind::Zip => members(&File::open(&output).unwrap()).unwrap()[0].end,
             // An empty manifest is a block, and two end the archive.
-            OutputKind::Tar => before - 3 * 512,
-            _ => before,
+            OutputKind::Tar => end_before - 3 * 512,
+            _ => end_before,
         };
         let mut second = job(vec![file.clone()], &[(0, [5, 5, 5, 5])], output.clone(), kind);
         second.targets[0].name = "second.fits".into();
         second.append = Some(end);
         assert!(run(second)[0].outcome.is_ok());
         let bytes = std::fs::read(&output).unwrap();
-        assert!(bytes.len() as u64 > before);
+        assert!(bytes.len() as u64 > end_before);
         match kind {
             OutputKind::Tar => {
                 let mut archive = tar::Archive::new(&bytes[..]);

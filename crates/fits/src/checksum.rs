@@ -24,16 +24,17 @@ pub fn datasum(bytes: &[u8], sum: u32) -> u32 {
 
 /// The 16 characters whose own sum brings that of their HDU to minus zero.
 pub fn encode(sum: u32) -> String {
-    const EXCLUDED: [u8; 13] =
+    const EXCLUDED_BYTES: [u8; 13] =
         [0x3a, 0x3b, 0x3c, 0x3d, 0x3e, 0x3f, 0x40, 0x5b, 0x5c, 0x5d, 0x5e, 0x5f, 0x60];
     let value = !sum;
     let mut ascii = [0u8; 16];
     for (index, byte) in value.to_be_bytes().into_iter().enumerate() {
         let quarter = byte / 4 + b'0';
         let mut four = [quarter + byte % 4, quarter, quarter, quarter];
-        while four.iter().any(|character| EXCLUDED.contains(character)) {
+        while four.iter().any(|character| EXCLUDED_BYTES.contains(character)) {
             for pair in [0, 2] {
-                if EXCLUDED.contains(&four[pair]) || EXCLUDED.contains(&four[pair + 1]) {
+                if EXCLUDED_BYTES.contains(&four[pair]) || EXCLUDED_BYTES.contains(&four[pair + 1])
+                {
                     four[pair] += 1;
                     four[pair + 1] -= 1;
                 }

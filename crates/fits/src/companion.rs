@@ -84,7 +84,7 @@ fn tab_axis(rest: &str) -> Option<(&str, &str)> {
 /// A field of record-valued cards: `DP1 = 'EXTVER: 2.0'` or `DP1.EXTVER = 2.0`.
 fn record_value(header: &Header, record: &str, field: &str) -> Option<i64> {
     let prefix = format!("{field}:");
-    let dotted = format!("{record}.{field}");
+    let name = format!("{record}.{field}");
     header.cards().iter().find_map(|card| {
         let number = if card.is(record) {
             match card.value()? {
@@ -94,7 +94,7 @@ fn record_value(header: &Header, record: &str, field: &str) -> Option<i64> {
         } else {
             let text = String::from_utf8_lossy(&card.0).into_owned();
             let text = text.strip_prefix("HIERARCH ").unwrap_or(&text).trim_start();
-            let rest = text.strip_prefix(&dotted)?.trim_start().strip_prefix('=')?;
+            let rest = text.strip_prefix(&name)?.trim_start().strip_prefix('=')?;
             rest.split('/').next()?.trim().parse::<f64>().ok()?
         };
         Some(number as i64)
@@ -104,18 +104,18 @@ fn record_value(header: &Header, record: &str, field: &str) -> Option<i64> {
 /// The header of a lookup image that moves with a cut: its unit is pixels of the image, so its
 /// reference value moves by where the cut starts.
 pub fn shifted_companion(header: &Header, region: &Region) -> Header {
-    let mut shifted = header.clone();
+    let mut new_header = header.clone();
     for (axis, &start) in region.start.iter().enumerate().filter(|&(_, &start)| start != 0) {
         let keyword = format!("CRVAL{}", axis + 1);
         let Some(value) = header.get_float(&keyword).ok().flatten() else { continue };
         if let Some(at) = header.position(&keyword) {
-            let card = &mut shifted.cards_mut()[at];
+            let card = &mut new_header.cards_mut()[at];
             *card = card.with_number(&format_float(value - start as f64));
         }
     }
     // The data are as they were; the header's own checksum is not.
-    shifted.cards_mut().retain(|card| !card.is("CHECKSUM"));
-    shifted
+    new_header.cards_mut().retain(|card| !card.is("CHECKSUM"));
+    new_header
 }
 
 /// The primary header that stands before a cut of an extension: the source's own if it has no
@@ -125,8 +125,8 @@ pub fn primary_for_extension(primary: &Header, extensions: usize) -> Header {
         return minimal_primary();
     }
     let mut header = primary.clone();
-    let counted = header.get_int("NEXTEND").ok().flatten();
-    if counted.is_some_and(|counted| counted != extensions as i64) {
+    let count = header.get_int("NEXTEND").ok().flatten();
+    if count.is_some_and(|count| count != extensions as i64) {
         if let Some(at) = header.position("NEXTEND") {
             let card = &mut header.cards_mut()[at];
             *card = card.with_number(&extensions.to_string());

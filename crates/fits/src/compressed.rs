@@ -55,8 +55,8 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
     };
     let (scale, zero) = (number("ZSCALE", "ZSCALE")?, number("ZZERO", "ZZERO")?);
     let mut blank = number("ZBLANK", "ZBLANK")?;
-    let quantised = dtype.is_float() && !matches!(scale, ParameterSource::Absent);
-    if !quantised {
+    let is_quantised = dtype.is_float() && !matches!(scale, ParameterSource::Absent);
+    if !is_quantised {
         blank = ParameterSource::Absent;
     }
     let data = [
@@ -83,7 +83,7 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
         })?,
     };
     let table = TileTable {
-        codec: tile_codec(header, dtype, quantised)?,
+        codec: tile_codec(header, dtype, is_quantised)?,
         grid,
         rows,
         row_bytes,
@@ -119,7 +119,7 @@ fn tile_shape(header: &Header, shape: &[u64]) -> Result<Vec<u64>, FitsError> {
 fn tile_codec(
     header: &Header,
     dtype: swathe_array::DType,
-    quantised: bool,
+    is_quantised: bool,
 ) -> Result<TileCodec, FitsError> {
     let name = header
         .get_str("ZCMPTYPE")?
@@ -159,7 +159,7 @@ fn tile_codec(
             });
         }
     };
-    let quantize = if quantised { Some(quantize(header)?) } else { None };
+    let quantize = if is_quantised { Some(quantize(header)?) } else { None };
     Ok(TileCodec { codec, dtype, quantize })
 }
 
@@ -343,20 +343,20 @@ fn missing_blank(table: &Header) -> Option<Card> {
 
 /// Whether a keyword belongs to the table or to the compression, not to the image.
 fn is_of_table(keyword: &str) -> bool {
-    const NAMED: [&str; 27] = [
+    const KEYWORDS: [&str; 27] = [
         "XTENSION", "SIMPLE", "BITPIX", "NAXIS", "PCOUNT", "GCOUNT", "TFIELDS", "THEAP", "ZIMAGE",
         "ZSIMPLE", "ZTENSION", "ZEXTEND", "ZBLOCKED", "ZPCOUNT", "ZGCOUNT", "ZBITPIX", "ZNAXIS",
         "ZCMPTYPE", "ZMASKCMP", "ZQUANTIZ", "ZDITHER0", "ZSCALE", "ZZERO", "ZBLANK", "CHECKSUM",
         "DATASUM", "FZALGOR",
     ];
-    const NUMBERED: [&str; 15] = [
+    const INDEXED_KEYWORDS: [&str; 15] = [
         "NAXIS", "TTYPE", "TFORM", "TUNIT", "TDISP", "TNULL", "TDIM", "TSCAL", "TZERO", "ZNAXIS",
         "ZTILE", "ZNAME", "ZVAL", "ZCTYP", "ZFORM",
     ];
-    let numbered = |prefix: &str| {
+    let has_index = |prefix: &str| {
         keyword.strip_prefix(prefix).is_some_and(|number| {
             !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         })
     };
-    NAMED.contains(&keyword) || NUMBERED.iter().any(|prefix| numbered(prefix))
+    KEYWORDS.contains(&keyword) || INDEXED_KEYWORDS.iter().any(|prefix| has_index(prefix))
 }

@@ -25,7 +25,7 @@ pub struct CutHeader {
     cards: Vec<u8>,
     axes: usize,
     edits: Vec<Edit>,
-    checked: bool,
+    has_checksums: bool,
 }
 
 /// One number that depends on the region.
@@ -77,13 +77,13 @@ impl CutHeader {
         for card in header.cards() {
             cards.extend_from_slice(&card.0);
         }
-        let checked = header.has("DATASUM") || header.has("CHECKSUM");
-        Ok(CutHeader { cards, axes, edits, checked })
+        let has_checksums = header.has("DATASUM") || header.has("CHECKSUM");
+        Ok(CutHeader { cards, axes, edits, has_checksums })
     }
 
     /// Whether the header holds checksums, so that rendering it needs the data.
     pub fn needs_data(&self) -> bool {
-        self.checked
+        self.has_checksums
     }
 
     /// Append the header of a cut, in whole blocks. `region` is in pixels of the source, NAXIS1
@@ -125,7 +125,7 @@ impl CutHeader {
         }
         history(region, provenance, out);
         end_header(out, start);
-        if let Some(data) = data.filter(|_| self.checked) {
+        if let Some(data) = data.filter(|_| self.has_checksums) {
             checksum::update(out, start, data);
         }
         Ok(())
@@ -238,13 +238,13 @@ pub fn as_extension(header: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, F
     cards.push(Card::fixed("PCOUNT", "0", ""));
     cards.push(Card::fixed("GCOUNT", "1", ""));
     // 68 characters fit between the quotes.
-    let quoted: String = name.chars().filter(|c| matches!(c, ' '..='~')).take(68).collect();
-    cards.push(Card::string("EXTNAME", &quoted, ""));
-    let replaced = ["PCOUNT", "GCOUNT", "EXTEND", "BLOCKED", "EXTNAME", "EXTVER", "EXTLEVEL"];
+    let text: String = name.chars().filter(|c| matches!(c, ' '..='~')).take(68).collect();
+    cards.push(Card::string("EXTNAME", &text, ""));
+    let keywords = ["PCOUNT", "GCOUNT", "EXTEND", "BLOCKED", "EXTNAME", "EXTVER", "EXTLEVEL"];
     cards.extend(
         header.cards()[mandatory..]
             .iter()
-            .filter(|card| !replaced.iter().any(|keyword| card.is(keyword))),
+            .filter(|card| !keywords.iter().any(|keyword| card.is(keyword))),
     );
     let mut bytes = Header::from_cards(cards).to_bytes();
     checksum::update(&mut bytes, 0, data);

@@ -90,9 +90,9 @@ impl Hdu {
 
     /// EXTNAME; of a compressed image, one that is not just the name of all such tables.
     pub fn name(&self) -> Option<String> {
-        let compressed = self.kind == HduKind::CompressedImage;
+        let is_compressed = self.kind == HduKind::CompressedImage;
         let is_name = |card: &&Card| {
-            card.is("EXTNAME") && card.has_value() && !(compressed && is_default_name(card))
+            card.is("EXTNAME") && card.has_value() && !(is_compressed && is_default_name(card))
         };
         match self.header.cards().iter().find(is_name)?.value()? {
             Value::Str(name) => Some(name),

@@ -48,9 +48,9 @@ impl Header {
             if cards.len() == CARD_LIMIT {
                 return Err(FitsError::TooManyCards { limit: CARD_LIMIT });
             }
-            let mut owned = [0; CARD];
-            owned.copy_from_slice(card);
-            cards.push(Card(owned));
+            let mut bytes = [0; CARD];
+            bytes.copy_from_slice(card);
+            cards.push(Card(bytes));
         }
         Ok(Parsed::Incomplete)
     }
@@ -98,12 +98,14 @@ impl Header {
     pub fn value(&self, keyword: &str) -> Option<Value> {
         let at = self.position(keyword)?;
         match self.cards[at].value()? {
-            Value::Str(text) if text.ends_with('&') => Some(Value::Str(self.continued(at, text))),
+            Value::Str(text) if text.ends_with('&') => {
+                Some(Value::Str(self.join_continuation(at, text)))
+            }
             value => Some(value),
         }
     }
 
-    fn continued(&self, at: usize, mut text: String) -> String {
+    fn join_continuation(&self, at: usize, mut text: String) -> String {
         for card in &self.cards[at + 1..] {
             if !card.is("CONTINUE") || !text.ends_with('&') {
                 break;

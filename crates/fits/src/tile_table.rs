@@ -62,11 +62,11 @@ impl ChunkTable for TileTable {
     }
 
     fn entry(&self, row: &[u8]) -> Result<Chunk, LayoutError> {
-        let found = self.columns.iter().find_map(|(encoding, column)| {
+        let column_match = self.columns.iter().find_map(|(encoding, column)| {
             let (count, offset) = column.read(row)?;
             (count > 0).then_some((*encoding, count.checked_mul(column.element_bytes), offset))
         });
-        let Some((encoding, len, offset)) = found else {
+        let Some((encoding, len, offset)) = column_match else {
             return Err(LayoutError::NoData);
         };
         let outside = |stop| LayoutError::OutsideHeap { start: offset, stop, heap: self.heap_len };

@@ -110,7 +110,7 @@ struct ConnectionAttempt {
     server: String,
     began: Instant,
     patience: Duration,
-    ended: bool,
+    is_ended: bool,
 }
 
 impl ConnectionAttempt {
@@ -118,30 +118,30 @@ impl ConnectionAttempt {
         let request = CURRENT.try_with(CurrentRequest::clone).ok().filter(|_| is_on())?;
         let server = request.server().clone();
         let attempt =
-            ConnectionAttempt { request, server, began: Instant::now(), patience, ended: false };
+            ConnectionAttempt { request, server, began: Instant::now(), patience, is_ended: false };
         attempt.record("CONNECT_START", None);
         Some(attempt)
     }
 
-    fn end(&mut self, failed: Option<String>) {
-        self.ended = true;
-        match failed {
+    fn end(&mut self, error: Option<String>) {
+        self.is_ended = true;
+        match error {
             None => self.record("CONNECT_END", Some(("ok", None))),
             Some(reason) => self.record("CONNECT_END", Some(("error", Some(&reason)))),
         }
     }
 
-    fn record(&self, name: &str, ended: Option<(&str, Option<&str>)>) {
+    fn record(&self, name: &str, outcome: Option<(&str, Option<&str>)>) {
         let CurrentRequest { about, scope, number, .. } = &self.request;
         scope.adopt();
-        let failed = matches!(ended, Some(("error", _)));
-        let level = if failed { Level::Error } else { Level::Usage };
+        let is_error = matches!(outcome, Some(("error", _)));
+        let level = if is_error { Level::Error } else { Level::Usage };
         event(level, name, about, |record| {
             if *number > 0 {
                 record.number("REQUEST", *number);
             }
             record.text("SERVER", &self.server);
-            if let Some((result, reason)) = ended {
+            if let Some((result, reason)) = outcome {
                 record.text("RESULT", result);
                 reason.iter().for_each(|reason| _ = record.text("REASON", reason));
             }
@@ -150,9 +150,9 @@ impl ConnectionAttempt {
 }
 
 impl Drop for ConnectionAttempt {
-    /// Nobody waits for it any more.
+    /// Record the end if the reader no longer waits for it.
     fn drop(&mut self) {
-        match (self.ended, self.began.elapsed() >= self.patience) {
+        match (self.is_ended, self.began.elapsed() >= self.patience) {
             (true, _) => {}
             (false, true) => self.end(Some(format!("not accepted within {:?}", self.patience))),
             (false, false) => self.record("CONNECT_END", Some(("cancelled", None))),

@@ -47,7 +47,7 @@ impl Net {
         if let Some(client) = self.multiplexing.get() {
             return Ok(client);
         }
-        let client = built(multiplexing_settings)?;
+        let client = build_client(multiplexing_settings)?;
         Ok(self.multiplexing.get_or_init(|| client))
     }
 }
@@ -56,7 +56,7 @@ impl Net {
 /// fork takes no threads along. They are never dropped.
 pub fn net() -> Result<&'static Net, String> {
     static NET: Mutex<Option<(u32, &'static Net)>> = Mutex::new(None);
-    let mut slot = NET.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut slot = NET.lock().unwrap_or_else(|error| error.into_inner());
     let process = std::process::id();
     match *slot {
         Some((made_by, net)) if made_by == process => Ok(net),
@@ -83,10 +83,10 @@ fn make() -> Result<Net, String> {
 
 /// A client with no connection yet, over HTTP/1.1.
 pub fn client() -> Result<Client, String> {
-    built(single_settings)
+    build_client(single_settings)
 }
 
-fn built(settings: fn() -> ClientBuilder) -> Result<Client, String> {
+fn build_client(settings: fn() -> ClientBuilder) -> Result<Client, String> {
     // A system without root certificates can still read http://; https:// then fails by itself.
     settings()
         .build()
@@ -99,7 +99,7 @@ fn settings() -> ClientBuilder {
         .user_agent(concat!("swathe/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
         .connector_layer(TraceConnects(CONNECT))
-        .redirect(Policy::custom(followed))
+        .redirect(Policy::custom(follow))
         // It would take the secrets of a query to other servers.
         .referer(false)
 }
@@ -125,12 +125,12 @@ fn multiplexing_settings() -> ClientBuilder {
 }
 
 /// Servers that lead only to each other. See [`confine`].
-static CONFINED: RwLock<Vec<String>> = RwLock::new(Vec::new());
+static CONFINED_HOSTS: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 /// Let these servers, `host` or `host:port`, redirect only to each other from now on: so that who
 /// may name URLs of them reads nothing else. Others, of stores that were declared, lead anywhere.
 pub fn confine(hosts: Vec<String>) {
-    *CONFINED.write().unwrap_or_else(PoisonError::into_inner) = hosts;
+    *CONFINED_HOSTS.write().unwrap_or_else(PoisonError::into_inner) = hosts;
 }
 
 tokio::task_local! {
@@ -143,8 +143,8 @@ pub async fn keeping_method<F: Future>(work: F) -> F::Output {
     KEEPING_METHOD.scope((), work).await
 }
 
-fn followed(attempt: Attempt<'_>) -> Action {
-    let hosts = CONFINED.read().unwrap_or_else(PoisonError::into_inner);
+fn follow(attempt: Attempt<'_>) -> Action {
+    let hosts = CONFINED_HOSTS.read().unwrap_or_else(PoisonError::into_inner);
     let is_confined = |url: &Url| hosts.iter().any(|host| is_of(url, host));
     if attempt.previous().len() > REDIRECTS {
         attempt.error("too many redirects")
@@ -203,8 +203,8 @@ impl Error for RefusedRedirect {}
 pub fn leads_away(error: &reqwest::Error) -> Option<&RefusedRedirect> {
     let mut cause = error.source();
     while let Some(error) = cause {
-        if let Some(away) = error.downcast_ref() {
-            return Some(away);
+        if let Some(refusal) = error.downcast_ref() {
+            return Some(refusal);
         }
         cause = error.source();
     }

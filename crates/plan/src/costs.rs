@@ -101,8 +101,8 @@ impl Requests {
     #[inline]
     pub fn line_s(self, wait_s: f64, sending_s: f64) -> f64 {
         let others = (self.streams - 1.0) / self.count;
-        let hidden = (1.0 - IDLE) * (self.rounds - 1.0);
-        self.rounds * wait_s + sending_s - hidden * wait_s.min(others * sending_s)
+        let overlap = (1.0 - IDLE) * (self.rounds - 1.0);
+        self.rounds * wait_s + sending_s - overlap * wait_s.min(others * sending_s)
     }
 
     /// Seconds of requests to a server that makes one wait for another, each `serve_s`. One alone
@@ -111,8 +111,8 @@ impl Requests {
     #[inline]
     pub fn queue_s(self, each_s: f64, own_s: f64, serve_s: f64, works: bool) -> f64 {
         let earlier = self.rounds - 1.0;
-        let before = if works { IDLE * earlier * (self.streams - 1.0) } else { 0.0 };
-        let waits = self.count - earlier * self.streams - 1.0 + before;
+        let earlier_waits = if works { IDLE * earlier * (self.streams - 1.0) } else { 0.0 };
+        let waits = self.count - earlier * self.streams - 1.0 + earlier_waits;
         (self.rounds * each_s)
             .max(self.rounds * own_s + waits * serve_s)
             .max(own_s + (self.count - 1.0) * serve_s)
@@ -217,9 +217,9 @@ impl Costs {
         {
             return refuse("buffer_bytes", bytes as f64);
         }
-        let ranges = self.multi_range.and_then(|multi_range| multi_range.impossible());
-        let shared = self.multiplexed.and_then(|multiplexed| multiplexed.impossible());
-        if let Some((name, value)) = ranges.or(shared) {
+        let vectors = self.multi_range.and_then(|multi_range| multi_range.impossible());
+        let multiplex = self.multiplexed.and_then(|multiplexed| multiplexed.impossible());
+        if let Some((name, value)) = vectors.or(multiplex) {
             return refuse(name, value);
         }
         if self.request.0.len() < 2 {
@@ -333,15 +333,15 @@ impl Costs {
         bytes as f64 / self.total_bytes_per_s + self.served_s(load)
     }
 
-    /// What each of `parts` readers that read at the same time is to reckon with.
+    /// The costs for each of `parts` readers that read at the same time.
     pub fn share(&self, parts: u32) -> Costs {
         let parts = parts.max(1);
         let even = f64::from(parts);
-        self.divided(even, even, part_of(self.streams, parts))
+        self.divide(even, even, part_of(self.streams, parts))
     }
 
     /// A part of the line, a part of the server, and some of the streams.
-    pub(crate) fn divided(&self, line: f64, server: f64, streams: u32) -> Costs {
+    pub(crate) fn divide(&self, line: f64, server: f64, streams: u32) -> Costs {
         Costs {
             total_bytes_per_s: self.total_bytes_per_s / line,
             requests_per_s: self.requests_per_s / server,
@@ -351,7 +351,7 @@ impl Costs {
                 range_s: multi_range.range_s * server,
                 ..multi_range
             }),
-            multiplexed: self.multiplexed.map(|multiplexed| multiplexed.divided(line, server)),
+            multiplexed: self.multiplexed.map(|multiplexed| multiplexed.divide(line, server)),
             ..self.clone()
         }
     }
@@ -362,11 +362,11 @@ impl Costs {
         let is_single =
             self.streams == 1 && self.multi_range.is_none() && self.multiplexed.is_none();
         let (latency, speed) = self.request.line().filter(|_| is_single)?;
-        let limited = !self.busy.is_idle()
+        let is_limited = !self.busy.is_idle()
             || self.total_bytes_per_s < speed
             || self.served_bytes_per_s.is_some_and(|per_s| per_s < speed)
             || self.requests_per_s * latency < 1.0;
-        (!limited).then_some((latency * speed) as u64)
+        (!is_limited).then_some((latency * speed) as u64)
     }
 
     /// The gap that costs as much as another request to a store that is read by one stream.

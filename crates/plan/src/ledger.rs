@@ -38,14 +38,14 @@ impl FromStr for Objective {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Objective, String> {
-        let known = Objective::ALL.iter().find(|(known, _)| *known == name);
-        known.map(|(_, objective)| *objective).ok_or_else(|| {
+        let entry = Objective::ALL.iter().find(|(text, _)| *text == name);
+        entry.map(|(_, objective)| *objective).ok_or_else(|| {
             format!("objective: expected 'auto', 'latency' or 'throughput', found {name:?}")
         })
     }
 }
 
-/// Requests that were sent, or wait to be sent, and are not answered to their end.
+/// Requests that wait to be sent, or whose answer is not complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InFlight {
     /// Requests.
@@ -76,7 +76,7 @@ impl InFlight {
         }
     }
 
-    fn without(self, other: InFlight) -> InFlight {
+    fn minus(self, other: InFlight) -> InFlight {
         InFlight {
             requests: self.requests.saturating_sub(other.requests),
             ranges: self.ranges.saturating_sub(other.ranges),
@@ -125,26 +125,26 @@ pub struct Ledger {
 pub struct LedgerEntry {
     ledger: Arc<Ledger>,
     group: ReaderGroup,
-    entered: InFlight,
+    in_flight: InFlight,
 }
 
 impl Ledger {
     /// Enter a read, or a request.
-    pub fn enter(self: &Arc<Self>, group: ReaderGroup, entered: InFlight) -> LedgerEntry {
+    pub fn enter(self: &Arc<Self>, group: ReaderGroup, in_flight: InFlight) -> LedgerEntry {
         let (all, groups) = &mut *self.lock();
-        *all = all.and(entered);
+        *all = all.and(in_flight);
         if group != ReaderGroup::default() {
             let own = groups.entry(group).or_default();
-            *own = own.and(entered);
+            *own = own.and(in_flight);
         }
-        LedgerEntry { ledger: self.clone(), group, entered }
+        LedgerEntry { ledger: self.clone(), group, in_flight }
     }
 
     /// What all but this group have in flight. Of single reads all is that of others: they plan
     /// before they request.
     pub fn others(&self, group: ReaderGroup) -> InFlight {
         let (all, groups) = &*self.lock();
-        all.without(groups.get(&group).copied().unwrap_or_default())
+        all.minus(groups.get(&group).copied().unwrap_or_default())
     }
 
     fn lock(&self) -> MutexGuard<'_, (InFlight, HashMap<ReaderGroup, InFlight>)> {
@@ -155,9 +155,9 @@ impl Ledger {
 impl Drop for LedgerEntry {
     fn drop(&mut self) {
         let (all, groups) = &mut *self.ledger.lock();
-        *all = all.without(self.entered);
+        *all = all.minus(self.in_flight);
         if let Some(own) = groups.get_mut(&self.group) {
-            *own = own.without(self.entered);
+            *own = own.minus(self.in_flight);
             if *own == InFlight::default() {
                 groups.remove(&self.group);
             }
@@ -216,19 +216,19 @@ impl Costs {
         Load { requests: 1, ranges: each(load.ranges), bytes: each(load.bytes), ..Load::default() }
     }
 
-    /// What one of `sharing.parts` readers is to reckon with beside others. With nobody else, as
-    /// [`Costs::share`]. Else they leave a part of the line and of the server: what they do not
+    /// The costs for one of `sharing.parts` readers if others read too. If nobody else reads, as
+    /// [`Costs::share`]. Else the others leave a part of the line and of the server: what they do not
     /// fill, but no less than an even part for each reader. And a wait for an answer costs the line
     /// nothing while it carries bytes of others (`docs/design/023-bytes-in-flight.md`).
-    pub fn beside(&self, sharing: Sharing, others: Others) -> Costs {
+    pub fn share_with(&self, sharing: Sharing, others: Others) -> Costs {
         let Others { in_flight, most_requests } = others;
         let own = sharing.parts.max(1);
         let (busy, readers) = match sharing.objective {
             Objective::Latency => return self.share(own),
             Objective::Auto => {
                 let Busy { line, server } = self.busy_with(in_flight);
-                let taken = in_flight.requests as f64 / f64::from(most_requests.max(1));
-                (Busy { line, server: server.max(taken.min(1.0)) }, in_flight.readers)
+                let server_part = in_flight.requests as f64 / f64::from(most_requests.max(1));
+                (Busy { line, server: server.max(server_part.min(1.0)) }, in_flight.readers)
             }
             Objective::Throughput => {
                 (Busy { line: 1.0, server: 1.0 }, in_flight.readers.max(MANY_READERS))
@@ -245,7 +245,7 @@ impl Costs {
         // A request takes up one of those that the server is sent at a time, too.
         let requests_per_s = self.requests_per_s.min(f64::from(most_requests) / self.latency_s());
         let all = Costs { requests_per_s, busy, ..self.clone() };
-        all.divided(parts(busy.line), parts(busy.server), streams.max(1))
+        all.divide(parts(busy.line), parts(busy.server), streams.max(1))
     }
 }
 

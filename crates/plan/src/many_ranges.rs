@@ -64,7 +64,7 @@ pub struct Multiplexed {
 
 impl Multiplexed {
     /// A part of the line, and a part of the server.
-    pub(crate) fn divided(self, line: f64, server: f64) -> Multiplexed {
+    pub(crate) fn divide(self, line: f64, server: f64) -> Multiplexed {
         Multiplexed {
             requests: part_of(self.requests, line.max(server).ceil() as u32),
             request_s: self.request_s * server,

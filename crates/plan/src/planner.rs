@@ -14,7 +14,7 @@ const MOST_PIECES: u64 = 1 << 14;
 /// Looking at this many segments takes less than a millisecond.
 const FEW_SEGMENTS: u64 = 1 << 17;
 /// Streams for which counts of pieces are tried if these are what counts.
-const MOST_COUNTED: u32 = 16;
+const MOST_STREAMS: u32 = 16;
 /// Nor are more counts of pieces tried one by one.
 const FEW_PIECES: u64 = 64;
 /// Requests are even enough when none could be smaller by more than one part in this many.
@@ -77,13 +77,13 @@ impl Plan {
         Way { ranges_per_request, streams, multiplexed: self.load.multiplexed }
     }
 
-    /// Expected seconds of its requests at these costs. `connected` is as for [`plan`].
-    pub fn seconds_at(&self, costs: &Costs, connected: Connections) -> f64 {
-        seconds_on(self.load, self.streams, costs, connected)
+    /// Expected seconds of its requests at these costs. `connections` is as for [`plan`].
+    pub fn seconds_at(&self, costs: &Costs, connections: Connections) -> f64 {
+        seconds_on(self.load, self.streams, costs, connections)
     }
 }
 
-/// Plan the reading of segments, sorted by their start; they may overlap. `connected`:
+/// Plan the reading of segments, sorted by their start; they may overlap. `connections`:
 /// connections that are open; for more streams than that, others have to be opened first. Takes
 /// n log n of the number of segments.
 ///
@@ -97,9 +97,9 @@ pub fn plan(
     costs: &Costs,
     caps: Caps,
     at: Break,
-    connected: impl Into<Connections>,
+    connections: impl Into<Connections>,
 ) -> Plan {
-    let connected = connected.into();
+    let connections = connections.into();
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
         let ranges = windows(ranges, reach, at);
@@ -107,33 +107,34 @@ pub fn plan(
         let seconds = costs.seconds(load, 1);
         return Plan { ranges, ranges_per_request: 1, streams: 1, load, read_s: seconds, reach };
     }
-    let apart = windows(ranges, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
-    if apart.is_empty() {
+    let spans = windows(ranges, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
+    if spans.is_empty() {
         return Plan::default();
     }
-    let (base, gaps) = (Load::of(&apart), Gaps::of(&apart));
+    let (base, gaps) = (Load::of(&spans), Gaps::of(&spans));
     // Segments that touch are read together, but may be read apart.
     let segments = match at {
-        Break::Anywhere => &apart,
+        Break::Anywhere => &spans,
         Break::BetweenSegments => ranges,
     };
-    let streams: Vec<u32> = stream_counts(costs.streams, connected.streams).collect();
+    let streams: Vec<u32> = stream_counts(costs.streams, connections.streams).collect();
 
     let mut plans: Vec<TrialPlan> = Vec::new();
     let mut try_all = |reach, at| {
         let load = Load::of(&windows(ranges, reach, at));
         let windows = WindowTrial { reach, at, ranges_per_request: 1 };
-        plans.extend(trials(load, windows, &streams, costs, connected));
+        plans.extend(trials(load, windows, &streams, costs, connections));
         load
     };
     // Beside others the number of requests matters more than their rounds.
-    let counted = if costs.busy.is_idle() { costs.streams } else { MOST_COUNTED };
+    let most_streams = if costs.busy.is_idle() { costs.streams } else { MOST_STREAMS };
     let lengths = gaps.worth_trying(base, costs, &streams);
     for &gap_bytes in &lengths {
-        let merged = Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
-        for pieces in piece_counts(counted, apart.len()) {
-            let cap_bytes = merged.bytes.div_ceil(pieces).min(caps.request_bytes);
-            let reach = evened(segments, Reach { gap_bytes, cap_bytes }, at);
+        let merged_load =
+            Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
+        for pieces in piece_counts(most_streams, spans.len()) {
+            let cap_bytes = merged_load.bytes.div_ceil(pieces).min(caps.request_bytes);
+            let reach = even_out(segments, Reach { gap_bytes, cap_bytes }, at);
             let load = try_all(reach, at);
             // Smaller ones split what needs no splitting.
             if load.largest <= base.largest.div_ceil(4 * u64::from(costs.streams)) {
@@ -141,21 +142,21 @@ pub fn plan(
             }
         }
     }
-    let span = apart[0].start..apart[apart.len() - 1].end;
-    if apart.len() <= FEW_GAPS + 1 {
+    let span = spans[0].start..spans[spans.len() - 1].end;
+    if spans.len() <= FEW_GAPS + 1 {
         // Other gaps than the smallest, if that makes the largest request smaller; for few
         // segments also none, and any number of those that touch together.
         let largest = gaps.largest();
-        let (parts, most, reached): (_, _, &[u64]) = if ranges.len() <= FEW_GAPS + 1 {
+        let (parts, most, gap_choices): (_, _, &[u64]) = if ranges.len() <= FEW_GAPS + 1 {
             (ranges, ranges.len(), &[0, largest])
         } else {
-            (segments, apart.len().min(costs.streams as usize), &[largest])
+            (segments, spans.len().min(costs.streams as usize), &[largest])
         };
         let cap_bytes = (span.end - span.start).min(caps.request_bytes);
-        for &gap_bytes in reached {
+        for &gap_bytes in gap_choices {
             for pieces in 1..=most {
-                let far = Reach { gap_bytes, cap_bytes };
-                let reach = smallest_cap(parts, far, Break::BetweenSegments, pieces);
+                let widest = Reach { gap_bytes, cap_bytes };
+                let reach = smallest_cap(parts, widest, Break::BetweenSegments, pieces);
                 try_all(reach, Break::BetweenSegments);
             }
         }
@@ -167,11 +168,11 @@ pub fn plan(
         let lengths = lengths.clone();
         for gap_bytes in gaps.worth_vectors(lengths, costs, multi_range, &streams, span.end) {
             let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
-            let merged = windows(ranges, reach, at);
-            for ranges_per_request in vector_sizes(&merged, multi_range, caps, &streams) {
-                let load = Load::of_vectors(&merged, ranges_per_request, multi_range);
+            let merged_ranges = windows(ranges, reach, at);
+            for ranges_per_request in vector_sizes(&merged_ranges, multi_range, caps, &streams) {
+                let load = Load::of_vectors(&merged_ranges, ranges_per_request, multi_range);
                 let windows = WindowTrial { reach, at, ranges_per_request };
-                plans.extend(trials(load, windows, &streams, costs, connected));
+                plans.extend(trials(load, windows, &streams, costs, connections));
             }
         }
     }
@@ -183,7 +184,7 @@ pub fn plan(
             let windows = WindowTrial { reach, at, ranges_per_request: 1 };
             let most = (multiplexed.bytes_per_s * FLIGHT_S) as u64;
             let fits = |trial: &TrialPlan| load.largest <= most / u64::from(trial.streams);
-            plans.extend(trials(load, windows, &flights, costs, connected).filter(fits));
+            plans.extend(trials(load, windows, &flights, costs, connections).filter(fits));
         }
     }
     plans.retain(|TrialPlan { load, streams, windows, .. }| {
@@ -192,7 +193,7 @@ pub fn plan(
         fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
     let plainest = [base, Load::of(&[span]), each]
-        .map(|load| soonest(load, costs, connected))
+        .map(|load| soonest(load, costs, connections))
         .into_iter()
         .fold(f64::INFINITY, f64::min);
     let TrialPlan { seconds, load, streams, windows: chosen } = choose(&plans, plainest, costs);
@@ -208,16 +209,16 @@ pub fn plan(
 }
 
 /// The least seconds in which requests that come to this are answered, on any number of streams.
-/// `connected` is as for [`plan`].
-pub fn soonest(load: Load, costs: &Costs, connected: Connections) -> f64 {
-    stream_counts(costs.streams, connected.streams)
-        .map(|streams| seconds_on(load, streams, costs, connected))
+/// `connections` is as for [`plan`].
+pub fn soonest(load: Load, costs: &Costs, connections: Connections) -> f64 {
+    stream_counts(costs.streams, connections.streams)
+        .map(|streams| seconds_on(load, streams, costs, connections))
         .fold(f64::INFINITY, f64::min)
 }
 
-fn seconds_on(load: Load, streams: u32, costs: &Costs, connected: Connections) -> f64 {
+fn seconds_on(load: Load, streams: u32, costs: &Costs, connections: Connections) -> f64 {
     let is_open =
-        if load.multiplexed { connected.multiplexed } else { streams <= connected.streams };
+        if load.multiplexed { connections.multiplexed } else { streams <= connections.streams };
     let connect_s = if is_open { 0.0 } else { costs.connect_s };
     costs.seconds(load, streams) + connect_s
 }
@@ -245,10 +246,10 @@ fn trials(
     windows: WindowTrial,
     streams: &[u32],
     costs: &Costs,
-    connected: Connections,
+    connections: Connections,
 ) -> impl Iterator<Item = TrialPlan> {
     streams.iter().map(move |&streams| {
-        let seconds = seconds_on(load, streams, costs, connected);
+        let seconds = seconds_on(load, streams, costs, connections);
         TrialPlan { seconds, load, streams, windows }
     })
 }
@@ -288,24 +289,26 @@ fn choose(plans: &[TrialPlan], plainest: f64, costs: &Costs) -> TrialPlan {
     let good = plans.iter().filter(|plans| plans.seconds <= enough);
     let modest = good.min_by(|one, other| {
         let work = |plans: &TrialPlan| costs.work_s(plans.load);
-        let few = |plans: &TrialPlan| (plans.load.requests, plans.streams);
-        work(one).total_cmp(&work(other)).then_with(|| few(one).cmp(&few(other)))
+        let requests_and_streams = |plans: &TrialPlan| (plans.load.requests, plans.streams);
+        work(one)
+            .total_cmp(&work(other))
+            .then_with(|| requests_and_streams(one).cmp(&requests_and_streams(other)))
     });
     *modest.unwrap_or(&plans[0])
 }
 
 /// 1, 2, 4, ... and the highest number allowed, with and without opening connections.
-fn stream_counts(most: u32, connected: u32) -> impl Iterator<Item = u32> {
-    let doubled = std::iter::successors(Some(1u32), |streams| streams.checked_mul(2));
-    let open = (1..most).contains(&connected) && !connected.is_power_of_two();
-    doubled
+fn stream_counts(most: u32, open_count: u32) -> impl Iterator<Item = u32> {
+    let powers = std::iter::successors(Some(1u32), |streams| streams.checked_mul(2));
+    let open = (1..most).contains(&open_count) && !open_count.is_power_of_two();
+    powers
         .take_while(move |&streams| streams < most)
-        .chain(open.then_some(connected))
+        .chain(open.then_some(open_count))
         .chain([most])
 }
 
 /// The smallest cap that needs no more requests, so that none comes much later than the others.
-fn evened(segments: &[Range<u64>], reach: Reach, at: Break) -> Reach {
+fn even_out(segments: &[Range<u64>], reach: Reach, at: Break) -> Reach {
     if segments.len() > FEW_GAPS + 1 {
         return reach;
     }
@@ -332,10 +335,10 @@ fn smallest_cap(segments: &[Range<u64>], reach: Reach, at: Break, most: usize) -
 /// Pieces that the whole is split into: all counts up to four for each stream if the segments
 /// are few, then 1, 2, 3, 4, 6, 8, 12 and so on.
 fn piece_counts(streams: u32, segments: usize) -> impl Iterator<Item = u64> {
-    let few = (4 * u64::from(streams)).min(FEW_PIECES).min(FEW_SEGMENTS / segments as u64);
+    let small_counts = (4 * u64::from(streams)).min(FEW_PIECES).min(FEW_SEGMENTS / segments as u64);
     let rounds = [1, 2, 4].map(|rounds| rounds * u64::from(streams));
     let powers = (0..14).flat_map(|power| [1 << power, 3 << power]);
-    let mut counts: Vec<u64> = (1..=few).chain(rounds).chain(powers).collect();
+    let mut counts: Vec<u64> = (1..=small_counts).chain(rounds).chain(powers).collect();
     counts.sort_unstable();
     counts.dedup();
     counts.into_iter().take_while(|&pieces| pieces <= MOST_PIECES)
@@ -345,8 +348,8 @@ fn piece_counts(streams: u32, segments: usize) -> impl Iterator<Item = u64> {
 struct Gaps(Vec<u64>);
 
 impl Gaps {
-    fn of(apart: &[Range<u64>]) -> Gaps {
-        let mut gaps: Vec<u64> = apart.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
+    fn of(spans: &[Range<u64>]) -> Gaps {
+        let mut gaps: Vec<u64> = spans.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
         gaps.sort_unstable();
         Gaps(gaps)
     }
@@ -385,8 +388,8 @@ impl Gaps {
         lengths.extend(speeds.map(|per_s| part_bytes + (multi_range.range_s * per_s) as u64));
         let most = u64::from(multi_range.most_ranges(end));
         lengths.extend(streams.iter().filter_map(|&streams| {
-            let too_many = (self.0.len() as u64 + 1).saturating_sub(most * u64::from(streams));
-            self.0.get(too_many.checked_sub(1)? as usize).copied()
+            let excess = (self.0.len() as u64 + 1).saturating_sub(most * u64::from(streams));
+            self.0.get(excess.checked_sub(1)? as usize).copied()
         }));
         lengths.iter_mut().for_each(|length| *length = (*length).max(free));
         lengths.retain(|&length| length < self.largest());
@@ -422,11 +425,11 @@ impl Gaps {
     /// Up to which length gaps are best closed, on this many streams. That large requests hold up
     /// the others is left out: they can be split.
     fn cheapest(&self, base: Load, costs: &Costs, streams: u32) -> u64 {
-        let seconds = |closed: u64, bytes: u64| {
-            let apart = base.requests - closed;
+        let seconds = |closed_gaps: u64, bytes: u64| {
+            let requests = base.requests - closed_gaps;
             let load = |requests| Load { requests, ranges: requests, bytes, ..Load::default() };
-            let as_they_are = costs.seconds(load(apart), streams);
-            as_they_are.min(costs.seconds(load(apart.max(u64::from(streams))), streams))
+            let as_they_are = costs.seconds(load(requests), streams);
+            as_they_are.min(costs.seconds(load(requests.max(u64::from(streams))), streams))
         };
         let mut best = (seconds(0, base.bytes), 0);
         let mut bytes = base.bytes;

@@ -7,7 +7,7 @@
 const START: f64 = 0.25;
 /// A read takes at most this many times its seconds while the whole object is fetched: the fetch
 /// uses no more streams than fill the line, so one more stream has at least half of its speed.
-pub const SHARED: f64 = 2.0;
+pub const MOST_SLOWDOWN: f64 = 2.0;
 
 /// How to do one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,11 @@ impl RentOrBuy {
     /// seconds until the whole object is there, if it is being fetched.
     ///
     /// As long as the fetch takes at most `whole_s` of the line, and a read beside it at most
-    /// [`SHARED`] times its seconds, all reads together wait at most twice the shorter of the
+    /// [`MOST_SLOWDOWN`] times its seconds, all reads together wait at most twice the shorter of the
     /// seconds of all ranges and `whole_s`.
     pub fn choose(&mut self, read_s: f64, whole_s: f64, rest_s: Option<f64>) -> Choice {
         let spent_s = self.spent_s + read_s;
-        let is_sooner = rest_s.is_some_and(|rest_s| rest_s <= SHARED * read_s);
+        let is_sooner = rest_s.is_some_and(|rest_s| rest_s <= MOST_SLOWDOWN * read_s);
         if is_sooner || spent_s > whole_s {
             return Choice::Whole;
         }
@@ -89,8 +89,8 @@ mod tests {
         let mut rule = RentOrBuy::default();
         let choices: Vec<Choice> =
             (0..6).map(|read| rule.choose(0.19, 1.0, (read > 1).then_some(0.9))).collect();
-        let beside = Choice::RangesBesideWhole;
-        assert_eq!(choices, [Choice::Ranges, beside, beside, beside, beside, Choice::Whole]);
+        let both = Choice::RangesBesideWhole;
+        assert_eq!(choices, [Choice::Ranges, both, both, both, both, Choice::Whole]);
         // What comes soon is awaited.
         assert_eq!(RentOrBuy::default().choose(0.1, 1.0, Some(0.15)), Choice::Whole);
         let mut rule = RentOrBuy::default();
@@ -101,7 +101,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_series_waits_more_than_twice_the_cheaper_way(
-            reads in prop::collection::vec((1e-4f64..1.0, 1.0..SHARED), 1..400),
+            reads in prop::collection::vec((1e-4f64..1.0, 1.0..MOST_SLOWDOWN), 1..400),
             scale in 1e-3f64..1.0,
         ) {
             let reads: Vec<(f64, f64)> = reads.iter().map(|(s, slow)| (s * scale, *slow)).collect();

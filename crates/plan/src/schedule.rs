@@ -150,21 +150,21 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
     let mut last = 0;
     loop {
         let next = events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
-        if let Some((at, worker, until)) = line.take_ended(next) {
+        if let Some((at, worker, until)) = line.take_reader(next) {
             events.push(Reverse((at.max(until), Event::Ready, worker)));
             continue;
         }
         let Some(Reverse((at, event, worker))) = events.pop() else { break };
-        let (task, steps_done) = &mut at_work[worker];
+        let (task, step_index) = &mut at_work[worker];
         match event {
             Event::Free => {
                 last = last.max(at);
                 if let Some(next) = rest.next() {
-                    (*task, *steps_done) = (next, 0);
+                    (*task, *step_index) = (next, 0);
                     events.push(Reverse((at, Event::Ready, worker)));
                 }
             }
-            Event::Ready => match task.steps.get(*steps_done) {
+            Event::Ready => match task.steps.get(*step_index) {
                 Some(step) => {
                     events.push(Reverse((at + nanoseconds(step.wait_s), Event::Comes, worker)));
                 }
@@ -177,8 +177,8 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
                 }
             },
             Event::Comes => {
-                let Step { bytes, alone_s, .. } = task.steps[*steps_done];
-                *steps_done += 1;
+                let Step { bytes, alone_s, .. } = task.steps[*step_index];
+                *step_index += 1;
                 line.join(at, bytes, worker, at + nanoseconds(alone_s));
             }
         }
@@ -186,7 +186,7 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
     last as f64 / 1e9
 }
 
-/// The task of those who have none.
+/// The task of a worker without one.
 static NONE: Task = Task { steps: Vec::new(), compute_s: 0.0 };
 
 /// What happens to a worker.
@@ -200,12 +200,12 @@ enum Event {
     Comes,
 }
 
-/// A line that all who read share evenly.
+/// A line that its readers share evenly.
 struct SharedLine {
     bytes_per_s: f64,
     at: u64,
     /// Bytes that each reader would have had, if it had been there from the beginning.
-    carried: f64,
+    bytes_each: f64,
     /// Those who read: how many bytes each will have had then, in whole millibytes; which worker
     /// it is, and when it ends at the earliest.
     readers: BinaryHeap<Reverse<(u64, usize, u64)>>,
@@ -213,30 +213,30 @@ struct SharedLine {
 
 impl SharedLine {
     fn new(bytes_per_s: f64) -> SharedLine {
-        SharedLine { bytes_per_s, at: 0, carried: 0.0, readers: BinaryHeap::new() }
+        SharedLine { bytes_per_s, at: 0, bytes_each: 0.0, readers: BinaryHeap::new() }
     }
 
     fn go_to(&mut self, at: u64) {
         if !self.readers.is_empty() {
             let seconds = (at - self.at) as f64 / 1e9;
-            self.carried += seconds * self.bytes_per_s / self.readers.len() as f64;
+            self.bytes_each += seconds * self.bytes_per_s / self.readers.len() as f64;
         }
         self.at = at;
     }
 
     fn join(&mut self, at: u64, bytes: f64, worker: usize, until: u64) {
         self.go_to(at);
-        self.readers.push(Reverse((((self.carried + bytes) * 1e3) as u64, worker, until)));
+        self.readers.push(Reverse((((self.bytes_each + bytes) * 1e3) as u64, worker, until)));
     }
 
-    /// The reader that has all its bytes first, if that is no later than `before`: when, which, and
+    /// The reader that has all its bytes first, if that is no later than `limit`: when, which, and
     /// when that one ends at the earliest.
-    fn take_ended(&mut self, before: u64) -> Option<(u64, usize, u64)> {
+    fn take_reader(&mut self, limit: u64) -> Option<(u64, usize, u64)> {
         let &Reverse((had, worker, until)) = self.readers.peek()?;
-        let bytes_left = (had as f64 / 1e3 - self.carried).max(0.0);
-        let seconds = bytes_left * self.readers.len() as f64 / self.bytes_per_s;
+        let rest_bytes = (had as f64 / 1e3 - self.bytes_each).max(0.0);
+        let seconds = rest_bytes * self.readers.len() as f64 / self.bytes_per_s;
         let at = self.at.saturating_add((seconds * 1e9) as u64);
-        if at > before {
+        if at > limit {
             return None;
         }
         self.go_to(at);

@@ -30,7 +30,7 @@ pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u6
     let mut rest = segments;
     while let Some(first) = rest.first() {
         let mut end = first.end;
-        let joined = rest
+        let count = rest
             .iter()
             .take_while(|segment| {
                 let joins = segment.start <= end.saturating_add(reach.gap_bytes);
@@ -38,7 +38,7 @@ pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u6
                 joins
             })
             .count();
-        let (group, others) = rest.split_at(joined);
+        let (group, others) = rest.split_at(count);
         let bytes = end.saturating_sub(first.start);
         match at {
             _ if bytes == 0 => {}
@@ -118,21 +118,21 @@ mod tests {
             segments.sort_unstable();
             let segments: Vec<_> = segments.iter().map(|&(a, n)| a..a + n).collect();
             let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
-            let merged = windows(&segments, Reach { gap_bytes, cap_bytes }, at);
-            for pair in merged.windows(2) {
+            let ranges = windows(&segments, Reach { gap_bytes, cap_bytes }, at);
+            for pair in ranges.windows(2) {
                 prop_assert!(pair[0].end <= pair[1].start);
             }
             for segment in segments.iter().filter(|s| s.start < s.end) {
-                let covered: u64 = merged.iter()
+                let segment_bytes: u64 = ranges.iter()
                     .map(|w| w.end.min(segment.end).saturating_sub(w.start.max(segment.start)))
                     .sum();
-                prop_assert_eq!(covered, segment.end - segment.start);
+                prop_assert_eq!(segment_bytes, segment.end - segment.start);
                 if !anywhere {
-                    prop_assert!(merged.iter().any(|w| w.start <= segment.start && segment.end <= w.end));
+                    prop_assert!(ranges.iter().any(|w| w.start <= segment.start && segment.end <= w.end));
                 }
             }
             if anywhere {
-                prop_assert!(merged.iter().all(|w| w.end - w.start <= cap_bytes));
+                prop_assert!(ranges.iter().all(|w| w.end - w.start <= cap_bytes));
             }
         }
     }

@@ -128,13 +128,13 @@ impl Source for InMemory {
         _fresh: bool,
     ) -> Result<Vec<RequestTiming>, StoreError> {
         let began = Instant::now();
-        let timed = requests.iter().map(|range| {
+        let timings = requests.iter().map(|range| {
             let start_s = began.elapsed().as_secs_f64();
             let bytes = self.0.read(range)?.len() as u64;
             let end_s = began.elapsed().as_secs_f64();
             Ok(RequestTiming { bytes, start_s, first_byte_s: end_s, end_s })
         });
-        timed.collect()
+        timings.collect()
     }
 }
 

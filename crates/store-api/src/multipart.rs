@@ -47,7 +47,7 @@ pub fn parse_content_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
 #[derive(Debug)]
 pub struct Multipart {
     /// Ascending, disjoint, not empty.
-    requested: Vec<Range<u64>>,
+    ranges: Vec<Range<u64>>,
     /// Whether each of these is in a part that began.
     has_begun: Vec<bool>,
     size: u64,
@@ -79,7 +79,7 @@ impl Multipart {
     /// If it is no multipart answer.
     pub fn new(
         content_type: &str,
-        requested: Vec<Range<u64>>,
+        ranges: Vec<Range<u64>>,
         size: u64,
     ) -> Result<Multipart, MultipartError> {
         let delimiter = boundary(content_type)
@@ -89,7 +89,7 @@ impl Multipart {
                 let expected = "multipart/byteranges with a boundary";
                 wrong("Content-Type", expected, content_type.as_bytes())
             })?;
-        Ok(Multipart::start(requested, size, delimiter))
+        Ok(Multipart::start(ranges, size, delimiter))
     }
 
     /// The answer of a server that sends one range, which its header says, in place of several.
@@ -98,19 +98,19 @@ impl Multipart {
     /// If that was not requested.
     pub fn single(
         content_range: &str,
-        requested: Vec<Range<u64>>,
+        ranges: Vec<Range<u64>>,
         size: u64,
     ) -> Result<Multipart, MultipartError> {
-        let mut single = Multipart::start(requested, size, Vec::new());
+        let mut single = Multipart::start(ranges, size, Vec::new());
         let range = single.check_range(content_range)?;
         single.begin(range)?;
         Ok(single)
     }
 
-    fn start(requested: Vec<Range<u64>>, size: u64, delimiter: Vec<u8>) -> Multipart {
+    fn start(ranges: Vec<Range<u64>>, size: u64, delimiter: Vec<u8>) -> Multipart {
         Multipart {
-            has_begun: vec![false; requested.len()],
-            requested,
+            has_begun: vec![false; ranges.len()],
+            ranges,
             size,
             delimiter,
             state: State::Delimiter { empty_lines: 0 },
@@ -232,9 +232,9 @@ impl Multipart {
                 let (name, value) =
                     text.split_once(':').ok_or_else(|| wrong("a part", "a header", line))?;
                 if name.trim().eq_ignore_ascii_case("content-range") {
-                    let checked = self.check_range(value.trim())?;
+                    let result = self.check_range(value.trim())?;
                     if let State::Headers { range, .. } = &mut self.state
-                        && range.replace(checked).is_some()
+                        && range.replace(result).is_some()
                     {
                         return Err(wrong("a part", "one Content-Range", b"two"));
                     }
@@ -247,13 +247,13 @@ impl Multipart {
 
     /// The range of a part, which must lie in an object of the size that is known.
     fn check_range(&self, text: &str) -> Result<Range<u64>, MultipartError> {
-        let parsed = parse_content_range(text).filter(|(range, total)| {
+        let content_range = parse_content_range(text).filter(|(range, total)| {
             !range.is_empty()
                 && range.end <= self.size
                 && total.is_none_or(|total| total == self.size)
         });
         let expected = || format!("bytes FIRST-LAST/{} of a range", self.size);
-        parsed
+        content_range
             .map(|(range, _)| range)
             .ok_or_else(|| wrong("Content-Range", expected(), text.as_bytes()))
     }
@@ -261,8 +261,8 @@ impl Multipart {
     /// Begin the data of a part: of a requested range that did not come yet, or several from the
     /// start of one to the end of another.
     fn begin(&mut self, range: Range<u64>) -> Result<(), MultipartError> {
-        let first = self.requested.binary_search_by_key(&range.start, |requested| requested.start);
-        let last = self.requested.binary_search_by_key(&range.end, |requested| requested.end);
+        let first = self.ranges.binary_search_by_key(&range.start, |range| range.start);
+        let last = self.ranges.binary_search_by_key(&range.end, |range| range.end);
         let has_begun = match (first, last) {
             (Ok(first), Ok(last)) => self.has_begun.get_mut(first..=last),
             _ => None,
@@ -284,9 +284,9 @@ impl Multipart {
     /// Give data from `start` on to those whose it is; what lies in gaps is for nobody.
     fn hand_on(&self, start: u64, data: &[u8], sink: &mut impl FnMut(usize, &[u8])) {
         let end = start + data.len() as u64;
-        let first = self.requested.partition_point(|requested| requested.end <= start);
-        for (number, requested) in self.requested.iter().enumerate().skip(first) {
-            let (from, to) = (requested.start.max(start), requested.end.min(end));
+        let first = self.ranges.partition_point(|range| range.end <= start);
+        for (number, range) in self.ranges.iter().enumerate().skip(first) {
+            let (from, to) = (range.start.max(start), range.end.min(end));
             if from >= to {
                 break;
             }

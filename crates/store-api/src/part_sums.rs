@@ -17,15 +17,15 @@ impl PartSums {
     ///
     /// # Errors
     /// [`StoreError::Differs`] with the first part that is not the same.
-    pub fn check(&self, url: &str, read: &PartSums, part_bytes: u64) -> Result<(), StoreError> {
-        let Some(number) = self.differs_at(read) else { return Ok(()) };
+    pub fn check(&self, url: &str, copy: &PartSums, part_bytes: u64) -> Result<(), StoreError> {
+        let Some(number) = self.differs_at(copy) else { return Ok(()) };
         let one =
             |sums: &PartSums| PartSums(sums.0.get(number).copied().into_iter().collect()).etag();
         let from = number as u64 * part_bytes;
         Err(StoreError::Differs {
             url: url.to_string(),
             expected: format!("MD5 {} of what was written from byte {from}", one(self)),
-            found: one(read),
+            found: one(copy),
         })
     }
 

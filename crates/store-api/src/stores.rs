@@ -46,7 +46,7 @@ impl Stores {
     /// The same, with a store that was created already.
     #[must_use]
     pub fn with(mut self, store: Arc<dyn Store>) -> Stores {
-        self.stores.push(self.wrapped(store));
+        self.stores.push(self.wrap(store));
         self
     }
 
@@ -84,10 +84,10 @@ impl Stores {
     }
 
     fn make(&self, settings: StoreSettings) -> Arc<dyn Store> {
-        self.wrapped((self.connect)(settings))
+        self.wrap((self.connect)(settings))
     }
 
-    fn wrapped(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+    fn wrap(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         match &self.layer {
             Some(layer) => layer.wrap(store),
             None => store,
@@ -105,8 +105,8 @@ impl Stores {
             let store = self.stores.iter().find(is_called)?;
             (!path.starts_with("//")).then(|| (store.clone(), store.url_of(path)))
         });
-        if let Some(located) = by_name {
-            return located;
+        if let Some(object) = by_name {
+            return object;
         }
         let root = |store: &Arc<dyn Store>| store.settings().root.clone();
         let below = |store: &&Arc<dyn Store>| {

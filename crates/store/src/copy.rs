@@ -59,13 +59,13 @@ pub struct CopyOutcome {
 /// Copies in progress, in threads of their own; they stop when this is dropped.
 pub struct Copies {
     outcomes: Mutex<Receiver<CopyOutcome>>,
-    shared: Arc<Shared>,
+    state: Arc<CopyState>,
 }
 
 /// Starts a thread.
 type Spawn<'a> = dyn FnMut(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> + 'a;
 
-struct Shared {
+struct CopyState {
     stores: Stores,
     orders: Vec<CopyOrder>,
     next: AtomicUsize,
@@ -96,21 +96,21 @@ impl Copies {
         let (sender, receiver) = channel();
         let threads = threads.clamp(1, orders.len().max(1));
         let (next, bytes, stop) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
-        let shared = Arc::new(Shared { stores, orders, next, bytes, stop });
-        let copies = Copies { outcomes: Mutex::new(receiver), shared };
-        let mut started = Vec::new();
+        let state = Arc::new(CopyState { stores, orders, next, bytes, stop });
+        let copies = Copies { outcomes: Mutex::new(receiver), state };
+        let mut handles = Vec::new();
         for _ in 0..threads {
-            let (ours, sender, scope) = (copies.shared.clone(), sender.clone(), Scope::current());
+            let (ours, sender, scope) = (copies.state.clone(), sender.clone(), Scope::current());
             let work = move || {
                 scope.enter();
                 ours.work(&sender);
             };
             match spawn(Box::new(work)) {
-                Ok(thread) => started.push(thread),
+                Ok(thread) => handles.push(thread),
                 Err(source) => {
                     // Nothing is copied once this has failed.
                     copies.stop();
-                    started.into_iter().for_each(|thread| drop(thread.join()));
+                    handles.into_iter().for_each(|thread| drop(thread.join()));
                     return Err(StoreError::Io { url: "a thread".into(), source });
                 }
             }
@@ -130,12 +130,12 @@ impl Copies {
 
     /// Bytes written so far, without those of attempts that failed.
     pub fn bytes(&self) -> u64 {
-        self.shared.bytes.load(Ordering::Relaxed)
+        self.state.bytes.load(Ordering::Relaxed)
     }
 
     /// Begin no further object, and go on with none for more than a part.
     pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.state.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -145,14 +145,14 @@ impl Drop for Copies {
     }
 }
 
-impl Shared {
+impl CopyState {
     fn work(&self, sender: &Sender<CopyOutcome>) {
         while !self.is_stopped() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(order) = self.orders.get(number) else { break };
             let outcome = match self.copy(order) {
                 Ok(None) => break,
-                Ok(Some(copied)) => Ok(copied),
+                Ok(Some(result)) => Ok(result),
                 Err(error) => Err(error),
             };
             if sender.send(CopyOutcome { number, outcome }).is_err() {
@@ -171,12 +171,12 @@ impl Shared {
         // From the first attempt that gives the copy its name, the object there is ours.
         let mut replaces = order.replaces;
         loop {
-            let mut written = 0;
-            let failure = match self.attempt(order, &mut written, &mut replaces) {
-                Ok(copied) => return Ok(copied),
+            let mut byte_count = 0;
+            let failure = match self.attempt(order, &mut byte_count, &mut replaces) {
+                Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
-            self.bytes.fetch_sub(written, Ordering::Relaxed);
+            self.bytes.fetch_sub(byte_count, Ordering::Relaxed);
             let until = Instant::now() + patience.pause(failure, false)?;
             loop {
                 if self.is_stopped() {
@@ -230,14 +230,14 @@ impl Shared {
             return Err(self.refuse(StoreError::Differs { url, expected, found }, order).into());
         }
         if read_back && !is_verified {
-            let mut back = PartSums::default();
+            let mut copy_sums = PartSums::default();
             for part in copy.fetch(parts, STREAMS) {
-                back.add(&part?);
+                copy_sums.add(&part?);
                 if self.is_stopped() {
                     return Ok(None);
                 }
             }
-            if let Err(error) = sums.check(copy.url(), &back, part_bytes) {
+            if let Err(error) = sums.check(copy.url(), &copy_sums, part_bytes) {
                 return Err(self.refuse(error, order).into());
             }
         }
@@ -298,23 +298,23 @@ mod tests {
             to: path(&format!("to-{number}")),
             replaces: true,
         };
-        let ended = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::new(AtomicBool::new(false));
         let mut first = true;
-        let started = Copies::start_by(stores(Vec::new()), vec![to(1), to(2)], 2, &mut |work| {
-            let ended = ended.clone();
+        let result = Copies::start_by(stores(Vec::new()), vec![to(1), to(2)], 2, &mut |work| {
+            let is_over = is_over.clone();
             if !std::mem::take(&mut first) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             Ok(std::thread::spawn(move || {
                 work();
-                ended.store(true, Ordering::Relaxed);
+                is_over.store(true, Ordering::Relaxed);
             }))
         });
-        let error = started.map(|_| ()).unwrap_err();
+        let error = result.map(|_| ()).unwrap_err();
         assert!(matches!(error, StoreError::Io { .. }), "{error}");
-        assert!(ended.load(Ordering::Relaxed), "a thread goes on");
-        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
-        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(is_over.load(Ordering::Relaxed), "a thread goes on");
+        let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ const PAGE: usize = 4096;
 /// Folders that wait to be listed. A tree with more is an error: a server may make up folders.
 const MOST_FOLDERS: usize = 1_000_000;
 
-/// After this time a page is returned as it is, perhaps empty, so that a walk can be stopped.
+/// After this time a page is returned even if it is not full, so that a walk can be stopped.
 const PAGE_TIME: Duration = Duration::from_millis(100);
 
 /// What lists one folder.
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn folders_without_end_are_left_at_the_longest_path() {
         let walk = FolderWalk::new(Same(&["a", "deeper/", "deeper/"]), "", ListOptions::default());
-        let listed = all(walk);
-        let (last, objects) = listed.split_last().unwrap();
+        let entries = all(walk);
+        let (last, objects) = entries.split_last().unwrap();
         assert_eq!(objects.len(), LONGEST_PATH_BYTES.div_ceil("/deeper".len()) + 1);
         assert!(
             matches!(last, Listed::Unlisted { why, .. } if why.contains("bytes, more than 1000"))

@@ -5,7 +5,6 @@
 #![warn(missing_docs)]
 
 mod bearer;
-mod beneath;
 mod copy;
 mod folder_walk;
 mod local;
@@ -15,6 +14,7 @@ mod open;
 mod place;
 mod redact;
 mod remote;
+mod store_folders;
 mod timing;
 mod write;
 

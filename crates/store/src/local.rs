@@ -18,7 +18,7 @@ const RECENT: Duration = Duration::from_secs(2);
 /// A file, read by position.
 pub(crate) struct LocalFile {
     inner: Arc<Inner>,
-    settled: bool,
+    is_settled: bool,
 }
 
 struct Inner {
@@ -40,25 +40,25 @@ impl LocalFile {
         let tag = format!("mtime:{}.{:09}-ino:{}", stat.mtime(), stat.mtime_nsec(), stat.ino());
         let version = Version { size: stat.len(), tag };
         let age = stat.modified().ok().and_then(|modified| modified.elapsed().ok());
-        let settled = age.is_some_and(|age| age > RECENT);
-        Ok(LocalFile { inner: Arc::new(Inner { url, version, file, costs }), settled })
+        let is_settled = age.is_some_and(|age| age > RECENT);
+        Ok(LocalFile { inner: Arc::new(Inner { url, version, file, costs }), is_settled })
     }
 }
 
 impl Inner {
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+        let mut count = 0;
+        while count < buffer.len() {
+            match self.file.read_at(&mut buffer[count..], offset + count as u64) {
                 Ok(0) => {
                     return Err(StoreError::ShortRead {
                         url: self.url.clone(),
                         start: offset,
                         wanted: buffer.len() as u64,
-                        found: filled as u64,
+                        found: count as u64,
                     });
                 }
-                Ok(read) => filled += read,
+                Ok(bytes) => count += bytes,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(StoreError::from_io(&self.url, error)),
             }
@@ -97,7 +97,7 @@ impl Source for LocalFile {
     }
 
     fn is_settled(&self) -> bool {
-        self.settled
+        self.is_settled
     }
 
     fn costs(&self) -> &Costs {
@@ -131,12 +131,12 @@ impl Source for LocalFile {
                         requests.get(at).map(|range| (at, range))
                     } {
                         let start_s = began.elapsed().as_secs_f64();
-                        let read = self.inner.read(range).map(|bytes| {
+                        let timing = self.inner.read(range).map(|bytes| {
                             let end_s = began.elapsed().as_secs_f64();
                             let bytes = bytes.len() as u64;
                             RequestTiming { bytes, start_s, first_byte_s: end_s, end_s }
                         });
-                        timings.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(read);
+                        timings.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(timing);
                     }
                 });
             }

@@ -1,7 +1,7 @@
 //! What a folder of this machine holds.
 
-use crate::beneath::{Beneath, Refusal};
 use crate::folder_walk::{EntryKind, FolderEntry, FolderReader};
+use crate::store_folders::{Refusal, StoreFolders};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use swathe_store_api::StoreError;
 /// Lists folders below the root of a store, and nothing that links lead to outside of it.
 pub(crate) struct LocalFolders {
     pub(crate) root: PathBuf,
-    pub(crate) folders: Beneath,
+    pub(crate) folders: StoreFolders,
 }
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -1,11 +1,11 @@
 //! Folders of this machine as stores.
 
-use crate::beneath::Beneath;
 use crate::folder_walk::FolderWalk;
 use crate::local::LocalFile;
 use crate::local_listing::{LocalFolders, start_of};
 use crate::place::Place;
 use crate::redact::percent_decode;
+use crate::store_folders::StoreFolders;
 use crate::write::NewFile;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ impl LocalStore {
     /// The place of a file. By the name of the store it must lie below its root, or in a folder
     /// that the store allows its links to lead to.
     fn place(&self, object: ObjectName<'_>) -> Result<Place, StoreError> {
-        let confined =
+        let name_and_path =
             object.qualified_name.and_then(|qualified_name| qualified_name.split_once(':'));
-        match (confined, self.folder()) {
+        match (name_and_path, self.folder()) {
             (Some((name, path)), Some(folder)) => {
                 Place::in_store(name, folder, self.other_roots(), path)
             }
@@ -93,7 +93,7 @@ impl Store for LocalStore {
         let path = path_of(object.url)?;
         let path = std::path::absolute(&path).unwrap_or(path);
         let (root, start) = start_of(self.folder().unwrap_or_default(), &path);
-        let folders = Beneath::new(root.clone(), self.other_roots());
+        let folders = StoreFolders::new(root.clone(), self.other_roots());
         Ok(Box::new(FolderWalk::new(LocalFolders { root, folders }, &start, options)))
     }
 

@@ -1,6 +1,6 @@
 //! The path of a file: on this machine, or below the root of a named store.
 
-use crate::beneath::{self, Beneath, Refusal};
+use crate::store_folders::{self, Refusal, StoreFolders};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 struct Confines {
     store: String,
-    folders: Beneath,
+    folders: StoreFolders,
     /// The path of the file from the root of the store on.
     path: PathBuf,
 }
@@ -46,7 +46,7 @@ impl Place {
         let path = PathBuf::from(path.trim_start_matches('/'));
         let root = PathBuf::from(if root.is_empty() { "/" } else { root });
         let free = Place::free(root.join(&path))?;
-        let folders = Beneath::new(root, others);
+        let folders = StoreFolders::new(root, others);
         Ok(Place { confines: Some(Confines { store: store.to_string(), folders, path }), ..free })
     }
 
@@ -63,7 +63,7 @@ impl Place {
     /// The folder to write it in, created if missing, and its name there.
     pub(crate) fn make_folder(&self) -> Result<(OwnedFd, OsString), StoreError> {
         let folder = match &self.confines {
-            None => beneath::make_folder(parent(&self.path)),
+            None => store_folders::make_folder(parent(&self.path)),
             Some(confines) => confines.folders.make_folder(parent(&confines.path)),
         };
         Ok((folder.map_err(|refusal| self.error(refusal))?, self.name()?))
@@ -77,8 +77,8 @@ impl Place {
             Some(confines) => confines.folders.open(parent(&confines.path), flags),
         };
         let folder = folder.map_err(|refusal| self.error(refusal))?;
-        let removed = unlinkat(&folder, self.name()?, AtFlags::empty());
-        removed.map_err(|error| self.error(error.into()))
+        let result = unlinkat(&folder, self.name()?, AtFlags::empty());
+        result.map_err(|error| self.error(error.into()))
     }
 
     fn name(&self) -> Result<OsString, StoreError> {

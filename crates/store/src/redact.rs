@@ -26,39 +26,39 @@ const SECRET_BYTES: usize = 4;
 /// A URL as users may see it: without user and password, and with "..." for the values of
 /// parameters that look secret.
 pub(crate) fn redact_url(url: &str) -> String {
-    let Ok(mut redacted) = Url::parse(url) else {
+    let Ok(mut visible_url) = Url::parse(url) else {
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
         return format!("{scheme}://...");
     };
     // These fail for URLs without a host, which have no user either.
-    let _ = redacted.set_username("");
-    let _ = redacted.set_password(None);
-    redacted.set_fragment(None);
-    if hidden(&redacted).next().is_some() {
-        let pairs: Vec<(String, String)> = redacted
+    let _ = visible_url.set_username("");
+    let _ = visible_url.set_password(None);
+    visible_url.set_fragment(None);
+    if parameter_secrets(&visible_url).next().is_some() {
+        let pairs: Vec<(String, String)> = visible_url
             .query_pairs()
             .map(|(name, value)| {
                 let value = if is_secret(&name) { "...".into() } else { value };
                 (name.into_owned(), value.into_owned())
             })
             .collect();
-        redacted.query_pairs_mut().clear().extend_pairs(pairs);
+        visible_url.query_pairs_mut().clear().extend_pairs(pairs);
     }
-    redacted.into()
+    visible_url.into()
 }
 
-/// The parts that [`redacted`] leaves out, as they stand in the URL and decoded.
+/// The parts that [`redact_url`] leaves out, as they stand in the URL and decoded.
 pub(super) fn secrets(url: &Url) -> Vec<String> {
     let user = [Some(url.username()), url.password()].into_iter().flatten();
-    let mut secrets: Vec<String> = user.map(str::to_string).chain(hidden(url)).collect();
+    let mut secrets: Vec<String> = user.map(str::to_string).chain(parameter_secrets(url)).collect();
     let query = url.query().unwrap_or_default().split('&');
     secrets.extend(query.filter_map(|pair| Some(pair.split_once('=')?.1.to_string())).filter(
         |value| {
-            let decoded = decoded(&value.replace('+', " "));
-            hidden(url).any(|secret| secret == decoded)
+            let text = decode(&value.replace('+', " "));
+            parameter_secrets(url).any(|secret| secret == text)
         },
     ));
-    secrets.extend(user_decoded(url));
+    secrets.extend(user_secrets(url));
     secrets.retain(|secret| secret.len() >= SECRET_BYTES);
     // The longest first: one may be part of another.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -68,13 +68,15 @@ pub(super) fn secrets(url: &Url) -> Vec<String> {
 
 /// Whether [`redact_url`] leaves something out.
 pub(super) fn hides(url: &Url) -> bool {
-    !url.username().is_empty() || url.password().is_some() || hidden(url).next().is_some()
+    !url.username().is_empty()
+        || url.password().is_some()
+        || parameter_secrets(url).next().is_some()
 }
 
 /// A few characters that distinguish URLs with equal redacted forms; empty if nothing is hidden.
 /// Too few to guess a secret from.
-pub(super) fn mark_of_hidden(url: &Url) -> String {
-    if hidden(url).next().is_none() {
+pub(super) fn secret_mark(url: &Url) -> String {
+    if parameter_secrets(url).next().is_none() {
         return String::new();
     }
     let mut hasher = DefaultHasher::new();
@@ -82,17 +84,17 @@ pub(super) fn mark_of_hidden(url: &Url) -> String {
     format!(" {:08x}", hasher.finish() as u32)
 }
 
-/// Percent-encode all but ASCII letters, digits and the bytes `unescaped`.
-pub(crate) fn percent_encode(text: &str, unescaped: &[u8]) -> String {
-    let mut encoded = String::with_capacity(text.len());
+/// Percent-encode all but ASCII letters, digits and the bytes `plain_bytes`.
+pub(crate) fn percent_encode(text: &str, plain_bytes: &[u8]) -> String {
+    let mut output = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
-            encoded.push(char::from(byte));
+        if byte.is_ascii_alphanumeric() || plain_bytes.contains(&byte) {
+            output.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            output.push_str(&format!("%{byte:02X}"));
         }
     }
-    encoded
+    output
 }
 
 /// Undo percent-encoding.
@@ -100,12 +102,12 @@ pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let escaped = tail
+        let code = tail
             .get(..2)
             .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, escaped) {
+        match (first, code) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);
                 rest = &tail[2..];
@@ -119,16 +121,16 @@ pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn decoded(text: &str) -> String {
+fn decode(text: &str) -> String {
     String::from_utf8_lossy(&percent_decode(text)).into_owned()
 }
 
-fn user_decoded(url: &Url) -> impl Iterator<Item = String> {
-    [Some(url.username()), url.password()].into_iter().flatten().map(decoded)
+fn user_secrets(url: &Url) -> impl Iterator<Item = String> {
+    [Some(url.username()), url.password()].into_iter().flatten().map(decode)
 }
 
 /// The decoded values of parameters that look secret.
-fn hidden(url: &Url) -> impl Iterator<Item = String> {
+fn parameter_secrets(url: &Url) -> impl Iterator<Item = String> {
     url.query_pairs().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned())
 }
 
@@ -170,19 +172,19 @@ mod tests {
 
     #[test]
     fn a_user_a_password_and_secret_parameters_are_hidden() {
-        for (url, hidden) in [
+        for (url, is_hidden) in [
             ("http://host/a?id=1", false),
             ("http://host/a?token=1", true),
             ("http://user@host/a", true),
             ("http://:word@host/a", true),
         ] {
-            assert_eq!(hides(&Url::parse(url).unwrap()), hidden, "{url}");
+            assert_eq!(hides(&Url::parse(url).unwrap()), is_hidden, "{url}");
         }
     }
 
     #[test]
     fn urls_shown_alike_have_different_marks() {
-        let mark = |url| mark_of_hidden(&Url::parse(url).unwrap());
+        let mark = |url| secret_mark(&Url::parse(url).unwrap());
         assert_eq!(mark("http://host/a?id=1"), "");
         assert_ne!(mark("http://host/a?key=1"), mark("http://host/a?key=2"));
     }

@@ -1,7 +1,7 @@
 //! Files that are written: seen under their names when they are whole, not before.
 
-use crate::beneath;
 use crate::place::Place;
+use crate::store_folders;
 use bytes::Bytes;
 use rustix::fs::{
     AtFlags, Mode, OFlags, RenameFlags, linkat, open, openat, renameat, renameat_with, unlinkat,
@@ -52,8 +52,8 @@ fn rename<'a>(
     renameat(&folders[from_folder], from, &folders[to_folder], to)
 }
 
-/// The hidden name of an object that comes to stand beside others: of each its own.
-pub(crate) fn unfinished(name: &str) -> String {
+/// The hidden name of an object until it is complete. Each object has its own.
+pub(crate) fn part_name(name: &str) -> String {
     let sum = crc32fast::hash(name.as_bytes());
     let start: String = name.chars().take(NAME_CHARS).collect();
     format!(".{start}-{sum:08x}.part")
@@ -65,7 +65,7 @@ pub(crate) struct NewFile {
     file: File,
     folder: OwnedFd,
     name: OsString,
-    unfinished: String,
+    part_name: String,
     url: String,
     bytes: u64,
     is_finished: bool,
@@ -75,9 +75,9 @@ impl NewFile {
     pub(crate) fn create(place: &Place) -> Result<NewFile, StoreError> {
         let url = place.url.clone();
         let (folder, name) = place.make_folder()?;
-        let unfinished = unfinished(&name.to_string_lossy());
+        let part_name = part_name(&name.to_string_lossy());
         let file = loop {
-            let file = open_unfinished(&folder, &unfinished);
+            let file = open_part(&folder, &part_name);
             let file = file.map_err(|error| StoreError::from_io(&url, error))?;
             match file.try_lock() {
                 Ok(()) => {}
@@ -88,43 +88,43 @@ impl NewFile {
                 Err(TryLockError::Error(error)) => return Err(StoreError::from_io(&url, error)),
             }
             // Another may have finished it, so that this is now the object itself.
-            let is_ours = beneath::holds(&folder, &unfinished, &file);
+            let is_ours = store_folders::holds(&folder, &part_name, &file);
             if is_ours.map_err(|error| StoreError::from_io(&url, error))? {
                 break file;
             }
         };
         file.set_len(0).map_err(|error| StoreError::from_io(&url, error))?;
-        Ok(NewFile { file, folder, name, unfinished, url, bytes: 0, is_finished: false })
+        Ok(NewFile { file, folder, name, part_name, url, bytes: 0, is_finished: false })
     }
 
     fn name(&mut self, sums: &PartSums, part_bytes: u64, replaces: bool) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
         self.file.sync_all().map_err(fail)?;
-        let mut read_back = PartSums::default();
+        let mut file_sums = PartSums::default();
         let mut part = Vec::new();
         let mut at = 0;
         while at < self.bytes {
             part.resize((self.bytes - at).min(part_bytes) as usize, 0);
             self.file.read_exact_at(&mut part, at).map_err(fail)?;
-            read_back.add(&part);
+            file_sums.add(&part);
             at += part.len() as u64;
         }
-        sums.check(&self.url, &read_back, part_bytes)?;
+        sums.check(&self.url, &file_sums, part_bytes)?;
         match self.rename(replaces) {
             Err(Errno::EXIST) if !replaces => {
                 return Err(StoreError::Exists { url: self.url.clone() });
             }
-            renamed => renamed.map_err(|error| fail(error.into()))?,
+            result => result.map_err(|error| fail(error.into()))?,
         }
         self.is_finished = true;
-        let synced = sync(&self.folder);
-        synced.map_err(|error| StoreError::from_io(&self.url, error))
+        let result = sync(&self.folder);
+        result.map_err(|error| StoreError::from_io(&self.url, error))
     }
 }
 
 impl NewFile {
     fn rename(&self, replaces: bool) -> rustix::io::Result<()> {
-        let (folder, from, to) = (&self.folder, &self.unfinished, &self.name);
+        let (folder, from, to) = (&self.folder, &self.part_name, &self.name);
         if replaces {
             return renameat(folder, from, folder, to);
         }
@@ -134,7 +134,7 @@ impl NewFile {
                 linkat(folder, from, folder, to, AtFlags::empty())?;
                 unlinkat(folder, from, AtFlags::empty())
             }
-            renamed => renamed,
+            result => result,
         }
     }
 }
@@ -161,7 +161,7 @@ impl Sink for NewFile {
 }
 
 /// Open the unfinished file of a folder, a new one if none exists.
-fn open_unfinished(folder: &OwnedFd, name: &str) -> io::Result<File> {
+fn open_part(folder: &OwnedFd, name: &str) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(File::from(openat(folder, name, flags, Mode::from_raw_mode(0o666))?))
 }
@@ -175,7 +175,7 @@ impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_finished {
             // Hidden, and written anew the next time, if it cannot be removed.
-            let _ = unlinkat(&self.folder, &self.unfinished, AtFlags::empty());
+            let _ = unlinkat(&self.folder, &self.part_name, AtFlags::empty());
         }
     }
 }

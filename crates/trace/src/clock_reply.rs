@@ -3,8 +3,8 @@
 use crate::ulm::{Line, UlmError, parse};
 
 const EVENT: &str = "CLOCK_REPLY";
-const ASKED: &str = "ECHO";
-const RECEIVED: &str = "RECEIVED";
+const ECHO_KEY: &str = "ECHO";
+const RECEIVED_KEY: &str = "RECEIVED";
 
 /// The three times of an answer, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ impl ClockReply {
     pub(crate) fn line(self, host: &str, prog: &str) -> Line {
         let fields = [
             ("PID", std::process::id().into()),
-            (ASKED, self.asked_ns),
-            (RECEIVED, self.received_ns),
+            (ECHO_KEY, self.asked_ns),
+            (RECEIVED_KEY, self.received_ns),
         ];
         Line {
             time_ns: self.sent_ns,
@@ -49,7 +49,7 @@ impl ClockReply {
             let (_, text) = field.ok_or(UlmError::Missing { key })?;
             text.parse().map_err(|_| UlmError::Nanoseconds { key, found: text.clone() })
         };
-        let (asked_ns, received_ns) = (time_ns(ASKED)?, time_ns(RECEIVED)?);
+        let (asked_ns, received_ns) = (time_ns(ECHO_KEY)?, time_ns(RECEIVED_KEY)?);
         Ok(Some(ClockReply { asked_ns, received_ns, sent_ns: line.time_ns }))
     }
 }
@@ -68,15 +68,15 @@ mod tests {
 
     #[test]
     fn what_is_no_answer() {
-        let parsed = |rest: &str| {
+        let parse_rest = |rest: &str| {
             let line = format!("DATE=20261121013038.0 HOST=h PROG=p LVL=Usage NL.EVNT={rest}");
             ClockReply::parse(line.as_bytes())
         };
-        assert_eq!(parsed("OTHER REASON=\" NL.EVNT=CLOCK_REPLY ECHO=1 RECEIVED=2\""), Ok(None));
-        assert_eq!(parsed("CLOCK_REPLY ECHO=1"), Err(UlmError::Missing { key: RECEIVED }));
+        assert_eq!(parse_rest("OTHER REASON=\" NL.EVNT=CLOCK_REPLY ECHO=1 RECEIVED=2\""), Ok(None));
+        assert_eq!(parse_rest("CLOCK_REPLY ECHO=1"), Err(UlmError::Missing { key: RECEIVED_KEY }));
         for found in ["x", "99999999999999999999"] {
-            let error = UlmError::Nanoseconds { key: ASKED, found: found.into() };
-            assert_eq!(parsed(&format!("CLOCK_REPLY ECHO={found} RECEIVED=1")), Err(error));
+            let error = UlmError::Nanoseconds { key: ECHO_KEY, found: found.into() };
+            assert_eq!(parse_rest(&format!("CLOCK_REPLY ECHO={found} RECEIVED=1")), Err(error));
         }
     }
 }

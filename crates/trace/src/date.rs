@@ -37,7 +37,7 @@ pub fn parse_date(text: &[u8]) -> Option<i64> {
     parse_date_after(text, &mut None)
 }
 
-/// A second as it is written, and which one it is since 1970.
+/// The text of a second, and its number since 1970.
 pub(crate) type Second = ([u8; 14], i64);
 
 /// The same, after the date of `last`, which becomes that of this one: most are of the same second.

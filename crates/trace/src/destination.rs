@@ -85,13 +85,13 @@ fn parse(place: &str) -> Result<Destination, String> {
     if let Some(rest) = place.strip_prefix("memory:") {
         let (path, mut options) = options(rest)?;
         let mb = take(&mut options, "mb")?.unwrap_or(MEMORY_MB);
-        none_left(&options, "mb")?;
+        check_no_more(&options, "mb")?;
         return Ok(Destination::Memory { path: path_of(path)?, bytes: mb * MB });
     }
     let (path, mut options) = options(place)?;
     let rotate_bytes = take(&mut options, "rotate_mb")?.map(|mb| mb * MB);
     let keep = take(&mut options, "keep")?;
-    none_left(&options, "rotate_mb and keep")?;
+    check_no_more(&options, "rotate_mb and keep")?;
     if keep.is_some() && rotate_bytes.is_none() {
         return Err("keep is for rotate_mb".into());
     }
@@ -121,7 +121,7 @@ fn take(options: &mut Options<'_>, key: &str) -> Result<Option<u64>, String> {
     }
 }
 
-fn none_left(options: &Options<'_>, keys: &str) -> Result<(), String> {
+fn check_no_more(options: &Options<'_>, keys: &str) -> Result<(), String> {
     match options.first() {
         None => Ok(()),
         Some((key, _)) => Err(format!("{key}: unknown or twice; there are {keys}")),
@@ -170,8 +170,8 @@ mod tests {
             "r?rotate_mb=1&rotate_mb=2",
             "memory:m?keep=1",
         ] {
-            let refused = text.parse::<Destination>();
-            assert!(refused.is_err(), "{text:?}: {refused:?}");
+            let result = text.parse::<Destination>();
+            assert!(result.is_err(), "{text:?}: {result:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Whether it has the very same of others.
+    /// Whether its shared fields are the same.
     pub(crate) fn shares(&self, shared: &Option<Arc<[u8]>>) -> bool {
         match (&self.shared, shared) {
             (None, None) => true,
@@ -29,13 +29,13 @@ impl Ids {
         Record(&mut self.own).text(key, value);
     }
 
-    /// The same, to be shared with others.
+    /// The same fields, shared by many events.
     pub fn shared(mut self) -> Ids {
         self.own.extend_from_slice(self.shared.as_deref().unwrap_or_default());
         Ids { own: Vec::new(), shared: Some(self.own.into()) }
     }
 
-    /// These after one more.
+    /// The same fields with one more before them.
     pub fn after(&self, key: &str, value: &str) -> Ids {
         let mut own = Vec::with_capacity(key.len() + value.len() + 2 + self.own.len());
         Record(&mut own).text(key, value);

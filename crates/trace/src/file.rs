@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A line that others are writing at this moment is whole a little later.
 const AMID: Duration = Duration::from_millis(20);
 /// A file that cannot be renamed grows; so often it is tried again.
-const AGAIN: Duration = Duration::from_secs(60);
+const RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// A file that lines are appended to; renamed `.1` when it is large, and that `.2`.
 pub struct RotatingFile {
@@ -22,7 +22,7 @@ pub struct RotatingFile {
     /// The last line written lacks its end.
     is_torn: bool,
     /// When it could not be renamed.
-    failed: Option<Instant>,
+    failed_at: Option<Instant>,
 }
 
 impl RotatingFile {
@@ -40,7 +40,7 @@ impl RotatingFile {
             keep,
             file,
             is_torn,
-            failed: None,
+            failed_at: None,
         })
     }
 
@@ -51,7 +51,7 @@ impl RotatingFile {
     /// # Errors
     /// If the file cannot be written to.
     pub fn begin(&mut self, bytes: u64) -> io::Result<Option<io::Error>> {
-        let is_known = self.failed.is_some();
+        let is_known = self.failed_at.is_some();
         let stays = self.make_room(bytes).err().filter(|_| !is_known);
         if self.is_torn {
             // The rest of that line is damaged; the next is not.
@@ -76,12 +76,12 @@ impl RotatingFile {
             self.reopen()?;
         }
         let size = self.file.metadata()?.len();
-        let waits = self.failed.is_some_and(|failed| failed.elapsed() < AGAIN);
+        let waits = self.failed_at.is_some_and(|failed_at| failed_at.elapsed() < RETRY_PAUSE);
         if size == 0 || size + more <= limit || waits {
             return Ok(());
         }
         let result = self.rotate();
-        self.failed = result.is_err().then(Instant::now);
+        self.failed_at = result.is_err().then(Instant::now);
         result
     }
 
@@ -102,15 +102,15 @@ impl RotatingFile {
             return Ok(());
         }
         self.shift()?;
-        fs::rename(&self.path, self.numbered(1))
+        fs::rename(&self.path, self.numbered_path(1))
     }
 
     /// Rename the files renamed before, down to a number that none has: repeated attempts would
     /// lose the oldest otherwise.
     fn shift(&self) -> io::Result<()> {
-        let free = (1..self.keep).find(|&number| !self.numbered(number).exists());
+        let free = (1..self.keep).find(|&number| !self.numbered_path(number).exists());
         for number in (1..free.unwrap_or(self.keep)).rev() {
-            match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+            match fs::rename(self.numbered_path(number), self.numbered_path(number + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -135,7 +135,7 @@ impl RotatingFile {
         }
     }
 
-    fn numbered(&self, number: u32) -> PathBuf {
+    fn numbered_path(&self, number: u32) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{number}"));
         name.into()
@@ -186,17 +186,17 @@ fn is_torn(file: &File) -> io::Result<bool> {
 }
 
 impl LineSink for RotatingFile {
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+    fn write(&mut self, lines: &[u8], lost_lines: &mut u64) -> io::Result<()> {
         let stays = match self.begin(lines.len() as u64) {
             Ok(stays) => stays,
             Err(error) => {
-                *lost += count(lines);
+                *lost_lines += count(lines);
                 return Err(error);
             }
         };
-        let (is_complete, written) = write_all(&mut self.file, lines, lost);
+        let (is_complete, result) = write_all(&mut self.file, lines, lost_lines);
         self.is_torn = !is_complete;
-        written.and(stays.map_or(Ok(()), Err))
+        result.and(stays.map_or(Ok(()), Err))
     }
 }
 
@@ -275,7 +275,7 @@ mod tests {
         let mut file = RotatingFile::open(&path, Some(10), 1).expect("open");
         file.write(b"line 0\n", &mut 0).expect("written");
         file.write(b"line 1\n", &mut 0).expect_err("it cannot be renamed");
-        file.failed = Instant::now().checked_sub(AGAIN);
+        file.failed_at = Instant::now().checked_sub(RETRY_PAUSE);
         file.write(b"line 2\n", &mut 0).expect("an error is told once");
         // Others who see it full do not wait.
         let other = append_to(&path).expect("open");
@@ -284,7 +284,7 @@ mod tests {
         fs::remove_dir(&in_the_way).expect("removed");
         file.write(b"line 3\n", &mut 0).expect("written");
         assert_eq!(fs::read_to_string(&path).expect("read"), "line 0\nline 1\nline 2\nline 3\n");
-        file.failed = Instant::now().checked_sub(AGAIN);
+        file.failed_at = Instant::now().checked_sub(RETRY_PAUSE);
         file.write(b"line 4\n", &mut 0).expect("written");
         assert_eq!(fs::read_to_string(&path).expect("read"), "line 4\n");
     }
@@ -334,8 +334,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_and_counted() {
         let mut file = RotatingFile::open(Path::new("/dev/full"), None, 1).expect("open");
-        let mut lost = 0;
-        file.write(b"a\nb\n", &mut lost).expect_err("full");
-        assert_eq!(lost, 2);
+        let mut lost_lines = 0;
+        file.write(b"a\nb\n", &mut lost_lines).expect_err("full");
+        assert_eq!(lost_lines, 2);
     }
 }

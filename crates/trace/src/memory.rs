@@ -31,11 +31,11 @@ impl Memory {
 }
 
 impl LineSink for Memory {
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+    fn write(&mut self, lines: &[u8], lost_lines: &mut u64) -> io::Result<()> {
         self.make_room(lines.len());
         self.bytes += lines.len() as u64;
         self.queue.push_back(lines.to_vec());
-        *lost += count(lines);
+        *lost_lines += count(lines);
         Ok(())
     }
 
@@ -46,9 +46,9 @@ impl LineSink for Memory {
 
     fn finish(&mut self, written: &mut u64) -> io::Result<()> {
         for lines in self.queue.drain(..) {
-            let mut lost = 0;
-            let result = self.file.write(&lines, &mut lost);
-            *written += count(&lines) - lost;
+            let mut lost_lines = 0;
+            let result = self.file.write(&lines, &mut lost_lines);
+            *written += count(&lines) - lost_lines;
             result?;
         }
         Ok(())

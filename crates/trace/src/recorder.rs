@@ -7,7 +7,7 @@
 use crate::destination::{Destination, DestinationError};
 use crate::fields::{Ids, Record};
 use crate::open_sink::open_sink;
-use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SCOPE, SHARED, SMALL};
+use crate::ring::{Head, LARGE, PutResult, RECORD_BYTES, Ring, SCOPE, SHARED_FIELDS, SMALL};
 use crate::scope::{self, Scope};
 pub use crate::session::{Counts, Level};
 use crate::session::{Session, anchor, lock};
@@ -59,7 +59,7 @@ static RECORDING: AtomicU32 = AtomicU32::new(0);
 static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 /// Locked during a start or stop.
 static CHANGING: Mutex<()> = Mutex::new(());
-static STARTED: AtomicU32 = AtomicU32::new(0);
+static SESSION_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Whether events are recorded.
 #[inline]
@@ -85,15 +85,15 @@ fn start_with(
     from: &Origin,
     open: impl FnOnce() -> Result<Box<dyn LineSink>, StartError>,
 ) -> Result<(), StartError> {
-    let _changing = lock_soon(&CHANGING).ok_or(StartError::Busy)?;
-    let current = || lock_soon(&CURRENT).ok_or(StartError::Busy);
+    let _changing = lock_in_time(&CHANGING).ok_or(StartError::Busy)?;
+    let current = || lock_in_time(&CURRENT).ok_or(StartError::Busy);
     if let Some(recorder) = &*current()? {
         return Err(StartError::Running { place: recorder.place.clone() });
     }
     anchor();
     let sink = open()?;
-    let (end, ended) = sync_channel(1);
-    let number = STARTED.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+    let (end, end_signal) = sync_channel(1);
+    let number = SESSION_COUNT.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
     let recorder = Arc::new(Session {
         number,
         place: place.to_string(),
@@ -102,10 +102,10 @@ fn start_with(
         asleep: AtomicBool::new(false),
         stopping: AtomicBool::new(false),
         given_up: AtomicBool::new(false),
-        ended: Mutex::new(ended),
+        end_signal: Mutex::new(end_signal),
         written: AtomicU64::new(0),
         homeless: AtomicU64::new(0),
-        rings_left: AtomicU64::new(0),
+        release_count: AtomicU64::new(0),
     });
     let mut writer = EventWriter::new(recorder.clone(), sink, from);
     let thread = std::thread::Builder::new()
@@ -128,14 +128,14 @@ pub fn stop() -> Option<Counts> {
 }
 
 fn stop_within(last: Duration) -> Option<Counts> {
-    let _changing = lock_soon(&CHANGING)?;
-    let recorder = lock_soon(&CURRENT)?.take()?;
+    let _changing = lock_in_time(&CHANGING)?;
+    let recorder = lock_in_time(&CURRENT)?.take()?;
     RECORDING.store(0, Ordering::Release);
     recorder.stopping.store(true, Ordering::Release);
     if let Some(writer) = recorder.writer.get() {
         writer.unpark();
     }
-    if lock(&recorder.ended).recv_timeout(last).is_err() {
+    if lock(&recorder.end_signal).recv_timeout(last).is_err() {
         recorder.given_up.store(true, Ordering::Release);
     }
     Some(recorder.counts())
@@ -183,7 +183,7 @@ struct Local {
     /// `None`: all were in use.
     ring: Option<Arc<Ring>>,
     /// How many had been left by others when one was looked for.
-    rings_left: u64,
+    release_count: u64,
     text: Vec<u8>,
     /// Of the last event.
     about: Ids,
@@ -197,7 +197,7 @@ impl Drop for Local {
     fn drop(&mut self) {
         if let Some(ring) = &self.ring {
             ring.close();
-            self.recorder.rings_left.fetch_add(1, Ordering::Release);
+            self.recorder.release_count.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -229,9 +229,9 @@ fn record(
 /// A ring for this thread: of those that others have left the emptiest, or a new one.
 #[cold]
 fn register(number: u32) -> Option<Local> {
-    let recorder = lock_soon(&CURRENT)?.clone().filter(|recorder| recorder.number == number)?;
+    let recorder = lock_in_time(&CURRENT)?.clone().filter(|recorder| recorder.number == number)?;
     let mut rings = lock(&recorder.rings);
-    let rings_left = recorder.rings_left.load(Ordering::Acquire);
+    let release_count = recorder.release_count.load(Ordering::Acquire);
     let closed = rings.iter().filter(|ring| ring.is_closed());
     let mut ring = closed.min_by_key(|ring| ring.used()).cloned();
     match &ring {
@@ -251,7 +251,7 @@ fn register(number: u32) -> Option<Local> {
         recorder,
         number,
         ring,
-        rings_left,
+        release_count,
         text,
         about,
         at,
@@ -265,7 +265,7 @@ impl Local {
     fn serves(&self, number: u32) -> bool {
         self.number == number
             && (self.ring.is_some()
-                || self.recorder.rings_left.load(Ordering::Relaxed) == self.rings_left)
+                || self.recorder.release_count.load(Ordering::Relaxed) == self.release_count)
     }
 
     fn record(
@@ -285,7 +285,7 @@ impl Local {
         if self.scope_changed {
             let scope = Scope::current();
             let head = Head { level: SCOPE, events, ..Head::default() };
-            if ring.put(head, scope.text()) == Put::Lost {
+            if ring.put(head, scope.text()) == PutResult::Lost {
                 return;
             }
             self.scope_changed = false;
@@ -293,10 +293,10 @@ impl Local {
         }
         if !self.about.shares(shared) {
             let text = shared.as_deref().unwrap_or_default();
-            let head = Head { level: SHARED, events, ..Head::default() };
+            let head = Head { level: SHARED_FIELDS, events, ..Head::default() };
             // Equal ones may have been created twice.
             if self.about.shared.as_deref().unwrap_or_default() != text
-                && ring.put(head, text) == Put::Lost
+                && ring.put(head, text) == PutResult::Lost
             {
                 return;
             }
@@ -322,11 +322,11 @@ impl Local {
         }
         let ids = if same { 0 } else { ids };
         let head = Head { name, events, level: level as u8, ids, same, time_ns: self.time_ns };
-        let put = ring.put(head, &self.text);
-        if !same && put != Put::Lost {
+        let result = ring.put(head, &self.text);
+        if !same && result != PutResult::Lost {
             self.about.own.clone_from(own);
         }
-        if put == Put::Pressing
+        if result == PutResult::Pressing
             && self.recorder.asleep.load(Ordering::Relaxed)
             && self.recorder.asleep.swap(false, Ordering::Relaxed)
             && let Some(writer) = self.recorder.writer.get()
@@ -340,7 +340,7 @@ impl Local {
 }
 
 /// The lock, unless it cannot be taken: a process forked while it was locked never gets it.
-fn lock_soon<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+fn lock_in_time<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     let until = Instant::now() + LAST + Duration::from_secs(1);
     loop {
         match mutex.try_lock() {

@@ -32,14 +32,14 @@ struct Putter {
     last_taken: AtomicU64,
     /// Events put in, and events lost.
     events: AtomicU64,
-    lost: AtomicU64,
+    lost_events: AtomicU64,
 }
 
 /// A record: what it is, when, and its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// How long the names at the start of the text are, with a space after each; 0: it is no event,
-    /// but what all from here on have: [`SCOPE`], or [`SHARED`].
+    /// but what all from here on have: [`SCOPE`], or [`SHARED_FIELDS`].
     pub name: u8,
     /// Number of events in it; if it is not an event, the number lost without it.
     pub events: u8,
@@ -56,7 +56,7 @@ pub(crate) struct Head {
 /// The ids of the scope; they are not repeated.
 pub(crate) const SCOPE: u8 = 0;
 /// The ids that are shared.
-pub(crate) const SHARED: u8 = 1;
+pub(crate) const SHARED_FIELDS: u8 = 1;
 
 pub(crate) struct Ring {
     /// Its number: `THREAD` of its events.
@@ -72,7 +72,7 @@ pub(crate) struct Ring {
 
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Put {
+pub(crate) enum PutResult {
     /// It is in the ring.
     Done,
     /// It is, and the ring is filling up.
@@ -94,7 +94,7 @@ impl Ring {
     }
 
     /// Put a record in. By one thread only.
-    pub fn put(&self, head: Head, text: &[u8]) -> Put {
+    pub fn put(&self, head: Head, text: &[u8]) -> PutResult {
         let start = self.put.words.load(Ordering::Relaxed);
         let record_words = HEAD + text.len().div_ceil(8) as u64;
         let mut used = start - self.put.last_taken.load(Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl Ring {
         }
         if text.len() > RECORD_BYTES || used + record_words > self.size() {
             self.lose(head.events);
-            return Put::Lost;
+            return PutResult::Lost;
         }
         let first = text.len() as u64
             | u64::from(head.ids) << 16
@@ -130,12 +130,16 @@ impl Ring {
             count(&self.put.events, head.events);
         }
         self.put.words.store(start + record_words, Ordering::Release);
-        if (used + record_words) * PRESSING > self.size() { Put::Pressing } else { Put::Done }
+        if (used + record_words) * PRESSING > self.size() {
+            PutResult::Pressing
+        } else {
+            PutResult::Done
+        }
     }
 
     /// Count events that were not put in. By the same thread.
     pub fn lose(&self, events: u8) {
-        count(&self.put.lost, events);
+        count(&self.put.lost_events, events);
     }
 
     /// Take out the records in the ring, in order, through `text`, which has room for the
@@ -170,8 +174,8 @@ impl Ring {
     }
 
     /// Events lost since the beginning.
-    pub fn lost(&self) -> u64 {
-        self.put.lost.load(Ordering::Relaxed)
+    pub fn lost_events(&self) -> u64 {
+        self.put.lost_events.load(Ordering::Relaxed)
     }
 
     /// Words in it that were not taken out yet.
@@ -236,14 +240,14 @@ mod tests {
         let ring = Ring::new(1, LARGE);
         let text = vec![7; RECORD_BYTES];
         let mut put = 0;
-        while ring.put(head(put), &text) != Put::Lost {
+        while ring.put(head(put), &text) != PutResult::Lost {
             put += 1;
         }
-        assert_eq!(ring.put(head(0), &text), Put::Lost);
-        assert_eq!((ring.events(), ring.lost()), (put, 2));
+        assert_eq!(ring.put(head(0), &text), PutResult::Lost);
+        assert_eq!((ring.events(), ring.lost_events()), (put, 2));
         assert_eq!(records(&ring).len() as u64, put);
-        assert_eq!(ring.put(head(0), &text), Put::Done);
-        assert_eq!(ring.put(head(0), &vec![7; RECORD_BYTES + 1]), Put::Lost);
+        assert_eq!(ring.put(head(0), &text), PutResult::Done);
+        assert_eq!(ring.put(head(0), &vec![7; RECORD_BYTES + 1]), PutResult::Lost);
     }
 
     #[test]
@@ -253,7 +257,8 @@ mod tests {
             let putter = scope.spawn(|| {
                 for time_ns in 0..200_000u64 {
                     let text = [time_ns as u8; 20];
-                    while ring.put(head(time_ns), &text[..time_ns as usize % 20]) == Put::Lost {
+                    while ring.put(head(time_ns), &text[..time_ns as usize % 20]) == PutResult::Lost
+                    {
                         std::thread::yield_now();
                     }
                 }
@@ -283,7 +288,7 @@ mod tests {
                     prop_assert_eq!(records(&ring), inside.drain(..).collect::<Vec<_>>());
                 }
                 let text: Vec<u8> = (0..length).map(|byte| (byte + number) as u8).collect();
-                if ring.put(head(number as u64), &text) != Put::Lost {
+                if ring.put(head(number as u64), &text) != PutResult::Lost {
                     inside.push_back((head(number as u64), text));
                 }
             }

@@ -19,12 +19,12 @@ struct Inner {
 thread_local! {
     static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(None)) };
     /// Whether it changed since the last call.
-    static CHANGED: Cell<bool> = const { Cell::new(false) };
+    static HAS_CHANGED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether the scope of this thread changed since the last call.
 pub(crate) fn take_change() -> bool {
-    CHANGED.replace(false)
+    HAS_CHANGED.replace(false)
 }
 
 impl Scope {
@@ -40,16 +40,16 @@ impl Scope {
         Scope(Some(Arc::new(Inner { ids, text })))
     }
 
-    /// That of this thread.
+    /// The scope of this thread.
     pub fn current() -> Scope {
         SCOPE.try_with(|scope| scope.borrow().clone()).unwrap_or_default()
     }
 
     /// Make it that of this thread; returns the one before.
     pub fn enter(self) -> Scope {
-        let before = SCOPE.try_with(|scope| scope.replace(self)).unwrap_or_default();
-        CHANGED.set(true);
-        before
+        let previous = SCOPE.try_with(|scope| scope.replace(self)).unwrap_or_default();
+        HAS_CHANGED.set(true);
+        previous
     }
 
     /// Make it that of this thread, which has none of its own but those of the work it does.

@@ -56,14 +56,14 @@ impl Sender {
     }
 
     fn connect(&self) -> io::Result<Connection> {
-        let mut failed = io::Error::new(io::ErrorKind::NotFound, "no such host");
+        let mut last_error = io::Error::new(io::ErrorKind::NotFound, "no such host");
         for address in self.address.to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, PATIENCE) {
                 Ok(stream) => return self.greet(stream),
-                Err(error) => failed = error,
+                Err(error) => last_error = error,
             }
         }
-        Err(failed)
+        Err(last_error)
     }
 
     fn greet(&self, mut stream: TcpStream) -> io::Result<Connection> {
@@ -142,20 +142,20 @@ impl LineSink for Sender {
         }
     }
 
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+    fn write(&mut self, lines: &[u8], lost_lines: &mut u64) -> io::Result<()> {
         let Some(Connection { stream, .. }) = &self.connection else {
-            *lost += count(lines);
+            *lost_lines += count(lines);
             return Err(io::ErrorKind::NotConnected.into());
         };
         let mut stream = lock(stream);
-        let written = write_all(&mut *stream, lines, lost).1;
-        if written.is_err() {
+        let result = write_all(&mut *stream, lines, lost_lines).1;
+        if result.is_err() {
             let _ = stream.shutdown(Shutdown::Both);
             drop(stream);
             self.connection = None;
             self.try_at = Instant::now() + FIRST_PAUSE;
         }
-        written
+        result
     }
 
     /// End it so that all that was sent is read: a connection closed with questions unread is
@@ -198,7 +198,7 @@ impl Answers {
             let mut piece = [0; 256];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Ok(None),
-                Ok(got) => self.buffer.extend_from_slice(&piece[..got]),
+                Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

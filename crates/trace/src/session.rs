@@ -24,11 +24,11 @@ pub enum Level {
 /// How many events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Stored.
+    /// Events that were recorded.
     pub recorded: u64,
     /// Lost: not stored, or not written.
     pub dropped: u64,
-    /// Were written.
+    /// Events that were written.
     pub written: u64,
 }
 
@@ -40,15 +40,15 @@ pub(crate) struct Session {
     pub(crate) writer: OnceLock<Thread>,
     pub(crate) asleep: AtomicBool,
     pub(crate) stopping: AtomicBool,
-    /// Nobody waits for the writer any more: the rest is lost.
+    /// The wait for the writer has timed out: the rest is lost.
     pub(crate) given_up: AtomicBool,
-    pub(crate) ended: Mutex<Receiver<()>>,
+    pub(crate) end_signal: Mutex<Receiver<()>>,
     /// Events that were written.
     pub(crate) written: AtomicU64,
     /// Events of threads without a ring.
     pub(crate) homeless: AtomicU64,
     /// Rings that threads have left.
-    pub(crate) rings_left: AtomicU64,
+    pub(crate) release_count: AtomicU64,
 }
 
 impl Session {
@@ -59,7 +59,7 @@ impl Session {
         let written = self.written.load(Ordering::Acquire);
         let rings = lock(&self.rings);
         let recorded: u64 = rings.iter().map(|ring| ring.events()).sum();
-        let lost: u64 = rings.iter().map(|ring| ring.lost()).sum();
+        let lost: u64 = rings.iter().map(|ring| ring.lost_events()).sum();
         let lost = lost + self.homeless.load(Ordering::Relaxed);
         Counts { recorded, dropped: lost + recorded.saturating_sub(written), written }
     }

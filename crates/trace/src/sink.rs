@@ -14,14 +14,14 @@ pub(crate) trait LineSink: Send {
     }
 
     /// Take whole lines.
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()>;
+    fn write(&mut self, lines: &[u8], lost_lines: &mut u64) -> io::Result<()>;
 
     /// Lines in memory that will be written at the end, if this many bytes more are added.
     fn pending_lines(&mut self, _more: usize) -> u64 {
         0
     }
 
-    /// No more will come. Lines that it writes now it adds to `written`.
+    /// End the output. Lines that are written now are added to `written`.
     fn finish(&mut self, _written: &mut u64) -> io::Result<()> {
         Ok(())
     }
@@ -47,20 +47,20 @@ pub(crate) fn count(lines: &[u8]) -> u64 {
 pub(crate) fn write_all(
     to: &mut impl Write,
     lines: &[u8],
-    lost: &mut u64,
+    lost_lines: &mut u64,
 ) -> (bool, io::Result<()>) {
     let mut at = 0;
     while at < lines.len() {
         let error = match to.write(&lines[at..]) {
             Ok(0) => io::ErrorKind::WriteZero.into(),
-            Ok(written) => {
-                at += written;
+            Ok(count) => {
+                at += count;
                 continue;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => error,
         };
-        *lost += count(&lines[at..]);
+        *lost_lines += count(&lines[at..]);
         return (at == 0 || lines[at - 1] == b'\n', Err(error));
     }
     (true, Ok(()))
@@ -69,8 +69,8 @@ pub(crate) fn write_all(
 pub(crate) struct Stderr;
 
 impl LineSink for Stderr {
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
-        write_all(&mut io::stderr(), lines, lost).1
+    fn write(&mut self, lines: &[u8], lost_lines: &mut u64) -> io::Result<()> {
+        write_all(&mut io::stderr(), lines, lost_lines).1
     }
 }
 
@@ -115,12 +115,12 @@ impl Syslog {
 }
 
 impl LineSink for Syslog {
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
-        let mut failed = Ok(());
+    fn write(&mut self, lines: &[u8], lost_lines: &mut u64) -> io::Result<()> {
+        let mut outcome = Ok(());
         let mut is_stuck = false;
         for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
             if is_stuck {
-                *lost += 1;
+                *lost_lines += 1;
                 continue;
             }
             let mut result = self.send(line);
@@ -130,11 +130,11 @@ impl LineSink for Syslog {
                 result = self.socket.connect(&self.path).and_then(|()| self.send(line));
             }
             if let Err(error) = result {
-                *lost += 1;
+                *lost_lines += 1;
                 is_stuck = error.kind() == io::ErrorKind::WouldBlock;
-                failed = Err(error);
+                outcome = Err(error);
             }
         }
-        failed
+        outcome
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::date::push_second;
 use crate::fields::Record;
-use crate::ring::{Head, RECORD_BYTES, SHARED};
+use crate::ring::{Head, RECORD_BYTES, SHARED_FIELDS};
 use crate::session::{Level, Session, anchor, lock};
 use crate::sink::{LineSink, Origin};
 use crate::ulm::push_field;
@@ -38,9 +38,9 @@ pub(crate) struct EventWriter {
     /// Room for the longest record.
     record: Box<[u8]>,
     lines: Lines,
-    compared: Instant,
+    compared_at: Instant,
     /// That it does not work was said.
-    warned: bool,
+    has_warned: bool,
 }
 
 /// The writer's state of a ring.
@@ -57,7 +57,7 @@ impl RingState {
     /// What all events from here on have.
     fn set(&mut self, head: Head, text: &[u8], number: u64) {
         self.shared.clear();
-        if head.level == SHARED {
+        if head.level == SHARED_FIELDS {
             self.shared.extend_from_slice(text);
             self.text.truncate(self.ends[1]);
             return self.text.extend_from_slice(text);
@@ -157,8 +157,8 @@ impl EventWriter {
             offset_ns: offset_ns(),
         };
         let (threads, record) = (Vec::new(), vec![0; RECORD_BYTES].into());
-        let (compared, warned) = (Instant::now(), false);
-        EventWriter { session, sink, threads, record, lines, compared, warned }
+        let (compared_at, has_warned) = (Instant::now(), false);
+        EventWriter { session, sink, threads, record, lines, compared_at, has_warned }
     }
 
     pub fn run(&mut self) {
@@ -186,8 +186,8 @@ impl EventWriter {
 
     /// Take all out of the rings, and write it.
     fn take(&mut self) {
-        if self.compared.elapsed() > COMPARE {
-            self.compared = Instant::now();
+        if self.compared_at.elapsed() > COMPARE {
+            self.compared_at = Instant::now();
             let offset_ns = offset_ns();
             if (offset_ns - self.lines.offset_ns).abs() > APART_NS {
                 self.lines.offset_ns = offset_ns;
@@ -254,7 +254,7 @@ impl EventWriter {
     /// Say once that it does not work.
     fn note(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        if !std::mem::replace(&mut self.warned, true) {
+        if !std::mem::replace(&mut self.has_warned, true) {
             let place = &self.session.place;
             // Nobody can be told that this failed too.
             let _ = writeln!(

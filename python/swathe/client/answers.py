@@ -143,7 +143,7 @@ def _prediction(cost: Mapping[str, Any] | None) -> Prediction | None:
     return Prediction(_number(median_s), (low_s, high_s), _count(size), _count(requests), {})
 
 
-def _left(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _checked_time_left(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if value is None:
         return None
     low_s, high_s = map(_number, value["interval_s"])
@@ -169,7 +169,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "expires_at": _time,
     "faults": _pairs,
     "id": _text,
-    "left": _left,
+    "left": _checked_time_left,
     "matches": _pairs,
     "name": _text,
     "notes": _texts,

@@ -76,9 +76,9 @@ def check_objective(value: Any) -> Objective:
     Raises:
         OptionError: If it is another value.
     """
-    for known in OBJECTIVES:
-        if value == known:
-            return known
+    for choice in OBJECTIVES:
+        if value == choice:
+            return choice
     raise OptionError(
         f"objective: expected {', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]}, "
         f"found {short_text(value)}"

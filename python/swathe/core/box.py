@@ -15,6 +15,12 @@ from swathe.core.errors import RegionError
 Box: TypeAlias = tuple[int, int, int, int]
 Mode: TypeAlias = Literal["trim", "partial", "strict"]
 """Treatment of a box that crosses the edge of the image: trim it, fill it, or fail."""
+MODES: dict[Mode, str] = {
+    "trim": "Trim the region",
+    "partial": "Fill outside pixels",
+    "strict": "Reject the target",
+}
+"""Titles of the modes on pages, in the order of `Mode`."""
 
 LIMIT = 1 << 53
 """Limit of pixel numbers: beyond it a float cannot tell neighbours apart."""

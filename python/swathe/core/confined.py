@@ -302,14 +302,14 @@ def _kill(children: Mapping[int, socket.socket]) -> None:
 
 def _reap(children: Mapping[int, socket.socket]) -> list[int]:
     """Return the children that have ended; kill what they started."""
-    ended = []
+    exits = []
     for child in children:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            ended.append(child)
-    return ended
+            exits.append(child)
+    return exits
 
 
 def _child(leash: socket.socket, call: bytes) -> None:

@@ -53,9 +53,9 @@ def forecast_text(seconds: float) -> str:
 
 def clock_text(seconds: float) -> str:
     """Return a duration as a clock shows it: `0:08`, `1:50`, `3:20:00`."""
-    whole = max(round(seconds), 0)
-    minutes = f"{whole // 60 % 60}:{whole % 60:02}"
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}" if whole >= 3600 else minutes
+    total = max(round(seconds), 0)
+    minutes = f"{total // 60 % 60}:{total % 60:02}"
+    return f"{total // 3600}:{total // 60 % 60:02}:{total % 60:02}" if total >= 3600 else minutes
 
 
 def time_left_text(median_s: float, interval_s: tuple[float, float]) -> str:
@@ -63,8 +63,12 @@ def time_left_text(median_s: float, interval_s: tuple[float, float]) -> str:
     low, high = map(clock_text, interval_s)
     if median_s < 0.5:
         return "under 1 s left"
-    whole = round(median_s)
-    text = f"{whole // 60} min {whole % 60} s" if 60 <= whole < 100 else seconds_text(whole)
+    rounded_s = round(median_s)
+    text = (
+        f"{rounded_s // 60} min {rounded_s % 60} s"
+        if 60 <= rounded_s < 100
+        else seconds_text(rounded_s)
+    )
     return f"{text} left ({low} to {high})"
 
 

@@ -52,7 +52,7 @@ class DictColumn(Generic[T]):
         return cls([value], np.zeros(count, np.int32))
 
     @classmethod
-    def joined(cls, parts: Sequence[DictColumn[T]]) -> Self:
+    def concatenate(cls, parts: Sequence[DictColumn[T]]) -> Self:
         """Concatenate columns."""
         numbers: dict[T, int] = {}
         codes = []
@@ -68,7 +68,7 @@ class DictColumn(Generic[T]):
 
     def put(self, rows: Sequence[int], values: Sequence[T]) -> DictColumn[T]:
         """Return the same column with other values in some rows."""
-        both = DictColumn.joined([self, DictColumn.of(values)])
+        both = DictColumn.concatenate([self, DictColumn.of(values)])
         codes, new = np.split(both.codes, [len(self)])
         codes[rows] = new
         return DictColumn(both.values, codes)
@@ -193,7 +193,7 @@ class RowTable(Sequence[RowRecord]):
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[RowTable]) -> RowTable:
+    def concatenate(cls, parts: Sequence[RowTable]) -> RowTable:
         """Concatenate tables."""
         parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) < 2:
@@ -202,7 +202,7 @@ class RowTable(Sequence[RowRecord]):
         for field in fields(cls):
             of_each: list[Any] = [getattr(part, field.name) for part in parts]
             if isinstance(of_each[0], DictColumn):
-                columns[field.name] = DictColumn.joined(of_each)
+                columns[field.name] = DictColumn.concatenate(of_each)
             elif isinstance(of_each[0], list):
                 columns[field.name] = list(chain.from_iterable(of_each))
             elif of_each[0] is not None:
@@ -227,7 +227,7 @@ class RowTable(Sequence[RowRecord]):
                 columns[field.name] = column[rows]
         return RowTable(**columns)
 
-    def ended(
+    def end(
         self,
         status: RowStatus | NDArray[np.uint8],
         reason: str | DictColumn[str] = "",

@@ -371,8 +371,8 @@ def _target_rows(frames: int, seed: int, targets: int) -> Iterator[str]:
         end = targets * frame // frames
         centres = _good_stars(seed, frame) if end > first else []
         # Kinds are dealt out over the whole sample, so each has a quarter of the rows.
-        dealt = sorted((row % len(KINDS), row) for row in range(first, end))
-        for number, (kind, row) in enumerate(dealt, start=first + 1):
+        order = sorted((row % len(KINDS), row) for row in range(first, end))
+        for number, (kind, row) in enumerate(order, start=first + 1):
             x, y = centres[(row - first) % len(centres)]
             name = frame_name(frame, KINDS[kind])
             yield f"{number},{name},{x:.3f},{y:.3f},{CUTOUT_PX},{CUTOUT_PX}\n"

@@ -108,8 +108,8 @@ class SkyMapping:
             xy = self.wcs.all_world2pix(world, 0)
         except NoConvergence as error:
             xy = np.array(error.best_solution)
-            lost = [rows for rows in (error.divergent, error.slow_conv) if rows is not None]
-            for rows in lost:
+            failures = [rows for rows in (error.divergent, error.slow_conv) if rows is not None]
+            for rows in failures:
                 xy[rows] = np.nan
         return xy[:, 0], xy[:, 1]
 

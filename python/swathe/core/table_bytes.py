@@ -38,9 +38,9 @@ def pack_table(table: Table) -> bytes:
     heads: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for name in table.colnames:
-        packed = _pack_column(name, table[name])
-        if packed is not None:
-            head, values = packed
+        column = _pack_column(name, table[name])
+        if column is not None:
+            head, values = column
             heads.append({"name": name, **head, "lengths": [len(part) for part in values]})
             parts += values
     return _join({"columns": heads, "meta": _short(table.meta)}, parts)

@@ -60,8 +60,8 @@ class CallCosts:
     @classmethod
     def of(cls, compute: str | None) -> CallCosts:
         """Return what the computing costs of a host say, as JSON; the defaults if nothing."""
-        known = {} if compute is None else json.loads(compute).get("call", {})
-        return cls(**{name: known[name] for name in asdict(cls()) if name in known})
+        record = {} if compute is None else json.loads(compute).get("call", {})
+        return cls(**{name: record[name] for name in asdict(cls()) if name in record})
 
     def learn(self, outcomes: Sequence[Outcome]) -> CallCosts:
         """Return the costs after some outcomes, oldest first."""
@@ -74,13 +74,13 @@ class CallCosts:
         after = list(zip((each.after_s for each in calls), targets, weights, strict=True))
         before_s, before_target_s = _line(before, self.before_s, self.before_target_s)
         after_s, after_target_s = _line(after, self.after_s, self.after_target_s)
-        learned = CallCosts(before_s, before_target_s, after_s, after_target_s)
+        costs = CallCosts(before_s, before_target_s, after_s, after_target_s)
         sample = prior_sample(self.faster, self.slower, PRIOR)
         for each, weight in zip(calls, weights, strict=True):
-            expected_s = learned.before(each.targets) + learned.after(each.targets)
+            expected_s = costs.before(each.targets) + costs.after(each.targets)
             sample.append((math.log((each.before_s + each.after_s) / expected_s), weight))
         low, high = weighted_quantiles(sample, (0.1, 0.9))
-        return replace(learned, faster=max(-low, 0.0), slower=max(high, 0.0))
+        return replace(costs, faster=max(-low, 0.0), slower=max(high, 0.0))
 
 
 def _line(

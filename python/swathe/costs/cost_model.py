@@ -77,7 +77,7 @@ class MultiRange:
 
 
 @dataclass(frozen=True)
-class Multiplexed:
+class MultiplexCosts:
     """How a server answers requests that share one connection of HTTP/2.
 
     Attributes:
@@ -125,7 +125,7 @@ class Costs:
     buffer_bytes: int | None = None
     served_bytes_per_s: float | None = None
     multi_range: MultiRange | None = None
-    multiplexed: Multiplexed | None = None
+    multiplexed: MultiplexCosts | None = None
 
     def request_s(self, size: ArrayLike) -> NDArray[np.float64]:
         """Return the curve t() in seconds for sizes in bytes.
@@ -174,7 +174,7 @@ class Costs:
         multi_range = costs.get("multi_range")
         vectors = None if multi_range is None else MultiRange(**multi_range)
         multiplexed = costs.get("multiplexed")
-        shared = None if multiplexed is None else Multiplexed(**multiplexed)
+        shared = None if multiplexed is None else MultiplexCosts(**multiplexed)
         return cls(**{**costs, "request": request, "multi_range": vectors, "multiplexed": shared})
 
 

@@ -100,8 +100,8 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
             max(sample.requests for sample in alike if sample.streams == count)
             for count in stream_counts
         ]
-        moved = size * np.array(requests)
-        model = moved / costs.read_s(moved, requests, stream_counts)
+        total_bytes = size * np.array(requests)
+        model = total_bytes / costs.read_s(total_bytes, requests, stream_counts)
         axes.plot(stream_counts, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
     axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
     best_bytes_per_s = max((sample.bytes / sample.elapsed_s for sample in reads), default=1.0)
@@ -128,7 +128,7 @@ def draw_buffer(axes: Axes, study: BufferStudy) -> None:
         color="C2",
         label="within 5 % of the best, or the noise",
     )
-    axes.axvline(study.chosen, color="C2", label=f"chosen: {size_text(study.chosen)}")
+    axes.axvline(study.choice, color="C2", label=f"chosen: {size_text(study.choice)}")
     axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")
     axes.set_ylabel(f"s to read {size_text(study.object_bytes)}")
     plain(axes.yaxis)

@@ -129,7 +129,7 @@ def probe_buffer(
     from the store use it.
 
     Example:
-        >>> swathe.probe_buffer("survey").chosen
+        >>> swathe.probe_buffer("survey").choice
         262144
 
     Args:

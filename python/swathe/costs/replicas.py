@@ -94,7 +94,7 @@ def choose_stores(
     """
     names = list(files)
     counts = dict.fromkeys(names, 0)
-    chosen = []
+    choice = []
     for at in range(len(files[names[0]])):
         holders = [name for name in names if at not in lacking[name]]
         earlier = [
@@ -105,8 +105,8 @@ def choose_stores(
         )
         store = max(candidates, key=lambda name: shares[name] * (at + 1) - counts[name])
         counts[store] += 1
-        chosen.append(store)
-    return chosen
+        choice.append(store)
+    return choice
 
 
 def _lacking(files: Sequence[str]) -> set[int]:
@@ -138,5 +138,5 @@ def _merge(
         )
     store = np.array(store_of_file, str)[file]
     parts = {name: rows.take(store == name) for name, rows in lists.items()}
-    mixed = RowTable.joined(list(parts.values()))
+    mixed = RowTable.concatenate(list(parts.values()))
     return mixed.take(np.argsort(mixed.number)), {name: len(rows) for name, rows in parts.items()}

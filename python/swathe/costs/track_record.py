@@ -50,6 +50,6 @@ def _record(root: str, outcomes: Sequence[Outcome]) -> TrackRecord:
         for name in ("predicted_s", "low_s", "high_s")
     )
     errors = np.abs(predicted / actual - 1)
-    held = (low <= actual) & (actual <= high)
+    inside = (low <= actual) & (actual <= high)
     median, ninetieth = np.quantile(errors, (0.5, 0.9)).tolist()
-    return TrackRecord(root, len(outcomes), median, ninetieth, float(held.mean()))
+    return TrackRecord(root, len(outcomes), median, ninetieth, float(inside.mean()))

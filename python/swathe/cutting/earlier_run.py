@@ -176,10 +176,10 @@ def keep_earlier(
     sound: Container[str]
     if end is not None:
         sound = sizes
-        if left := results["path"][results["status"] == LEFT].tolist():
+        if remainder := results["path"][results["status"] == LEFT].tolist():
             raise OutputError(
-                f"{output_paths.path}: expected no result {left[0]}, found one of a target that "
-                "was taken off the list in an earlier run; give another output"
+                f"{output_paths.path}: expected no result {remainder[0]}, found one of a target "
+                "that was taken off the list in an earlier run; give another output"
             )
         paths = results["path"][results["status"] == "ok"].tolist()
         if other := next((path for path in paths if path in rows and path not in finished), None):

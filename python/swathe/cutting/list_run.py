@@ -118,7 +118,7 @@ class ListRun:
         given: list.
         settings: mode, fill, planes, threads and stores.
         progress: whether to show a bar, or what receives the progress.
-        started: time when the run was started.
+        start_s: time when the run was started.
         overwrite: whether files are replaced.
         resume: whether results of an earlier run are kept.
     """
@@ -127,7 +127,7 @@ class ListRun:
     target_list: GivenList
     settings: dict[str, Any]
     progress: bool | Callable[[CutProgress], object]
-    started: float
+    start_s: float
     overwrite: bool
     resume: bool
     _files_read: TextSet = field(default_factory=TextSet, init=False)
@@ -143,7 +143,7 @@ class ListRun:
         earlier = self._earlier(first)
         paths = self.output_paths
         manifest_file = ManifestFile(None if paths.is_null else paths.unfinished, {})
-        run = CutRun(paths, self.settings, manifest_file, self.progress, self.started)
+        run = CutRun(paths, self.settings, manifest_file, self.progress, self.start_s)
         is_whole = False
         next_rows = first.next_rows
         try:
@@ -315,7 +315,7 @@ def _sources(work: CutWork) -> DictColumn[str]:
     sources = work.rows.source.map(_swathe.redact_url)
     # A result from several images has no source of its own.
     others = DictColumn.same("", len(work.ids) - len(sources))
-    return DictColumn.joined([sources, others]) if len(others) else sources
+    return DictColumn.concatenate([sources, others]) if len(others) else sources
 
 
 def _names(work: CutWork, output_paths: OutputPaths) -> list[str]:

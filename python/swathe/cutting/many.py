@@ -138,7 +138,7 @@ def cut_many(
     from swathe.files.targets.target_list import choices_of
     from swathe.operations.registry import ResultOptions
 
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     threads, fill = check_threads(threads), check_fill(fill)
     objective = check_objective(objective)
     check_text("mode", mode)
@@ -167,7 +167,7 @@ def cut_many(
     if resume and settings["stores"]:
         target_list.before = sources_before(output_paths)
     pieces = target_list.pieces(result_options)
-    list_run = ListRun(output_paths, target_list, settings, progress, started, overwrite, resume)
+    list_run = ListRun(output_paths, target_list, settings, progress, start_s, overwrite, resume)
     first = next(pieces)
     if output_paths.is_null:
         return list_run.cut(first, pieces)

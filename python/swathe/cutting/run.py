@@ -60,7 +60,7 @@ class CutRun:
         settings: mode, fill, planes and threads.
         manifest_file: manifest of the pieces that have ended.
         progress: whether to show a bar, or what receives the progress.
-        started: time when the run was started.
+        start_s: time when the run was started.
         output: the open output, once the first piece is cut.
         call: what was predicted, and what it came to.
     """
@@ -69,7 +69,7 @@ class CutRun:
     settings: dict[str, Any]
     manifest_file: ManifestFile
     progress: bool | Callable[[CutProgress], object]
-    started: float
+    start_s: float
     output: _swathe.Output | None = None
     call: CallOutcome = field(default_factory=CallOutcome)
     _counted: float = field(default=0.0, init=False)
@@ -123,7 +123,7 @@ class CutRun:
         if is_made:
             made = len(results)
             prediction = of_results(prediction, made, self._making_s(work.rows.take(todo), made))
-        elapsed_s = time.perf_counter() - (self._counted or self.started)
+        elapsed_s = time.perf_counter() - (self._counted or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
         self.call.expect(prediction, elapsed_s)
         if end is None or self.output is not None:
@@ -175,7 +175,7 @@ class CutRun:
         ).open()
 
     def _run(self, batch: _swathe.Batch, piece: PieceFiles, prediction: Prediction) -> None:
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         stop = threading.Event()
 
         def cancel() -> None:
@@ -195,8 +195,8 @@ class CutRun:
             finally:
                 try:
                     cost = batch.finish()
-                    self.call.engine_s += time.perf_counter() - begun
-                    self._count(cost, prediction, piece, whole=not stop.is_set())
+                    self.call.engine_s += time.perf_counter() - start_s
+                    self._count(cost, prediction, piece, is_whole=not stop.is_set())
                 finally:
                     self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
 
@@ -206,19 +206,19 @@ class CutRun:
         """Return the function that reports the number of targets done, with the time left."""
         from swathe.costs.time_left import CutProgress, TimeLeftModel
 
-        model, begun = TimeLeftModel.of(prediction), time.perf_counter()
-        reported_at = begun
+        model, start_s = TimeLeftModel.of(prediction), time.perf_counter()
+        reported_at = start_s
 
-        def report(done: int) -> None:
+        def report(count: int) -> None:
             nonlocal reported_at
             now = time.perf_counter()
             part = batch.done()
-            model.update(now - begun, part)
-            left = model.left(now - begun)
-            show(done, time_left_text(*left))
+            model.update(now - start_s, part)
+            left = model.left(now - start_s)
+            show(count, time_left_text(*left))
             if callable(self.progress) and now - reported_at >= REPORT_S:
                 reported_at = now
-                self.progress(CutProgress(done, targets, part, left))
+                self.progress(CutProgress(count, targets, part, left))
 
         return report
 
@@ -228,28 +228,28 @@ class CutRun:
         prediction: Prediction,
         piece: PieceFiles,
         *,
-        whole: bool,
+        is_whole: bool,
     ) -> None:
         """Enter the cost of a piece into the manifest.
 
         A prediction is compared with the cost only if the `whole` of it was done.
         """
         meta, output_paths = self.manifest_file.meta, self.output_paths
-        moved = {name: cost.pop(name) for name in ("bytes_moved", "requests")}
+        traffic = {name: cost.pop(name) for name in ("bytes_moved", "requests")}
         notes = cost.pop("notes")
         del cost["from_peers"], cost["from_cache"]
         seconds = {"predicted_s": prediction.median_s}
         seconds |= {f"{name}_s": value for name, value in cost.items()}
         for name, value in seconds.items():
             meta[name] = round(meta.get(name, 0.0) + value, 6)
-        for name, count in moved.items():
+        for name, count in traffic.items():
             meta[name] = meta.get(name, 0) + count
         self.call.bytes, self.call.requests = meta["bytes_moved"], meta["requests"]
         counts = piece.manifest.counts()
         for status, count in counts.items():
             meta[status] = self.manifest_file.counts[status] + count
         # The time to combine images is assumed, not measured.
-        self.call.is_comparable &= whole and not output_paths.result_options.is_combined
+        self.call.is_comparable &= is_whole and not output_paths.result_options.is_combined
         if not output_paths.result_options.is_plain:
             # The time to make files of another format says nothing of the store.
             self.call.model_s = 0.0
@@ -263,7 +263,7 @@ class CutRun:
 
         meta, output_paths = self.manifest_file.meta, self.output_paths
         summary = f"cut_many into {output_paths.kind}, as {output_paths.result_options.format}"
-        meta["notes"] += record_outcome(self.call, time.perf_counter() - self.started, summary)
+        meta["notes"] += record_outcome(self.call, time.perf_counter() - self.start_s, summary)
         log.info(
             "%s: took %s, predicted %s: %d bytes in %d requests",
             *(harmless_text(f"{output_paths.path}"), seconds_text(meta["actual_s"])),
@@ -271,7 +271,7 @@ class CutRun:
             *(meta["bytes_moved"], meta["requests"]),
         )
 
-    def _maker(self, piece: PieceFiles, stopped: Callable[[], bool]) -> Maker | None:
+    def _maker(self, piece: PieceFiles, should_stop: Callable[[], bool]) -> Maker | None:
         """Return the maker of the results; `None` if the engine writes them."""
         from swathe.operations.make_results import Combiner, Converter, ResultFiles
 
@@ -285,7 +285,7 @@ class CutRun:
             output_paths.path,
             output_paths.kind,
             piece.paths,
-            stopped,
+            should_stop,
         )
         if work.results is None:
             return Converter(files, output_paths.result_options)
@@ -332,7 +332,7 @@ class CutRun:
             return
         manifest_file, output_paths = self.manifest_file, self.output_paths
         # All but the last writing of the manifest, which holds it.
-        manifest_file.meta["actual_s"] = round(time.perf_counter() - self.started, 6)
+        manifest_file.meta["actual_s"] = round(time.perf_counter() - self.start_s, 6)
         manifest_file.finish()
         # The archive gets its name when it holds the manifest; the manifest file comes last.
         if output_paths.kind == "fits" and manifest_file.last is not None:
@@ -444,10 +444,10 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
         return
-    caught: list[tuple[int, FrameType | None]] = []
+    signals: list[tuple[int, FrameType | None]] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        caught.append((number, frame))
+        signals.append((number, frame))
         cancel()
 
     signal.signal(signal.SIGINT, note)
@@ -455,5 +455,5 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, usual)
-    if caught:
-        usual(*caught[0])
+    if signals:
+        usual(*signals[0])

@@ -145,10 +145,10 @@ def _with_outline(sky: SkyMapping, corners: NDArray[np.float64]) -> Footprint:
     near = healpix.cells_around(centre, radius + slack, order)
     middles = healpix.centres(near, order)
     polygons = np.broadcast_to(corners, (len(near), *corners.shape))
-    touched = near[distances(polygons, middles) <= healpix.cell_radius(order) + slack]
+    cells = near[distances(polygons, middles) <= healpix.cell_radius(order) + slack]
     lon, lat = degrees(corners)
     outline = np.column_stack([lon, lat]).ravel().tolist()
-    return _make_footprint(sky, centre, radius, healpix.ranges(touched, order), outline, None)
+    return _make_footprint(sky, centre, radius, healpix.ranges(cells, order), outline, None)
 
 
 def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:

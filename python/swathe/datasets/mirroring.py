@@ -174,15 +174,15 @@ def plan(
         if fault := _unsafe(to):
             result.faults.append(SkippedObject(path, fault))
             continue
-        listed = copies_there.get(to)
+        objects_there = copies_there.get(to)
         is_own = False
-        if copy is not None and copy.path == to and listed is not None:
-            is_own = _is_recorded(copy, listed)
+        if copy is not None and copy.path == to and objects_there is not None:
+            is_own = _is_recorded(copy, objects_there)
             if is_own and copy.state == "ok":
                 present += 1
                 continue
             # A killed run may have left a complete copy that is not recorded.
-            is_own = is_own or (copy.version is None and is_same(replica, listed))
+            is_own = is_own or (copy.version is None and is_same(replica, objects_there))
         may_replace = overwrite or is_own
         if fault := refusal(to, may_replace):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
@@ -222,7 +222,7 @@ def copy_objects(
         threads: number of objects copied at the same time.
         show: function called with the number of finished objects.
     """
-    started = time.monotonic()
+    start_s = time.monotonic()
     report = MirrorReport(
         mirror_plan.dataset,
         mirror_plan.store,
@@ -236,7 +236,7 @@ def copy_objects(
     if delete:
         _delete(catalog, mirror_plan, engine, report)
     if not mirror_plan.copies:
-        report.elapsed_s = time.monotonic() - started
+        report.elapsed_s = time.monotonic() - start_s
         return report
     orders = [
         (f"{mirror_plan.source}:{path}", version, f"{mirror_plan.store}:{to}", replaces)
@@ -250,9 +250,7 @@ def copy_objects(
     try:
         while (outcomes := copies.poll(POLL_S)) is not None:
             if outcomes:
-                replicas = [
-                    _replica_of(mirror_plan, copied, report, recorded) for copied in outcomes
-                ]
+                replicas = [_replica_of(mirror_plan, copy, report, recorded) for copy in outcomes]
                 # Recorded at once: an object that is not recorded is copied again.
                 catalog.put_objects(
                     mirror_plan.dataset,
@@ -264,7 +262,7 @@ def copy_objects(
     finally:
         copies.cancel()
     report.bytes = copies.bytes
-    report.elapsed_s = time.monotonic() - started
+    report.elapsed_s = time.monotonic() - start_s
     return report
 
 
@@ -350,8 +348,8 @@ def _is_recorded(copy: Replica, now: ListedObject) -> bool:
     tag = copy.version.partition(" ")[2]
     # Not every server lists ETags, and some change them (Apache: a second after the file was
     # written). Then the size is compared.
-    sized = now.etag is None or not tag.startswith('"')
-    return now.mark == copy.modified or (sized and not tag.startswith(FILE_TAG))
+    same_size = now.etag is None or not tag.startswith('"')
+    return now.mark == copy.modified or (same_size and not tag.startswith(FILE_TAG))
 
 
 def _is_same(source: Store, target: Store, replica: Replica, now: ListedObject) -> bool:
@@ -412,15 +410,15 @@ def _looks(replica: Replica) -> Iterator[tuple[int, str]]:
 
 
 def _refuse_alike(
-    copy: str, listed: ListedObject, source: Store, looks: Mapping[tuple[int, str], str]
+    copy: str, copy_object: ListedObject, source: Store, looks: Mapping[tuple[int, str], str]
 ) -> None:
     """Refuse a file that may be an object of the dataset: a server may share the folder.
 
     Raises:
         OutputError: If an object has the same size and time.
     """
-    for mark in (listed.etag, listed.modified):
-        if listed.size is not None and mark and (path := looks.get((listed.size, mark))):
+    for mark in (copy_object.etag, copy_object.modified):
+        if copy_object.size is not None and mark and (path := looks.get((copy_object.size, mark))):
             raise OutputError(
                 f"{copy}: cannot write: it has the size and the time of {source.name}:{path}, and "
                 "may be the same file; delete it there if it is not"
@@ -450,20 +448,20 @@ def _begin(catalog: Catalog, work: MirrorPlan) -> dict[str, Replica]:
 
 def _replica_of(
     work: MirrorPlan,
-    copied: _swathe.CopyOutcome,
+    outcome: _swathe.CopyOutcome,
     report: MirrorReport,
     recorded: Mapping[str, Replica],
 ) -> Replica:
     """Return the record of an object that was copied, or could not be."""
-    path, to = work.copies[copied.number]
-    if copied.kind is None:
+    path, to = work.copies[outcome.number]
+    if outcome.kind is None:
         report.copied += 1
-        report.read_back += copied.read_back
-        size, _, tag = copied.version.partition(" ")
-        return Replica(path, to, int(size), _mark(tag), copied.version, "ok")
-    reason = f"{work.source}:{path} to {work.store}:{to}: {copied.reason}"
+        report.read_back += outcome.read_back
+        size, _, tag = outcome.version.partition(" ")
+        return Replica(path, to, int(size), _mark(tag), outcome.version, "ok")
+    reason = f"{work.source}:{path} to {work.store}:{to}: {outcome.reason}"
     report.faults.append(SkippedObject(path, reason))
-    report.outdated |= copied.kind in ("ChangedError", "NotFoundError")
+    report.outdated |= outcome.kind in ("ChangedError", "NotFoundError")
     before = recorded.get(path)
     if before is not None and before.path == to:  # the earlier copy is still there
         return replace(before, state="failed", reason=reason)

@@ -141,12 +141,12 @@ def _scan(
         paths = read_list(Path(os.fspath(objects)), dataset.prefix, dataset.pattern)
     else:
         paths = list_objects(catalog.store(dataset.store), dataset.prefix, dataset.pattern)
-    listed = [*paths]
-    with progress_bar("cataloguing", progress, len(listed)) as show_done:
+    names = [*paths]
+    with progress_bar("cataloguing", progress, len(names)) as show_done:
         return scan(
             catalog,
             dataset.name,
-            listed,
+            names,
             threads=threads,
             reread=reread,
             show=lambda count, _total: show_done(count),

@@ -93,7 +93,7 @@ def scan(
     Raises:
         NoSuchDatasetError: If there is no such dataset.
     """
-    started = time.monotonic()
+    start_s = time.monotonic()
     store = catalog.dataset(dataset).store
     replicas = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     report = ScanReport(dataset)
@@ -136,7 +136,7 @@ def scan(
     catalog.set_states(dataset, store, missing, "vanished")
     report.vanished = len(missing)
     catalog.set_synced(dataset)
-    report.elapsed_s = time.monotonic() - started
+    report.elapsed_s = time.monotonic() - start_s
     return report
 
 

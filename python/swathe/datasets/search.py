@@ -245,8 +245,8 @@ def _that_show(
     """Return the images that the circle touches; a point is compared to a small part of a pixel."""
     from swathe.datasets.spherical import outlines_near
 
-    lined = [outline for _, outline in candidates if outline is not None]
-    near = iter(outlines_near(lined, place.direction, place.reach).tolist())
+    outlines = [outline for _, outline in candidates if outline is not None]
+    near = iter(outlines_near(outlines, place.direction, place.reach).tolist())
     matches = []
     for copy, outline in candidates:
         if next(near) if outline is not None else _shows(copy, place):
@@ -370,8 +370,8 @@ def _table(unsorted: list[list[Any]], place: _SearchArea | None) -> Table:
         unordered = unsorted.pop(0)
         values = [unordered[at] for at in order]
         blank: Any = "" if kind == "U" else 0
-        filled = [blank if value is None else value for value in values]
-        data = np.array(filled, dtype=kind if filled or kind != "U" else "U1")
+        cells = [blank if value is None else value for value in values]
+        data = np.array(cells, dtype=kind if cells or kind != "U" else "U1")
         if None in values:
             data = np.ma.MaskedArray(data, [value is None for value in values])
         columns[name] = data

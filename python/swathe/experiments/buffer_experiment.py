@@ -57,7 +57,7 @@ def buffer(
         sentences.append(
             f"{name}: best with {size_text(study.best)}; {size_text(study.low)} to "
             f"{size_text(study.high)} are within 5 % or the noise; chosen "
-            f"{size_text(study.chosen)} ({study.cache})."
+            f"{size_text(study.choice)} ({study.cache})."
         )
     all_rows: Table = vstack(tables)
     title = "The best size of a read buffer"

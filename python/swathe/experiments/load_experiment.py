@@ -105,8 +105,8 @@ def line_over_time(times: Array, records: NDArray[Any], bytes_per_s: float) -> A
         return np.full(len(times), math.nan)
     step = np.median(np.diff(times)) if len(times) > 1 else 1.0
     edges = np.concatenate([[times[0] - step], times])
-    moved = work_in(records["sent"], records["done"], edges, records["bytes"])
-    return np.asarray(100 * moved / bytes_per_s)
+    rate = work_in(records["sent"], records["done"], edges, records["bytes"])
+    return np.asarray(100 * rate / bytes_per_s)
 
 
 def reductions(settings: LoadSettings, place: FramesInStore, mix: str) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _study(
         # Processes that start between levels are not part of the load.
         at_work = {name: values[working] for name, values in host.items()}
         first, when = ran_out(at_work, settings.full_percent)
-        begun = levels[0]["start"]
+        start_s = levels[0]["start"]
         work: dict[str, list[float]] = {"time": [], "rate": [], "workers": []}
         for level in levels:
             records, span = level["records"], level["end"] - level["start"]
@@ -204,10 +204,10 @@ def _study(
             parts = np.linspace(level["start"], level["end"], PARTS + 1)
             rates = work_in(good["sent"], good["done"], parts).tolist()
             samples += [(name, part, rate, "1/s", "higher") for part, rate in enumerate(rates)]
-            work["time"] += [level["start"] - begun, level["end"] - begun]
+            work["time"] += [level["start"] - start_s, level["end"] - start_s]
             work["rate"] += [rows[-1]["rate"]] * 2
             work["workers"] += [level["workers"]] * 2
-        host_samples = {**host, "time": host["time"] - begun}
+        host_samples = {**host, "time": host["time"] - start_s}
         drawings[f"load-{number}-{mix}"] = figures.load_over_time(
             f"The host under a {mix} load: {figures.short(store)}",
             host_samples,

@@ -91,12 +91,12 @@ def ramp(
     results: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
     hosts: dict[str, Host] = {}
     conditions = circumstances(settings.stores)
-    with _works(settings, scratch) as works, waiting as joined:
+    with _works(settings, scratch) as works, waiting as remote_hosts:
         for title, work in works.items():
             say(f"{title}: {settings.clients} clients join, {settings.model} model")
-            results[title] = _one(settings, work, joined, offsets)
+            results[title] = _one(settings, work, remote_hosts, offsets)
             hosts.update(results[title][2])
-        for each in joined:
+        for each in remote_hosts:
             each.end()
     clocks = {
         name: {key: each[key] for key in ("offset_s", "spread_s")} for name, each in hosts.items()
@@ -189,7 +189,7 @@ def _offsets(path: str) -> dict[str, float]:
 def _one(
     settings: RampSettings,
     work: dict[str, Any],
-    joined: list[RemoteHost],
+    remote_hosts: list[RemoteHost],
     offsets: dict[str, float],
 ) -> tuple[Schedule, NDArray[Any], dict[str, Host]]:
     """Run one ramp here or on the hosts that joined; return records in our time, and the hosts."""
@@ -199,7 +199,7 @@ def _one(
     order: dict[str, Any] = {"join_s": settings.join_s, "length_s": length, "rate": rate}
     order |= {"all_s": all_s, "work": work, "kind": settings.kind}
     numbers = list(range(settings.clients))
-    if not joined:
+    if not remote_hosts:
         start, result = run_here({**order, "clients": numbers})
         schedule = Schedule(start, settings.join_s, start + length, rate)
         here = Host(
@@ -207,16 +207,16 @@ def _one(
         )
         return schedule, as_array(result.records), {this_host(): here}
     # Clients are distributed in turn over the hosts.
-    for at, each in enumerate(joined):
-        each.prepare({**order, "clients": numbers[at :: len(joined)]})
-    for each in joined:
+    for at, each in enumerate(remote_hosts):
+        each.prepare({**order, "clients": numbers[at :: len(remote_hosts)]})
+    for each in remote_hosts:
         each.ready()
     start = SteadyClock().now() + LEAD_S
-    for each in joined:
+    for each in remote_hosts:
         each.go(start)
     schedule = Schedule(start, settings.join_s, start + length, rate)
     parts, hosts = [], {}
-    for at, each in enumerate(joined):
+    for at, each in enumerate(remote_hosts):
         records, offset = each.records()
         records["host"] = at
         ahead = offsets.get(each.host, offset.offset_s)

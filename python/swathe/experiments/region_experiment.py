@@ -152,15 +152,15 @@ def fits(order: dict[str, Any], folder: Path) -> int:
 def copy_rate(place: FramesInStore, frames: int) -> float:
     """Return the rate of copying whole images one by one, bytes per second: the upper limit."""
     stores = known_stores() or _swathe.Stores("[]")
-    started, moved = time.perf_counter(), 0
+    start_s, total_bytes = time.perf_counter(), 0
     for number in range(min(frames, COPIED)):
         timings = _swathe.measure(
             place.frame(number + 1), [(0, place.image_bytes)], 1, stores=stores
         )
-        moved += sum(timing.bytes for timing in timings)
-        if time.perf_counter() - started > COPY_S:
+        total_bytes += sum(timing.bytes for timing in timings)
+        if time.perf_counter() - start_s > COPY_S:
             break
-    return moved / (time.perf_counter() - started)
+    return total_bytes / (time.perf_counter() - start_s)
 
 
 def _study(
@@ -232,11 +232,11 @@ def _sentences(table: Table, places: dict[str, FramesInStore]) -> list[str]:
     for row in table:
         if row["region"] == 100:
             image_mb = places[str(row["store"])].image_bytes / 1e6
-            moved = (
+            amount = (
                 f"{row['of_image']:.3g} %" if np.isfinite(row["of_image"]) else "an unknown part"
             )
             texts.append(
                 f"{row['store']}, 100 x 100, {row['way']}: {row['regions']:.4g} regions/s; "
-                f"{moved} of the image of {image_mb:.1f} MB was moved for each."
+                f"{amount} of the image of {image_mb:.1f} MB was moved for each."
             )
     return texts

@@ -164,15 +164,15 @@ def settings_of(kind: type[T], path: Path | None, flags: Mapping[str, Any]) -> T
     name = next(each for each, of in KINDS.items() if of is kind)
     sections = {} if path is None else read_toml(path)
     types = get_type_hints(kind)
-    chosen: dict[str, Any] = {}
+    choices: dict[str, Any] = {}
     try:
         refuse_unknown("section", sections, KINDS)
         result = section(name, kind, sections.get(name, {}))
         for key, one in flags.items():
             if one is not None and one not in ([], ()):
                 plain_one = list(one) if isinstance(one, tuple) else one
-                chosen[key] = value(f"{name}.{key}", types[key], plain_one)
-        result = replace(result, **chosen)  # type: ignore[type-var]
+                choices[key] = value(f"{name}.{key}", types[key], plain_one)
+        result = replace(result, **choices)  # type: ignore[type-var]
         check(name, result)
     except SettingsError as error:
         key = str(error).partition(":")[0].rpartition(".")[2]

@@ -257,8 +257,8 @@ class _CaseRunner:
         if first.client == "swathe-indexed":
             # One untimed run; only the images it reached are timed.
             learning = {**order, "cases": [{**case, "whole": True} for case in order["cases"]]}
-            learned = child("swathe.experiments.clients.single_client", learning, variables, limit)
-            for case, answer in zip(order["cases"], learned, strict=True):
+            answers = child("swathe.experiments.clients.single_client", learning, variables, limit)
+            for case, answer in zip(order["cases"], answers, strict=True):
                 if "rows" in answer:
                     images = {row[0] for row in answer["rows"]}
                     case["images"] = case["images"][: len(images)]
@@ -383,7 +383,7 @@ def sentences(times: dict[SingleCase, Any]) -> list[str]:
             }
             if ours:
                 best = min(ours, key=lambda method: ours[method])
-                listed = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
+                text = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
                 each = f"{crops} crop{'s' if crops != 1 else ''} an image"
-                texts.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
+                texts.append(f"{store}, {each}, swathe: {text}; {best} is fastest.")
     return texts

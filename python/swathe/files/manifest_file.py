@@ -115,8 +115,8 @@ def read_unfinished(path: Path) -> Iterator[list[str]]:
     if count < before:  # it is of an earlier run
         return
     # If the piece has ended, the manifest has all of its rows; else some of them, or none.
-    ended = list(islice(rows, len(present)))
-    yield from ended if len(ended) == len(present) else present
+    complete_rows = list(islice(rows, len(present)))
+    yield from complete_rows if len(complete_rows) == len(present) else present
     yield from rows
 
 

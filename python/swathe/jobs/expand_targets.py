@@ -257,18 +257,22 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[RowTable, set[int
 
     rows = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
     rows.reason = rows.reason.map(with_store_names)
-    refused: dict[str, Fault] = {}
+    faults_by_file: dict[str, Fault] = {}
     for file in rows.source.values:
         try:
             _check(file, allowed)
         except AccessError as error:
-            refused[file] = ("error", str(error))
-    if refused and len(refused) == len(rows.source.values):
-        raise AccessError(next(iter(refused.values()))[1])
+            faults_by_file[file] = ("error", str(error))
+    if faults_by_file and len(faults_by_file) == len(rows.source.values):
+        raise AccessError(next(iter(faults_by_file.values()))[1])
     faults = rows.faults()
     files = rows.source.list()
-    unread = {row for row in faults if files[row] in unreadable and files[row] not in refused}
-    refusals = {row: refused[file] for row, file in enumerate(files) if file in refused}
+    unread = {
+        row for row in faults if files[row] in unreadable and files[row] not in faults_by_file
+    }
+    refusals = {
+        row: faults_by_file[file] for row, file in enumerate(files) if file in faults_by_file
+    }
     return rows.with_status(refusals), unread
 
 
@@ -382,12 +386,12 @@ def _search_positions(
                 matches = [match for match in matches if match.granule.band in wanted_bands]
             if bands[row]:
                 matches = [match for match in matches if match.granule.band == bands[row]]
-            chosen, reason = options.results.kind.choose_images(
+            choice, reason = options.results.kind.choose_images(
                 [match.granule.band or "" for match in matches],
                 options.bands,
                 partial(_distance, matches, positions[row]),
             )
-            matches_of[row] = [matches[index] for index in chosen], reason
+            matches_of[row] = [matches[index] for index in choice], reason
     return matches_of
 
 

@@ -39,7 +39,7 @@ def to_row_table(work: ExpandedJob) -> RowTable:
         group=None,
     ).take(order)
     inputs.position = np.arange(count)
-    return RowTable.joined([inputs, RowTable.of(list(_result_rows(work.rows)))])
+    return RowTable.concatenate([inputs, RowTable.of(list(_result_rows(work.rows)))])
 
 
 def _result_rows(rows: RowTable) -> Iterator[RowRecord]:

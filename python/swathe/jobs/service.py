@@ -108,7 +108,7 @@ class Jobs:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -295,7 +295,7 @@ class Jobs:
         return made.result_of(self.place, job_id, row, options)
 
     def archive(
-        self, job_id: str, kind: ArchiveKind, stopped: Callable[[], bool] = _never
+        self, job_id: str, kind: ArchiveKind, should_stop: Callable[[], bool] = _never
     ) -> Iterator[bytes]:
         """Return all results as one archive, in the user's order, made as it is read.
 
@@ -311,7 +311,7 @@ class Jobs:
             raise JobError(f"job {job_id}: it was not started")
         if kind == "fits" and options.results.suffix != ".fits":
             raise JobError(f"job {job_id}: its results are {options.format}, not fits")
-        pages = self._done_rows(job_id, stopped)
+        pages = self._done_rows(job_id, should_stop)
         return made.archive(kind, pages, self.place, job_id, options, lambda: self.manifest(job_id))
 
     def manifest(self, job_id: str) -> Iterator[bytes]:
@@ -320,25 +320,29 @@ class Jobs:
         return made.manifest(job, self._pages(job.number))
 
     def wait(
-        self, job_id: str, phase: Phase, timeout_s: float, stopped: Callable[[], bool] = _never
+        self, job_id: str, phase: Phase, timeout_s: float, should_stop: Callable[[], bool] = _never
     ) -> Job:
         """Return the job when its phase differs from `phase`, or after `timeout_s`.
 
-        It also returns soon after `stopped` says so.
+        It also returns soon after `should_stop` says so.
         """
-        self._until(job_id, timeout_s, lambda now, _changes: now != phase or stopped())
+        self._until(job_id, timeout_s, lambda now, _changes: now != phase or should_stop())
         return self.job(job_id)
 
-    def changed(
-        self, job_id: str, last_change: int, timeout_s: float, stopped: Callable[[], bool] = _never
+    def wait_for_change(
+        self,
+        job_id: str,
+        last_change: int,
+        timeout_s: float,
+        should_stop: Callable[[], bool] = _never,
     ) -> int:
         """Return the job's change counter when it differs from `last_change`, or after `timeout_s`.
 
         The counter has no other meaning; 0 is never a value of it. The method also returns soon
-        after `stopped` says so.
+        after `should_stop` says so.
         """
         return self._until(
-            job_id, timeout_s, lambda _phase, changes: changes != last_change or stopped()
+            job_id, timeout_s, lambda _phase, changes: changes != last_change or should_stop()
         )
 
     # ---- For the runner
@@ -399,7 +403,7 @@ class Jobs:
         if job.counts["error"] == job.counts["missing"] == job.counts["waiting"] == 0:
             self.place.clear_scratch(job.id)
 
-    def tidy(self, stopped: Callable[[], bool] = _never) -> None:
+    def tidy(self, should_stop: Callable[[], bool] = _never) -> None:
         """Delete expired jobs, and remove the results of all deleted jobs.
 
         A result that cannot be removed does not stop the others, and is retried the next time.
@@ -416,7 +420,7 @@ class Jobs:
         over = datetime.now(UTC) - timedelta(seconds=GRACE_S)
         for job in self.catalog.deleted_jobs(over):
             try:
-                if stopped() or not self.place.remove(job.id, stopped):
+                if should_stop() or not self.place.remove(job.id, should_stop):
                     return
             except SwatheError as error:
                 fault = fault or error
@@ -428,10 +432,10 @@ class Jobs:
         if fault is not None:
             raise fault
 
-    def await_deletion(self, timeout_s: float, stopped: Callable[[], bool]) -> None:
+    def await_deletion(self, timeout_s: float, should_stop: Callable[[], bool]) -> None:
         """Wait until a job is deleted here, or for a time, or until stopped."""
         with self._news:
-            self._news.wait_for(lambda: self._deleted or self._closed or stopped(), timeout_s)
+            self._news.wait_for(lambda: self._deleted or self._closed or should_stop(), timeout_s)
             self._deleted = False
 
     def removal_lag(self) -> str:
@@ -481,7 +485,9 @@ class Jobs:
             start += len(rows)
             limit = min(PAGE_GROWTH * limit, PAGE_ROWS)
 
-    def _done_rows(self, job_id: str, stopped: Callable[[], bool] = _never) -> Iterator[RowTable]:
+    def _done_rows(
+        self, job_id: str, should_stop: Callable[[], bool] = _never
+    ) -> Iterator[RowTable]:
         """Yield rows in the user's order as they finish; all of them once the job has ended.
 
         Raises:
@@ -502,8 +508,8 @@ class Jobs:
                     break
             if next_row >= job.rows:
                 return
-            self.changed(job_id, job.changes, FOLLOW_S, stopped)
-            if self._closed or stopped():
+            self.wait_for_change(job_id, job.changes, FOLLOW_S, should_stop)
+            if self._closed or should_stop():
                 raise JobError(
                     f"job {job_id}: the archive could not be completed: the portal is shutting down"
                 )

@@ -62,7 +62,7 @@ def combine(
     rows: RowTable,
     pixels: Sequence[Path],
     result_options: ResultOptions,
-    stopped: Callable[[], bool],
+    should_stop: Callable[[], bool],
 ) -> bool:
     """Write a result; return false if it was stopped before the end.
 
@@ -72,7 +72,7 @@ def combine(
         rows: rows of the images, in order.
         pixels: file of each image, as `align_cutout` writes it.
         result_options: options of the result.
-        stopped: function that returns whether to stop.
+        should_stop: function that returns whether to stop.
 
     Raises:
         RegionError: If the images cannot be combined.
@@ -80,4 +80,4 @@ def combine(
     positions = zip(pixels, rows.sky[:, :2].tolist(), strict=True)
     images = [AlignedImage(file, ra, dec) for file, (ra, dec) in positions]
     make = result_options.combining.make
-    return not stopped() and make(path, grid, images, result_options.own, stopped)
+    return not should_stop() and make(path, grid, images, result_options.own, should_stop)

@@ -186,7 +186,7 @@ class ResultFiles:
         shown: name of the output in messages.
         kind: kind of the output.
         paths: paths of the results in the output, by row of the manifest.
-        stopped: function that returns whether to stop.
+        should_stop: function that returns whether to stop.
     """
 
     scratch: Path
@@ -194,7 +194,7 @@ class ResultFiles:
     output_name: Path
     kind: OutputKind
     paths: dict[int, str]
-    stopped: Callable[[], bool]
+    should_stop: Callable[[], bool]
 
     def cut(self, row: int) -> Path:
         """Return the file that the engine cut for a row."""
@@ -226,7 +226,7 @@ class Converter:
         """Yield the row. After a stop, a cutout that is not converted is not done."""
         if outcome.status != "ok":
             yield outcome
-        elif not self.files.stopped():
+        elif not self.files.should_stop():
             yield self._convert(outcome)
 
     def _convert(self, outcome: RowOutcome) -> RowOutcome:
@@ -279,7 +279,7 @@ class Combiner:
     def take(self, outcome: RowOutcome) -> Iterator[RowOutcome]:
         """Yield the row, and its result if this was the last image it waited for."""
         if outcome.status == "ok":
-            if self.files.stopped():
+            if self.files.should_stop():
                 return
             outcome = self._align(outcome)
         yield outcome
@@ -321,7 +321,7 @@ class Combiner:
         path = self.files.scratch / f"{row}{self.result_options.suffix}"
         pixels = [self._pixels(each) for each in inputs if self._outcomes[each][0] == "ok"]
         try:
-            if combine(path, grid, used, pixels, self.result_options, self.files.stopped):
+            if combine(path, grid, used, pixels, self.result_options, self.files.should_stop):
                 yield self.files.put(new, self._content(path, self.files.paths[row]))
         except (SwatheError, OSError) as error:
             yield new._replace(reason=str(error))

@@ -171,7 +171,7 @@ class CombiningOperation(Operation):
         grid: Grid,
         images: Sequence[AlignedImage],
         options: Mapping[str, Any],
-        stopped: Callable[[], bool],
+        should_stop: Callable[[], bool],
     ) -> bool:
         """Write a result; return false if it was stopped before the end.
 
@@ -180,7 +180,7 @@ class CombiningOperation(Operation):
             grid: pixel grid of the result and of the images, whose positions differ.
             images: the images, in order.
             options: values of the operation's own options.
-            stopped: function that returns whether to stop.
+            should_stop: function that returns whether to stop.
 
         Raises:
             RegionError: If the images cannot be combined.

@@ -34,7 +34,7 @@ def write_stack(
     grid: Grid,
     images: Sequence[AlignedImage],
     way: str,
-    stopped: Callable[[], bool],
+    should_stop: Callable[[], bool],
 ) -> bool:
     """Write a stack and, as its second HDU, the number of images at each pixel.
 
@@ -43,7 +43,7 @@ def write_stack(
         grid: pixel grid of the stack.
         images: images of the same number of pixels.
         way: `mean`, `median`, `sigma-clipped` or `weighted`.
-        stopped: function that returns whether to stop.
+        should_stop: function that returns whether to stop.
 
     Returns:
         Whether the stack was written, and not stopped before the end.
@@ -51,7 +51,7 @@ def write_stack(
     Raises:
         RegionError: If an image has no noise to weigh it by.
     """
-    pixels = _Images([each.pixels for each in images], stopped)
+    pixels = _Images([each.pixels for each in images], should_stop)
     match way:
         case "mean":
             stacked = _weighted_mean(pixels, grid, lambda _pixels: 1.0)
@@ -70,22 +70,22 @@ def write_stack(
 class _Images:
     """Aligned images, read one after the other."""
 
-    def __init__(self, paths: Sequence[Path], stopped: Callable[[], bool]) -> None:
+    def __init__(self, paths: Sequence[Path], should_stop: Callable[[], bool]) -> None:
         self._paths = paths
-        self._is_stopped = stopped
+        self._is_stopped = should_stop
         self.was_stopped = False
 
     def __len__(self) -> int:
         return len(self._paths)
 
-    def stopped(self) -> bool:
+    def should_stop(self) -> bool:
         """Check whether to stop, and remember the answer."""
         self.was_stopped = self.was_stopped or self._is_stopped()
         return self.was_stopped
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
         for path in self._paths:
-            if self.stopped():
+            if self.should_stop():
                 return
             yield np.load(path, allow_pickle=False)
 
@@ -149,7 +149,7 @@ def _by_blocks(
             cube[:, first : first + len(batch)] = np.array(batch).T
         step = max(1, BLOCK_BYTES // (8 * len(images)))
         for at in range(0, pixels, step):
-            if images.stopped():
+            if images.should_stop():
                 break
             block = np.asarray(cube[at : at + step], np.float64)
             result[at : at + step], count[at : at + step] = combine(block)

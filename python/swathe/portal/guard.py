@@ -189,8 +189,8 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         content_length = Headers(scope=scope).get("content-length", "")
         most = self._most_bytes(scope)
-        if refused := self._refused(scope):
-            status, error = refused
+        if refusal := self._refused(scope):
+            status, error = refusal
             answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
         elif content_length.isdecimal() and int(content_length[:20]) > most:
             answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSED)

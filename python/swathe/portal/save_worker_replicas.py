@@ -44,7 +44,7 @@ class Replicas:
     def __enter__(self) -> None:
         self._thread.start()
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._ending.set()
         self._thread.join()
         with suppress(

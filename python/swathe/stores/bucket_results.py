@@ -128,9 +128,9 @@ class Bucket:
         file = self._file(folder, "probe")
         try:
             local.write_bytes(content)
-            for copied in self._copy([(str(local), file)], _never):
-                if copied.kind is not None:
-                    raise OutputError(f"{self}: cannot write to it: {copied.reason}")
+            for copy in self._copy([(str(local), file)], _never):
+                if copy.kind is not None:
+                    raise OutputError(f"{self}: cannot write to it: {copy.reason}")
             if self._engine.open(file).read(0, len(content)) != content:
                 raise OutputError(f"{self}: an object read back differs from what was written")
             if not self._list_paths(folder):
@@ -147,27 +147,27 @@ class Bucket:
         """Return the local folder of a job."""
         return self._scratch / job
 
-    def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:
+    def put(self, job: str, files: Files, should_stop: Callable[[], bool]) -> Iterator[int]:
         """Copy files and remove the local ones; retry for a while if the bucket is unreachable."""
         remaining = dict(enumerate(files))
         until = time.monotonic() + PATIENCE_S
-        while remaining and not stopped():
+        while remaining and not should_stop():
             numbers = list(remaining)
             orders = [(local, self._file(job, name)) for local, name in remaining.values()]
-            for copied in self._copy(orders, stopped):
-                number = numbers[copied.number]
-                if copied.kind is None:
+            for copy in self._copy(orders, should_stop):
+                number = numbers[copy.number]
+                if copy.kind is None:
                     until = time.monotonic() + PATIENCE_S
                     os.unlink(remaining.pop(number)[0])
                     yield number
-                elif copied.kind != "SourceError" or time.monotonic() > until:
+                elif copy.kind != "SourceError" or time.monotonic() > until:
                     name = remaining[number][1]
-                    raise OutputError(f"{self}: cannot write {name} to it: {copied.reason}")
+                    raise OutputError(f"{self}: cannot write {name} to it: {copy.reason}")
             if remaining:
                 time.sleep(PAUSE_S)
 
     def _copy(
-        self, orders: Sequence[tuple[str, str]], stopped: Callable[[], bool]
+        self, orders: Sequence[tuple[str, str]], should_stop: Callable[[], bool]
     ) -> Iterator[_swathe.CopyOutcome]:
         """Copy local files, and yield the outcome of each, until stopped."""
         versions = [self._engine.open(local).version for local, _ in orders]
@@ -183,7 +183,7 @@ class Bucket:
         try:
             while (outcomes := copies.poll(POLL_S)) is not None:
                 yield from outcomes
-                if stopped():
+                if should_stop():
                     return
         finally:
             copies.cancel()
@@ -236,7 +236,7 @@ class Bucket:
         """Remove the local folder of a job, so that a worker still running it can write no more."""
         self.clear_scratch(job)
 
-    def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
+    def remove(self, job: str, should_stop: Callable[[], bool]) -> bool:
         """Remove the objects of a job."""
         self.clear_scratch(job)
         paths = self._list_paths(job)
@@ -246,7 +246,7 @@ class Bucket:
                 self._engine.remove, [f"{self.store.name}:{path}" for path in paths]
             )
             for _ in removals:
-                if stopped():
+                if should_stop():
                     return False
         finally:
             pool.shutdown(cancel_futures=True)

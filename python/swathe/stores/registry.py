@@ -221,7 +221,7 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
     """Return stores in the engine's form, as seen from a host."""
     costs, bounds, compute = snapshot.seen_from(host)
     descriptions = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
-    measured = {_plain(root): of for root, of in costs.items()}
+    measurements = {_plain(root): of for root, of in costs.items()}
     names: dict[str, str] = {}
     for store in snapshot.stores:
         root = _plain(store["root"]).removeprefix("file://")
@@ -230,7 +230,7 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
             names.setdefault(root, store["name"])
     compute_json = None if compute is None else json.dumps(compute)
     plain_bounds = {_plain(root): of for root, of in bounds.items()}
-    stores = _swathe.Stores(json.dumps(descriptions), json.dumps(measured), compute_json)
+    stores = _swathe.Stores(json.dumps(descriptions), json.dumps(measurements), compute_json)
     return _CatalogContent(state, stores, names, _any_of(names), plain_bounds, compute_json)
 
 
@@ -264,8 +264,8 @@ def _local_costs() -> _LocalCosts | _CatalogContent | None:
         costs, compute = read_local_costs(url.partition(":///")[2], LOCAL_ROOT, this_host())
         stores = None
         if costs is not None or compute is not None:
-            measured = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
-            stores = _swathe.Stores("[]", json.dumps(measured), compute)
+            costs_by_root = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
+            stores = _swathe.Stores("[]", json.dumps(costs_by_root), compute)
         # Reading may have changed the files.
         _local = _LocalCosts(catalogue_state(url), stores, compute)
     return _local

@@ -48,7 +48,7 @@ class ResultStore(Protocol):
     def scratch(self, job: str) -> Path:
         """Return the local folder in which a job's results are made; it may not exist yet."""
 
-    def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:
+    def put(self, job: str, files: Files, should_stop: Callable[[], bool]) -> Iterator[int]:
         """Store files, and yield the number of each when it is stored, until stopped.
 
         Raises:
@@ -80,7 +80,7 @@ class ResultStore(Protocol):
             OutputError: If that fails.
         """
 
-    def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
+    def remove(self, job: str, should_stop: Callable[[], bool]) -> bool:
         """Remove all files of a job; return false if it was stopped before the end.
 
         Raises:
@@ -113,20 +113,20 @@ class Folder:
         """Return the folder of a job."""
         return self._root / job
 
-    def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:  # noqa: ARG002 - takes no time
+    def put(self, job: str, files: Files, should_stop: Callable[[], bool]) -> Iterator[int]:  # noqa: ARG002 - takes no time
         """Rename files."""
         # As text: Path objects would take as long as the renaming.
         top = f"{self._root}/{job}"
         moves = [(local, f"{top}/{name}") for local, name in files]
         count = 0
         while count < len(moves):
-            moved = _swathe.rename_each(moves[count:])
-            if count + moved < len(moves):
+            renames = _swathe.rename_each(moves[count:])
+            if count + renames < len(moves):
                 # The first file of its folder, or a file that cannot be moved at all.
-                move(*moves[count + moved], top)
-                moved += 1
-            yield from range(count, count + moved)
-            count += moved
+                move(*moves[count + renames], top)
+                renames += 1
+            yield from range(count, count + renames)
+            count += renames
 
     def find(self, job: str, name: str) -> StoredResult:
         """Return a result."""
@@ -158,10 +158,10 @@ class Folder:
         except OSError as error:
             raise OutputError(f"{folder}: cannot remove it: {error}") from error
 
-    def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
+    def remove(self, job: str, should_stop: Callable[[], bool]) -> bool:
         """Remove the folder of a job."""
         self.begin_removal(job)
-        if stopped():
+        if should_stop():
             return False
         path = self._root / f"{DELETED}{job}"
         try:

@@ -262,7 +262,7 @@ class Sender(asyncio.BufferedProtocol):
         self.clock = SenderClock()
         self.asks = 0
         self.buffer = bytearray(LONGEST_LINE)
-        self.filled = 0
+        self.fill = 0
         self.skipping = False
         self.faults: Counter[str] = Counter()
         self.timer: asyncio.TimerHandle | None = None
@@ -295,7 +295,7 @@ class Sender(asyncio.BufferedProtocol):
         self.collector.stop_waiting(self)
         if not accepted:
             return
-        if self.asks and (self.filled or self.skipping):
+        if self.asks and (self.fill or self.skipping):
             self._fault("half")
         if exc is not None:
             self.collector.count["vanished"] += 1
@@ -306,21 +306,21 @@ class Sender(asyncio.BufferedProtocol):
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         """Return the buffer for the next bytes."""
-        return memoryview(self.buffer)[self.filled :]
+        return memoryview(self.buffer)[self.fill :]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the complete lines."""
         now_ns = self.collector.now_ns()
         self.collector.heard_s = time.monotonic()
-        end = self.buffer.rfind(b"\n", self.filled, self.filled + nbytes) + 1
-        self.filled += nbytes
+        end = self.buffer.rfind(b"\n", self.fill, self.fill + nbytes) + 1
+        self.fill += nbytes
         if not end:
-            if self.filled == len(self.buffer):
+            if self.fill == len(self.buffer):
                 self._too_long()
             return
         lines = bytes(memoryview(self.buffer)[:end])
-        self.buffer[: self.filled - end] = self.buffer[end : self.filled]
-        self.filled -= end
+        self.buffer[: self.fill - end] = self.buffer[end : self.fill]
+        self.fill -= end
         if self.skipping:
             self.skipping = False
             lines = lines[lines.index(b"\n") + 1 :]
@@ -349,7 +349,7 @@ class Sender(asyncio.BufferedProtocol):
             self._refuse("expected SWATHE-TRACE 1 HOST PID TOKEN")
         elif not self.skipping:
             self._fault("long")
-        self.skipping, self.filled = True, 0
+        self.skipping, self.fill = True, 0
 
     def _greet(self, greeting: bytes) -> None:
         match = GREETING.fullmatch(greeting)

@@ -51,7 +51,7 @@ ASIDE = ".chunk-"
 
 
 def run_batch(
-    batch: Batch, place: ResultStore, threads: int, stopped: Callable[[], bool]
+    batch: Batch, place: ResultStore, threads: int, should_stop: Callable[[], bool]
 ) -> ChunkResult:
     """Execute the rows of a batch, until stopped.
 
@@ -59,7 +59,7 @@ def run_batch(
         batch: batch to execute.
         place: result store of the job.
         threads: threads of the engine.
-        stopped: function that returns whether to stop; called several times a second.
+        should_stop: function that returns whether to stop; called several times a second.
 
     An error that stops the whole batch is returned as the reason why the job fails, never raised.
     """
@@ -67,7 +67,7 @@ def run_batch(
         trace.scope(job=batch.job),
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
-        result = _run(batch, place, threads, stopped)
+        result = _run(batch, place, threads, should_stop)
         if _swathe.trace_is_on():
             event.add(bytes=int(RowTable.of(result.rows).bytes.sum()))
         if result.failure is not None:
@@ -78,24 +78,24 @@ def run_batch(
 
 
 def _run(
-    batch: Batch, place: ResultStore, threads: int, stopped: Callable[[], bool]
+    batch: Batch, place: ResultStore, threads: int, should_stop: Callable[[], bool]
 ) -> ChunkResult:
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     try:
-        return _BatchRun(batch, place, threads, stopped).run()
+        return _BatchRun(batch, place, threads, should_stop).run()
     except (CatalogError, OutputError) as error:
         if isinstance(error, CatalogError) and may_pass(error):
             # The stores could not be looked up: retried later.
-            return ChunkResult([], time.perf_counter() - begun, complete=False)
+            return ChunkResult([], time.perf_counter() - start_s, complete=False)
         failure = str(error)
     except Exception as error:  # a bug must not stop other jobs
         failure = f"internal: {type(error).__name__}: {error}"
     except BaseException as error:  # would end the thread, as a panic of the engine does
         reason = f"internal: {type(error).__name__}: {error}"
         return ChunkResult(
-            batch.rows.ended("error", with_store_names(reason)), time.perf_counter() - begun
+            batch.rows.end("error", with_store_names(reason)), time.perf_counter() - start_s
         )
-    return ChunkResult([], time.perf_counter() - begun, complete=False, failure=failure)
+    return ChunkResult([], time.perf_counter() - start_s, complete=False, failure=failure)
 
 
 @dataclass
@@ -105,7 +105,7 @@ class _BatchRun:
     batch: Batch
     place: ResultStore
     threads: int
-    stopped: Callable[[], bool]
+    should_stop: Callable[[], bool]
     parts: list[RowTable] = field(default_factory=list, init=False)
     single: list[RowRecord] = field(default_factory=list, init=False)
     notes: list[str] = field(default_factory=list, init=False)
@@ -144,7 +144,7 @@ class _BatchRun:
             CatalogError: If the stores cannot be looked up.
         """
         rows = self.batch.rows
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         try:
             self._take_over()
             self.aside.mkdir(parents=True)
@@ -167,11 +167,11 @@ class _BatchRun:
             shutil.rmtree(self.aside, ignore_errors=True)
         if taken_over:
             # Written by another worker with the same rows; one of the two results is ignored.
-            return ChunkResult([], time.perf_counter() - begun, complete=False)
+            return ChunkResult([], time.perf_counter() - start_s, complete=False)
         finished = self.finished_rows()
         return ChunkResult(
             finished,
-            time.perf_counter() - begun,
+            time.perf_counter() - start_s,
             self.bytes_moved,
             self.requests,
             self.notes,
@@ -183,7 +183,7 @@ class _BatchRun:
 
     def finished_rows(self) -> RowTable:
         """Return the finished rows."""
-        return RowTable.joined([*self.parts, RowTable.of(self.single)])
+        return RowTable.concatenate([*self.parts, RowTable.of(self.single)])
 
     def _take_over(self) -> None:
         """Remove leftovers of the same batch from workers that are dead or believed dead."""
@@ -192,14 +192,14 @@ class _BatchRun:
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for leftover in [each.path for each in entries if each.name.startswith(begins)]:
                 # Renamed first: a worker that is alive sees at once that its folder is gone.
-                removed = f"{leftover}-{token_hex(4)}"
+                trash = f"{leftover}-{token_hex(4)}"
                 with suppress(FileNotFoundError):
-                    os.rename(leftover, removed)
-                shutil.rmtree(removed, ignore_errors=True)
+                    os.rename(leftover, trash)
+                shutil.rmtree(trash, ignore_errors=True)
 
     def _ends(self) -> bool:
         """Check whether to stop."""
-        return self.failure is not None or self.stopped()
+        return self.failure is not None or self.should_stop()
 
     def _cut(self, rows: RowTable) -> None:
         for part in self._place_rows(rows).by_planes():
@@ -213,7 +213,7 @@ class _BatchRun:
             return rows
         unplaceable = rows.take(~rows.placed & ~rows.in_sky)
         self.parts.append(
-            unplaceable.ended("error", "expected a box or a sky position, found neither")
+            unplaceable.end("error", "expected a box or a sky position, found neither")
         )
         parts = [rows.take(rows.placed)]
         later = rows.take(~rows.placed & rows.in_sky)
@@ -223,14 +223,14 @@ class _BatchRun:
             if self._ends():
                 break
             parts.append(self._placed_on_image(later.take(images == image)))
-        return RowTable.joined(parts)
+        return RowTable.concatenate(parts)
 
     def _placed_on_image(self, rows: RowTable) -> RowTable:
         rows = place_in_sky(rows, sky_of)
         if self.options.is_combined:
             rows.box = enlarge_boxes(rows.box)
         failed = rows.take(~rows.sound)
-        self.parts.append(failed.ended(failed.status, failed.reason.map(with_store_names)))
+        self.parts.append(failed.end(failed.status, failed.reason.map(with_store_names)))
         return rows.take(rows.sound)
 
     def _end(self, rows: RowTable, faults: Sequence[tuple[str, str]]) -> None:
@@ -238,7 +238,7 @@ class _BatchRun:
         if len(rows):
             status = np.array([CODES[cast("RowStatus", status)] for status, _ in faults], np.uint8)
             reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
-            self.parts.append(rows.ended(status, reason))
+            self.parts.append(rows.end(status, reason))
 
     def _cut_planes(self, rows: RowTable) -> None:
         job = to_engine_job(
@@ -291,7 +291,7 @@ class _BatchRun:
         """Record the engine's results for some rows."""
         if not targets:
             return
-        cut = rows.take(np.frombuffer(targets, np.int64)).ended(
+        cut = rows.take(np.frombuffer(targets, np.int64)).end(
             "ok",
             size=np.frombuffer(size, np.int64),
             version=DictColumn(versions, np.frombuffer(version, np.int32)),
@@ -367,8 +367,8 @@ class _BatchRun:
             if not len(used) or grid is None:
                 self.single.append(_end_row(row, *without_images(inputs)))
                 continue
-            if (lost := self._restore_inputs(used, row)) is not None:
-                self.single.append(_end_row(row, "error", lost))
+            if (failure_text := self._restore_inputs(used, row)) is not None:
+                self.single.append(_end_row(row, "error", failure_text))
                 continue
             new = self.aside / f"{row.number}{self.options.results.suffix}"
             pixels = [input_of(self.folder, number) for number in used.number.tolist()]
@@ -386,12 +386,12 @@ class _BatchRun:
         The local folder may have been emptied, or belong to another machine.
         """
         numbers = rows.number.tolist()
-        lost = [not input_of(self.folder, number).exists() for number in numbers]
-        if not any(lost):
+        are_missing = [not input_of(self.folder, number).exists() for number in numbers]
+        if not any(are_missing):
             return None
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
-        again._cut(rows.take(lost))
+        again._cut(rows.take(are_missing))
         self._count(vars(again))
         failed = next((row for row in again.finished_rows() if row.status != "ok"), None)
         if failed is None:
@@ -412,7 +412,7 @@ class _BatchRun:
     def _put(self) -> None:
         """Move results to the result store: a row is finished when its result is there."""
         results, self.finished, self.finished_bytes = self.finished, [], 0
-        rows = RowTable.joined([part for part, _ in results])
+        rows = RowTable.concatenate([part for part, _ in results])
         new = list(chain.from_iterable(paths for _, paths in results))
         # The engine may have returned many at once.
         piece = (np.cumsum(rows.bytes) - rows.bytes) // PUT_BYTES
@@ -427,7 +427,7 @@ class _BatchRun:
         stored: list[int] = []
         try:
             # Results before an error are stored.
-            stored.extend(self.place.put(self.batch.job, files, self.stopped))
+            stored.extend(self.place.put(self.batch.job, files, self.should_stop))
         except OutputError as error:
             self.failure = str(error)
         self.parts.append(rows if len(stored) == len(rows) else rows.take(stored))

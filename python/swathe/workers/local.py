@@ -69,12 +69,12 @@ class LocalPool:
         self._free.release()
         return True
 
-    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch."""
         self._free.acquire()
         with self._lock:
             self._batches += 1
-        self._tasks.put((number, batch, stopped))
+        self._tasks.put((number, batch, should_stop))
 
     def stop(self, timeout_s: float) -> None:
         """Stop the threads."""
@@ -90,17 +90,17 @@ class LocalPool:
         """Return the state."""
         host = this_host()
         with self._lock:
-            batches, busy, moved = self._batches, self._busy, self._moved
+            batches, busy, traffic = self._batches, self._busy, self._moved
         member = Member(host, host, LANES, busy, batches - busy)
-        return PoolStatus("local", "", "", batches, [member], [], moved)
+        return PoolStatus("local", "", "", batches, [member], [], traffic)
 
     def _work(self, back: Back) -> None:
         while (task := self._tasks.get()) is not None:
-            number, batch, stopped = task
+            number, batch, should_stop = task
             with self._lock:
                 self._busy += 1
             try:
-                back(number, self._run_task(number, batch, stopped))
+                back(number, self._run_task(number, batch, should_stop))
             except BaseException:  # a bug or a panic must not end the thread
                 log.exception("batch %d of job %s: its result cannot be saved", number, batch.job)
             finally:
@@ -108,9 +108,9 @@ class LocalPool:
                     self._batches, self._busy = self._batches - 1, self._busy - 1
                 self._free.release()
 
-    def _run_task(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
+    def _run_task(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> ChunkResult:
         try:
-            result = run_batch(batch, self._place, self._engine_threads, stopped)
+            result = run_batch(batch, self._place, self._engine_threads, should_stop)
         except BaseException as error:  # a bug or a panic: it ends the job of this batch
             log.exception("batch %d of job %s: cannot be executed", number, batch.job)
             return ChunkResult([], complete=False, failure=describe_error(error))

@@ -253,7 +253,7 @@ class Pool(Protocol):
     def wait_for_room(self, timeout_s: float) -> bool:
         """Wait until another batch can be accepted; return whether it can. Called by one thread."""
 
-    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch after `wanted`; it comes back soon after `stopped` returns true."""
 
     def stop(self, timeout_s: float) -> None:

@@ -181,8 +181,8 @@ class Runner:
             batch = self._try_again(lambda: self._batch_of(chunk))
             entry.reading_s = time.perf_counter() - start_s
             entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
-            entry.stopped = self._stopped(chunk.job.id)
-            self._pool.submit(number, batch, entry.stopped)
+            entry.stop_check = self._stop_check_of(chunk.job.id)
+            self._pool.submit(number, batch, entry.stop_check)
         except BaseException as error:  # a bug must not stop other jobs
             if isinstance(error, CatalogError) and _is_of_all(error):
                 self._back(number, ChunkResult([], complete=False))
@@ -191,12 +191,12 @@ class Runner:
                 log.exception("%s: cannot be sent to the pool", _chunk_name(chunk))
             self._back(number, ChunkResult([], complete=False, failure=describe_error(error)))
 
-    def _stopped(self, job: str) -> _StopCheck:
+    def _stop_check_of(self, job: str) -> _StopCheck:
         """Return the stop flag of a job: shared by its chunks, and rarely checked."""
         for entry in list(self._pending.values()):
-            stopped = entry.stopped
-            if stopped is not None and stopped.job == job and not stopped.is_stopped:
-                return stopped
+            stop_check = entry.stop_check
+            if stop_check is not None and stop_check.job == job and not stop_check.is_stopped:
+                return stop_check
         return _StopCheck(self._jobs, job, self._stopping)
 
     def _back(self, number: int, result: ChunkResult) -> None:
@@ -335,14 +335,14 @@ class _PendingChunk:
 
     Attributes:
         reading_s: seconds it took to read; `counted_s` of them are counted for the job.
-        stopped: flag to stop it.
+        stop_check: flag to stop it.
         at: when it was leased.
     """
 
     chunk: Chunk
     reading_s: float = 0.0
     counted_s: float = 0.0
-    stopped: _StopCheck | None = None
+    stop_check: _StopCheck | None = None
     at: float = field(default_factory=time.perf_counter)
 
 
@@ -460,7 +460,7 @@ def _start_time(pid: int) -> str:
 def _is_dead(runner: str) -> bool:
     """Check whether a runner belongs to a process of this host that no longer exists."""
     try:
-        host, pid, started, _ = runner.split(" ")
-        return host == this_host() and _start_time(int(pid)) != started
+        host, pid, start, _ = runner.split(" ")
+        return host == this_host() and _start_time(int(pid)) != start
     except ValueError:
         return True

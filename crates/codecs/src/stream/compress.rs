@@ -28,7 +28,7 @@ pub(super) struct Compress {
     /// Codes read since the width last changed, modulo 8.
     place: u32,
     /// The code before; none at the start and after [`CLEAR`].
-    before: Option<usize>,
+    previous: Option<usize>,
     /// Next code to be assigned a string.
     free: usize,
     table: Box<Table>,
@@ -73,7 +73,7 @@ impl Table {
     }
 
     /// Bytes of the string of `code`, last first.
-    fn reversed(&self, mut code: usize) -> impl Iterator<Item = u8> {
+    fn reverse_bytes(&self, mut code: usize) -> impl Iterator<Item = u8> {
         (0..self.length[code]).map(move |_| {
             let byte = self.last[code];
             code = usize::from(self.prefix[code]);
@@ -94,7 +94,7 @@ impl Compress {
             block_mode: false,
             bits: FIRST_BITS,
             place: 0,
-            before: None,
+            previous: None,
             free: CLEAR,
             table: Table::new(),
             pending: Vec::new(),
@@ -102,7 +102,7 @@ impl Compress {
         }
     }
 
-    fn damaged(&self, what: &'static str) -> StreamError {
+    fn damage_error(&self, what: &'static str) -> StreamError {
         StreamError::Damaged { kind: KIND, at: self.at, what }
     }
 
@@ -127,12 +127,12 @@ impl Compress {
     fn header(&mut self) -> Result<(), StreamError> {
         let [low, high, flags, ..] = self.word.to_le_bytes();
         if [low, high] != [0x1f, 0x9d] {
-            return Err(self.damaged("it does not start with 1f 9d"));
+            return Err(self.damage_error("it does not start with 1f 9d"));
         }
         self.max_bits = u32::from(flags & 0x1f);
         self.block_mode = flags & 0x80 != 0;
         if !(FIRST_BITS..=MOST_BITS).contains(&self.max_bits) {
-            return Err(self.damaged("its codes are to have neither 9 nor up to 16 bits"));
+            return Err(self.damage_error("its codes are to have neither 9 nor up to 16 bits"));
         }
         self.free = if self.block_mode { CLEAR + 1 } else { CLEAR };
         self.drop_bits(24);
@@ -180,23 +180,23 @@ impl Compress {
         if code == CLEAR && self.block_mode {
             self.set_bits(FIRST_BITS);
             self.free = CLEAR + 1;
-            self.before = None;
+            self.previous = None;
             return Ok(false);
         }
-        let Some(before) = self.before.replace(code) else {
+        let Some(previous) = self.previous.replace(code) else {
             return match code < 256 {
                 true => Ok(true),
-                false => Err(self.damaged("its first code is for no byte")),
+                false => Err(self.damage_error("its first code is for no byte")),
             };
         };
         let room = self.free < 1 << self.max_bits;
         // A code may be used by the very string that enters it; with no room, none is that high.
         if code > self.free {
-            return Err(self.damaged("a code is used before it stands for anything"));
+            return Err(self.damage_error("a code is used before it stands for anything"));
         }
         if room {
-            let byte = self.table.first[if code == self.free { before } else { code }];
-            self.table.add(self.free, before, byte);
+            let byte = self.table.first[if code == self.free { previous } else { code }];
+            self.table.add(self.free, previous, byte);
             self.free += 1;
             if self.free == 1 << self.bits && self.bits < self.max_bits {
                 self.set_bits(self.bits + 1);
@@ -243,11 +243,11 @@ impl Decoder for Compress {
             let length = usize::from(self.table.length[code]);
             match output.get_mut(step.produced..step.produced + length) {
                 Some(to) => {
-                    let from = self.table.reversed(code);
+                    let from = self.table.reverse_bytes(code);
                     to.iter_mut().rev().zip(from).for_each(|(to, from)| *to = from);
                     step.produced += length;
                 }
-                None => self.pending.extend(self.table.reversed(code)),
+                None => self.pending.extend(self.table.reverse_bytes(code)),
             }
         }
     }
@@ -386,7 +386,7 @@ mod tests {
     fn the_longest_string_has_a_length() {
         let mut table = Table::new();
         (256..1 << MOST_BITS).for_each(|code| table.add(code, (code - 1) % 65_535, 1));
-        assert_eq!(table.reversed(65_535).count(), 65_281);
+        assert_eq!(table.reverse_bytes(65_535).count(), 65_281);
     }
 
     fn data() -> impl Strategy<Value = Vec<u8>> {

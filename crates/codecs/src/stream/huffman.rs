@@ -146,15 +146,15 @@ impl<const SIZE: usize> Table<SIZE> {
         let mut counts = [0u32; MAX_CODE_BITS + 1];
         lengths.iter().for_each(|&length| counts[usize::from(length)] += 1);
         counts[0] = 0;
-        let mut codes_left = 1i32;
+        let mut rest_codes = 1i32;
         for &count in &counts[1..] {
-            codes_left = 2 * codes_left - count as i32;
-            if codes_left < 0 {
+            rest_codes = 2 * rest_codes - count as i32;
+            if rest_codes < 0 {
                 return Err("more codes than their lengths allow");
             }
         }
         let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
-        if codes_left > 0 && longest > 1 {
+        if rest_codes > 0 && longest > 1 {
             return Err("fewer codes than their lengths demand");
         }
 
@@ -173,7 +173,7 @@ impl<const SIZE: usize> Table<SIZE> {
             next[usize::from(length)] += 1;
         }
         self.starts = starts;
-        self.fill(&counts, codes_left > 0);
+        self.fill(&counts, rest_codes > 0);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ enum State {
     /// Before the three bits that begin a block.
     BlockStart,
     /// Inside a stored block.
-    Stored { bytes_left: usize },
+    Stored { rest_bytes: usize },
     /// Inside a block of codes.
     Codes,
     /// Past the last block.
@@ -105,16 +105,16 @@ impl Inflate {
     }
 
     /// Start over at a block with the history that a seek point keeps.
-    pub(super) fn restart_with(&mut self, packed: &[u8]) -> Result<(), &'static str> {
+    pub(super) fn restart_with(&mut self, window_bytes: &[u8]) -> Result<(), &'static str> {
         self.restart();
         let Some(history) = self.buffer.first_chunk_mut() else { return Err("no room") };
-        self.valid_from = WINDOW_BYTES - window::unpack(packed, history)?;
+        self.valid_from = WINDOW_BYTES - window::unpack(window_bytes, history)?;
         (self.handed, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
         Ok(())
     }
 
     /// Bits of the last byte consumed that are still to be used.
-    pub(super) fn bits_kept(&self) -> u32 {
+    pub(super) fn buffered_bits(&self) -> u32 {
         self.bit_count
     }
 
@@ -131,8 +131,8 @@ impl Inflate {
 
     /// The window opened last, once no match to come can use it.
     pub(super) fn take_window(&mut self) -> Option<Box<Window>> {
-        let done = self.state == State::Done;
-        self.window.take_if(|window| done || self.end >= window.out_of_reach())
+        let is_done = self.state == State::Done;
+        self.window.take_if(|window| is_done || self.end >= window.out_of_reach())
     }
 
     /// New bytes, to be handed out before more is decoded.
@@ -159,13 +159,13 @@ impl Inflate {
         let room = self.end.saturating_add(target.max(1)).min(WINDOW_BYTES + CHUNK_BYTES);
         self.room = room.min(window);
         let mut input = Input { bytes: input, at: 0 };
-        let paused = self.blocks(&mut input, last)?;
+        let is_paused = self.blocks(&mut input, last)?;
         // Whole bytes go back, so that the caller's count of them is exact.
         let bytes = (self.bit_count / 8) as usize;
         input.at -= bytes;
         self.bit_count %= 8;
         self.bits &= (1 << self.bit_count) - 1;
-        Ok((input.at, paused))
+        Ok((input.at, is_paused))
     }
 
     fn blocks(&mut self, input: &mut Input, last: bool) -> Result<Pause, &'static str> {
@@ -176,29 +176,29 @@ impl Inflate {
                 State::BlockStart if self.last_block => self.state = State::Done,
                 State::BlockStart if !at_call => return Ok(Pause::Block),
                 State::BlockStart => {
-                    let before = (input.at, self.bits, self.bit_count);
+                    let start = (input.at, self.bits, self.bit_count);
                     if self.block_start(input)? {
                         at_call = false;
                     } else {
-                        (input.at, self.bits, self.bit_count) = before;
+                        (input.at, self.bits, self.bit_count) = start;
                         return Ok(Pause::Input);
                     }
                 }
-                State::Stored { bytes_left } => {
+                State::Stored { rest_bytes } => {
                     let room = self.room.saturating_sub(self.end);
-                    let count = bytes_left.min(room).min(input.bytes.len() - input.at);
+                    let count = rest_bytes.min(room).min(input.bytes.len() - input.at);
                     let from = &input.bytes[input.at..input.at + count];
                     self.buffer[self.end..self.end + count].copy_from_slice(from);
                     self.end += count;
                     input.at += count;
-                    self.state = match bytes_left - count {
+                    self.state = match rest_bytes - count {
                         0 => State::BlockStart,
-                        bytes_left => State::Stored { bytes_left },
+                        rest_bytes => State::Stored { rest_bytes },
                     };
-                    if count == room && bytes_left > count {
+                    if count == room && rest_bytes > count {
                         return Ok(Pause::Full);
                     }
-                    if bytes_left > count {
+                    if rest_bytes > count {
                         return Ok(Pause::Input);
                     }
                 }
@@ -206,14 +206,14 @@ impl Inflate {
                     if self.end >= self.room {
                         return Ok(Pause::Full);
                     }
-                    let ended = if input.bytes.len() - input.at >= AHEAD_BYTES {
+                    let result = if input.bytes.len() - input.at >= AHEAD_BYTES {
                         self.symbols(input)?
                     } else if last {
                         self.symbols_of_the_end(input)?
                     } else {
                         return Ok(Pause::Input);
                     };
-                    if ended {
+                    if result {
                         self.state = State::BlockStart;
                     }
                 }
@@ -274,7 +274,7 @@ impl Inflate {
                 let bytes = self.bit_count / 8;
                 input.at -= bytes as usize;
                 (self.bits, self.bit_count) = (0, 0);
-                State::Stored { bytes_left: length as usize }
+                State::Stored { rest_bytes: length as usize }
             }
             1 => {
                 let mut lengths = [8; 288];

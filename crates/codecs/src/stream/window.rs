@@ -54,17 +54,17 @@ impl Window {
     pub(super) fn mark(&mut self, from: usize, length: usize) {
         let first = (from + WINDOW_BYTES - self.end).min(WINDOW_BYTES);
         let mut pair = first / 2;
-        let mut bits_left = (first + length).div_ceil(2) - pair;
+        let mut rest_bits = (first + length).div_ceil(2) - pair;
         // The first time in any case: whether a match exists at all is not foreseeable.
         loop {
-            let bits = bits_left.min(BITS_AT_ONCE);
+            let bits = rest_bits.min(BITS_AT_ONCE);
             if let Some(word) = self.used[pair / 8..].first_chunk_mut::<8>() {
                 let mask = ((1u64 << bits) - 1) << (pair % 8);
                 *word = (u64::from_le_bytes(*word) | mask).to_le_bytes();
             }
             pair += bits;
-            bits_left -= bits;
-            if bits_left == 0 {
+            rest_bits -= bits;
+            if rest_bits == 0 {
                 break;
             }
         }
@@ -97,14 +97,14 @@ pub(super) fn unpack(
     packed: &[u8],
     window: &mut [u8; WINDOW_BYTES],
 ) -> Result<usize, &'static str> {
-    let (length, deflated) = packed.split_first_chunk().ok_or("no window")?;
+    let (length, body) = packed.split_first_chunk().ok_or("no window")?;
     let length = usize::from(u16::from_le_bytes(*length));
     if length > WINDOW_BYTES {
         return Err("window out of range");
     }
     let mut plain = [0; PAIRS / 8 + WINDOW_BYTES];
     let bytes = Decompressor::new()
-        .deflate_decompress(deflated, &mut plain)
+        .deflate_decompress(body, &mut plain)
         .map_err(|_| "window cannot be inflated")?;
     let (used, pairs) = plain[..bytes].split_at_checked(PAIRS / 8).ok_or("window too short")?;
     let count: usize = used.iter().map(|byte| byte.count_ones() as usize).sum();
@@ -166,12 +166,12 @@ mod tests {
             beyond.iter().for_each(|&on| window.mark(end + on, 258));
 
             let packed = window.pack();
-            let mut back_again = Box::new([9; WINDOW_BYTES]);
-            prop_assert_eq!(unpack(&packed, &mut back_again), Ok(length));
+            let mut output = Box::new([9; WINDOW_BYTES]);
+            prop_assert_eq!(unpack(&packed, &mut output), Ok(length));
             for (back, run) in backs {
                 let run = run.min(back);
-                let restored = &back_again[WINDOW_BYTES - back..][..run];
-                prop_assert_eq!(restored, &history[bytes - back..][..run]);
+                let copy = &output[WINDOW_BYTES - back..][..run];
+                prop_assert_eq!(copy, &history[bytes - back..][..run]);
             }
         }
 

@@ -210,7 +210,7 @@ fn long(mut bits: Bits<'_>, level: u32) -> (Bits<'_>, u32) {
         zeros = zeros.wrapping_add(bits.count);
         bits.word = 0;
         bits.count = 0;
-        if bits.exhausted() {
+        if bits.is_exhausted() {
             bits.refill();
             bits.skip(8);
             break;

@@ -21,7 +21,7 @@ use swathe_plan::{ReaderGroup, Sharing};
 use swathe_trace::Ids;
 
 /// What the threads of a batch share.
-pub(super) struct Shared {
+pub(super) struct BatchState {
     pub job: Arc<Job>,
     units: Mutex<VecDeque<Unit>>,
     objects: Objects,
@@ -29,7 +29,7 @@ pub(super) struct Shared {
     pub workers: u32,
     busy: AtomicU32,
     pub progress: Progress,
-    /// The threads, to those who read from the same storages.
+    /// The threads as one group of readers, for others that read from the same storages.
     readers: ReaderGroup,
     pub notes: Mutex<Vec<String>>,
     pub cancel: Cancel,
@@ -43,16 +43,16 @@ struct OpenUnit<'a> {
     template: &'a Arc<Template>,
 }
 
-impl Shared {
-    pub fn new(job: Arc<Job>, cancel: Cancel, target_s: &[f32]) -> Shared {
+impl BatchState {
+    pub fn new(job: Arc<Job>, cancel: Cancel, target_s: &[f32]) -> BatchState {
         let units = divide(&job);
-        let mut units_left = vec![0; job.files.len()];
+        let mut unit_counts = vec![0; job.files.len()];
         for unit in &units {
-            units_left[unit.file] += 1;
+            unit_counts[unit.file] += 1;
         }
         let workers = workers(&job, units.len());
-        Shared {
-            objects: Objects::new(units_left),
+        BatchState {
+            objects: Objects::new(unit_counts),
             workers: workers as u32,
             progress: Progress::new(job.targets.len(), target_s, workers),
             busy: AtomicU32::new(0),
@@ -129,14 +129,14 @@ impl Shared {
                 return self.fail_rest(unit, writer, work, || reopen_error(missing, &message));
             }
         };
-        if self.run_opened(unit, &object, writer, work) {
+        if self.run_on_object(unit, &object, writer, work) {
             return;
         }
         // The index was behind the server: read again what came from the index.
         self.objects.forget(unit.file, &object);
         match self.open(unit.file) {
             Ok(object) => {
-                self.run_opened(unit, &object, writer, work);
+                self.run_on_object(unit, &object, writer, work);
             }
             Err((missing, message)) => {
                 work.stages.fail(&reopen_error(missing, &message));
@@ -147,7 +147,7 @@ impl Shared {
 
     /// Cut the targets of a unit that are not reported yet; false if the object is not the
     /// version that was assumed.
-    fn run_opened(
+    fn run_on_object(
         &self,
         unit: &Unit,
         object: &Object,
@@ -171,7 +171,7 @@ impl Shared {
         let mut regions = VecDeque::new();
         let about = object.about();
         for (index, &target) in unit.targets.iter().enumerate() {
-            if writer.reported[index] {
+            if writer.is_reported[index] {
                 continue;
             }
             match place(&self.job, &template, target) {
@@ -211,7 +211,7 @@ impl Shared {
         }
         let alone = part.len() == 1;
         for (index, region) in part {
-            if writer.reported[index] || self.cancel.is_cancelled() {
+            if writer.is_reported[index] || self.cancel.is_cancelled() {
                 continue;
             }
             if !alone {
@@ -239,12 +239,12 @@ impl Shared {
         writer: &mut ResultWriter,
         work: &mut WorkerContext,
     ) -> Result<(), EngineError> {
-        let mut unverified = Vec::new();
+        let mut waiting = Vec::new();
         let hold = object.is_unverified();
         assemble::cut(object, template, part, work, &mut |index, cutout, work| {
             let target = unit.targets[index];
             match cutout {
-                Ok(cutout) if hold => unverified.push((index, cutout)),
+                Ok(cutout) if hold => waiting.push((index, cutout)),
                 Ok(cutout) => writer.write(index, target, cutout, &self.job, &self.progress, work),
                 Err(error) => writer.fail(index, target, error, self.about(target, object), work),
             }
@@ -252,11 +252,11 @@ impl Shared {
         })?;
         if hold {
             work.stages.enter(Stage::Read);
-            let settled = object.settle(&self.cancel);
+            let result = object.settle(&self.cancel);
             work.reading.add(object.take_traffic());
-            settled.inspect_err(|error| work.stages.fail(error))?;
+            result.inspect_err(|error| work.stages.fail(error))?;
         }
-        for (index, cutout) in unverified {
+        for (index, cutout) in waiting {
             writer.write(index, unit.targets[index], cutout, &self.job, &self.progress, work);
         }
         Ok(())
@@ -271,7 +271,7 @@ impl Shared {
     ) {
         let object = self.about_file(unit.file);
         for (index, &target) in unit.targets.iter().enumerate() {
-            if !writer.reported.get(index).copied().unwrap_or(false) {
+            if !writer.is_reported.get(index).copied().unwrap_or(false) {
                 writer.fail(index, target, error(), self.about_in(target, &object), work);
             }
         }

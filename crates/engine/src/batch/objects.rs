@@ -15,7 +15,7 @@ pub(super) struct Objects {
 /// An object while units of it are left.
 #[derive(Default)]
 struct Slot {
-    units_left: usize,
+    unit_count: usize,
     object: Option<Result<Arc<Object>, String>>,
     missing: bool,
     /// Whether the index is known to be behind.
@@ -25,7 +25,7 @@ struct Slot {
 impl Objects {
     /// The number of units left for each.
     pub fn new(units: Vec<usize>) -> Objects {
-        let slot = |units_left| Mutex::new(Slot { units_left, ..Slot::default() });
+        let slot = |unit_count| Mutex::new(Slot { unit_count, ..Slot::default() });
         Objects { slots: units.into_iter().map(slot).collect() }
     }
 
@@ -66,8 +66,8 @@ impl Objects {
     /// for the user.
     pub fn release(&self, number: usize, cancel: &Cancel) -> Vec<String> {
         let mut slot = lock(&self.slots[number]);
-        slot.units_left -= 1;
-        if slot.units_left > 0 {
+        slot.unit_count -= 1;
+        if slot.unit_count > 0 {
             return Vec::new();
         }
         let Some(Ok(object)) = slot.object.take() else { return Vec::new() };

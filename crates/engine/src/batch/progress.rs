@@ -78,8 +78,8 @@ impl Progress {
         let pace_s = *lock(&self.pace_s);
         let likely = |unit: &Mutex<Option<BegunUnit>>| {
             let Some(BegunUnit { at, part, done }) = &*lock(unit) else { return 0.0 };
-            let elapsed = at.elapsed().as_secs_f64() / (pace_s * part).max(1e-9);
-            (begun(elapsed) * part - done).max(0.0)
+            let time_part = at.elapsed().as_secs_f64() / (pace_s * part).max(1e-9);
+            (likely_part(time_part) * part - done).max(0.0)
         };
         let likely: f64 = self.threads.iter().map(likely).sum();
         (self.done.load(Ordering::Relaxed) as f64 / PARTS + likely).min(1.0)
@@ -87,8 +87,8 @@ impl Progress {
 }
 
 /// What is likely done of a unit after a part of its usual time: never all of it.
-fn begun(elapsed: f64) -> f64 {
-    if elapsed < 0.5 { elapsed } else { 1.0 - 0.25 / elapsed }
+fn likely_part(time_part: f64) -> f64 {
+    if time_part < 0.5 { time_part } else { 1.0 - 0.25 / time_part }
 }
 
 #[cfg(test)]
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn what_is_likely_done_grows_and_is_never_all() {
-        let parts: Vec<f64> = (0..1000).map(|step| begun(f64::from(step) / 100.0)).collect();
+        let parts: Vec<f64> = (0..1000).map(|step| likely_part(f64::from(step) / 100.0)).collect();
         assert!(parts.windows(2).all(|pair| pair[0] < pair[1]) && parts[999] < 1.0);
-        assert_eq!(begun(0.0), 0.0);
+        assert_eq!(likely_part(0.0), 0.0);
     }
 }

@@ -45,9 +45,9 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
         let lines: Vec<&str> = lines.collect();
         assert_eq!(lines.len(), count, "{event}: {trace}");
         if fails {
-            let failed =
+            let is_failure =
                 |line: &&str| line.contains("RESULT=error") && line.contains("was to panic");
-            assert!(lines.iter().all(failed), "{event}: {trace}");
+            assert!(lines.iter().all(is_failure), "{event}: {trace}");
         }
     }
 }

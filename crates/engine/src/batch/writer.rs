@@ -29,7 +29,7 @@ pub(super) struct ResultWriter {
     /// The object of the unit, until the unit is done.
     pub file: Option<usize>,
     /// Which targets of the unit were reported or are waiting.
-    pub reported: Vec<bool>,
+    pub is_reported: Vec<bool>,
     waiting: Vec<PendingResult>,
     waiting_bytes: usize,
 }
@@ -51,15 +51,15 @@ impl ResultWriter {
             thread,
             version: String::new(),
             file: None,
-            reported: Vec::new(),
+            is_reported: Vec::new(),
             waiting: Vec::new(),
             waiting_bytes: 0,
         }
     }
 
     pub fn begin(&mut self, targets: usize) {
-        self.reported.clear();
-        self.reported.resize(targets, false);
+        self.is_reported.clear();
+        self.is_reported.resize(targets, false);
         self.version.clear();
     }
 
@@ -79,7 +79,7 @@ impl ResultWriter {
         match self.output.form(cutout, &name) {
             Err(error) => self.fail(index, target, error, about, work),
             Ok(bytes) => {
-                self.reported[index] = true;
+                self.is_reported[index] = true;
                 progress.add(self.thread, target);
                 self.waiting_bytes += bytes.len();
                 let version = self.version.clone();
@@ -105,8 +105,8 @@ impl ResultWriter {
             work.begin(index, now);
             record_end(&["CUT_END"], now, &work.take_about(index), None, Some(&error));
         }
-        if let Some(reported) = self.reported.get_mut(index) {
-            *reported = true;
+        if let Some(is_reported) = self.is_reported.get_mut(index) {
+            *is_reported = true;
         }
         self.report(vec![Row { target, version: self.version.clone(), outcome: Err(error) }]);
     }
@@ -123,29 +123,29 @@ impl ResultWriter {
         };
         let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
         let digests = sha256::digests(&messages);
-        let hashed = work.stages.enter_unrecorded(Stage::Write);
-        let mut now = hashed;
-        let traced = swathe_trace::is_on();
+        let hash_end = work.stages.enter_unrecorded(Stage::Write);
+        let mut now = hash_end;
+        let is_traced = swathe_trace::is_on();
         let mut rows = Vec::with_capacity(self.waiting.len());
         for (waiting, sha256) in std::mem::take(&mut self.waiting).into_iter().zip(digests) {
             let bytes = waiting.bytes.len() as u64;
-            if traced {
+            if is_traced {
                 // All of one target together: what they are about is recorded once.
                 if let Some(began) = began {
                     record_start("HASH_START", began, &waiting.about);
-                    record_end(&["HASH_END"], hashed, &waiting.about, None, None);
+                    record_end(&["HASH_END"], hash_end, &waiting.about, None, None);
                 }
                 record_start("WRITE_START", now, &waiting.about);
             }
-            let written = self.output.put(&waiting.name, &waiting.bytes);
-            if traced {
+            let result = self.output.put(&waiting.name, &waiting.bytes);
+            if is_traced {
                 now = Instant::now();
-                let error = written.as_ref().err();
+                let error = result.as_ref().err();
                 let result_bytes = error.is_none().then_some(bytes);
                 record_end(&["WRITE_END", "CUT_END"], now, &waiting.about, result_bytes, error);
             }
             work.spare.keep(waiting.bytes);
-            let outcome = written.map(|()| ResultFile { bytes, sha256 });
+            let outcome = result.map(|()| ResultFile { bytes, sha256 });
             rows.push(Row { target: waiting.target, version: waiting.version, outcome });
         }
         self.report(rows);

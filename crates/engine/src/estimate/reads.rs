@@ -32,7 +32,7 @@ pub(super) fn reads(
     template: &Template,
     regions: &[PlacedRegion],
     costs: &Costs,
-    connected: Connections,
+    connections: Connections,
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
@@ -41,17 +41,17 @@ pub(super) fn reads(
             (vec![rows(template, regions, *offset, object.content.gap_bytes())], 0, 0.0)
         }
         Storage::Chunked(table) => {
-            let (rounds, decoded) = tiles(&object.content, template, &**table, regions);
+            let (rounds, decoded_bytes) = tiles(&object.content, template, &**table, regions);
             let codec = table.codec().codec.name();
             let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
-            (rounds, decoded, decoded as f64 * byte_s)
+            (rounds, decoded_bytes, decoded_bytes as f64 * byte_s)
         }
     };
-    let tiled = segments.len() > 1;
-    let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
+    let is_tiled = segments.len() > 1;
+    let at = if is_tiled { Break::BetweenSegments } else { Break::Anywhere };
     let source = object.source();
     let object_load = Load::single(source.len());
-    let seconds_of = |load| soonest(load, costs, connected);
+    let seconds_of = |load| soonest(load, costs, connections);
     let otherwise = |how, unpack_s| Alternative {
         how,
         load: object_load,
@@ -60,7 +60,7 @@ pub(super) fn reads(
     };
     match &object.content {
         ByteSource::Plain(_) => {
-            let method = if tiled { "tiles" } else { "ranges" };
+            let method = if is_tiled { "tiles" } else { "ranges" };
             let rounds: Vec<Vec<Range<u64>>> = segments
                 .iter()
                 .map(|round| {
@@ -73,7 +73,7 @@ pub(super) fn reads(
                     if source.is_local() {
                         return local_plan(source, round, local_cap_bytes(source), at);
                     }
-                    server_plan(source, round, costs, at, connected, 0.0)
+                    server_plan(source, round, costs, at, connections, 0.0)
                 })
                 .collect();
             let mut others = Vec::new();
@@ -108,7 +108,7 @@ pub(super) fn reads(
             let plans = vec![if source.is_local() {
                 local_plan(source, &ranges, INPUT_BYTES as u64, at)
             } else {
-                server_plan(source, &ranges, costs, at, connected, reader.stored_byte_s())
+                server_plan(source, &ranges, costs, at, connections, reader.stored_byte_s())
             }];
             let method = if first { "decompressed once" } else { "from seek points" };
             let mut others = Vec::new();
@@ -126,14 +126,14 @@ fn server_plan(
     ranges: &[Range<u64>],
     costs: &Costs,
     at: Break,
-    connected: Connections,
+    connections: Connections,
     decode_byte_s: f64,
 ) -> Plan {
     if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
         let load = Load { requests, ranges: requests, bytes, largest: bytes, ..Load::default() };
         return Plan { load, streams: 1, read_s: costs.seconds(load, 1), ..Plan::default() };
     }
-    remote_plan(ranges, costs, at, connected, decode_byte_s)
+    remote_plan(ranges, costs, at, connections, decode_byte_s)
 }
 
 /// The byte ranges of the rows of regions, sorted; those close together as one.
@@ -170,8 +170,8 @@ fn tiles(
     let data = known_ranges(content, table, &entries)
         .unwrap_or_else(|| tiles.iter().map(|&tile| table.expected_range(tile)).collect());
     let pixels: u64 = grid.chunk_shape.iter().product();
-    let decoded = tiles.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
-    (vec![entries, data], decoded)
+    let decoded_bytes = tiles.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
+    (vec![entries, data], decoded_bytes)
 }
 
 /// The ranges of the tiles, as table rows state them, if they can be read without a request.
@@ -187,7 +187,7 @@ fn known_ranges(
     }
     let (mut reading, mut tiles) = (ReadContext::default(), Vec::with_capacity(rows.len()));
     let plan = content.plan(rows, at, &String::new, &reading).ok()?;
-    let read = content.read(plan, &String::new, &mut reading, &mut |start, piece| {
+    let result = content.read(plan, &String::new, &mut reading, &mut |start, piece| {
         let end = start + piece.len() as u64;
         while let Some(row) = rows.get(tiles.len()).filter(|row| row.end <= end) {
             let bytes = &piece[(row.start - start) as usize..(row.end - start) as usize];
@@ -196,7 +196,7 @@ fn known_ranges(
         }
         Ok(())
     });
-    let mut tiles: Vec<Range<u64>> = read.ok().and_then(|()| tiles.into_iter().collect())?;
+    let mut tiles: Vec<Range<u64>> = result.ok().and_then(|()| tiles.into_iter().collect())?;
     tiles.sort_unstable_by_key(|tile| tile.start);
     Some(tiles)
 }

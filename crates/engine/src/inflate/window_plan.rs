@@ -106,12 +106,12 @@ impl StreamReader {
     /// Seconds of decoding for each byte as stored, as far as is known.
     pub(crate) fn stored_byte_s(&self) -> f64 {
         let Unpacking { byte_s, first_byte_s, .. } = self.unpacking;
-        let (raw, stored, byte_s) = match (self.table.raw_len, self.table.points.last()) {
+        let (raw, stored_bytes, byte_s) = match (self.table.raw_len, self.table.points.last()) {
             (Some(raw), _) => (raw, self.source.len(), byte_s),
             (None, Some(point)) => (point.raw, point.compressed, first_byte_s),
             (None, None) => (0, 0, first_byte_s),
         };
-        byte_s * (raw as f64 / stored.max(1) as f64).max(1.0)
+        byte_s * (raw as f64 / stored_bytes.max(1) as f64).max(1.0)
     }
 
     /// Seconds that starting at each seek point takes, its first byte included.
@@ -129,8 +129,8 @@ impl StreamReader {
 
     /// The first seek point at or after an offset, or the end, in the decompressed data.
     fn next_raw(&self, raw: u64) -> u64 {
-        let later = self.table.points.partition_point(|point| point.raw < raw);
-        self.table.points.get(later).map_or(self.table.raw_len.unwrap_or(raw), |point| point.raw)
+        let index = self.table.points.partition_point(|point| point.raw < raw);
+        self.table.points.get(index).map_or(self.table.raw_len.unwrap_or(raw), |point| point.raw)
     }
 
     /// The range of the object that a window needs.
@@ -147,8 +147,8 @@ impl StreamReader {
             (_, Some(point)) => point.compressed,
             (_, None) => 0,
         };
-        let later = self.table.points.partition_point(|point| point.raw < window.end);
-        let end = match self.table.points.get(later) {
+        let index = self.table.points.partition_point(|point| point.raw < window.end);
+        let end = match self.table.points.get(index) {
             // Its first bits are the last of what lies before.
             Some(point) if !self.is_unfinished() => (point.compressed + 1).min(size),
             _ => size,

@@ -17,7 +17,7 @@ impl Object {
         let image = hdu.image().map_err(wrong)?;
         let header = CutHeader::new(&image).map_err(wrong)?;
         let needs = companions(&image);
-        let mut carried = Vec::new();
+        let mut companions = Vec::new();
         for need in needs {
             let selector = Selector::Name(need.name.clone(), need.version);
             let hdu = match self.find(&selector) {
@@ -27,13 +27,13 @@ impl Object {
                 Err(error) => return Err(error),
             };
             let read = || self.read_companion(&hdu, need.kind == Lookup::Image);
-            carried.push(self.opening(read)?);
+            companions.push(self.opening(read)?);
         }
-        let before = if image.primary {
+        let primary = if image.primary {
             Vec::new()
         } else {
             let primary = self.find(&Selector::Index(0))?;
-            primary_for_extension(&primary.header, 1 + carried.len()).to_bytes()
+            primary_for_extension(&primary.header, 1 + companions.len()).to_bytes()
         };
         Ok(Template {
             url: self.url().to_string(),
@@ -43,8 +43,8 @@ impl Object {
             image,
             content_len: self.content.len(),
             header,
-            before,
-            companions: carried,
+            primary,
+            companions,
         })
     }
 

@@ -58,6 +58,6 @@ fn an_archive_is_seen_when_it_is_whole() {
             }
         }
         assert!(std::fs::metadata(&path).expect("there").len() > 100);
-        assert!(!unfinished(&path).exists());
+        assert!(!part_path(&path).exists());
     }
 }

@@ -1,7 +1,7 @@
 //! Zip archives of stored members (APPNOTE 6.3.10), each written at once: what stands before a
 //! member says all of it, so that an archive without its directory can be gone on with.
 
-use super::grown::GrowingFile;
+use super::growing_file::GrowingFile;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::FileExt;
@@ -128,7 +128,7 @@ impl<'a> ZipEntry<'a> {
 
 /// An archive that is being written.
 pub(crate) struct Zip {
-    grown: GrowingFile,
+    file: GrowingFile,
     directory: Directory,
 }
 
@@ -191,7 +191,7 @@ impl Zip {
             directory.add(&member)?;
             last = member.end;
         }
-        Ok(Zip { grown: GrowingFile::new(file, last, &[])?, directory })
+        Ok(Zip { file: GrowingFile::new(file, last, &[])?, directory })
     }
 
     /// Add a member.
@@ -201,7 +201,7 @@ impl Zip {
     pub fn add(&mut self, ZipEntry { name, bytes, crc }: ZipEntry<'_>) -> io::Result<()> {
         self.directory.make_room()?;
         let member = self.next(name, bytes.len() as u64, crc);
-        self.grown.add(&[&member.local()?, bytes])?;
+        self.file.add(&[&member.local()?, bytes])?;
         self.directory.add(&member)
     }
 
@@ -225,12 +225,12 @@ impl Zip {
         file.rewind()?;
         self.directory.make_room()?;
         let member = self.next(name, size, crc.finalize());
-        self.grown.add_file(&member.local()?, file, size, &[])?;
+        self.file.add_file(&member.local()?, file, size, &[])?;
         self.directory.add(&member)
     }
 
     fn next(&self, name: &str, size: u64, crc: u32) -> Member {
-        Member { name: name.to_string(), size, start: self.grown.end(), end: 0, crc }
+        Member { name: name.to_string(), size, start: self.file.end(), end: 0, crc }
     }
 
     /// Write the directory, and wait until all is on the disk.
@@ -238,7 +238,7 @@ impl Zip {
     /// # Errors
     /// If it cannot be written; the members stay, and it can be tried again.
     pub fn finish(&mut self) -> io::Result<()> {
-        let start = self.grown.end();
+        let start = self.file.end();
         let Directory { spill, spilled_bytes, recent, count, .. } = &mut self.directory;
         let (bytes, count) = (*spilled_bytes + recent.len() as u64, *count);
         let mut end = Vec::new();
@@ -247,26 +247,26 @@ impl Zip {
         }
         end.extend_from_slice(&END.to_le_bytes());
         end.extend_from_slice(&[0; 4]);
-        let few = u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes();
-        end.extend_from_slice(&few);
-        end.extend_from_slice(&few);
+        let short_count = u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes();
+        end.extend_from_slice(&short_count);
+        end.extend_from_slice(&short_count);
         for value in [bytes, start] {
-            end.extend_from_slice(&clamped(value).to_le_bytes());
+            end.extend_from_slice(&clamp(value).to_le_bytes());
         }
         end.extend_from_slice(&[0; 2]);
         match spill {
             Some(spill) => {
                 spill.rewind()?;
-                self.grown.add_file(&[], spill, *spilled_bytes, &[recent, &end])?;
+                self.file.add_file(&[], spill, *spilled_bytes, &[recent, &end])?;
             }
-            None => self.grown.add(&[recent, &end])?,
+            None => self.file.add(&[recent, &end])?,
         }
-        self.grown.sync()
+        self.file.sync()
     }
 }
 
 impl Member {
-    fn version_needed(&self) -> u16 {
+    fn least_version(&self) -> u16 {
         if self.size >= u64::from(IN_EXTRA) { VERSION_64 } else { VERSION }
     }
 
@@ -275,11 +275,11 @@ impl Member {
         let name_bytes = u16::try_from(self.name.len())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the name is too long"))?;
         let flags = if self.name.is_ascii() { 0 } else { UTF_8 };
-        let version = if extra.is_empty() { self.version_needed() } else { VERSION_64 };
+        let version = if extra.is_empty() { self.least_version() } else { VERSION_64 };
         for value in [version, flags, 0, 0, DATE] {
             to.extend_from_slice(&value.to_le_bytes());
         }
-        for value in [self.crc, clamped(self.size), clamped(self.size)] {
+        for value in [self.crc, clamp(self.size), clamp(self.size)] {
             to.extend_from_slice(&value.to_le_bytes());
         }
         let extra_bytes = if extra.is_empty() { 0 } else { 4 + 8 * extra.len() as u16 };
@@ -288,7 +288,7 @@ impl Member {
         Ok(())
     }
 
-    /// What stands before the member.
+    /// The local header of the member.
     fn local(&self) -> io::Result<Vec<u8>> {
         let is_large = self.size >= u64::from(IN_EXTRA);
         let sizes = [self.size, self.size];
@@ -301,7 +301,7 @@ impl Member {
         Ok(head)
     }
 
-    /// What the directory holds of it.
+    /// Its entry in the central directory.
     fn central(&self, to: &mut Vec<u8>) -> io::Result<()> {
         let mut extra = Vec::new();
         if self.size >= u64::from(IN_EXTRA) {
@@ -316,14 +316,14 @@ impl Member {
         // Comment, disk, internal attributes.
         to.extend_from_slice(&[0; 6]);
         to.extend_from_slice(&MODE.to_le_bytes());
-        to.extend_from_slice(&clamped(self.start).to_le_bytes());
+        to.extend_from_slice(&clamp(self.start).to_le_bytes());
         to.extend_from_slice(self.name.as_bytes());
         extra_field(to, &extra);
         Ok(())
     }
 }
 
-fn clamped(value: u64) -> u32 {
+fn clamp(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(IN_EXTRA)
 }
 

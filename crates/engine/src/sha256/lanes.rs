@@ -17,29 +17,29 @@ pub(super) const NARROW: usize = 1;
 struct Lane<'a> {
     message: usize,
     whole: &'a [u8],
-    padded: [u8; 2 * BLOCK_BYTES],
-    padded_left: usize,
+    padding: [u8; 2 * BLOCK_BYTES],
+    padding_bytes: usize,
 }
 
 impl<'a> Lane<'a> {
     /// Pads as in FIPS 180-4, 5.1.1: a one bit, zeros, the length in bits.
     fn new(message: usize, bytes: &'a [u8]) -> Self {
         let (whole, rest) = bytes.split_at(bytes.len() - bytes.len() % BLOCK_BYTES);
-        let padded_left = (rest.len() + 9).next_multiple_of(BLOCK_BYTES);
-        let mut padded = [0; 2 * BLOCK_BYTES];
+        let padding_bytes = (rest.len() + 9).next_multiple_of(BLOCK_BYTES);
+        let mut padding = [0; 2 * BLOCK_BYTES];
         let bits = (bytes.len() as u64).wrapping_mul(8);
         // Right-aligned, so that the rest is always the end of the buffer.
-        let start = padded.len() - padded_left;
-        padded[start..start + rest.len()].copy_from_slice(rest);
-        padded[start + rest.len()] = 0x80;
-        padded[2 * BLOCK_BYTES - 8..].copy_from_slice(&bits.to_be_bytes());
-        Self { message, whole, padded, padded_left }
+        let start = padding.len() - padding_bytes;
+        padding[start..start + rest.len()].copy_from_slice(rest);
+        padding[start + rest.len()] = 0x80;
+        padding[2 * BLOCK_BYTES - 8..].copy_from_slice(&bits.to_be_bytes());
+        Self { message, whole, padding, padding_bytes }
     }
 
     /// The bytes that come next and lie together; empty when the message is done.
     fn next(&self) -> &[u8] {
         if self.whole.is_empty() {
-            &self.padded[self.padded.len() - self.padded_left..]
+            &self.padding[self.padding.len() - self.padding_bytes..]
         } else {
             self.whole
         }
@@ -47,7 +47,7 @@ impl<'a> Lane<'a> {
 
     fn advance(&mut self, bytes: usize) {
         if self.whole.is_empty() {
-            self.padded_left -= bytes;
+            self.padding_bytes -= bytes;
         } else {
             self.whole = &self.whole[bytes..];
         }

@@ -78,10 +78,10 @@ macro_rules! compress_in_lanes {
                 round!(first, 14, c, d, e, f, g, h, a, b);
                 round!(first, 15, b, c, d, e, f, g, h, a);
             }
-            let worked = [a, b, c, d, e, f, g, h];
+            let words = [a, b, c, d, e, f, g, h];
             let mut sum = state;
             for word in 0..8 {
-                sum[word] = add(state[word], worked[word]);
+                sum[word] = add(state[word], words[word]);
             }
             sum
         }

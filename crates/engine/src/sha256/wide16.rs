@@ -30,8 +30,8 @@ fn load(blocks: &[&[u8]; 16], start: usize) -> [__m512i; 16] {
     for (row, lane) in rows.iter_mut().zip(blocks) {
         let block = &lane[start..start + BLOCK_BYTES];
         // SAFETY: the slice is 64 bytes long; no alignment is needed.
-        let loaded = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
-        *row = _mm512_shuffle_epi8(loaded, swap);
+        let row_bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
+        *row = _mm512_shuffle_epi8(row_bytes, swap);
     }
     transpose(rows)
 }

@@ -38,8 +38,8 @@ fn half_blocks(blocks: &[&[u8]; 8], start: usize) -> [__m256i; 8] {
     for (row, lane) in rows.iter_mut().zip(blocks) {
         let half = &lane[start..start + 32];
         // SAFETY: the slice is 32 bytes long; no alignment is needed.
-        let loaded = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
-        *row = _mm256_shuffle_epi8(loaded, swap);
+        let row_bytes = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
+        *row = _mm256_shuffle_epi8(row_bytes, swap);
     }
     rows
 }

@@ -28,14 +28,14 @@ fn an_entry_counts_until_it_is_dropped() {
     let reader = ledger.enter(group, InFlight::READER);
     let request = ledger.enter(group, InFlight::request(3, 1000));
     let other = ledger.enter(single, InFlight::request(1, 10));
-    let seen = |group| {
+    let counts = |group| {
         let InFlight { requests, ranges, bytes, readers } = ledger.others(group);
         (requests, ranges, bytes, readers)
     };
-    assert_eq!((seen(group), seen(single)), ((1, 1, 10, 0), (2, 4, 1010, 1)));
+    assert_eq!((counts(group), counts(single)), ((1, 1, 10, 0), (2, 4, 1010, 1)));
     drop(other);
     drop(request);
-    assert_eq!((seen(group), seen(single)), ((0, 0, 0, 0), (0, 0, 0, 1)));
+    assert_eq!((counts(group), counts(single)), ((0, 0, 0, 0), (0, 0, 0, 1)));
     drop(reader);
     assert_eq!(ledger.others(single), InFlight::default());
     assert!(ledger.lock().1.is_empty());
@@ -63,23 +63,23 @@ fn alone_costs_are_those_of_a_share() {
     for parts in [1, 2, 7, 64] {
         for (_, objective) in Objective::ALL.into_iter().take(2) {
             let sharing = Sharing { parts, objective };
-            assert_eq!(wan().beside(sharing, Others::default()), wan().share(parts));
+            assert_eq!(wan().share_with(sharing, Others::default()), wan().share(parts));
             let idle = others(0, 0, 0);
-            assert_eq!(wan().beside(sharing, idle), wan().share(parts));
+            assert_eq!(wan().share_with(sharing, idle), wan().share(parts));
         }
         let latency = Sharing { parts, objective: Objective::Latency };
-        assert_eq!(wan().beside(latency, others(256, 1 << 30, 99)), wan().share(parts));
+        assert_eq!(wan().share_with(latency, others(256, 1 << 30, 99)), wan().share(parts));
     }
 }
 
 #[test]
 fn a_full_line_is_divided_evenly_and_a_light_load_leaves_the_rest() {
     let auto = Sharing::default();
-    let full = wan().beside(auto, others(100, 100 << 20, 9));
+    let full = wan().share_with(auto, others(100, 100 << 20, 9));
     assert!((full.total_bytes_per_s - 2e6).abs() < 1.0, "{full:?}");
     assert_eq!(full.busy.line, 1.0);
     // 100 kB in 56 ms and the time of the line are a twelfth of what it carries.
-    let light = wan().beside(auto, others(1, 100_000, 9));
+    let light = wan().share_with(auto, others(1, 100_000, 9));
     let part = light.total_bytes_per_s / wan().total_bytes_per_s;
     assert!((0.8..0.95).contains(&part), "{light:?}");
     assert!((light.busy.line - (1.0 - part)).abs() < 1e-9, "{light:?}");
@@ -95,13 +95,13 @@ fn plans_read_fewer_gaps_while_others_fill_the_line() {
     let caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
     let bytes = |costs: &Costs| plan(&rows(), costs, caps, Break::Anywhere, u32::MAX).load.bytes;
     let alone = bytes(&wan());
-    let beside = bytes(&wan().beside(Sharing::default(), others(200, 20 << 20, 50)));
-    assert!(beside * 10 < alone * 9, "{beside} of {alone}");
+    let crowded = bytes(&wan().share_with(Sharing::default(), others(200, 20 << 20, 50)));
+    assert!(crowded * 10 < alone * 9, "{crowded} of {alone}");
     let throughput = Sharing { objective: Objective::Throughput, ..Sharing::default() };
-    let sparing = bytes(&wan().beside(throughput, Others::default()));
+    let sparing = bytes(&wan().share_with(throughput, Others::default()));
     assert!(sparing * 10 < alone * 9, "{sparing} of {alone}");
     // With few bytes of others, as alone.
-    assert_eq!(bytes(&wan().beside(Sharing::default(), others(1, 100, 1))), alone);
+    assert_eq!(bytes(&wan().share_with(Sharing::default(), others(1, 100, 1))), alone);
 }
 
 #[test]
@@ -119,7 +119,7 @@ proptest! {
     fn others_leave_at_least_an_even_part(
         requests in 0u64..1000, bytes in 0u64..1 << 40, readers in 0u32..1000, parts in 1u32..100,
     ) {
-        let costs = wan().beside(
+        let costs = wan().share_with(
             Sharing { parts, objective: Objective::Auto },
             others(requests, bytes, readers),
         );

@@ -82,10 +82,10 @@ fn rows_of_a_cut_are_one_request_over_a_line_with_latency() {
         let costs = Costs { multi_range, ..costs(0.02, 12.5e6, 125e6, 8) };
         plan(&rows, &costs, CAPS, Break::Anywhere, 1)
     };
-    let (vector, without) = (with(Some(NGINX)), with(None));
+    let (vector, plain) = (with(Some(NGINX)), with(None));
     assert_eq!((vector.load.requests, vector.ranges.len(), vector.streams), (1, 100, 1));
     assert_eq!((vector.ranges_per_request, vector.load.bytes), (100, 30_000));
-    assert!(vector.read_s < without.read_s);
+    assert!(vector.read_s < plain.read_s);
     // If each range costs the server 1 ms, fewer ranges are requested.
     let slow = with(Some(MultiRange { range_s: 1e-3, ..NGINX }));
     assert!(slow.load.ranges < 25, "{:?}", slow.load);
@@ -117,12 +117,15 @@ fn rows_share_a_connection_where_that_is_cheapest() {
         let costs = Costs { multi_range, multiplexed, ..costs(0.02, 12.5e6, 12.5e6, 8) };
         plan(&rows, &costs, CAPS, Break::Anywhere, connected)
     };
-    let (without, chosen) = (with(None, None, open), with(None, Some(HTTP2), open));
-    assert!(chosen.load.multiplexed && !without.load.multiplexed);
-    assert_eq!((chosen.load.requests, chosen.load.bytes, chosen.streams), (100, 20_000, 100));
-    assert!(chosen.read_s < without.read_s);
+    let (plain, multiplex) = (with(None, None, open), with(None, Some(HTTP2), open));
+    assert!(multiplex.load.multiplexed && !plain.load.multiplexed);
+    assert_eq!(
+        (multiplex.load.requests, multiplex.load.bytes, multiplex.streams),
+        (100, 20_000, 100)
+    );
+    assert!(multiplex.read_s < plain.read_s);
     let way = Way { ranges_per_request: 1, streams: 100, multiplexed: true };
-    assert_eq!(chosen.way(), way);
+    assert_eq!(multiplex.way(), way);
     // Many ranges in one request cost less of the server, and 100 bytes each.
     assert!(with(Some(NGINX), Some(HTTP2), open).ranges_per_request > 10);
     let dear = MultiRange { range_s: 1e-3, ..NGINX };
@@ -188,10 +191,10 @@ fn large_ranges_go_over_several_connections_where_each_is_slow() {
 fn opening_connections_is_weighed() {
     let costs = Costs { connect_s: 0.02, ..costs(0.02, 100e6, 100e6, 8) };
     let segments = rows(10, 20, 4096);
-    let connected = |connected| plan(&segments, &costs, CAPS, Break::Anywhere, connected);
-    assert_eq!((connected(1).streams, connected(1).ranges.len()), (1, 1));
-    assert!(connected(8).load.bytes < connected(1).load.bytes);
-    assert!(connected(0).read_s > connected(1).read_s + 0.019);
+    let plan_with = |open: u32| plan(&segments, &costs, CAPS, Break::Anywhere, open);
+    assert_eq!((plan_with(1).streams, plan_with(1).ranges.len()), (1, 1));
+    assert!(plan_with(8).load.bytes < plan_with(1).load.bytes);
+    assert!(plan_with(0).read_s > plan_with(1).read_s + 0.019);
 }
 
 #[test]
@@ -223,25 +226,25 @@ fn a_million_segments_are_planned() {
 
 /// The least time over all ways to close gaps, to split evenly (if segments may be broken),
 /// and all numbers of streams.
-fn brute_force(segments: &[Range<u64>], costs: &Costs, at: Break, connected: u32) -> f64 {
+fn brute_force(segments: &[Range<u64>], costs: &Costs, at: Break, open_count: u32) -> f64 {
     let gaps = segments.len() - 1;
     let mut best = f64::INFINITY;
-    for closed in 0..1u32 << gaps {
-        let mut merged = vec![segments[0].clone()];
+    for closed_gaps in 0..1u32 << gaps {
+        let mut ranges = vec![segments[0].clone()];
         for (gap, segment) in segments[1..].iter().enumerate() {
-            match merged.last_mut() {
-                Some(last) if closed >> gap & 1 == 1 => last.end = segment.end,
-                _ => merged.push(segment.clone()),
+            match ranges.last_mut() {
+                Some(last) if closed_gaps >> gap & 1 == 1 => last.end = segment.end,
+                _ => ranges.push(segment.clone()),
             }
         }
-        let load = Load::of(&merged);
+        let load = Load::of(&ranges);
         let most = if at == Break::Anywhere { 2 * u64::from(costs.streams) } else { 1 };
         for pieces in 1..=most {
             let cap = load.bytes.div_ceil(pieces);
-            let split = windows(&merged, Reach { gap_bytes: 0, cap_bytes: cap }, Break::Anywhere);
+            let split = windows(&ranges, Reach { gap_bytes: 0, cap_bytes: cap }, Break::Anywhere);
             let split = if pieces == 1 { load } else { Load::of(&split) };
             for streams in 1..=costs.streams {
-                best = best.min(seconds_on(split, streams, costs, connected.into()));
+                best = best.min(seconds_on(split, streams, costs, open_count.into()));
             }
         }
     }
@@ -255,8 +258,8 @@ prop_compose! {
         more in 1.0f64..20.0, streams in 1u32..9, requests_per_s in 50.0f64..1e5,
         served_bytes_per_s in prop::option::of(prop::sample::select(vec![1e6, 1e7, 1e8, 1e9])),
     ) -> Costs {
-        let known = costs(latency_s, stream, stream * more, streams);
-        Costs { requests_per_s, served_bytes_per_s, ..known }
+        let exact = costs(latency_s, stream, stream * more, streams);
+        Costs { requests_per_s, served_bytes_per_s, ..exact }
     }
 }
 
@@ -302,8 +305,8 @@ fn check_cover(plan: &Plan, segments: &[Range<u64>]) -> Result<(), TestCaseError
         let inside = |range: &Range<u64>| {
             range.end.min(segment.end).saturating_sub(range.start.max(segment.start))
         };
-        let covered: u64 = plan.ranges.iter().map(inside).sum();
-        prop_assert_eq!(covered, segment.end - segment.start);
+        let segment_bytes: u64 = plan.ranges.iter().map(inside).sum();
+        prop_assert_eq!(segment_bytes, segment.end - segment.start);
     }
     Ok(())
 }
@@ -311,18 +314,18 @@ fn check_cover(plan: &Plan, segments: &[Range<u64>]) -> Result<(), TestCaseError
 proptest! {
     #[test]
     fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
-        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
+        let read_s = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
         let best = brute_force(&segments, &costs, Break::Anywhere, OPEN);
-        prop_assert!(planned <= best * 1.05, "{planned} {best}");
+        prop_assert!(read_s <= best * 1.05, "{read_s} {best}");
     }
 
     #[test]
     fn small_cases_of_tiles_are_near_the_optimum(
         costs in any_costs(), segments in any_segments(7), connected in 1u32..9,
     ) {
-        let planned = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).read_s;
+        let read_s = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).read_s;
         let best = brute_force(&segments, &costs, Break::BetweenSegments, connected);
-        prop_assert!(planned <= best * 1.05, "{planned} {best}");
+        prop_assert!(read_s <= best * 1.05, "{read_s} {best}");
     }
 
     #[test]
@@ -352,11 +355,11 @@ proptest! {
     ) {
         let caps = Caps { request_bytes: request_kib << 10, in_flight_bytes: request_kib << 13 };
         let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
-        let without = plan(&segments, &costs, caps, at, OPEN);
-        prop_assert_eq!(without.ranges_per_request, 1);
+        let plain = plan(&segments, &costs, caps, at, OPEN);
+        prop_assert_eq!(plain.ranges_per_request, 1);
         let costs = Costs { multi_range: Some(multi_range), ..costs };
         let plan = plan(&segments, &costs, caps, at, OPEN);
-        prop_assert!(plan.read_s <= without.read_s * TIE, "{} {}", plan.read_s, without.read_s);
+        prop_assert!(plan.read_s <= plain.read_s * TIE, "{} {}", plan.read_s, plain.read_s);
         check_cover(&plan, &segments)?;
         let load = Load::of_vectors(&plan.ranges, plan.ranges_per_request, &multi_range);
         prop_assert_eq!(plan.load, load);
@@ -385,11 +388,11 @@ proptest! {
         let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
         let open = Connections { streams: 4, multiplexed: is_open };
         let costs = Costs { multi_range, ..costs };
-        let without = plan(&segments, &costs, caps, at, open);
-        prop_assert!(!without.load.multiplexed);
+        let plain = plan(&segments, &costs, caps, at, open);
+        prop_assert!(!plain.load.multiplexed);
         let costs = Costs { multiplexed: Some(multiplexed), ..costs };
         let plan = plan(&segments, &costs, caps, at, open);
-        prop_assert!(plan.read_s <= without.read_s * TIE, "{} {}", plan.read_s, without.read_s);
+        prop_assert!(plan.read_s <= plain.read_s * TIE, "{} {}", plan.read_s, plain.read_s);
         check_cover(&plan, &segments)?;
         if plan.load.multiplexed {
             prop_assert_eq!(plan.load, Load { multiplexed: true, ..Load::of(&plan.ranges) });
@@ -405,10 +408,10 @@ proptest! {
     fn never_dearer_than_a_request_each_or_one_for_all(
         costs in any_costs(), segments in any_segments(60),
     ) {
-        let planned = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
+        let read_s = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).read_s;
         let span = segments[0].start..segments[segments.len() - 1].end;
         let whole = costs.seconds(Load::of(&[span]), 1);
         let each = (1..=costs.streams).map(|k| costs.seconds(Load::of(&segments), k)).fold(f64::INFINITY, f64::min);
-        prop_assert!(planned <= whole && planned <= each, "{planned} {whole} {each}");
+        prop_assert!(read_s <= whole && read_s <= each, "{read_s} {whole} {each}");
     }
 }

@@ -11,7 +11,7 @@ use swathe_trace::{Ids, Scope};
 
 /// A request that may be sent again.
 pub(super) trait Attempt {
-    /// What comes of it.
+    /// The result.
     type Answer;
 
     /// Send it, and wait for all of the answer.
@@ -22,8 +22,8 @@ pub(super) trait Attempt {
         0
     }
 
-    /// What the next try requests.
-    fn requested(&self) -> InFlight {
+    /// The load of the next try.
+    fn next_request(&self) -> InFlight {
         InFlight::request(1, 0)
     }
 }
@@ -32,27 +32,27 @@ pub(super) trait Attempt {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Try {
     /// Failed tries since the last progress.
-    pub(super) failed: u32,
+    pub(super) failures: u32,
     /// Requests in flight to the server when this one was sent, with itself.
     pub(super) in_flight: u32,
 }
 
 /// An attempt that is recorded as events.
-pub(super) struct Traced<'a, A> {
+pub(super) struct TracedAttempt<'a, A> {
     pub(super) about: &'a Ids,
     pub(super) scope: &'a Scope,
     pub(super) inner: A,
 }
 
-impl<A: Attempt> Attempt for Traced<'_, A> {
+impl<A: Attempt> Attempt for TracedAttempt<'_, A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
-        let before = self.inner.bytes();
+        let bytes_before = self.inner.bytes();
         let events = FetchEvents::start(self.about, self.scope);
         let answer = events.during(self.inner.run(numbers)).await;
         let error = answer.as_ref().err().map(|failure| &failure.error);
-        events.end(self.inner.bytes() - before, error);
+        events.end(self.inner.bytes() - bytes_before, error);
         answer
     }
 
@@ -60,19 +60,19 @@ impl<A: Attempt> Attempt for Traced<'_, A> {
         self.inner.bytes()
     }
 
-    fn requested(&self) -> InFlight {
-        self.inner.requested()
+    fn next_request(&self) -> InFlight {
+        self.inner.next_request()
     }
 }
 
 /// An attempt with events for its connections, and nothing else.
-pub(super) struct ConnectTraced<'a, A> {
+pub(super) struct ConnectTracedAttempt<'a, A> {
     pub(super) about: &'a Ids,
     pub(super) scope: &'a Scope,
     pub(super) inner: A,
 }
 
-impl<A: Attempt> Attempt for ConnectTraced<'_, A> {
+impl<A: Attempt> Attempt for ConnectTracedAttempt<'_, A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
@@ -83,28 +83,28 @@ impl<A: Attempt> Attempt for ConnectTraced<'_, A> {
         self.inner.bytes()
     }
 
-    fn requested(&self) -> InFlight {
-        self.inner.requested()
+    fn next_request(&self) -> InFlight {
+        self.inner.next_request()
     }
 }
 
 /// An attempt that waits until its server may be sent another request.
-pub(super) struct Limited<'a, A> {
+pub(super) struct LimitedAttempt<'a, A> {
     pub(super) limiter: &'a Limiter,
     /// Whether it shares a connection with others.
-    pub(super) multiplexed: bool,
+    pub(super) is_multiplexed: bool,
     /// Who reads, to the ledger.
     pub(super) group: ReaderGroup,
     pub(super) inner: A,
 }
 
-impl<A: Attempt> Attempt for Limited<'_, A> {
+impl<A: Attempt> Attempt for LimitedAttempt<'_, A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
         // Those who wait to be sent need the line, too.
-        let _entry = self.limiter.ledger.enter(self.group, self.inner.requested());
-        let permit = self.limiter.permit(self.multiplexed).await;
+        let _entry = self.limiter.ledger.enter(self.group, self.inner.next_request());
+        let permit = self.limiter.permit(self.is_multiplexed).await;
         let in_flight = permit.in_flight();
         let answer = self.inner.run(Try { in_flight, ..numbers }).await;
         let retry: Option<&Retry> = answer.as_ref().err().map(|failure| &failure.retry);
@@ -118,11 +118,11 @@ impl<A: Attempt> Attempt for Limited<'_, A> {
 }
 
 /// An attempt that is repeated until it succeeds, or another is of no use.
-pub(super) struct Retried<A> {
+pub(super) struct RetriedAttempt<A> {
     pub(super) inner: A,
 }
 
-impl<A: Attempt> Attempt for Retried<A> {
+impl<A: Attempt> Attempt for RetriedAttempt<A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, _numbers: Try) -> Result<A::Answer, Failure> {
@@ -134,16 +134,16 @@ impl<A: Attempt> Attempt for Retried<A> {
     }
 }
 
-impl<A: Attempt> Retried<A> {
-    /// What comes of it in the end.
+impl<A: Attempt> RetriedAttempt<A> {
+    /// The result of the last try.
     pub(super) async fn result(&mut self) -> Result<A::Answer, StoreError> {
         let mut patience = RetryState::new();
         loop {
-            let before = self.inner.bytes();
-            let numbers = Try { failed: patience.failed(), ..Try::default() };
+            let bytes_before = self.inner.bytes();
+            let numbers = Try { failures: patience.failures(), ..Try::default() };
             match self.inner.run(numbers).await {
                 Ok(answer) => return Ok(answer),
-                Err(failure) => patience.wait(failure, self.inner.bytes() > before).await?,
+                Err(failure) => patience.wait(failure, self.inner.bytes() > bytes_before).await?,
             }
         }
     }
@@ -164,8 +164,8 @@ mod tests {
     impl Attempt for FailingAttempt {
         type Answer = ();
 
-        async fn run(&mut self, Try { failed, in_flight }: Try) -> Result<(), Failure> {
-            self.calls.push((failed, in_flight));
+        async fn run(&mut self, Try { failures, in_flight }: Try) -> Result<(), Failure> {
+            self.calls.push((failures, in_flight));
             if self.left == 0 {
                 return Ok(());
             }
@@ -183,14 +183,15 @@ mod tests {
     fn run(retry: Retry, left: u32) -> (Result<(), StoreError>, Vec<(u32, u32)>) {
         let (limiter, ids, scope) = (Limiter::default(), Ids::default(), Scope::default());
         let inner = FailingAttempt { left, bytes: 0, calls: Vec::new(), retry };
-        let traced = Traced { about: &ids, scope: &scope, inner };
+        let attempt = TracedAttempt { about: &ids, scope: &scope, inner };
         let group = ReaderGroup::default();
-        let limited = Limited { limiter: &limiter, multiplexed: false, group, inner: traced };
-        let mut retried = Retried { inner: limited };
+        let attempt =
+            LimitedAttempt { limiter: &limiter, is_multiplexed: false, group, inner: attempt };
+        let mut attempt = RetriedAttempt { inner: attempt };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let result = runtime.block_on(retried.result());
+        let result = runtime.block_on(attempt.result());
         assert_eq!(limiter.connections().streams, 1, "each try waits for the last");
-        (result, retried.inner.inner.inner.calls)
+        (result, attempt.inner.inner.inner.calls)
     }
 
     #[test]

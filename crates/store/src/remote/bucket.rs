@@ -222,8 +222,8 @@ impl Endpoint for BucketObject {
         format!("; {}", self.authorization)
     }
 
-    /// What a server of buckets says: whether it is the bucket or the key. To those who say not
-    /// who they are, some say of what they hide that it does not exist.
+    /// The reason of a server of buckets: whether the bucket or the key is missing. If a request has
+    /// no credentials, some servers answer for private objects that they do not exist.
     fn why_not_found(&self, reason: &str) -> String {
         let separator = if reason.is_empty() { "" } else { ": " };
         match self.authorization {
@@ -295,18 +295,18 @@ impl<T: ?Sized> CredentialCache<T> {
         made_of: Vec<String>,
         make: impl FnOnce() -> Result<Arc<T>, String>,
     ) -> Result<Arc<T>, String> {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
         let same =
             |giver: &&CachedCredentials<T>| giver.process == process && giver.made_of == made_of;
-        if let Some(entry) = cached.iter().find(same) {
+        if let Some(entry) = entries.iter().find(same) {
             return Ok(entry.provider.clone());
         }
         let provider = make()?;
-        if cached.len() == CACHED_PROVIDERS {
-            cached.clear();
+        if entries.len() == CACHED_PROVIDERS {
+            entries.clear();
         }
-        cached.push(CachedCredentials { process, made_of, provider: provider.clone() });
+        entries.push(CachedCredentials { process, made_of, provider: provider.clone() });
         Ok(provider)
     }
 }

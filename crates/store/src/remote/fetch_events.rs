@@ -21,7 +21,7 @@ pub(super) fn record_refusal(name: &str, about: &Ids, why: &str) {
 }
 
 /// Record that bytes were on their way to another reader, and need no request.
-pub(super) fn record_awaited(about: &Ids, scope: &Scope, bytes: u64) {
+pub(super) fn record_shared_wait(about: &Ids, scope: &Scope, bytes: u64) {
     if is_on() {
         scope.adopt();
         event(Level::Usage, "FETCH_SHARED", about, |record| {
@@ -36,16 +36,16 @@ pub(super) struct FetchEvents<'a> {
     scope: &'a Scope,
     /// 0: it was not recorded.
     number: u64,
-    ended: bool,
+    is_ended: bool,
 }
 
 impl<'a> FetchEvents<'a> {
     pub(super) fn start(about: &'a Ids, scope: &'a Scope) -> FetchEvents<'a> {
         static REQUESTS: AtomicU64 = AtomicU64::new(1);
-        let mut events = FetchEvents { about, scope, number: 0, ended: true };
+        let mut events = FetchEvents { about, scope, number: 0, is_ended: true };
         if is_on() {
             events.number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-            events.ended = false;
+            events.is_ended = false;
             scope.adopt();
             event(Level::Usage, "FETCH_START", about, |record| {
                 record.number("REQUEST", events.number);
@@ -72,7 +72,7 @@ impl<'a> FetchEvents<'a> {
     }
 
     fn record(&mut self, bytes: usize, result: &str, error: Option<&StoreError>) {
-        if std::mem::replace(&mut self.ended, true) {
+        if std::mem::replace(&mut self.is_ended, true) {
             return;
         }
         self.scope.adopt();
@@ -88,7 +88,7 @@ impl<'a> FetchEvents<'a> {
 }
 
 impl Drop for FetchEvents<'_> {
-    /// Nobody waits for the answer any more.
+    /// Record the end if the reader no longer waits for the answer.
     fn drop(&mut self) {
         self.record(0, "cancelled", None);
     }

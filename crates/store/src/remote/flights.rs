@@ -28,7 +28,7 @@ pub(super) struct Flight<T>(watch::Receiver<Option<Landing<T>>>);
 
 impl<T: Clone> Flight<T> {
     /// Wait until it ended.
-    pub(super) async fn landed(mut self) -> Landing<T> {
+    pub(super) async fn receive(mut self) -> Landing<T> {
         match self.0.wait_for(Option::is_some).await {
             Ok(landing) => landing.clone().unwrap_or(Landing::Abandoned),
             // Its sender was dropped.
@@ -50,7 +50,7 @@ pub(super) trait Key: Clone + Ord {}
 impl<K: Clone + Ord> Key for K {}
 
 impl<K: Key, T> Lead<K, T> {
-    /// Tell those who wait how it ended; who comes later does not find it.
+    /// Report the end to all who wait, and remove the flight: later readers do not join it.
     pub(super) fn land(self, landing: Landing<T>) {
         self.sender.send_replace(Some(landing));
     }
@@ -145,21 +145,21 @@ impl RangeFlights {
     /// part between two requested ones that is no longer than `gap_bytes` is requested with them.
     pub(super) fn divide(self: &Arc<Self>, range: &Range<u64>, gap_bytes: u64) -> Vec<Part> {
         let mut flights = self.lock();
-        let mut awaited: Vec<(Range<u64>, u64, Flight<Bytes>)> = Vec::new();
-        let before = flights.range(..(range.start, u64::MAX)).next_back();
-        let within = flights.range((range.start, u64::MAX)..(range.end, 0));
-        for (&(start, end), flight) in before.into_iter().chain(within) {
-            let at = awaited.last().map_or(range.start, |(last, ..)| last.end).max(start);
+        let mut waits: Vec<(Range<u64>, u64, Flight<Bytes>)> = Vec::new();
+        let earlier = flights.range(..(range.start, u64::MAX)).next_back();
+        let inside = flights.range((range.start, u64::MAX)..(range.end, 0));
+        for (&(start, end), flight) in earlier.into_iter().chain(inside) {
+            let at = waits.last().map_or(range.start, |(last, ..)| last.end).max(start);
             let until = end.min(range.end);
             if at < until {
-                awaited.push((at..until, start, flight.clone()));
+                waits.push((at..until, start, flight.clone()));
             }
         }
         let is_between = |part: &Range<u64>| range.start < part.start && part.end < range.end;
-        awaited.retain(|(part, ..)| !is_between(part) || part.end - part.start > gap_bytes);
-        let mut parts = Vec::with_capacity(2 * awaited.len() + 1);
+        waits.retain(|(part, ..)| !is_between(part) || part.end - part.start > gap_bytes);
+        let mut parts = Vec::with_capacity(2 * waits.len() + 1);
         let mut at = range.start;
-        for (part, start, flight) in awaited {
+        for (part, start, flight) in waits {
             if at < part.start {
                 parts.push(self.request(&mut flights, at..part.start));
             }

@@ -92,7 +92,7 @@ where
     fn read(&mut self, folder: &str) -> Result<Vec<FolderEntry>, StoreError> {
         let target = (self.target)(folder)?;
         let Some(url) = target.endpoint.url().cloned() else {
-            return Err(target.unsupported("has no URL of its own"));
+            return Err(target.unsupported_error("has no URL of its own"));
         };
         target.block_on(async |client| self.list(&target, client, &url).await)
     }
@@ -107,7 +107,7 @@ impl RequestTarget {
             let response = self.answer(request, url, Some(sending(0)));
             let response = response.await.map_err(unread)?;
             if !response.status().is_success() {
-                return Err(self.refused_index(response).await);
+                return Err(self.index_error(response).await);
             }
             if !response.url().as_str().ends_with('/') {
                 let found =
@@ -136,7 +136,7 @@ impl RequestTarget {
                 return Ok(None);
             }
             if !response.status().is_success() {
-                return Err(self.refused_index(response).await);
+                return Err(self.index_error(response).await);
             }
             self.content(response, LARGEST_XML_BYTES).await.map(Some)
         })
@@ -144,9 +144,9 @@ impl RequestTarget {
     }
 
     /// The error for a status that is no success.
-    async fn refused_index(&self, response: Response) -> Failure {
+    async fn index_error(&self, response: Response) -> Failure {
         let status = response.status().as_u16();
-        let failure = self.refused(response, self.stall.most).await;
+        let failure = self.status_error(response, self.stall.most).await;
         let url = self.url.clone();
         let error = match status {
             401 | 403 => {
@@ -167,12 +167,12 @@ impl RequestTarget {
         mut response: Response,
         most: usize,
     ) -> Result<(Response, Vec<u8>), Failure> {
-        let announced = header(&response, CONTENT_LENGTH).map(str::to_string);
+        let content_length = header(&response, CONTENT_LENGTH).map(str::to_string);
         let (mut content, host) = (Vec::new(), host(response.url()));
         loop {
             match timeout(self.stall.most, response.chunk()).await {
                 Err(_) => {
-                    return Err(unread(Failure::passing(self.stalled(&host, self.stall.most))));
+                    return Err(unread(Failure::passing(self.stall_error(&host, self.stall.most))));
                 }
                 Ok(Err(error)) => {
                     let why = format!(
@@ -186,7 +186,7 @@ impl RequestTarget {
                 Ok(Ok(Some(chunk))) => content.extend_from_slice(&chunk),
             }
             if content.len() > most {
-                let expected = announced.as_deref().unwrap_or("some");
+                let expected = content_length.as_deref().unwrap_or("some");
                 let why = format!(
                     "expected an index of {expected} bytes, at most {most}; found {} and more",
                     content.len()

@@ -3,7 +3,7 @@
 use super::endpoint::HttpEndpoint;
 use super::http_listing::HttpFolders;
 use super::limiter;
-use super::multiplexed_read::allowed;
+use super::multiplexed_read::restrict;
 use super::remote_object::RemoteObject;
 use super::request_target::{NewTarget, RequestTarget};
 use super::server_key::with_server;
@@ -23,7 +23,7 @@ use swathe_store_api::{
 };
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
-const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];
+const DOOR_SCHEMES: [&str; 4] = ["root", "roots", "xroot", "xroots"];
 
 /// A folder of a server.
 #[derive(Clone, Debug)]
@@ -34,36 +34,36 @@ pub(crate) struct HttpStore {
 
 impl HttpStore {
     pub(crate) fn new(settings: StoreSettings, stall: StallLimits) -> HttpStore {
-        HttpStore { settings: Arc::new(allowed(settings)), stall }
+        HttpStore { settings: Arc::new(restrict(settings)), stall }
     }
 
     /// The URL to request an object, and the token to send.
     fn address(&self, url: &str) -> Result<(Url, Option<String>), StoreError> {
-        let unsupported =
+        let unsupported_error =
             |why: String| StoreError::Unsupported { url: redact::redact_url(url), why };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let plain = match scheme {
             "http" | "https" | "dav" | "davs" => by_http(url),
-            scheme if DOORED.contains(&scheme) => self.behind_door(rest),
+            scheme if DOOR_SCHEMES.contains(&scheme) => self.behind_door(rest),
             _ => {
-                return Err(unsupported(format!(
+                return Err(unsupported_error(format!(
                     "cannot read {scheme}:// URLs; known are file, http, https, s3, gs, az, root, \
                      dav and davs"
                 )));
             }
         };
         let mut url =
-            Url::parse(&plain).map_err(|error| unsupported(format!("no URL: {error}")))?;
+            Url::parse(&plain).map_err(|error| unsupported_error(format!("no URL: {error}")))?;
         url.set_fragment(None);
         // Never to a server that is neither a store nor one that expects tokens.
         let expects = scheme != "http" && scheme != "https";
         let sends = (expects || self.settings.options.contains_key("token_file"))
             && !self.settings.is_anonymous();
         let token_file = self.settings.option("token_file");
-        let bearer = if sends { bearer(token_file).map_err(unsupported)? } else { None };
+        let bearer = if sends { bearer(token_file).map_err(unsupported_error)? } else { None };
         if bearer.is_some() {
-            let what = if DOORED.contains(&scheme) { "door" } else { "URL" };
-            check_private(&url, what).map_err(unsupported)?;
+            let what = if DOOR_SCHEMES.contains(&scheme) { "door" } else { "URL" };
+            check_private(&url, what).map_err(unsupported_error)?;
         }
         Ok((url, bearer))
     }
@@ -86,18 +86,18 @@ impl HttpStore {
 
     /// Whether its objects are those of an XRootD server.
     fn is_doored(&self) -> bool {
-        DOORED.contains(&self.settings.scheme())
+        DOOR_SCHEMES.contains(&self.settings.scheme())
     }
 
     fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let (url, bearer) = self.address(object.url)?;
-        let redacted = redact::redact_url(url.as_str());
+        let visible_url = redact::redact_url(url.as_str());
         let (endpoint, secrets) = HttpEndpoint::new(url.clone(), bearer);
         let target = RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
-            key: self.object_key(&redacted),
-            url: redacted,
+            key: self.object_key(&visible_url),
+            url: visible_url,
             qualified_name: object.qualified_name,
             endpoint: Box::new(endpoint),
             secrets,
@@ -173,8 +173,8 @@ impl Store for HttpStore {
         object: ObjectName<'_>,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
-        let assumed = RemoteObject::assume(self.target(object)?, version);
-        Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+        let result = RemoteObject::assume(self.target(object)?, version);
+        Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
     fn list(

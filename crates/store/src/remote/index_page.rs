@@ -87,8 +87,8 @@ fn html_entries(url_text: &str, url: &Url, page: &str) -> Result<Vec<FolderEntry
     }
     let mut entries: Vec<FolderEntry> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    for (link, behind) in links(page) {
-        let Some(entry) = linked_entry(url, &link, behind) else { continue };
+    for (link, tail) in links(page) {
+        let Some(entry) = linked_entry(url, &link, tail) else { continue };
         match numbers.get(&entry.name) {
             Some(&number) => entries[number] = entry,
             None => {
@@ -101,11 +101,11 @@ fn html_entries(url_text: &str, url: &Url, page: &str) -> Result<Vec<FolderEntry
 }
 
 /// What a link leads to, if that lies directly in the folder.
-fn linked_entry(url: &Url, link: &str, behind: &str) -> Option<FolderEntry> {
+fn linked_entry(url: &Url, link: &str, tail: &str) -> Option<FolderEntry> {
     let target = url.join(&unescape(link)).ok()?;
-    let here = target.host_str() == url.host_str()
+    let is_same_server = target.host_str() == url.host_str()
         && target.port_or_known_default() == url.port_or_known_default();
-    if !here || target.query().is_some_and(|query| !query.is_empty()) {
+    if !is_same_server || target.query().is_some_and(|query| !query.is_empty()) {
         return None;
     }
     let below = target.path().strip_prefix(url.path())?;
@@ -120,20 +120,20 @@ fn linked_entry(url: &Url, link: &str, behind: &str) -> Option<FolderEntry> {
     let kind = if below.ends_with('/') {
         EntryKind::Folder
     } else {
-        let (modified, size) = time_and_size(behind);
+        let (modified, size) = time_and_size(tail);
         EntryKind::Object { size, modified, etag: None }
     };
     Some(FolderEntry { name, kind })
 }
 
-/// The time that follows a link, as it is written, and the size if it is exact.
-fn time_and_size(behind: &str) -> (Option<String>, Option<u64>) {
-    let mut words = words(behind).peekable();
+/// The text of the time after a link, and the size if it is exact.
+fn time_and_size(tail: &str) -> (Option<String>, Option<u64>) {
+    let mut words = words(tail).peekable();
     while let Some((start, date)) = words.next() {
         let Some(&(at, time)) = words.peek() else { break };
         if is_date(date) && is_time(time) {
             let size = words.nth(1).filter(|(_, word)| word.bytes().all(|b| b.is_ascii_digit()));
-            let modified = behind[start..at + time.len()].to_string();
+            let modified = tail[start..at + time.len()].to_string();
             return (Some(modified), size.and_then(|(_, word)| word.parse().ok()));
         }
     }
@@ -191,8 +191,8 @@ fn href(attributes: &str) -> Option<String> {
     while let Some(at) = find_ignoring_case(rest, "href") {
         rest = &rest[at + 4..];
         let value = rest.trim_start().strip_prefix('=').map(str::trim_start);
-        let quoted = value.and_then(|value| value.strip_prefix(['"', '\'']));
-        if let Some((link, _)) = quoted.and_then(|quoted| quoted.split_once(['"', '\''])) {
+        let quote = value.and_then(|value| value.strip_prefix(['"', '\'']));
+        if let Some((link, _)) = quote.and_then(|text| text.split_once(['"', '\''])) {
             return Some(link.to_string());
         }
     }
@@ -245,7 +245,7 @@ mod tests {
 
     const FOLDER: &str = "http://h.example/x/";
 
-    fn parsed(kind: &str, page: &str) -> Result<Vec<FolderEntry>, StoreError> {
+    fn parse_as(kind: &str, page: &str) -> Result<Vec<FolderEntry>, StoreError> {
         entries(FOLDER, &Url::parse(FOLDER).unwrap(), kind, page.as_bytes())
     }
 
@@ -269,7 +269,7 @@ mod tests {
             folder("sub"),
             object("c.fits", None, None),
         ];
-        assert_eq!(parsed("text/html", page).unwrap(), expected);
+        assert_eq!(parse_as("text/html", page).unwrap(), expected);
     }
 
     #[test]
@@ -284,8 +284,8 @@ mod tests {
             FolderEntry { name: "%FF.fits".into(), kind: unlisted },
             object("a&b&nosuch;.fits", None, None),
         ];
-        assert_eq!(parsed("text/html", page).unwrap(), expected);
-        let first = parsed("text/html", page.lines().next().unwrap()).unwrap();
+        assert_eq!(parse_as("text/html", page).unwrap(), expected);
+        let first = parse_as("text/html", page.lines().next().unwrap()).unwrap();
         assert_eq!(first, [object("a&bé.fits", Some(17), Some("02-Jan-2024 03:04:05"))]);
     }
 
@@ -293,9 +293,12 @@ mod tests {
     fn json_as_nginx_writes_it() {
         let page = r#"[{"name": "s", "type": "directory", "mtime": "m"}, {"name": "../a", "type": "file"},
             {"name": "a b", "type": "file", "size": 3, "mtime": "Tue", "more": [1]}]"#;
-        let listed = parsed("application/json", page).unwrap();
-        assert_eq!([&listed[0], &listed[2]], [&folder("s"), &object("a b", Some(3), Some("Tue"))]);
-        assert!(matches!(&listed[1].kind, EntryKind::Unlisted(why) if why.contains("../a")));
+        let entries = parse_as("application/json", page).unwrap();
+        assert_eq!(
+            [&entries[0], &entries[2]],
+            [&folder("s"), &object("a b", Some(3), Some("Tue"))]
+        );
+        assert!(matches!(&entries[1].kind, EntryKind::Unlisted(why) if why.contains("../a")));
     }
 
     #[test]
@@ -306,7 +309,7 @@ mod tests {
             ("application/json", "[{\"name\": \"a\"}]", "missing field `type`"),
             ("image/png", "", "found image/png; give --objects FILE"),
         ] {
-            let error = parsed(kind, page).unwrap_err();
+            let error = parse_as(kind, page).unwrap_err();
             assert!(matches!(error, StoreError::NoIndex { .. }));
             assert!(error.to_string().contains(expected), "{error}");
         }
@@ -317,7 +320,7 @@ mod tests {
         for part in ["<a href='", "<a ", "</a", "href=", "&#", "<a href=\"a\">", "1-02-03 "] {
             let page = format!("<a href='x'>{}", part.repeat(200_000));
             let began = std::time::Instant::now();
-            let _ = parsed("text/html", &page);
+            let _ = parse_as("text/html", &page);
             assert!(began.elapsed().as_secs_f64() < 2.0, "{part}");
         }
     }
@@ -329,7 +332,7 @@ mod tests {
                 "<a href='x'>", "<A\nclass=c HREF = \"y\" >", "<a name='n'>", "</a>", "</A>", "é", "<", "&#",
                 "2024-01-02", " ", "03:04", "7", "\u{a0}", "%", "/", "://", "<a\u{3000}href='é'>",
             ]), 0..40)) {
-            if let Ok(entries) = parsed("text/html", &parts.concat()) {
+            if let Ok(entries) = parse_as("text/html", &parts.concat()) {
                 prop_assert!(entries.iter().all(|entry| !entry.name.contains('/')));
             }
         }

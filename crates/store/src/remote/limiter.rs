@@ -11,7 +11,7 @@ use swathe_plan::{Connections, Ledger, Others, ReaderGroup};
 use swathe_store_api::Retry;
 use tokio::sync::Notify;
 
-/// Requests in flight to one server, whoever sends them.
+/// Requests in flight to one server, of all readers.
 const MOST: f64 = 256.0;
 /// The factor for the limit when a server is overloaded.
 const DECREASE: f64 = 0.7;
@@ -23,7 +23,7 @@ const KEPT_OPEN: Duration = Duration::from_secs(30);
 /// Lets requests to one server pass.
 pub(super) struct Limiter {
     state: Mutex<State>,
-    freed: Notify,
+    room: Notify,
     /// What is in flight, and to whom.
     pub(super) ledger: Arc<Ledger>,
     /// What its answers show of how long to wait for one.
@@ -40,10 +40,10 @@ struct State {
     limit: f64,
     in_flight: u32,
     /// Those of them that share a connection.
-    multiplexed: u32,
+    multiplexed_count: u32,
     /// When one of those was sent last.
     multiplexed_at: Option<Instant>,
-    decreased: Option<Instant>,
+    decrease_at: Option<Instant>,
     /// Most of the others in flight, and when that was.
     peak: (u32, Instant),
 }
@@ -52,7 +52,7 @@ struct State {
 pub(super) struct Permit<'a> {
     limiter: &'a Limiter,
     in_flight: u32,
-    multiplexed: bool,
+    is_multiplexed: bool,
 }
 
 /// The limiter of a store, by its key: one per process.
@@ -65,45 +65,51 @@ pub(super) fn of(store: &str) -> Arc<Limiter> {
 impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
-        let (multiplexed_at, decreased) = Default::default();
-        let state =
-            State { limit: MOST, in_flight: 0, multiplexed: 0, multiplexed_at, decreased, peak };
-        let (silence, freed, ledger) = Default::default();
+        let (multiplexed_at, decrease_at) = Default::default();
+        let state = State {
+            limit: MOST,
+            in_flight: 0,
+            multiplexed_count: 0,
+            multiplexed_at,
+            decrease_at,
+            peak,
+        };
+        let (silence, room, ledger) = Default::default();
         let (is_dating, refuses_vectors, refuses_http2) = Default::default();
         let state = Mutex::new(state);
-        Limiter { state, freed, ledger, silence, is_dating, refuses_vectors, refuses_http2 }
+        Limiter { state, room, ledger, silence, is_dating, refuses_vectors, refuses_http2 }
     }
 }
 
 impl Limiter {
-    /// Wait until another request may be sent. `multiplexed`: on the connection that requests share.
-    pub(super) async fn permit(&self, multiplexed: bool) -> Permit<'_> {
+    /// Wait until another request may be sent. `is_multiplexed`: on the connection that requests share.
+    pub(super) async fn permit(&self, is_multiplexed: bool) -> Permit<'_> {
         loop {
-            let freed = self.freed.notified();
-            if let Some(permit) = self.try_permit(multiplexed) {
+            let notification = self.room.notified();
+            if let Some(permit) = self.try_permit(is_multiplexed) {
                 return permit;
             }
-            freed.await;
+            notification.await;
         }
     }
 
-    fn try_permit(&self, multiplexed: bool) -> Option<Permit<'_>> {
+    fn try_permit(&self, is_multiplexed: bool) -> Option<Permit<'_>> {
         let mut state = self.state();
         if f64::from(state.in_flight) >= state.limit.floor() {
             return None;
         }
         state.in_flight += 1;
-        if multiplexed {
-            state.multiplexed += 1;
+        if is_multiplexed {
+            state.multiplexed_count += 1;
             state.multiplexed_at = Some(Instant::now());
         } else {
-            let apart = state.in_flight - state.multiplexed;
+            let singles = state.in_flight - state.multiplexed_count;
             let (most, at) = state.peak;
-            if apart >= most || at.elapsed() > KEPT_OPEN {
-                state.peak = (apart, Instant::now());
+            if singles >= most || at.elapsed() > KEPT_OPEN {
+                state.peak = (singles, Instant::now());
             }
         }
-        Some(Permit { limiter: self, in_flight: state.in_flight, multiplexed })
+        Some(Permit { limiter: self, in_flight: state.in_flight, is_multiplexed })
     }
 
     /// Connections that are open: as many as were in use at the same time, not long ago.
@@ -123,17 +129,17 @@ impl Limiter {
     }
 
     /// Report how a request ended, also one that was sent without a permit; `None`: well.
-    pub(super) fn tell(&self, failed: Option<&Retry>) {
+    pub(super) fn tell(&self, failure: Option<&Retry>) {
         let mut state = self.state();
-        match failed {
+        match failure {
             None => state.limit = (state.limit + 1.0 / state.limit).min(MOST),
             Some(Retry::Overloaded { .. }) => {
                 let now = Instant::now();
-                if state.decreased.is_none_or(|before| now - before > SETTLE) {
+                if state.decrease_at.is_none_or(|last| now - last > SETTLE) {
                     // Only what was really in flight has been too much.
                     let used = state.limit.min(f64::from(state.in_flight));
                     state.limit = (used * DECREASE).max(1.0);
-                    state.decreased = Some(now);
+                    state.decrease_at = Some(now);
                 }
             }
             Some(_) => {}
@@ -152,8 +158,8 @@ impl Permit<'_> {
     }
 
     /// Report how the request ended; `None`: well.
-    pub(super) fn tell(self, failed: Option<&Retry>) {
-        self.limiter.tell(failed);
+    pub(super) fn tell(self, failure: Option<&Retry>) {
+        self.limiter.tell(failure);
     }
 }
 
@@ -161,9 +167,9 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut state = self.limiter.state();
         state.in_flight -= 1;
-        state.multiplexed -= u32::from(self.multiplexed);
+        state.multiplexed_count -= u32::from(self.is_multiplexed);
         drop(state);
-        self.limiter.freed.notify_waiters();
+        self.limiter.room.notify_waiters();
     }
 }
 

@@ -18,10 +18,10 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Most ranges that are planned anew together, when the server was found not to speak HTTP/2.
-const MOST_APART: usize = 10_000;
+const MOST_SINGLE_RANGES: usize = 10_000;
 
 /// Why requests to a store may not share a connection, if they may not: its option `http2`.
-pub(super) fn why_not_multiplexed(settings: &StoreSettings) -> Option<&'static str> {
+pub(super) fn why_no_multiplexing(settings: &StoreSettings) -> Option<&'static str> {
     let is_plain = |url: &str| url.starts_with("http://") || url.starts_with("dav://");
     let server = ["endpoint", "door"].iter().find_map(|name| settings.options.get(*name));
     match settings.options.get("http2").map(String::as_str) {
@@ -35,8 +35,8 @@ pub(super) fn why_not_multiplexed(settings: &StoreSettings) -> Option<&'static s
 }
 
 /// Settings without what they do not allow.
-pub(super) fn allowed(mut settings: StoreSettings) -> StoreSettings {
-    if why_not_multiplexed(&settings).is_some() {
+pub(super) fn restrict(mut settings: StoreSettings) -> StoreSettings {
+    if why_no_multiplexing(&settings).is_some() {
         settings.costs.multiplexed = None;
     }
     settings
@@ -76,18 +76,18 @@ impl MultiplexedRead {
 
     /// The pieces, in order, some at a time; an error is the last.
     pub(super) fn pieces(self) -> BoxStream<'static, Vec<Result<Piece, StoreError>>> {
-        let next = async |mut read: MultiplexedRead| {
-            let pieces = if read.is_over { None } else { read.next().await }?;
-            read.is_over = pieces.iter().any(Result::is_err);
-            Some((pieces, read))
+        let next = async |mut reader: MultiplexedRead| {
+            let pieces = if reader.is_over { None } else { reader.next().await }?;
+            reader.is_over = pieces.iter().any(Result::is_err);
+            Some((pieces, reader))
         };
         stream::unfold(self, next).boxed()
     }
 
     async fn next(&mut self) -> Option<Vec<Result<Piece, StoreError>>> {
-        let is_refused = |read: &MultiplexedRead| {
-            read.refusal.is_some()
-                || read.object.target.limiter.refuses_http2.load(Ordering::Relaxed)
+        let is_refused = |reader: &MultiplexedRead| {
+            reader.refusal.is_some()
+                || reader.object.target.limiter.refuses_http2.load(Ordering::Relaxed)
         };
         if !is_refused(self) {
             match self.net.multiplexing() {
@@ -96,7 +96,7 @@ impl MultiplexedRead {
             }
         }
         if is_refused(self) {
-            return self.next_apart().await;
+            return self.next_over_http1().await;
         }
         let (range, task) = self.in_flight.pop_front()?;
         match self.answer(task).await {
@@ -104,7 +104,7 @@ impl MultiplexedRead {
             Ok((bytes, None)) => Some(vec![Ok(self.piece(&range, bytes))]),
             Ok((bytes, Some(why))) => {
                 self.refusal = Some(why);
-                self.apart(vec![(range, bytes)]).await
+                self.fetch_rest(vec![(range, bytes)]).await
             }
         }
     }
@@ -132,10 +132,10 @@ impl MultiplexedRead {
     }
 
     /// The next ranges, over HTTP/1.1, as many as fit into memory.
-    async fn next_apart(&mut self) -> Option<Vec<Result<Piece, StoreError>>> {
+    async fn next_over_http1(&mut self) -> Option<Vec<Result<Piece, StoreError>>> {
         let mut ranges = Vec::new();
-        let mut bytes_ahead = 0;
-        while bytes_ahead < CAPS.in_flight_bytes && ranges.len() < MOST_APART {
+        let mut batch_bytes = 0;
+        while batch_bytes < CAPS.in_flight_bytes && ranges.len() < MOST_SINGLE_RANGES {
             let (range, bytes) = match self.in_flight.pop_front() {
                 Some((range, task)) => match self.answer(task).await {
                     Ok((bytes, _)) => (range, bytes),
@@ -146,14 +146,14 @@ impl MultiplexedRead {
                     None => break,
                 },
             };
-            bytes_ahead += range.end.saturating_sub(range.start);
+            batch_bytes += range.end.saturating_sub(range.start);
             ranges.push((range, bytes));
         }
-        if ranges.is_empty() { None } else { self.apart(ranges).await }
+        if ranges.is_empty() { None } else { self.fetch_rest(ranges).await }
     }
 
     /// Ranges with their first bytes: the rest comes over HTTP/1.1.
-    async fn apart(
+    async fn fetch_rest(
         &mut self,
         ranges: Vec<(Range<u64>, Vec<u8>)>,
     ) -> Option<Vec<Result<Piece, StoreError>>> {
@@ -164,8 +164,8 @@ impl MultiplexedRead {
             .map(|(range, bytes)| rest(range, bytes))
             .filter(|range| !range.is_empty())
             .collect();
-        let mut apart =
-            self.object.fetch_apart(&self.net.client, &rests, &self.scope).await.into_iter();
+        let mut tails =
+            self.object.fetch_each(&self.net.client, &rests, &self.scope).await.into_iter();
         let mut pieces = Vec::with_capacity(ranges.len());
         for (range, mut bytes) in ranges {
             let rest = rest(&range, &bytes);
@@ -174,7 +174,7 @@ impl MultiplexedRead {
             } else if rest.is_empty() {
                 Ok(self.piece(&range, bytes))
             } else {
-                match apart.next()? {
+                match tails.next()? {
                     Ok((tail, _)) => {
                         bytes.extend_from_slice(&tail);
                         Ok(self.piece(&range, bytes))
@@ -227,7 +227,7 @@ impl Attempt for MultiplexedAttempt {
 
     async fn run(&mut self, numbers: Try) -> Result<Option<String>, Failure> {
         let (began, had) = (Instant::now(), self.bytes.len());
-        let stall = self.object.target.allowed(numbers.failed);
+        let stall = self.object.target.stall_limit(numbers.failures);
         let MultiplexedAttempt { object, client, range, bytes } = self;
         let Err(failure) = object.attempt(client, range, stall, bytes).await else {
             return Ok(None);
@@ -237,7 +237,7 @@ impl Attempt for MultiplexedAttempt {
         let is_over = match failure.retry {
             Retry::Never => true,
             // A connection that the server closes is opened anew, once.
-            Retry::Passing => numbers.failed > 0 || began.elapsed() >= stall,
+            Retry::Passing => numbers.failures > 0 || began.elapsed() >= stall,
             Retry::Overloaded { .. } => false,
         };
         match is_of_the_connection && is_over && self.bytes.len() == had {
@@ -261,16 +261,16 @@ impl ObjectReader {
         limit: Duration,
     ) -> Result<MultiplexTiming, StoreError> {
         let (began, none) = (Instant::now(), MultiplexTiming::default());
-        let refused = |why: String| MultiplexTiming { refusal: Some(why), ..none.clone() };
-        if let Some(why) = why_not_multiplexed(&self.target.store) {
-            return Ok(refused(why.to_string()));
+        let refusal_of = |why: String| MultiplexTiming { refusal: Some(why), ..none.clone() };
+        if let Some(why) = why_no_multiplexing(&self.target.store) {
+            return Ok(refusal_of(why.to_string()));
         }
         let client = net.multiplexing().map_err(|why| self.target.network(why))?;
         let one = async |range: &Range<u64>| {
             let _permit = self.target.limiter.permit(true).await;
-            let (sent, mut bytes) = (began.elapsed(), Vec::new());
+            let (send_time, mut bytes) = (began.elapsed(), Vec::new());
             let start = self.attempt(client, range, limit, &mut bytes).await?;
-            let first_byte_s = (sent + start.first_byte).as_secs_f64();
+            let first_byte_s = (send_time + start.first_byte).as_secs_f64();
             Ok(MultiplexTiming {
                 bytes: bytes.len() as u64,
                 header_bytes: start.header_bytes,
@@ -291,9 +291,9 @@ impl ObjectReader {
             })
         });
         match timeout(limit, all).await {
-            Err(_) => Ok(refused(format!("no whole answer in {} s", limit.as_secs_f32()))),
+            Err(_) => Ok(refusal_of(format!("no whole answer in {} s", limit.as_secs_f32()))),
             Ok(Ok(timing)) => Ok(timing),
-            Ok(Err(Failure { error: StoreError::Network { why, .. }, .. })) => Ok(refused(why)),
+            Ok(Err(Failure { error: StoreError::Network { why, .. }, .. })) => Ok(refusal_of(why)),
             Ok(Err(failure)) => Err(failure.error),
         }
     }
@@ -307,7 +307,7 @@ mod tests {
     fn without_tls_it_is_spoken_only_if_that_is_set() {
         let why = |root: &str, options: &[(&str, &str)]| {
             let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-            why_not_multiplexed(&StoreSettings::new("a".into(), root.into(), options.collect()))
+            why_no_multiplexing(&StoreSettings::new("a".into(), root.into(), options.collect()))
         };
         for (root, options, may) in [
             ("https://host/a", &[][..], true),

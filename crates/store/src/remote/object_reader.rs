@@ -31,7 +31,7 @@ pub(super) struct ObjectReader {
     pub(super) is_dated: bool,
     /// The costs without what the server may refuse: requests for many ranges, requests that share
     /// a connection, both.
-    pub(super) costs_without: [OnceLock<Costs>; 3],
+    pub(super) reduced_costs: [OnceLock<Costs>; 3],
     /// Not reported yet.
     pub(super) notes: Mutex<Vec<String>>,
     /// Ranges of it that are on their way.
@@ -51,17 +51,17 @@ impl ObjectReader {
     pub(super) fn costs(&self) -> &Costs {
         let limiter = &self.target.limiter;
         let refuses = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        self.costs_without(refuses(&limiter.refuses_vectors), refuses(&limiter.refuses_http2))
+        self.reduced_costs(refuses(&limiter.refuses_vectors), refuses(&limiter.refuses_http2))
     }
 
     /// The costs of reading without requests for many ranges, or without shared connections.
-    pub(super) fn costs_without(&self, vectors: bool, http2: bool) -> &Costs {
+    pub(super) fn reduced_costs(&self, vectors: bool, http2: bool) -> &Costs {
         let all = &self.target.store.costs;
         let costs = match (vectors, http2) {
             (false, false) => return all,
-            (true, false) => &self.costs_without[0],
-            (false, true) => &self.costs_without[1],
-            (true, true) => &self.costs_without[2],
+            (true, false) => &self.reduced_costs[0],
+            (false, true) => &self.reduced_costs[1],
+            (true, true) => &self.reduced_costs[2],
         };
         costs.get_or_init(|| Costs {
             multi_range: all.multi_range.filter(|_| !vectors),
@@ -99,23 +99,23 @@ impl ObjectReader {
         !range.is_empty() && range.end <= self.len() && range.end > self.first.len() as u64
     }
 
-    pub(super) fn changed(&self) -> StoreError {
+    pub(super) fn change_error(&self) -> StoreError {
         // Who opens it from now on must not get what was asked for before.
         self.target.forget_opening();
         StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
     }
 
     /// Return the pieces of a round, once they are known to be of the version that was opened.
-    pub(super) async fn vouched(
+    pub(super) async fn check_version(
         &self,
         client: &Client,
         scope: &Scope,
         pieces: Vec<Result<Piece, StoreError>>,
     ) -> Vec<Result<Bytes, StoreError>> {
         if pieces.iter().flatten().any(|(_, is_asked_for)| *is_asked_for) {
-            let is_same = |date: &str| self.target.marked(date) == self.version.tag;
-            let vouched = self.target.vouch(client, scope, is_same, || self.changed()).await;
-            if let Err(error) = vouched {
+            let is_same = |date: &str| self.target.add_mark(date) == self.version.tag;
+            let result = self.target.vouch(client, scope, is_same, || self.change_error()).await;
+            if let Err(error) = result {
                 return vec![Err(error)];
             }
         }
@@ -141,8 +141,8 @@ impl ObjectReader {
         }
         let bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
         let attempt = RangeAttempt { object: self, client, range, bytes };
-        let (read, attempt) = target.read(scope, attempt).await;
-        read.map(|()| (attempt.bytes.into(), self.is_dated))
+        let (result, attempt) = target.read(scope, attempt).await;
+        result.map(|()| (attempt.bytes.into(), self.is_dated))
     }
 
     /// One request for the missing part of a range; returns how the answer began.
@@ -162,19 +162,19 @@ impl ObjectReader {
         let first_byte = began.elapsed();
         let status = response.status();
         if status.is_success() && self.validators.differ(&Validators::of(&response)) {
-            return Err(self.changed().into());
+            return Err(self.change_error().into());
         }
         match status {
             StatusCode::PARTIAL_CONTENT => {}
             StatusCode::OK => return Err(target.no_ranges().into()),
             // Every requested range was inside the object.
             StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
-                return Err(self.changed().into());
+                return Err(self.change_error().into());
             }
-            _ => return Err(target.refused(response, stall).await),
+            _ => return Err(target.status_error(response, stall).await),
         }
         match target.content_range(&response)? {
-            (_, Some(total)) if total != self.len() => Err(self.changed().into()),
+            (_, Some(total)) if total != self.len() => Err(self.change_error().into()),
             (found, _) if found != rest => Err(target.wrong_range(&response, &rest)),
             _ => {
                 let header_bytes = framed_header_bytes(response.headers());
@@ -212,7 +212,7 @@ impl Attempt for RangeAttempt<'_> {
     async fn run(&mut self, numbers: Try) -> Result<(), Failure> {
         let RangeAttempt { object, client, range, bytes } = self;
         let (began, had) = (Instant::now(), bytes.len());
-        let stall = object.target.allowed(numbers.failed);
+        let stall = object.target.stall_limit(numbers.failures);
         let AnswerStart { first_byte, .. } = object.attempt(client, range, stall, bytes).await?;
         record(Timing {
             root: object.target.store_key.clone(),
@@ -228,7 +228,7 @@ impl Attempt for RangeAttempt<'_> {
         self.bytes.len()
     }
 
-    fn requested(&self) -> InFlight {
+    fn next_request(&self) -> InFlight {
         InFlight::request(1, self.range.end - self.range.start - self.bytes.len() as u64)
     }
 }

@@ -63,10 +63,10 @@ impl RequestTarget {
     pub(super) async fn begin(&self, client: &Client) -> Result<OpenedRemote, StoreError> {
         let scope = Scope::current();
         let mut is_date_requested = self.is_dating();
-        let mut dated =
-            if is_date_requested { self.dated(client, &scope, false).await? } else { None };
+        let mut propfind =
+            if is_date_requested { self.request_date(client, &scope, false).await? } else { None };
         loop {
-            let size = dated.as_ref().and_then(|dated| dated.size);
+            let size = propfind.as_ref().and_then(|propfind| propfind.size);
             let (size, mut validators, first) = self.begin_with(client, size).await?;
             if validators.tag().is_none()
                 && !is_date_requested
@@ -74,15 +74,15 @@ impl RequestTarget {
             {
                 // The bytes must be the younger ones: these may be of a version before.
                 is_date_requested = true;
-                dated = self.dated(client, &scope, false).await?;
-                if dated.is_some() {
+                propfind = self.request_date(client, &scope, false).await?;
+                if propfind.is_some() {
                     self.limiter.is_dating.store(true, Ordering::Relaxed);
                     continue;
                 }
             }
-            let is_dated = validators.tag().is_none() && dated.is_some();
+            let is_dated = validators.tag().is_none() && propfind.is_some();
             if is_dated {
-                validators.modified = dated.map(|dated| dated.date);
+                validators.last_modified = propfind.map(|propfind| propfind.date);
             }
             return Ok(OpenedRemote { size, validators, first, is_dated });
         }
@@ -90,7 +90,7 @@ impl RequestTarget {
 
     /// Request the date; `None` if the server does not send it. `must`: it did before, so that
     /// is an error.
-    async fn dated(
+    async fn request_date(
         &self,
         client: &Client,
         scope: &Scope,
@@ -108,7 +108,7 @@ impl RequestTarget {
         let Some(url) = self.endpoint.url() else { return Ok(None) };
         match self.properties(client, url, stall).await? {
             (_, Some(text)) => Ok(PropfindVersion::of(&text)),
-            (response, None) if must => Err(self.refused(response, self.stall.most).await),
+            (response, None) if must => Err(self.status_error(response, self.stall.most).await),
             (_, None) => Ok(None),
         }
     }
@@ -124,8 +124,8 @@ impl RequestTarget {
         is_same: impl FnOnce(&str) -> bool,
         changed: impl FnOnce() -> StoreError,
     ) -> Result<(), StoreError> {
-        match self.dated(client, scope, true).await? {
-            Some(now) if is_same(&now.date) => Ok(()),
+        match self.request_date(client, scope, true).await? {
+            Some(current) if is_same(&current.date) => Ok(()),
             _ => Err(changed()),
         }
     }
@@ -142,7 +142,7 @@ impl Attempt for DateAttempt<'_> {
     type Answer = Option<PropfindVersion>;
 
     async fn run(&mut self, numbers: Try) -> Result<Option<PropfindVersion>, Failure> {
-        let stall = self.target.allowed(numbers.failed);
+        let stall = self.target.stall_limit(numbers.failures);
         self.target.ask_date(self.client, stall, self.must).await
     }
 }

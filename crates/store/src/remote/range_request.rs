@@ -23,7 +23,7 @@ use tokio::time::timeout;
 #[derive(Clone, Default)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
-    pub(super) modified: Option<String>,
+    pub(super) last_modified: Option<String>,
     pub(super) is_xrootd: bool,
 }
 
@@ -31,7 +31,7 @@ impl Validators {
     pub(super) fn of(response: &Response) -> Validators {
         Validators {
             etag: header(response, ETAG).map(str::to_string),
-            modified: header(response, LAST_MODIFIED).map(str::to_string),
+            last_modified: header(response, LAST_MODIFIED).map(str::to_string),
             is_xrootd: is_xrootd(response),
         }
     }
@@ -44,9 +44,9 @@ impl Validators {
     /// Whether `other` is surely of another version.
     pub(super) fn differ(&self, other: &Validators) -> bool {
         let differ = |a: Option<&str>, b: Option<&str>| a.is_some() && b.is_some() && a != b;
-        let modified = (self.modified.as_deref(), other.modified.as_deref());
+        let last_modified = (self.last_modified.as_deref(), other.last_modified.as_deref());
         differ(self.opaque(), other.opaque())
-            || (self.strong().is_none() && differ(modified.0, modified.1))
+            || (self.strong().is_none() && differ(last_modified.0, last_modified.1))
     }
 
     /// The ETag, weak or not: Apache's is weak in the second after the object was written, and
@@ -56,7 +56,7 @@ impl Validators {
     }
 
     pub(super) fn tag(&self) -> Option<&str> {
-        self.strong().or(self.modified.as_deref()).or(self.etag.as_deref())
+        self.strong().or(self.last_modified.as_deref()).or(self.etag.as_deref())
     }
 }
 
@@ -69,7 +69,7 @@ impl RequestTarget {
     ) -> Result<(u64, Validators, Bytes), StoreError> {
         let most = self.store.costs.first_bytes();
         let most = size.map_or(most, |size| most.min(size.max(1)));
-        let attempt = FirstAttempt { target: self, client, most, received: 0 };
+        let attempt = FirstAttempt { target: self, client, most, byte_count: 0 };
         self.read(&Scope::current(), attempt).await.0
     }
 
@@ -79,30 +79,30 @@ impl RequestTarget {
         most: u64,
         stall: Duration,
     ) -> Result<(u64, Validators, Bytes), Failure> {
-        let requested = 0..most;
+        let range = 0..most;
         let began = Instant::now();
-        let ranges = std::slice::from_ref(&requested);
+        let ranges = std::slice::from_ref(&range);
         let response = self.send(client, ranges, None, stall).await?;
         let first_byte = began.elapsed();
         let validators = Validators::of(&response);
         let size = match response.status() {
             StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
                 (_, None) => {
-                    return Err(self.unsupported("the server does not tell the size").into());
+                    return Err(self.unsupported_error("the server does not tell the size").into());
                 }
                 (_, Some(0)) => return Ok((0, validators, Bytes::new())),
                 // XRootD promises the whole range, and then sends less.
-                (found, Some(total)) if found == requested && total < most => {
+                (found, Some(total)) if found == range && total < most => {
                     return Box::pin(self.first_bytes(client, total, stall)).await;
                 }
-                (found, Some(total)) if found != (0..total.min(requested.end)) => {
-                    return Err(self.wrong_range(&response, &requested));
+                (found, Some(total)) if found != (0..total.min(range.end)) => {
+                    return Err(self.wrong_range(&response, &range));
                 }
                 (_, Some(total)) => total,
             },
             // The whole object, which is not more than was requested.
             StatusCode::OK => match response.content_length() {
-                Some(size) if size <= requested.end => size,
+                Some(size) if size <= range.end => size,
                 _ => return Err(self.no_ranges().into()),
             },
             // Only of an empty object no first byte can be had; not every server says its size.
@@ -111,10 +111,10 @@ impl RequestTarget {
             {
                 return Ok((0, validators, Bytes::new()));
             }
-            _ => return Err(self.refused(response, stall).await),
+            _ => return Err(self.status_error(response, stall).await),
         };
         let mut first = Vec::new();
-        let range = 0..size.min(requested.end);
+        let range = 0..size.min(range.end);
         self.body(response, &range, first_byte, stall, &mut first).await?;
         Ok((size, validators, first.into()))
     }
@@ -151,7 +151,7 @@ impl RequestTarget {
             Some(_) if is_named_compressed(response.url()) => Ok(response),
             Some(encoding) => {
                 let why = format!("the server sends it with Content-Encoding {encoding}");
-                Err(self.unsupported(&why).into())
+                Err(self.unsupported_error(&why).into())
             }
         }
     }
@@ -166,32 +166,35 @@ impl RequestTarget {
         bytes: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         let length = range.end - range.start;
-        if let Some(announced) = response.content_length().filter(|announced| *announced != length)
+        if let Some(content_length) =
+            response.content_length().filter(|content_length| *content_length != length)
         {
-            return Err(self.short(range, announced).into());
+            return Err(self.short(range, content_length).into());
         }
-        let before = bytes.len();
+        let start_length = bytes.len();
         let mut silence = first_byte;
         loop {
-            let found = (bytes.len() - before) as u64;
+            let count = (bytes.len() - start_length) as u64;
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
             silence = silence.max(began.elapsed());
             match chunk {
-                Err(_) => return Err(Failure::passing(self.stalled(&host(response.url()), stall))),
-                Ok(Err(_)) => return Err(Failure::passing(self.short(range, found))),
-                Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > length => {
-                    return Err(self.short(range, found + chunk.len() as u64).into());
+                Err(_) => {
+                    return Err(Failure::passing(self.stall_error(&host(response.url()), stall)));
+                }
+                Ok(Err(_)) => return Err(Failure::passing(self.short(range, count))),
+                Ok(Ok(Some(chunk))) if count + chunk.len() as u64 > length => {
+                    return Err(self.short(range, count + chunk.len() as u64).into());
                 }
                 Ok(Ok(Some(chunk))) => {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                     bytes.extend_from_slice(&chunk);
                 }
-                Ok(Ok(None)) if found == length => {
+                Ok(Ok(None)) if count == length => {
                     self.limiter.silence.tell(silence);
                     return Ok(());
                 }
-                Ok(Ok(None)) => return Err(Failure::passing(self.short(range, found))),
+                Ok(Ok(None)) => return Err(Failure::passing(self.short(range, count))),
             }
         }
     }
@@ -208,15 +211,15 @@ impl RequestTarget {
     }
 
     pub(super) fn wrong_range(&self, response: &Response, range: &Range<u64>) -> Failure {
-        let found = header(response, CONTENT_RANGE).unwrap_or_default();
+        let range_text = header(response, CONTENT_RANGE).unwrap_or_default();
         let Range { start, end } = range;
         let host = host(response.url());
         let last = end - 1;
-        self.network(format!("{host} sent {found}, asked for bytes {start}-{last}")).into()
+        self.network(format!("{host} sent {range_text}, asked for bytes {start}-{last}")).into()
     }
 
     pub(super) fn no_ranges(&self) -> StoreError {
-        self.unsupported("the server does not serve ranges")
+        self.unsupported_error("the server does not serve ranges")
     }
 }
 
@@ -225,24 +228,24 @@ struct FirstAttempt<'a> {
     target: &'a RequestTarget,
     client: &'a Client,
     most: u64,
-    received: usize,
+    byte_count: usize,
 }
 
 impl Attempt for FirstAttempt<'_> {
     type Answer = (u64, Validators, Bytes);
 
     async fn run(&mut self, numbers: Try) -> Result<Self::Answer, Failure> {
-        let stall = self.target.allowed(numbers.failed);
+        let stall = self.target.stall_limit(numbers.failures);
         let answer = self.target.first_bytes(self.client, self.most, stall).await?;
-        self.received = answer.2.len();
+        self.byte_count = answer.2.len();
         Ok(answer)
     }
 
     fn bytes(&self) -> usize {
-        self.received
+        self.byte_count
     }
 
-    fn requested(&self) -> InFlight {
+    fn next_request(&self) -> InFlight {
         InFlight::request(1, self.most)
     }
 }

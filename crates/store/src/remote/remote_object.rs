@@ -36,7 +36,7 @@ impl RemoteObject {
         let OpenedRemote { size, validators, first, is_dated } = opened_object;
         let tag = match validators.strong() {
             Some(tag) => tag.to_string(),
-            None => target.marked(validators.tag().unwrap_or("unversioned")),
+            None => target.add_mark(validators.tag().unwrap_or("unversioned")),
         };
         let version = Version { size, tag };
         Ok(RemoteObject::new(target, version, validators, first, is_dated))
@@ -70,14 +70,14 @@ impl RemoteObject {
         } else {
             flights::of_object(&target.key, &version, target.identity)
         };
-        let (costs_without, notes) = Default::default();
+        let (reduced_costs, notes) = Default::default();
         let inner = ObjectReader {
             target,
             version,
             validators,
             first,
             is_dated,
-            costs_without,
+            reduced_costs,
             notes,
             flights,
         };
@@ -143,7 +143,7 @@ impl Source for RemoteObject {
         let _reader = inner.target.enter_reader();
         let bytes = inner.target.block_on(async |client| {
             let pieces = inner.fetch_shared(client, vec![range], &scope).await;
-            inner.vouched(client, &scope, pieces).await.into_iter().collect()
+            inner.check_version(client, &scope, pieces).await.into_iter().collect()
         });
         let bytes: Vec<Bytes> = bytes?;
         buffer.copy_from_slice(&bytes[0]);
@@ -177,14 +177,13 @@ impl Source for RemoteObject {
                 let (reader, scope) = (inner.clone(), scope.clone());
                 let fetch = move |ranges| {
                     let (inner, scope) = (reader.clone(), scope.clone());
-                    let fetched =
-                        async move { inner.fetch_shared(&net.client, ranges, &scope).await };
+                    let task = async move { inner.fetch_shared(&net.client, ranges, &scope).await };
                     if is_one {
-                        fetched.left_future()
+                        task.left_future()
                     } else {
-                        AbortOnDropHandle::new(net.runtime.spawn(fetched))
-                            .map(|ended| {
-                                ended.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+                        AbortOnDropHandle::new(net.runtime.spawn(task))
+                            .map(|result| {
+                                result.unwrap_or_else(|error| resume_unwind(error.into_panic()))
                             })
                             .right_future()
                     }
@@ -197,7 +196,11 @@ impl Source for RemoteObject {
                 answers
                     .chunks(round(streams) as usize)
                     .map(|answers| {
-                        inner.vouched(&net.client, &scope, answers.into_iter().flatten().collect())
+                        inner.check_version(
+                            &net.client,
+                            &scope,
+                            answers.into_iter().flatten().collect(),
+                        )
                     })
                     .buffered(2)
                     .flat_map(stream::iter)
@@ -236,8 +239,8 @@ impl Source for RemoteObject {
                 let start_s = began.elapsed().as_secs_f64();
                 let mut bytes = Vec::new();
                 let stall = inner.target.stall.most;
-                let answered = inner.attempt(&client, range, stall, &mut bytes).await;
-                let first_byte = answered.map_err(|failure| failure.error)?.first_byte;
+                let result = inner.attempt(&client, range, stall, &mut bytes).await;
+                let first_byte = result.map_err(|failure| failure.error)?.first_byte;
                 Ok(RequestTiming {
                     bytes: bytes.len() as u64,
                     start_s,

@@ -1,7 +1,7 @@
 //! An object of a server as requests need it: its URL, the headers to send, and the text of
 //! errors.
 
-use super::attempt::{Attempt, Limited, Retried, Traced};
+use super::attempt::{Attempt, LimitedAttempt, RetriedAttempt, TracedAttempt};
 use super::endpoint::Endpoint;
 use super::fetch_events;
 use super::limiter::{self, Limiter};
@@ -114,15 +114,15 @@ impl RequestTarget {
         let result = match limit {
             None => request.send().await,
             Some(limit) => match timeout(limit, request.send()).await {
-                Err(_) => return Err(Failure::passing(self.stalled(host, limit))),
+                Err(_) => return Err(Failure::passing(self.stall_error(host, limit))),
                 Ok(result) => result,
             },
         };
         match result {
             Err(error) => {
-                if let Some(away) = swathe_net::leads_away(&error) {
+                if let Some(refusal) = swathe_net::leads_away(&error) {
                     let url = self.url.clone();
-                    return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
+                    return Err(StoreError::Forbidden { url, why: format!(": {refusal}") }.into());
                 }
                 let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
                 let transient = error.is_request() && may_pass && !error.is_timeout();
@@ -139,7 +139,7 @@ impl RequestTarget {
     }
 
     /// The error for a status that is no success.
-    pub(super) async fn refused(&self, response: Response, stall: Duration) -> Failure {
+    pub(super) async fn status_error(&self, response: Response, stall: Duration) -> Failure {
         let (status, host) = (response.status(), host(response.url()));
         let after = header(&response, RETRY_AFTER).and_then(retry::retry_after);
         let region = match header(&response, "x-amz-bucket-region") {
@@ -148,9 +148,9 @@ impl RequestTarget {
             }
             _ => String::new(),
         };
-        let denied = match status {
+        let is_denied = match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
-            // So Azure answers those who say not who they are.
+            // Azure answers so if a request has no credentials.
             _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
         };
         let hidden_secrets =
@@ -163,7 +163,7 @@ impl RequestTarget {
         let answer = format!("{status}{separator}{reason}{region}");
         let url = self.url.clone();
         let error = match status {
-            _ if denied => StoreError::Forbidden {
+            _ if is_denied => StoreError::Forbidden {
                 url,
                 why: format!(": {answer}{}", self.endpoint.authorization()),
             },
@@ -172,19 +172,19 @@ impl RequestTarget {
             }
             _ => self.network(format!("{host} answered {answer}")),
         };
-        let overloaded =
+        let is_overloaded =
             status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
         let retry = match after {
-            _ if overloaded => Retry::Overloaded { after },
+            _ if is_overloaded => Retry::Overloaded { after },
             _ if status.is_server_error() => Retry::Passing,
             _ => Retry::Never,
         };
         Failure { error, retry }
     }
 
-    /// How long the server may be silent in an attempt, after `failed` failed attempts.
-    pub(super) fn allowed(&self, failed: u32) -> Duration {
-        self.limiter.silence.allowed(self.stall, failed)
+    /// How long the server may be silent in an attempt, after `failures` failed attempts.
+    pub(super) fn stall_limit(&self, failures: u32) -> Duration {
+        self.limiter.silence.stall_limit(self.stall, failures)
     }
 
     /// The layers around reading requests: a limit, events, and further tries.
@@ -209,14 +209,15 @@ impl RequestTarget {
         &self,
         scope: &Scope,
         attempt: A,
-        multiplexed: bool,
+        is_multiplexed: bool,
     ) -> (Result<A::Answer, StoreError>, A) {
-        let traced = Traced { about: &self.about, scope, inner: attempt };
+        let attempt = TracedAttempt { about: &self.about, scope, inner: attempt };
         let group = self.group;
-        let limited = Limited { limiter: &self.limiter, multiplexed, group, inner: traced };
-        let mut retried = Retried { inner: limited };
-        let answer = retried.result().await;
-        (answer, retried.inner.inner.inner)
+        let attempt =
+            LimitedAttempt { limiter: &self.limiter, is_multiplexed, group, inner: attempt };
+        let mut attempt = RetriedAttempt { inner: attempt };
+        let answer = attempt.result().await;
+        (answer, attempt.inner.inner.inner)
     }
 
     /// Enter a read in the ledger.
@@ -224,12 +225,12 @@ impl RequestTarget {
         self.limiter.ledger.enter(self.group, InFlight::READER)
     }
 
-    pub(super) fn stalled(&self, host: &str, stall: Duration) -> StoreError {
+    pub(super) fn stall_error(&self, host: &str, stall: Duration) -> StoreError {
         let seconds = stall.as_secs_f32();
         self.network(format!("{host} sent nothing for {seconds} s"))
     }
 
-    pub(super) fn unsupported(&self, why: &str) -> StoreError {
+    pub(super) fn unsupported_error(&self, why: &str) -> StoreError {
         StoreError::Unsupported { url: self.url.clone(), why: self.hide(why.to_string()) }
     }
 
@@ -250,7 +251,7 @@ impl RequestTarget {
     /// also if it is encoded.
     pub(super) fn check_uncut(&self, name: &Url, is_xrootd: bool) -> Result<(), StoreError> {
         match is_xrootd && has_mark(name) {
-            true => Err(self.unsupported("the server would cut the name before the ?")),
+            true => Err(self.unsupported_error("the server would cut the name before the ?")),
             false => Ok(()),
         }
     }
@@ -262,9 +263,9 @@ impl RequestTarget {
 
     /// A tag that does not stand for every byte: hidden words may be the only difference of two
     /// objects.
-    pub(super) fn marked(&self, tag: &str) -> String {
+    pub(super) fn add_mark(&self, tag: &str) -> String {
         match self.endpoint.url() {
-            Some(url) => format!("{tag}{}", redact::mark_of_hidden(url)),
+            Some(url) => format!("{tag}{}", redact::secret_mark(url)),
             None => tag.to_string(),
         }
     }

@@ -11,7 +11,7 @@ const TRIES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A server that asks for a longer pause is not waited for.
-const LONGEST_ASKED: Duration = Duration::from_secs(60);
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// How long a server may take to answer a request of a few bytes,
 const ANSWER: Duration = Duration::from_secs(30);
@@ -25,17 +25,17 @@ pub(super) fn sending(bytes: u64) -> Duration {
 
 /// Counts the tries of one request.
 pub(crate) struct RetryState {
-    failed: u32,
+    failures: u32,
 }
 
 impl RetryState {
     pub(crate) fn new() -> RetryState {
-        RetryState { failed: 0 }
+        RetryState { failures: 0 }
     }
 
     /// Failed tries since the last progress.
-    pub(super) fn failed(&self) -> u32 {
-        self.failed
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
     }
 
     /// Wait before the next try; `progress`: the last one brought some bytes.
@@ -60,19 +60,19 @@ impl RetryState {
         failure: Failure,
         progress: bool,
     ) -> Result<Duration, StoreError> {
-        self.failed = if progress { 1 } else { self.failed + 1 };
-        let requested = match failure.retry {
+        self.failures = if progress { 1 } else { self.failures + 1 };
+        let delay = match failure.retry {
             Retry::Never => return Err(failure.error),
             Retry::Passing => None,
             Retry::Overloaded { after } => after,
         };
-        if self.failed >= TRIES || requested.is_some_and(|requested| requested > LONGEST_ASKED) {
+        if self.failures >= TRIES || delay.is_some_and(|delay| delay > LONGEST_DELAY) {
             return Err(failure.error);
         }
-        let longest = FIRST_PAUSE.saturating_mul(1 << (self.failed - 1)).min(LONGEST_PAUSE);
+        let longest = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1)).min(LONGEST_PAUSE);
         // Spread out, so that requests that failed together do not come back together.
         let pause = longest.mul_f64(rand::rng().random_range(0.5..1.0));
-        Ok(pause.max(requested.unwrap_or_default()))
+        Ok(pause.max(delay.unwrap_or_default()))
     }
 }
 
@@ -93,8 +93,8 @@ mod tests {
     fn retry_after_is_seconds_or_a_date() {
         assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
         assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
-        let delay = retry_after(&soon).unwrap_or_default();
+        let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        let delay = retry_after(&date).unwrap_or_default();
         assert!((90..=100).contains(&delay.as_secs()), "{delay:?}");
         assert_eq!(retry_after("soon"), None);
     }

@@ -1,6 +1,6 @@
 //! Reads ranges. Bytes that another reader has requested already are not requested again.
 
-use super::fetch_events::record_awaited;
+use super::fetch_events::record_shared_wait;
 use super::flights::{Flight, Landing, Part};
 use super::object_reader::{ObjectReader, Piece};
 use bytes::{Bytes, BytesMut};
@@ -28,9 +28,9 @@ struct Wait {
 
 impl Wait {
     /// The bytes of the part; `Err`: whether its reader gave up.
-    async fn landed(&self) -> Result<Bytes, bool> {
+    async fn receive(&self) -> Result<Bytes, bool> {
         let (from, to) = (self.range.start - self.start, self.range.end - self.start);
-        match self.flight.clone().landed().await {
+        match self.flight.clone().receive().await {
             Landing::Arrived(bytes) if bytes.len() as u64 >= to => {
                 Ok(bytes.slice(from as usize..to as usize))
             }
@@ -61,18 +61,18 @@ impl ObjectReader {
         scope: &Scope,
     ) -> Pieces {
         let gap_bytes = self.target.store.costs.gap_bytes();
-        let (mut requested, mut leads, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ranges_to_request, mut leads, mut waits) = (Vec::new(), Vec::new(), Vec::new());
         let mut slots: Vec<Vec<Slot>> = Vec::with_capacity(ranges.len());
         for range in ranges {
             if !self.is_requested(&range) {
-                requested.push(range);
+                ranges_to_request.push(range);
                 leads.push(None);
                 slots.push(vec![Slot::Requested]);
                 continue;
             }
             let parts = self.flights.divide(&range, gap_bytes).into_iter().map(|part| match part {
                 Part::Requested(range, lead) => {
-                    requested.push(range);
+                    ranges_to_request.push(range);
                     leads.push(Some(lead));
                     Slot::Requested
                 }
@@ -84,7 +84,7 @@ impl ObjectReader {
             slots.push(parts.collect());
         }
         let request = async {
-            let pieces = self.fetch_requested(client, requested, is_vector, scope).await;
+            let pieces = self.fetch_requested(client, ranges_to_request, is_vector, scope).await;
             for (number, lead) in leads.into_iter().enumerate() {
                 let landing = match pieces.get(number) {
                     Some(Ok((bytes, _))) => Landing::Arrived(bytes.clone()),
@@ -96,8 +96,9 @@ impl ObjectReader {
             }
             pieces
         };
-        let (pieces, awaited) = join(request, self.awaited(client, waits, is_vector, scope)).await;
-        joined(slots, pieces, awaited)
+        let (pieces, others) =
+            join(request, self.receive_all(client, waits, is_vector, scope)).await;
+        join_parts(slots, pieces, others)
     }
 
     /// Request ranges: with one request if they are those of one, and it has no more than the server
@@ -125,42 +126,42 @@ impl ObjectReader {
         pieces
     }
 
-    /// The bytes of parts that others requested. What did not arrive as its reader gave up is
-    /// requested by one of those who wait; what failed, by each of them.
-    async fn awaited(
+    /// The bytes of parts that others requested. If the reader of a part gave up, one of the waiting
+    /// readers requests it; if its request failed, each of them does.
+    async fn receive_all(
         &self,
         client: &Client,
         waits: Vec<Wait>,
         is_vector: bool,
         scope: &Scope,
     ) -> Pieces {
-        let landed = join_all(waits.iter().map(Wait::landed)).await;
+        let results = join_all(waits.iter().map(Wait::receive)).await;
         let of = |is_abandoned: bool| {
             let missing = waits
                 .iter()
-                .zip(&landed)
-                .filter(move |(_, landed)| matches!(landed, Err(why) if *why == is_abandoned));
+                .zip(&results)
+                .filter(move |(_, result)| matches!(result, Err(why) if *why == is_abandoned));
             missing.map(|(wait, _)| wait.range.clone()).collect::<Vec<_>>()
         };
-        let (abandoned, failed) = (of(true), of(false));
-        let again = async {
-            match abandoned.is_empty() {
+        let (to_retry, own_fetches) = (of(true), of(false));
+        let retries = async {
+            match to_retry.is_empty() {
                 true => Vec::new(),
-                false => Box::pin(self.fetch_parts(client, abandoned, is_vector, scope)).await,
+                false => Box::pin(self.fetch_parts(client, to_retry, is_vector, scope)).await,
             }
         };
-        let (again, failed) =
-            join(again, self.fetch_requested(client, failed, is_vector, scope)).await;
-        let (mut again, mut failed) = (again.into_iter(), failed.into_iter());
+        let (retries, own_fetches) =
+            join(retries, self.fetch_requested(client, own_fetches, is_vector, scope)).await;
+        let (mut retries, mut own_fetches) = (retries.into_iter(), own_fetches.into_iter());
         let mut pieces = Vec::with_capacity(waits.len());
-        for landed in landed {
-            let piece = match landed {
+        for result in results {
+            let piece = match result {
                 Ok(bytes) => {
-                    record_awaited(&self.target.about, scope, bytes.len() as u64);
+                    record_shared_wait(&self.target.about, scope, bytes.len() as u64);
                     Some(Ok((bytes, self.is_dated)))
                 }
-                Err(true) => again.next(),
-                Err(false) => failed.next(),
+                Err(true) => retries.next(),
+                Err(false) => own_fetches.next(),
             };
             let is_last = !matches!(piece, Some(Ok(_)));
             pieces.extend(piece);
@@ -173,13 +174,13 @@ impl ObjectReader {
 }
 
 /// The pieces of ranges from those of their parts.
-fn joined(slots: Vec<Vec<Slot>>, requested: Pieces, awaited: Pieces) -> Pieces {
-    let (mut requested, mut awaited) = (requested.into_iter(), awaited.into_iter());
+fn join_parts(slots: Vec<Vec<Slot>>, own: Pieces, others: Pieces) -> Pieces {
+    let (mut own, mut others) = (own.into_iter(), others.into_iter());
     let mut pieces = Vec::with_capacity(slots.len());
     for slots in slots {
         let mut next = |slot: &Slot| match slot {
-            Slot::Requested => requested.next(),
-            Slot::Awaited => awaited.next(),
+            Slot::Requested => own.next(),
+            Slot::Awaited => others.next(),
         };
         // After an error nothing follows.
         let parts: Option<Result<Vec<Piece>, StoreError>> = slots.iter().map(&mut next).collect();

@@ -27,16 +27,16 @@ impl RequestTarget {
         loop {
             match OPENINGS.join(key.clone()) {
                 Err(lead) => {
-                    let begun = self.begin(client).await;
+                    let result = self.begin(client).await;
                     lead.land(
-                        begun
+                        result
                             .as_ref()
-                            .map_or(Landing::Failed, |opened| Landing::Arrived(opened.clone())),
+                            .map_or(Landing::Failed, |remote| Landing::Arrived(remote.clone())),
                     );
-                    return begun;
+                    return result;
                 }
-                Ok(flight) => match flight.landed().await {
-                    Landing::Arrived(opened) => return Ok(opened),
+                Ok(flight) => match flight.receive().await {
+                    Landing::Arrived(remote) => return Ok(remote),
                     Landing::Failed => return self.begin(client).await,
                     Landing::Abandoned => {}
                 },

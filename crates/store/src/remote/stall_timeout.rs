@@ -75,7 +75,7 @@ impl StallHistory {
 
     /// How long to wait after a number of failed tries: twice as long after each, for the
     /// server may have become slow.
-    pub(super) fn allowed(&self, stall: StallLimits, failed: u32) -> Duration {
+    pub(super) fn stall_limit(&self, stall: StallLimits, failures: u32) -> Duration {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let usual = if state.answers < ENOUGH {
             stall.first
@@ -83,7 +83,7 @@ impl StallHistory {
             let longest = Duration::try_from_secs_f64(TIMES * state.longest_s);
             longest.unwrap_or(stall.first).max(LEAST).min(stall.first)
         };
-        usual.saturating_mul(1 << failed.min(16)).min(stall.most)
+        usual.saturating_mul(1 << failures.min(16)).min(stall.most)
     }
 }
 
@@ -97,16 +97,16 @@ mod tests {
         let stall = StallLimits { first: seconds(5), most: seconds(30) };
         let silence = StallHistory::default();
         assert!(!silence.answered_lately());
-        let tries = |silence: &StallHistory| [0, 1, 2, 3, 9].map(|n| silence.allowed(stall, n));
+        let tries = |silence: &StallHistory| [0, 1, 2, 3, 9].map(|n| silence.stall_limit(stall, n));
         assert_eq!(tries(&silence), [5, 10, 20, 30, 30].map(seconds));
         (0..ENOUGH).for_each(|_| silence.tell(Duration::from_millis(3)));
         assert_eq!(tries(&silence), [2, 4, 8, 16, 30].map(seconds));
         silence.tell(Duration::from_millis(150));
-        assert_eq!(silence.allowed(stall, 0), seconds(3));
+        assert_eq!(silence.stall_limit(stall, 0), seconds(3));
         silence.tell(seconds(29));
-        assert_eq!(silence.allowed(stall, 0), seconds(5));
+        assert_eq!(silence.stall_limit(stall, 0), seconds(5));
         (0..1000).for_each(|_| silence.tell(Duration::from_millis(3)));
-        assert_eq!(silence.allowed(stall, 0), seconds(2));
+        assert_eq!(silence.stall_limit(stall, 0), seconds(2));
         assert!(silence.answered_lately());
     }
 }

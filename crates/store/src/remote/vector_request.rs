@@ -57,7 +57,7 @@ impl ObjectReader {
         }
         let target = &self.target;
         if target.limiter.refuses_vectors.load(Ordering::Relaxed) {
-            return self.fetch_apart(client, &ranges, scope).await;
+            return self.fetch_each(client, &ranges, scope).await;
         }
         let attempt = VectorAttempt::new(self, client, ranges);
         let (answer, attempt) = target.read(scope, attempt).await;
@@ -72,11 +72,11 @@ impl ObjectReader {
             .filter(|(range, bytes)| (bytes.len() as u64) < range.end - range.start)
             .map(|(range, _)| range.clone())
             .collect();
-        let mut apart = self.fetch_apart(client, &missing, scope).await.into_iter();
+        let mut rests = self.fetch_each(client, &missing, scope).await.into_iter();
         let mut pieces = Vec::with_capacity(attempt.ranges.len());
         for (range, bytes) in attempt.ranges.iter().zip(attempt.bytes) {
             let is_complete = bytes.len() as u64 == range.end - range.start;
-            match if is_complete { None } else { apart.next() } {
+            match if is_complete { None } else { rests.next() } {
                 None => pieces.push(Ok((bytes.into(), self.is_dated))),
                 Some(piece) => {
                     let is_last = piece.is_err();
@@ -109,15 +109,15 @@ impl ObjectReader {
     }
 
     /// The bytes of ranges that do not overlap, by the requests of HTTP/1.1 that then cost least.
-    pub(super) async fn fetch_apart(
+    pub(super) async fn fetch_each(
         &self,
         client: &Client,
         ranges: &[Range<u64>],
         scope: &Scope,
     ) -> Vec<Result<Piece, StoreError>> {
-        let connected = self.target.limiter.connections();
+        let connections = self.target.limiter.connections();
         let plan =
-            plan(ranges, self.costs_without(true, true), CAPS, Break::BetweenSegments, connected);
+            plan(ranges, self.reduced_costs(true, true), CAPS, Break::BetweenSegments, connections);
         let fetch = |window: &Range<u64>| self.fetch(client, window.clone(), scope);
         let fetches = stream::iter(plan.ranges.iter().map(fetch));
         let mut windows = fetches.buffered(plan.streams.max(1) as usize);
@@ -218,11 +218,11 @@ impl<'a> VectorAttempt<'a> {
         self.shape = AnswerShape { first_byte: began.elapsed(), ..AnswerShape::default() };
         let status = response.status();
         if status.is_success() && object.validators.differ(&Validators::of(&response)) {
-            return Err(object.changed().into());
+            return Err(object.change_error().into());
         }
         match status {
             StatusCode::PARTIAL_CONTENT => {}
-            StatusCode::PRECONDITION_FAILED => return Err(object.changed().into()),
+            StatusCode::PRECONDITION_FAILED => return Err(object.change_error().into()),
             // The whole object, or a list or a header that is too long for it: whether the object
             // changed, a request for one range says.
             StatusCode::OK
@@ -233,7 +233,7 @@ impl<'a> VectorAttempt<'a> {
             | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
             | StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::NOT_IMPLEMENTED => return Ok(Some(format!("answer {status}"))),
-            _ => return Err(target.refused(response, stall).await),
+            _ => return Err(target.status_error(response, stall).await),
         }
         let kind = header(&response, CONTENT_TYPE).unwrap_or_default();
         let parts = match header(&response, CONTENT_RANGE) {
@@ -257,7 +257,7 @@ impl<'a> VectorAttempt<'a> {
         stall: Duration,
     ) -> Result<Option<String>, Failure> {
         let target = &self.object.target;
-        let before: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
         let mut silence = self.shape.first_byte;
         loop {
             let began = Instant::now();
@@ -265,7 +265,7 @@ impl<'a> VectorAttempt<'a> {
             silence = silence.max(began.elapsed());
             let chunk = match chunk {
                 Err(_) => {
-                    return Err(Failure::passing(target.stalled(&host(response.url()), stall)));
+                    return Err(Failure::passing(target.stall_error(&host(response.url()), stall)));
                 }
                 Ok(Err(error)) => {
                     let (host, why) = (host(response.url()), swathe_net::why(&error));
@@ -287,7 +287,7 @@ impl<'a> VectorAttempt<'a> {
             };
             target.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             let (ranges, bytes) = (&self.ranges, &mut self.bytes);
-            let fed = parts.feed(&chunk, &mut |at, data| {
+            let result = parts.feed(&chunk, &mut |at, data| {
                 let (range, piece) = (&ranges[numbers[at]], &mut bytes[numbers[at]]);
                 if piece.is_empty() {
                     piece.reserve((range.end - range.start).min(RESERVE_BYTES) as usize);
@@ -296,10 +296,10 @@ impl<'a> VectorAttempt<'a> {
             });
             self.shape.bytes += chunk.len() as u64;
             (self.shape.parts, self.shape.is_ordered) = (parts.parts(), parts.is_ordered());
-            if let Err(error) = fed {
+            if let Err(error) = result {
                 self.bytes
                     .iter_mut()
-                    .zip(before)
+                    .zip(lengths)
                     .for_each(|(bytes, length)| bytes.truncate(length));
                 return Ok(Some(error.to_string()));
             }
@@ -313,11 +313,11 @@ impl Attempt for VectorAttempt<'_> {
 
     async fn run(&mut self, numbers: Try) -> Result<Option<String>, Failure> {
         let (began, had) = (Instant::now(), self.bytes());
-        let stall = self.object.target.allowed(numbers.failed);
+        let stall = self.object.target.stall_limit(numbers.failures);
         match self.request(stall).await {
             // XRootD cuts the connection at too many ranges, and never answers some lists.
             Err(Failure { error, retry: Retry::Passing })
-                if self.bytes() == had && (numbers.failed > 0 || began.elapsed() >= stall) =>
+                if self.bytes() == had && (numbers.failures > 0 || began.elapsed() >= stall) =>
             {
                 Ok(Some(error.to_string()))
             }
@@ -329,7 +329,7 @@ impl Attempt for VectorAttempt<'_> {
         self.bytes.iter().map(Vec::len).sum()
     }
 
-    fn requested(&self) -> InFlight {
+    fn next_request(&self) -> InFlight {
         let (_, rests) = self.missing();
         InFlight::request(rests.len() as u64, rests.iter().map(|rest| rest.end - rest.start).sum())
     }

@@ -1,7 +1,7 @@
 //! Requests of WebDAV (RFC 4918): the state of a target before it is written or removed,
 //! new folders, removed objects.
 
-use super::attempt::{Attempt, ConnectTraced, Limited, Retried, Try};
+use super::attempt::{Attempt, ConnectTracedAttempt, LimitedAttempt, RetriedAttempt, Try};
 use super::request_target::RequestTarget;
 use super::response::{REASON_BYTES, RequestSecrets, header};
 use super::retry::sending;
@@ -31,9 +31,9 @@ pub(super) struct ObjectStatus {
 /// Remove an object.
 pub(super) fn remove(target: RequestTarget) -> Result<(), StoreError> {
     let name = target.name()?;
-    let removed = target.block_on(async |client| target.delete(client, &name).await);
+    let result = target.block_on(async |client| target.delete(client, &name).await);
     target.forget_opening();
-    removed
+    result
 }
 
 /// A few requests that are tried together.
@@ -43,7 +43,7 @@ impl<T, F: AsyncFnMut(u32) -> Result<T, Failure>> Attempt for Steps<F> {
     type Answer = T;
 
     async fn run(&mut self, numbers: Try) -> Result<T, Failure> {
-        self.0(numbers.failed).await
+        self.0(numbers.failures).await
     }
 }
 
@@ -52,7 +52,7 @@ impl RequestTarget {
     pub(super) fn name(&self) -> Result<Url, StoreError> {
         match self.endpoint.url() {
             Some(url) if !url.path().ends_with('/') => Ok(url.clone()),
-            _ => Err(self.unsupported("is no name of an object to write")),
+            _ => Err(self.unsupported_error("is no name of an object to write")),
         }
     }
 
@@ -76,7 +76,7 @@ impl RequestTarget {
     }
 
     /// An answer that says yes, or the error.
-    pub(super) async fn accepted(
+    pub(super) async fn check_success(
         &self,
         mut response: Response,
         method: &str,
@@ -84,7 +84,9 @@ impl RequestTarget {
         match response.status() {
             status @ (StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) => {
                 let host = host(response.url());
-                Err(self.unsupported(&format!("{host} takes no {method} here: {status}")).into())
+                Err(self
+                    .unsupported_error(&format!("{host} takes no {method} here: {status}"))
+                    .into())
             }
             // In several states of several objects, one may be a failure.
             status if status.is_success() && status != StatusCode::MULTI_STATUS => {
@@ -97,7 +99,7 @@ impl RequestTarget {
                 }
                 Ok(response)
             }
-            _ => Err(self.refused(response, self.stall.most).await),
+            _ => Err(self.status_error(response, self.stall.most).await),
         }
     }
 
@@ -107,10 +109,11 @@ impl RequestTarget {
         attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         let scope = &Scope::current();
-        let traced = ConnectTraced { about: &self.about, scope, inner: Steps(attempt) };
+        let attempt = ConnectTracedAttempt { about: &self.about, scope, inner: Steps(attempt) };
         let group = self.group;
-        let limited = Limited { limiter: &self.limiter, multiplexed: false, group, inner: traced };
-        Retried { inner: limited }.result().await
+        let attempt =
+            LimitedAttempt { limiter: &self.limiter, is_multiplexed: false, group, inner: attempt };
+        RetriedAttempt { inner: attempt }.result().await
     }
 
     /// Request the state of a URL.
@@ -136,7 +139,7 @@ impl RequestTarget {
                 if status == StatusCode::TOO_MANY_REQUESTS
                     || (status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED) =>
             {
-                return Err(self.refused(response, self.stall.most).await);
+                return Err(self.status_error(response, self.stall.most).await);
             }
             // Not all servers answer, or not everybody.
             _ => return Ok((response, None)),
@@ -144,7 +147,7 @@ impl RequestTarget {
         let (mut text, host) = (Vec::new(), host(url));
         loop {
             match timeout(self.stall.most, response.chunk()).await {
-                Err(_) => return Err(Failure::passing(self.stalled(&host, self.stall.most))),
+                Err(_) => return Err(Failure::passing(self.stall_error(&host, self.stall.most))),
                 Ok(Err(_)) => {
                     let why = format!("the answer of {host} to PROPFIND broke off");
                     return Err(Failure::passing(self.network(why)));
@@ -162,17 +165,17 @@ impl RequestTarget {
     }
 
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
-        let deleted = self.with_retries(async |_| {
+        let result = self.with_retries(async |_| {
             let target = self.look(client, url).await?;
             self.check_uncut(url, target.is_xrootd)?;
             // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).
             if target.is_folder {
-                return Err(self.unsupported("is a folder, and not removed").into());
+                return Err(self.unsupported_error("is a folder, and not removed").into());
             }
             let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
-            self.accepted(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
+            self.check_success(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
         });
-        deleted.await.map(|_| ())
+        result.await.map(|_| ())
     }
 
     /// Create the missing folders above an object; returns whether they may exist now. If no answer
@@ -191,12 +194,12 @@ impl RequestTarget {
                 Err(failure) => Err(failure),
             }
         };
-        let (mut lacking, mut folder, mut created) = (Vec::new(), above(object), false);
+        let (mut lacking, mut folder, mut exists) = (Vec::new(), above(object), false);
         while let Some(url) = folder {
             match make(&url).await? {
                 // It exists (405); another may just have created it.
                 200..300 | 405 => {
-                    created = true;
+                    exists = true;
                     break;
                 }
                 404 | 409 | 500 => {
@@ -209,11 +212,11 @@ impl RequestTarget {
         for folder in lacking.iter().rev() {
             // Another may have created it (405).
             match make(folder).await? {
-                200..300 | 405 => created = true,
+                200..300 | 405 => exists = true,
                 _ => break,
             }
         }
-        Ok(created)
+        Ok(exists)
     }
 }
 

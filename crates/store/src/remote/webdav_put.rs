@@ -9,7 +9,7 @@ use super::request_target::{RequestTarget, has_mark};
 use super::retry::sending;
 use super::webdav::{DEPTH, is_xrootd, method};
 use crate::redact::percent_decode;
-use crate::write::unfinished;
+use crate::write::part_name;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::StreamBody;
@@ -38,7 +38,7 @@ const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
 pub(super) struct WebdavPut {
     target: Arc<RequestTarget>,
     name: Url,
-    hidden: Url,
+    part_url: Url,
     /// The URL to which the server redirects the hidden name.
     at: Url,
     body: RequestBody,
@@ -72,12 +72,12 @@ impl WebdavPut {
             })?;
             target.check_uncut(&name, is_xrootd)?;
         }
-        let hidden = beside(&name);
-        let (at, body) = (hidden.clone(), RequestBody::Whole(Bytes::new()));
+        let part_url = part_url_of(&name);
+        let (at, body) = (part_url.clone(), RequestBody::Whole(Bytes::new()));
         let target = Arc::new(target);
         let (part_bytes, is_finished) = (0, false);
         let mut put =
-            WebdavPut { target, name, hidden, at, body, part_bytes, is_xrootd, is_finished };
+            WebdavPut { target, name, part_url, at, body, part_bytes, is_xrootd, is_finished };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -102,21 +102,21 @@ impl WebdavPut {
                 let mut response = put().await?;
                 // A folder may lack; of nginx that is a 500.
                 if matches!(response.status().as_u16(), 404 | 409 | 500) && !has_created {
-                    let created = target.make_folders(client, &self.hidden).await?;
+                    let has_folders = target.make_folders(client, &self.part_url).await?;
                     has_created = true;
-                    if created {
+                    if has_folders {
                         response = put().await?;
                     }
                 }
-                target.accepted(response, "PUT").await
+                target.check_success(response, "PUT").await
             });
             result.await
         })?;
         let mut at = response.url().clone();
-        if at.origin() == self.hidden.origin() {
+        if at.origin() == self.part_url.origin() {
             // These are not in the request of the object, but a header beside it.
-            let _ = at.set_username(self.hidden.username());
-            let _ = at.set_password(self.hidden.password());
+            let _ = at.set_username(self.part_url.username());
+            let _ = at.set_password(self.part_url.password());
         }
         self.at = at;
         self.is_xrootd |= is_xrootd(&response);
@@ -139,7 +139,7 @@ impl WebdavPut {
                 let request = target.writing(&net.client, Method::PUT, &at);
                 let request = request.header(CONTENT_LENGTH, size).body(body);
                 // The writer watches that the parts are taken.
-                target.accepted(target.answer(request, &at, None).await?, "PUT").await
+                target.check_success(target.answer(request, &at, None).await?, "PUT").await
             };
             let put = connect_events::traced(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
@@ -155,11 +155,11 @@ impl WebdavPut {
         *parts = None;
         // Two of them may still be on their way.
         let (target, limit) = (&self.target, sending(2 * self.part_bytes));
-        let ended = target.block_on(async |_| Ok(timeout(limit, request).await))?;
-        match ended {
-            Ok(Ok(ended)) => ended,
+        let result = target.block_on(async |_| Ok(timeout(limit, request).await))?;
+        match result {
+            Ok(Ok(result)) => result,
             Ok(Err(why)) => Err(target.network(why.to_string()).into()),
-            Err(_) => Err(target.stalled(&host(&self.at), limit).into()),
+            Err(_) => Err(target.stall_error(&host(&self.at), limit).into()),
         }
     }
 
@@ -168,20 +168,20 @@ impl WebdavPut {
         let overwrite = if replaces { "T" } else { "F" };
         let to = self.destination()?;
         target.block_on(async |client| {
-            let renamed = target.with_retries(async |failed| {
-                let request = target.writing(client, method("MOVE"), &self.hidden);
+            let result = target.with_retries(async |failures| {
+                let request = target.writing(client, method("MOVE"), &self.part_url);
                 let request = request.header(DESTINATION, &to).header(OVERWRITE, overwrite);
-                let response = target.answer(request, &self.hidden, Some(sending(0))).await?;
+                let response = target.answer(request, &self.part_url, Some(sending(0))).await?;
                 // An earlier one may have succeeded: the caller checks the target.
-                if failed > 0 && response.status() == StatusCode::NOT_FOUND {
+                if failures > 0 && response.status() == StatusCode::NOT_FOUND {
                     return Ok(());
                 }
                 if !replaces && response.status() == StatusCode::PRECONDITION_FAILED {
                     return Err(StoreError::Exists { url: target.url.clone() }.into());
                 }
-                target.accepted(response, "MOVE").await.map(|_| ())
+                target.check_success(response, "MOVE").await.map(|_| ())
             });
-            renamed.await
+            result.await
         })
     }
 
@@ -202,7 +202,9 @@ impl WebdavPut {
         let is_cut = self.is_xrootd && !text.last().is_some_and(u8::is_ascii_graphic);
         match HeaderValue::from_bytes(&text) {
             Ok(name) if !is_cut => Ok(name),
-            _ => Err(self.target.unsupported("the server cannot be told to give it such a name")),
+            _ => Err(self
+                .target
+                .unsupported_error("the server cannot be told to give it such a name")),
         }
     }
 }
@@ -222,7 +224,7 @@ impl Sink for WebdavPut {
                 let is_sent =
                     target.block_on(async |_| match timeout(limit, parts.send(part)).await {
                         Ok(is_sent) => Ok(is_sent.is_ok()),
-                        Err(_) => Err(target.stalled(&host(&self.at), limit)),
+                        Err(_) => Err(target.stall_error(&host(&self.at), limit)),
                     })?;
                 if !is_sent {
                     // The request has ended, and says why.
@@ -264,20 +266,20 @@ impl Drop for WebdavPut {
         }
         // Hidden, and written anew the next time, if it cannot be removed.
         let _ = self.target.block_on(async |client| {
-            let request = self.target.writing(client, Method::DELETE, &self.hidden);
+            let request = self.target.writing(client, Method::DELETE, &self.part_url);
             let request = request.header(DEPTH, "0");
-            Ok(self.target.answer(request, &self.hidden, Some(TIDYING)).await.is_ok())
+            Ok(self.target.answer(request, &self.part_url, Some(TIDYING)).await.is_ok())
         });
     }
 }
 
 /// The hidden name of an object while it comes.
-fn beside(name: &Url) -> Url {
+fn part_url_of(name: &Url) -> Url {
     let mut url = name.clone();
     let last = name.path().rsplit('/').next().unwrap_or_default();
     let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
     if let Ok(mut parts) = url.path_segments_mut() {
-        parts.pop().push(&unfinished(&last));
+        parts.pop().push(&part_name(&last));
     }
     url
 }

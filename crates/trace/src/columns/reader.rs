@@ -12,7 +12,7 @@ use std::path::Path;
 /// At most this many different keys of a file: each costs up to eight bytes a line.
 pub(super) const KEYS: usize = 128;
 /// Damaged lines with their reasons stored.
-pub(super) const DAMAGED: usize = 100;
+pub(super) const MOST_DAMAGED_LINES: usize = 100;
 /// Bytes read at a time.
 pub(super) const CHUNK: usize = 1 << 20;
 // The columns of the two that are not fields.
@@ -76,16 +76,16 @@ impl Reader {
         with_names: bool,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), ReadError> {
-        let failed = |source| ReadError::Io { path: path.to_path_buf(), source };
+        let io_error = |source| ReadError::Io { path: path.to_path_buf(), source };
         // Opening a pipe would wait for its writer.
-        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        if !std::fs::metadata(path).map_err(io_error)?.is_file() {
             return Err(ReadError::NotAFile { path: path.to_path_buf() });
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = File::open(path).map_err(io_error)?;
         let mut buffer = vec![0; CHUNK + LINE_BYTES + 1];
-        let mut filled = 0;
+        let mut length = 0;
         // Within a line that is too long.
-        let mut skipping = false;
+        let mut is_skipping = false;
         self.line_of_file = 0;
         let name = with_names.then(|| path.display().to_string());
         let name = name.as_deref();
@@ -93,41 +93,41 @@ impl Reader {
             if !go_on() {
                 return Err(ReadError::Interrupted);
             }
-            let got = match file.read(&mut buffer[filled..]) {
-                Ok(got) => got,
+            let count = match file.read(&mut buffer[length..]) {
+                Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(io_error(error)),
             };
-            if self.line_of_file == 0 && filled == 0 && buffer[..got].starts_with(b"\x1f\x8b") {
+            if self.line_of_file == 0 && length == 0 && buffer[..count].starts_with(b"\x1f\x8b") {
                 return Err(ReadError::Compressed { path: path.to_path_buf() });
             }
-            let end = filled + got;
+            let end = length + count;
             let mut start = 0;
             while let Some(length) = memchr::memchr(b'\n', &buffer[start..end]) {
                 let line = &buffer[start..start + length];
                 start += length + 1;
-                if std::mem::take(&mut skipping) {
+                if std::mem::take(&mut is_skipping) {
                     continue;
                 }
                 self.add(line, name);
             }
-            if got == 0 {
-                if start < end && !skipping {
+            if count == 0 {
+                if start < end && !is_skipping {
                     self.line_of_file += 1;
                     self.damage(UlmError::CutOff, name);
                 }
                 return Ok(());
             }
-            if end - start > LINE_BYTES && !skipping {
+            if end - start > LINE_BYTES && !is_skipping {
                 self.line_of_file += 1;
                 self.damage(UlmError::TooLong, name);
-                skipping = true;
+                is_skipping = true;
             }
-            if skipping {
+            if is_skipping {
                 start = end;
             }
             buffer.copy_within(start..end, 0);
-            filled = end - start;
+            length = end - start;
         }
     }
 
@@ -141,7 +141,7 @@ impl Reader {
 
     fn damage(&mut self, error: UlmError, name: Option<&str>) {
         self.damaged_count += 1;
-        if self.damaged.len() < DAMAGED {
+        if self.damaged.len() < MOST_DAMAGED_LINES {
             let reason = match name {
                 Some(path) => format!("{path}: {error}"),
                 None => error.to_string(),
@@ -161,7 +161,7 @@ impl Reader {
         self.pending.clear();
         let mut time_ns = 0;
         let mut at = 0;
-        let mut before = None;
+        let mut previous = None;
         let mut expected = DATE;
         loop {
             let repeats = |column: &Column| column.repeats(&line[at..]);
@@ -194,9 +194,9 @@ impl Reader {
                     self.pending.push(Pending { column: number, value: Some(value) });
                 }
             }
-            if let Some(before) = before.replace(number) {
-                let before: &mut Column = &mut self.columns[before];
-                before.follower = number;
+            if let Some(previous) = previous.replace(number) {
+                let previous: &mut Column = &mut self.columns[previous];
+                previous.follower = number;
             }
             if at == line.len() {
                 break;

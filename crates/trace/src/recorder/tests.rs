@@ -27,7 +27,7 @@ fn until(is_true: impl Fn() -> bool) {
 }
 
 /// Wait until all is taken out of the rings; what comes now is written by itself.
-fn until_taken(recorder: &Session) {
+fn wait_until_empty(recorder: &Session) {
     until(|| {
         recorder.writer.get().expect("a writer").unpark();
         lock(&recorder.rings).iter().all(|ring| ring.used() == 0)
@@ -55,7 +55,7 @@ impl LineSink for Gate {
         Ok(self.open.load(Ordering::Relaxed))
     }
 
-    fn write(&mut self, lines: &[u8], _lost: &mut u64) -> io::Result<()> {
+    fn write(&mut self, lines: &[u8], _lost_lines: &mut u64) -> io::Result<()> {
         if let Some((arrival, leave)) = &self.passing {
             let _ = arrival.send(());
             let _ = leave.recv();
@@ -135,7 +135,7 @@ fn who_finds_no_ring_counts_what_is_lost_and_takes_no_lock() {
         // One ends: its ring is free for who has none.
         drop(releases.pop());
         until(|| lock(&recorder.rings).iter().any(|ring| ring.is_closed()));
-        until(|| recorder.rings_left.load(Ordering::Relaxed) == 1);
+        until(|| recorder.release_count.load(Ordering::Relaxed) == 1);
         more.send(()).expect("it listens");
         done.recv().expect("told");
     });
@@ -181,7 +181,7 @@ fn of_a_full_memory_every_lost_event_is_counted() {
         let recorder = begin(Memory::open(&path, limit).expect("a file"));
         for number in 0..5 {
             record(number);
-            until_taken(&recorder);
+            wait_until_empty(&recorder);
         }
         let counts = stop().expect("recorded");
         let text = std::fs::read_to_string(&path).expect("read");
@@ -244,7 +244,7 @@ fn lines_have_the_ids_they_were_told_with_whatever_was_told_before() {
             expected.push(format!(" JOB={job}{after} RESULT=ok"));
             expected.push(format!(" JOB={job}{after} RESULT=ok"));
         }
-        until_taken(&recorder);
+        wait_until_empty(&recorder);
     }
     Scope::default().enter();
     let all = expected.len() as u64;
@@ -279,10 +279,10 @@ fn what_is_lost_counts_each_event_and_leaves_the_ids_of_others_right() {
     };
     let all = 4000;
     (0..all).for_each(record);
-    let lost = lock(&recorder.rings)[0].lost();
+    let lost = lock(&recorder.rings)[0].lost_events();
     assert!(lost > 100 && lost.is_multiple_of(2));
     open.store(true, Ordering::Relaxed);
-    until_taken(&recorder);
+    wait_until_empty(&recorder);
     (all..all + 100).for_each(record);
     let counts = stop().expect("recorded");
     let recorded = 2 * (all as u64 + 100);

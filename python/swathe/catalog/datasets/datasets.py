@@ -182,8 +182,8 @@ def no_such(name: str) -> NoSuchDatasetError:
 
 def note_change(session: Session, number: int, **values: Any) -> None:
     """Note that a dataset has changed, and set its columns."""
-    changed = update(DatasetRow).where(DatasetRow.id == number)
-    session.execute(changed.values(changes=DatasetRow.changes + 1, **values))
+    change = update(DatasetRow).where(DatasetRow.id == number)
+    session.execute(change.values(changes=DatasetRow.changes + 1, **values))
 
 
 def dataset_number(session: Session, name: str) -> int:

@@ -99,7 +99,7 @@ def _plain_texts(texts: list[str], longest: int) -> list[str]:
 
 def rows_between(session: Session, job: int, first: int, last: int) -> RowTable:
     """Return the rows from one position to another, the last included."""
-    return RowTable.joined(list(parts_between(session, job, first, last)))
+    return RowTable.concatenate(list(parts_between(session, job, first, last)))
 
 
 def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[RowTable]:
@@ -114,7 +114,7 @@ def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> RowTabl
     order = np.argsort(positions, kind="stable")
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    return RowTable.joined(list(parts_at(session, job, positions[order]))).take(back)
+    return RowTable.concatenate(list(parts_at(session, job, positions[order]))).take(back)
 
 
 def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[RowTable]:
@@ -237,7 +237,7 @@ def mark_waiting(session: Session, job: int, positions: NDArray[np.int64]) -> No
     """Reset the rows at ascending positions to waiting."""
 
     def waiting(block: RowTable, part: slice) -> RowTable:
-        return block.take(positions[part] - block.position[0]).ended("waiting")
+        return block.take(positions[part] - block.position[0]).end("waiting")
 
     _mark(session, job, positions, waiting)
 
@@ -272,7 +272,7 @@ def _mark(
 
 def _with_results(block: RowTable, rows: RowTable) -> RowTable:
     """Return a block with updated rows."""
-    together = RowTable.joined([block, rows])
+    together = RowTable.concatenate([block, rows])
     newest = np.arange(len(block))
     newest[rows.position - block.position[0]] = len(block) + np.arange(len(rows))
     return together.take(newest)

@@ -179,7 +179,7 @@ class Leases(Database):
         with self._reading() as session:
             # In a retry, few waiting rows may lie between many finished ones.
             parts = parts_between(session, chunk.job.number, chunk.first, chunk.last)
-            return RowTable.joined([part.take(part.has("waiting")) for part in parts])
+            return RowTable.concatenate([part.take(part.has("waiting")) for part in parts])
 
 
 def _lease_chunk(
@@ -230,13 +230,13 @@ def _in_turn(session: Session) -> list[int]:
     ).all()
     if not active:
         return []
-    served = session.execute(
+    usage = session.execute(
         select(JobTable.owner, func.max(JobTable.served_at))
         .where(JobTable.owner.in_({owner for _, owner, _ in active}))
         .group_by(JobTable.owner)
     ).all()
     never = datetime.min.replace(tzinfo=UTC)
-    users = {owner: at or never for owner, at in served}
+    users = {owner: at or never for owner, at in usage}
     # The owner of a job deleted meanwhile may be missing.
     turns = [
         (users.get(owner, never), served_at or never, number) for number, owner, served_at in active
@@ -311,7 +311,7 @@ def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
     waiting = [
         rows.take(rows.has("waiting")) for rows in parts_between(session, job.number, first, last)
     ]
-    _mark(session, job, RowTable.joined(waiting).ended("error", "stopped the worker twice"))
+    _mark(session, job, RowTable.concatenate(waiting).end("error", "stopped the worker twice"))
     session.delete(chunk)
     session.flush()
     end_if_done(session, job)

@@ -62,14 +62,14 @@ def buffer(
                 number_text(row["rate"] / 1e6),
                 # Only this part is read; its time is scaled to the whole object.
                 f"{row['part']:.2%}" if row["part"] < 0.01 else f"{row['part']:.0%}",
-                "chosen" if row["buffer"] == study.chosen else "alike" if row["within"] else "",
+                "chosen" if row["buffer"] == study.choice else "alike" if row["within"] else "",
             )
             for row in table
         ],
     )
     typer.echo(
         f"best {study.best}, within 5 % or the noise: {study.low} to {study.high}, chosen "
-        f"{study.chosen} bytes; {size_text(study.bytes_moved)} in {seconds_text(study.took_s)} "
+        f"{study.choice} bytes; {size_text(study.bytes_moved)} in {seconds_text(study.took_s)} "
         f"({study.cache})"
     )
     if study.stored_bytes:

@@ -78,8 +78,10 @@ def _granules(file: File) -> dict[int, Granule]:
 
 
 def _print(file: File, granules: dict[int, Granule]) -> None:
-    packed = any(hdu.kind == "compressed-image" for hdu in file.hdus)
-    packing = file.compression or ("images compressed in tiles" if packed else "not compressed")
+    is_compressed = any(hdu.kind == "compressed-image" for hdu in file.hdus)
+    packing = file.compression or (
+        "images compressed in tiles" if is_compressed else "not compressed"
+    )
     print_text(f"{file.url}: {size_text(file.size)} ({file.size:,} bytes), {packing}")
     for hdu in file.hdus:
         print_text(_line(file, hdu))

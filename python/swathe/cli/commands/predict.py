@@ -124,7 +124,7 @@ def _show(prediction: Prediction) -> None:
     for name, cost in prediction.per_store.items():
         share = f"{prediction.shares[name]:.0%}" if prediction.shares else ""
         interval = " to ".join(map(seconds_text, cost.interval_s))
-        measured = "" if cost.measured or cost.is_local else "not probed"
+        note = "" if cost.measured or cost.is_local else "not probed"
         rows.append(
             [
                 name,
@@ -135,7 +135,7 @@ def _show(prediction: Prediction) -> None:
                 f"{cost.objects:,}",
                 f"{cost.targets:,}",
                 share,
-                measured,
+                note,
             ]
         )
     titles = ["store", "time", "80 %", "bytes", "requests", "objects", "targets", "share", ""]

@@ -103,13 +103,13 @@ def show(
     """Show the settings of a store, and its costs measured from this machine."""
     from swathe import stores
 
-    measured = stores.show(name)
-    store, profile, probed_at = measured.store, measured.profile, measured.probed_at
+    costs = stores.show(name)
+    store, profile, probed_at = costs.store, costs.profile, costs.probed_at
     if as_json:
         print_json(
             {
                 **asdict(store),
-                "host": measured.host,
+                "host": costs.host,
                 "probed_at": None if probed_at is None else probed_at.isoformat(),
                 "profile": None if profile is None else _profile_as_dict(profile),
             }
@@ -119,7 +119,7 @@ def show(
     if store.options:
         typer.echo(f"  options: {_options_text(store.options)}")
     typer.echo(
-        f"  probed from {measured.host}: {'never' if probed_at is None else moment_text(probed_at)}"
+        f"  probed from {costs.host}: {'never' if probed_at is None else moment_text(probed_at)}"
     )
     if profile is not None:
         typer.echo(f"  profile, fitted {moment_text(profile.fitted_at)}:")

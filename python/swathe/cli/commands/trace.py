@@ -260,8 +260,8 @@ def _pinged(name: str) -> PingTarget:
 
 
 def _show(run_report: TraceReport) -> None:
-    begun = moment_text(datetime.fromtimestamp(run_report.begun_ns / 1e9, UTC))
-    typer.echo(f"{run_report.events:,} events in {_s(run_report.elapsed_s)} from {begun}\n")
+    start = moment_text(datetime.fromtimestamp(run_report.begun_ns / 1e9, UTC))
+    typer.echo(f"{run_report.events:,} events in {_s(run_report.elapsed_s)} from {start}\n")
     print_table(
         ("stage", "count", "total", "own", "share", "median", "95 %", "longest", "bytes", "failed"),
         [
@@ -352,8 +352,8 @@ def _stall(stall: Stall) -> str:
         f"progress, {stall.end_count} ended, usually {stall.usual_count:.0f}"
     )
     if stall.stages:
-        spent = (f"{name} {_s(seconds)}" for name, seconds in list(stall.stages.items())[:3])
-        text += f"; in {', '.join(spent)}"
+        stages = (f"{name} {_s(seconds)}" for name, seconds in list(stall.stages.items())[:3])
+        text += f"; in {', '.join(stages)}"
     for host, figures in stall.hosts.items():
         text += f"\n  {host or '(no host)'}: {_figures(figures)}"
     return text

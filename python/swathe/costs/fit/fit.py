@@ -53,11 +53,11 @@ def fit(samples: Iterable[Sample]) -> Profile:
     limits = fit_limits(reads, curve, notes)
     streams = most_useful_streams(reads, curve, limits, notes)
     total_seen = total = limits.total_bytes_per_s
-    served = limits.requests_per_s
+    rate = limits.requests_per_s
     works = math.isfinite(limits.served_bytes_per_s)
     if math.isfinite(total):
         spread["total_bytes_per_s"] = limits.total_spread
-    if math.isfinite(served):
+    if math.isfinite(rate):
         spread["requests_per_s"] = limits.requests_spread
     if works:
         spread["served_bytes_per_s"] = limits.served_spread
@@ -74,7 +74,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
             f"{rate_text(best_bytes_per_s)} were measured; {rate_text(apart)} is {most} streams "
             f"that share nothing; {rate_text(total)} is assumed"
         )
-    if not math.isfinite(served):
+    if not math.isfinite(rate):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")
     if len(connects):
         spread["connect_s"] = spread_of(connects)
@@ -90,7 +90,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
         open_s=open_s,
         request=tuple((round(size), seconds) for size, seconds in points),
         total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
-        requests_per_s=min(served, UNLIMITED),
+        requests_per_s=min(rate, UNLIMITED),
         streams=streams,
         served_bytes_per_s=limits.served_bytes_per_s if works else None,
     )

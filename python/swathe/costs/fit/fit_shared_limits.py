@@ -86,7 +86,7 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
     return _Together(table[0], table[1], table[2], table[3], errors, table[4])
 
 
-class _Explained:
+class _Explanation:
     """Time of each kind of batch, measured and explained by limits.
 
     There are three limits, infinite if absent: bytes per second of the line, requests per second of
@@ -161,7 +161,7 @@ def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -
     if not len(batch.size):
         notes.append("streams: only one was measured")
         return SharedLimits()
-    explained = _Explained(batch, curve)
+    explained = _Explanation(batch, curve)
     empty_s = explained.line_s(math.inf)[:, 0]
     totals = batch.size / np.maximum(batch.seconds - empty_s, 0.05 * batch.seconds)
     none = np.array([math.inf])
@@ -181,11 +181,11 @@ def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -
     )
     for misfit, limits in explanations:
         prices = (PRICE_OF_LIMIT, PRICE_OF_LIMIT, PRICE_OF_WORK)
-        paid = sum(
+        cost = sum(
             price for price, limit in zip(prices, limits, strict=True) if math.isfinite(limit)
         )
-        if misfit + paid < best and explained.shows(*limits):
-            best, limits_best = misfit + paid, limits
+        if misfit + cost < best and explained.shows(*limits):
+            best, limits_best = misfit + cost, limits
     line, plain, calls = explained.takes(*limits_best)
     over = calls / batch.seconds
     return SharedLimits(
@@ -263,10 +263,10 @@ def most_useful_streams(
     def modelled_rate(enough: float) -> Array:
         """Return requests per second of each measured size, by the model."""
         line = np.maximum(size, 1) / limits.total_bytes_per_s
-        served = _serve_s(size, limits.requests_per_s, limits.served_bytes_per_s)[:, 0]
-        return 1 / np.maximum(np.maximum(line, served), curve(size) / enough)
+        serve_s = _serve_s(size, limits.requests_per_s, limits.served_bytes_per_s)[:, 0]
+        return 1 / np.maximum(np.maximum(line, serve_s), curve(size) / enough)
 
-    def measured(enough: float) -> bool:
+    def has_samples(enough: float) -> bool:
         """Check whether, for every size measured with more streams, no more were faster.
 
         A far store leaves time for few measurements. If a number was not measured, the model's
@@ -288,7 +288,9 @@ def most_useful_streams(
         """Check whether the model gains nothing from more streams at any measured size."""
         return bool((modelled_rate(stream_counts[-1]) / modelled_rate(enough) <= 1 + TIE).all())
 
-    fewest = next(int(enough) for enough in stream_counts if modelled(enough) or measured(enough))
+    fewest = next(
+        int(enough) for enough in stream_counts if modelled(enough) or has_samples(enough)
+    )
     if fewest == int(stream_counts[-1]):
         notes.append(f"streams: {fewest} was the largest number tried, and the fastest")
     return fewest

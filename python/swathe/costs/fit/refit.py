@@ -53,8 +53,8 @@ def refit(
         old = getattr(costs, f"{name}_s")
         if len(times):
             values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
-            changed: dict[str, Any] = {f"{name}_s": weighted_median(values, weights)}
-            costs = replace(costs, **changed)
+            changes: dict[str, Any] = {f"{name}_s": weighted_median(values, weights)}
+            costs = replace(costs, **changes)
     reads = [sample for sample in samples_used if sample.kind == "read"]
     spread = dict(profile.spread)
     if reads:
@@ -106,8 +106,8 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         sent_s = np.multiply.outer(sending, total)
         off = np.maximum(queue, line_s(requests, streams, empty * latency, sent_s), out=queue)
         np.abs(np.subtract(np.log(off, out=off), log_seconds[:, None], out=off), out=off)
-        moved = np.abs(factors)
-        history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
+        shifts = np.abs(factors)
+        history = HISTORY_SAMPLES * (0.75 * shifts.max(axis=1) + 0.25 * shifts.sum(axis=1))
         missed = weights @ off
         late = first_weights @ np.abs(np.subtract.outer(first, factors[:, 0]))
         return np.asarray(missed + late + history, dtype=np.float64)
@@ -139,13 +139,13 @@ def _scale_costs(costs: Costs, factors: dict[str, float]) -> Costs:
             new = max(new, last[1] + (size - last[0]) / COPY_BYTES_PER_S)
         last = (size, max(new, LEAST_S))
         request.append(last)
-    served = costs.served_bytes_per_s
+    rate = costs.served_bytes_per_s
     return replace(
         costs,
         request=tuple(request),
         total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], COPY_BYTES_PER_S),
         requests_per_s=min(costs.requests_per_s / times["rate"], UNLIMITED),
-        served_bytes_per_s=None if served is None else served / times["rate"],
+        served_bytes_per_s=None if rate is None else rate / times["rate"],
     )
 
 

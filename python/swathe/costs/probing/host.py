@@ -210,10 +210,12 @@ def make_frames(rows: int) -> dict[str, Frame]:
     mask = (signed > np.quantile(signed, 0.95)).astype(np.int16)
     for codec in CODECS:
         tile = (1, NAXIS1) if codec != "HCOMPRESS_1" else (16, NAXIS1)
-        packed = fits.CompImageHDU(
+        compressed_hdu = fits.CompImageHDU(
             mask if codec == "PLIO_1" else signed, compression_type=codec, tile_shape=tile
         )
-        frames[codec] = Frame(".fit.fz", fits_bytes([fits.PrimaryHDU(), packed]), pixels.nbytes)
+        frames[codec] = Frame(
+            ".fit.fz", fits_bytes([fits.PrimaryHDU(), compressed_hdu]), pixels.nbytes
+        )
     return frames
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from swathe.core.errors import AccessError, SourceError
 from swathe.core.format import MIB, rate_text, size_text
-from swathe.costs.cost_model import Multiplexed
+from swathe.costs.cost_model import MultiplexCosts
 from swathe.costs.probing.row_ranges import LEAST_STRIDE_BYTES, row_ranges
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class MultiplexStudy:
     bytes_moved: int = 0
     object_bytes: int = 0
 
-    def multiplexed(self) -> Multiplexed | None:
+    def multiplexed(self) -> MultiplexCosts | None:
         """Return the costs of such requests; None if they are of no use."""
         if len(self.answers) < 2 or not self.bytes_per_s:
             return None
@@ -69,7 +69,7 @@ class MultiplexStudy:
         header_bytes = alone.header_bytes
         more_bytes = timing.bytes - alone.bytes + (most - 1) * header_bytes
         more_s = timing.seconds - alone.seconds - more_bytes / self.bytes_per_s
-        return Multiplexed(
+        return MultiplexCosts(
             requests=most,
             latency_s=max(alone.seconds - alone.bytes / self.bytes_per_s, 1e-9),
             request_s=max(more_s, 0.0) / (most - 1),
@@ -84,11 +84,11 @@ class MultiplexStudy:
             return [f"HTTP/2 is not used: {self.refusal}"]
         if self.object_bytes < least:
             return [f"HTTP/2 is not used: not tried, as no object has {size_text(least)}"]
-        learned = self.multiplexed()
-        if learned is None:
+        result = self.multiplexed()
+        if result is None:
             return ["HTTP/2 is not used: requests at the same time are answered no faster"]
         return [
-            f"HTTP/2: one connection carries {rate_text(learned.bytes_per_s)}, "
+            f"HTTP/2: one connection carries {rate_text(result.bytes_per_s)}, "
             f"{costs.streams} of HTTP/1.1 {rate_text(costs.total_bytes_per_s)}"
         ]
 
@@ -124,7 +124,7 @@ def study_multiplexed(
         return study
     deadline = clock() + min(QUICK_DEADLINE_S if quick else DEADLINE_S, max_time_s)
 
-    def measured(ranges: list[tuple[int, int]]) -> MultiplexTiming | None:
+    def measure(ranges: list[tuple[int, int]]) -> MultiplexTiming | None:
         """Measure once; None if the budget is used up, or the server refuses."""
         left_s = deadline - clock()
         likely_bytes = sum(length + HEADER_BYTES for _, length in ranges)
@@ -144,20 +144,20 @@ def study_multiplexed(
         study.bytes_moved += timing.bytes + len(ranges) * timing.header_bytes
         return timing
 
-    if measured(row_ranges(object_bytes, 1)) is None:
+    if measure(row_ranges(object_bytes, 1)) is None:
         return study
     for count in QUICK_COUNTS if quick else COUNTS:
         if object_bytes // count < LEAST_STRIDE_BYTES:
             break
         timings = [
-            timing for _ in range(REPEATS) if (timing := measured(row_ranges(object_bytes, count)))
+            timing for _ in range(REPEATS) if (timing := measure(row_ranges(object_bytes, count)))
         ]
         if not timings:
             break
         study.answers.append((count, min(timings, key=lambda timing: timing.seconds)))
     likely = min(costs.total_bytes_per_s * LARGE_S, (max_bytes - study.bytes_moved) / REPEATS / 2)
     for _ in range(REPEATS):
-        if timing := measured(study.large_ranges(likely)):
+        if timing := measure(study.large_ranges(likely)):
             sending_s = max(timing.seconds - timing.first_byte_s, 1e-9)
             study.bytes_per_s = max(study.bytes_per_s, timing.bytes / sending_s)
     return study

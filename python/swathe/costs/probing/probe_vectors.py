@@ -96,10 +96,10 @@ class VectorStudy:
             )
             notes += ["the server reorders ranges"] * (not last.is_ordered)
         if self.refusal is not None:
-            refused, why = self.refusal
+            count, why = self.refusal
             begin = "requests for many ranges are not honoured"
             if self.answers:
-                begin = f"requests for {self.answers[-1][0]} ranges are honoured, not for {refused}"
+                begin = f"requests for {self.answers[-1][0]} ranges are honoured, not for {count}"
             notes.append(f"{begin}: {why}")
         return notes
 

@@ -77,10 +77,10 @@ class WriteProbe:
         )
         try:
             while (outcomes := copies.poll(POLL_S)) is not None:
-                for copied in outcomes:
-                    if copied.kind is not None:
-                        name = names[copied.number]
-                        raise OutputError(f"{name}: cannot be written: {copied.reason}")
+                for copy in outcomes:
+                    if copy.kind is not None:
+                        name = names[copy.number]
+                        raise OutputError(f"{name}: cannot be written: {copy.reason}")
                 if time.perf_counter() - began > PATIENCE_S:
                     raise OutputError(
                         f"{names[0]}: {size} bytes were not written in {PATIENCE_S:g} s"

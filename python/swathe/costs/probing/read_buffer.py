@@ -47,7 +47,7 @@ class BufferStudy:
         parts: part of the object that was actually read, for each size.
         low, high: range of sizes around the best that are within 5 % of it, or within the noise
             if that is larger.
-        chosen: size for planners: the smallest in this range.
+        choice: size for planners: the smallest in this range.
         cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as in a probe.
         stored_bytes: size recorded for later reads; `None` if none was.
     """
@@ -66,9 +66,9 @@ class BufferStudy:
     stored_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        measured = np.isfinite(self.seconds).any(axis=0)
-        self.sizes, self.parts = self.sizes[measured], self.parts[measured]
-        self.seconds = self.seconds[:, measured]
+        has_times = np.isfinite(self.seconds).any(axis=0)
+        self.sizes, self.parts = self.sizes[has_times], self.parts[has_times]
+        self.seconds = self.seconds[:, has_times]
         if not len(self.sizes):
             raise ValueError("a study needs one measurement at least")
         self.median = np.nanmedian(self.seconds, axis=0)
@@ -80,7 +80,7 @@ class BufferStudy:
         alike = self._around(best, self.median <= self.median[best] * (1 + doubt))
         self.best = int(self.sizes[best])
         self.low, self.high = int(self.sizes[alike[0]]), int(self.sizes[alike[-1]])
-        self.chosen = self.low
+        self.choice = self.low
 
     @staticmethod
     def _around(best: int, alike_sizes: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -109,7 +109,7 @@ class BufferStudy:
 
     def summary(self) -> dict[str, Any]:
         """Return all single values."""
-        names = ("object", "object_bytes", "best", "low", "high", "chosen", "cache", "host")
+        names = ("object", "object_bytes", "best", "low", "high", "choice", "cache", "host")
         more = ("took_s", "bytes_moved", "seed", "stored_bytes")
         return {name: getattr(self, name) for name in names + more}
 
@@ -156,7 +156,7 @@ def study_buffer(
         )
     # The engine opens the object first, each time.
     opening = 0 if place.is_local else min(OPENING_BYTES, length)
-    started, moved = clock(), opening
+    start_s, bytes_moved = clock(), opening
     resident: list[bool] = []
     samples: list[Sample] = []
     seconds = np.full((repeats, len(sizes)), np.nan)
@@ -166,14 +166,14 @@ def study_buffer(
     request_s = np.full(len(sizes), np.nan)
     path = place.file(name)
     for turn, column in _turns(repeats, len(sizes), rng):
-        size, remaining_s = int(sizes[column]), max_time_s - (clock() - started)
+        size, remaining_s = int(sizes[column]), max_time_s - (clock() - start_s)
         each_s = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
         affordable = 4 if math.isnan(each_s) else int(min(share_s, remaining_s) / each_s)
         request_count = -(-length // size)
         requests = max(min(affordable, share_bytes // size, request_count), 1)
         # The time of a first read is unknown.
         late = remaining_s <= 0 or requests * each_s > remaining_s
-        if samples and (late or moved + requests * size + opening > max_bytes):
+        if samples and (late or bytes_moved + requests * size + opening > max_bytes):
             continue
         first = int(rng.integers(request_count))
         ranges = [_range((first + step) % request_count, size, length) for step in range(requests)]
@@ -182,7 +182,7 @@ def study_buffer(
         requested, took = _read(reader, place, ranges, length)
         if took <= 0:
             continue
-        moved += requested + opening
+        bytes_moved += requested + opening
         request_s[column] = np.fmin(request_s[column], took / requests)
         seconds[turn, column] = took * length / requested
         parts[column] = max(parts[column], requested / length)
@@ -196,8 +196,8 @@ def study_buffer(
         seconds,
         parts,
         samples,
-        clock() - started,
-        moved,
+        clock() - start_s,
+        bytes_moved,
         seed,
         cache_state(resident) if place.is_local else "remote",
     )

@@ -80,19 +80,19 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
     root_named = _root(root)
     path = stores.local_path(f"{name}:" if is_store else name)
     folder = path if path is not None and path.is_dir() else None
-    chosen = [_object(name, is_store, folder, text) for text in objects]
-    if is_store and not chosen:
+    objects_to_read = [_object(name, is_store, folder, text) for text in objects]
+    if is_store and not objects_to_read:
         with Catalog.open() as catalog:
             usual = catalog.store(name).options.get("probe_object")
-        chosen = [] if usual is None else [f"{name}:{usual}"]
-    for text in chosen:
+        objects_to_read = [] if usual is None else [f"{name}:{usual}"]
+    for text in objects_to_read:
         if _root(stores.locate(text)[0]) != root_named:
             raise RegionError(
                 f"{_swathe.redact_url(text)}: is not an object of {_swathe.redact_url(name)}"
             )
-    if not chosen and folder is not None:
-        chosen = largest_files(folder)
-    if not chosen:
+    if not objects_to_read and folder is not None:
+        objects_to_read = largest_files(folder)
+    if not objects_to_read:
         if not is_store and url.endswith("/"):
             raise NotFoundError(
                 f"{_swathe.redact_url(name)}: is neither an object nor a store; {NAME_ONE}"
@@ -101,12 +101,12 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
             raise NotFoundError(f"{path}: the folder of the store {name!r} is not there")
         if path is not None and not path.exists() and "/" not in name and ":" not in name:
             raise NotFoundError(f"{name}: is neither a file nor a store; see: swathe store list")
-        chosen = _largest_listed(name) if is_store else [name]
+        objects_to_read = _largest_listed(name) if is_store else [name]
     writable = f"{folder}/" if folder is not None else None
     if is_store and path is None and stores.is_writable(f"{name}:"):
         writable = f"{name}:"
     return ProbeTarget(
-        root_named, _swathe.redact_url(name), tuple(chosen), stores, folder, writable
+        root_named, _swathe.redact_url(name), tuple(objects_to_read), stores, folder, writable
     )
 
 

@@ -27,8 +27,8 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
         CatalogError: If the catalogue cannot be written.
     """
     parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.stopped}
-    moved = probe.bytes_moved
-    number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, moved)
+    traffic = probe.bytes_moved
+    number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, traffic)
     catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)
     profile = probe.profile
     notes = [*profile.notes, *probe.notes]
@@ -52,7 +52,7 @@ def keep_buffer(catalog: Catalog, root: str, study: BufferStudy) -> int | None:
     profile = catalog.profile(root, study.host)
     if profile is None:
         return None
-    size = max(study.chosen, LEAST_BUFFER)
+    size = max(study.choice, LEAST_BUFFER)
     costs = {**profile.costs, "buffer_bytes": size}
     # Keep the time of the fit, so that reads since then still count.
     catalog.put_profile(root, study.host, costs, profile.spread, profile.fitted_at, profile.notes)

@@ -184,7 +184,7 @@ class _ProbeRun:
         self.resident: list[bool] = []
         self.short_of = ""
         self.fresh: list[float] = []
-        self.started = self.clock()
+        self.start_s = self.clock()
 
     def run(self, tell: Callable[[str], None], writing: WriteProbe | None) -> Probe:
         """Run the whole probe."""
@@ -203,14 +203,14 @@ class _ProbeRun:
         fitting = [size for size in self.parameters.sizes if size <= largest] or [largest]
         self.parameters = replace(self.parameters, sizes=tuple(fitting))
         tell(str(self.parameters))
-        self.started = self.clock()
+        self.start_s = self.clock()
         self._open()
         if writing is not None:
             self._write(writing)
         # Without the time of single requests of some sizes nothing else can be known.
         self._scout()
         vectors = self._vectors()
-        stopped = self._read()
+        reason = self._read()
         profile = fit_local(self.samples) if self.place.is_local else fit(self.samples)
         if vectors is not None:
             multi_range = vectors.multi_range(profile.costs)
@@ -219,7 +219,7 @@ class _ProbeRun:
         if shared is not None:
             multiplexed = shared.multiplexed()
             profile = replace(profile, costs=replace(profile.costs, multiplexed=multiplexed))
-        seconds = self.clock() - self.started
+        seconds = self.clock() - self.start_s
         return Probe(
             root=self.place.root,
             label=self.place.label,
@@ -230,7 +230,7 @@ class _ProbeRun:
             bytes_moved=self.bytes_moved,
             requests=self.requests,
             cache=self._cache(),
-            stopped=stopped,
+            stopped=reason,
             notes=self._notes()
             + ([] if vectors is None else vectors.notes())
             + ([] if shared is None else shared.notes(profile.costs)),
@@ -271,13 +271,13 @@ class _ProbeRun:
         """Measure the time before the first byte."""
         name, source = next(iter(self.sources.items()))
         part = [(0, min(self.parameters.sizes[0], source.size))]
-        begun = source.opened_bytes
+        first_bytes = source.opened_bytes
         for turn in range(OPENINGS):
-            if turn and self.clock() - self.started > self.parameters.max_time_s / 8:
+            if turn and self.clock() - self.start_s > self.parameters.max_time_s / 8:
                 break
             seconds = self.reader.measure_open(name, self.stores)[0]
-            self._count(begun, 0 if self.place.is_local else 1)
-            self._keep(Sample("open", begun, seconds))
+            self._count(first_bytes, 0 if self.place.is_local else 1)
+            self._keep(Sample("open", first_bytes, seconds))
             if not self.place.is_local:
                 [timing] = self._timed(name, part, 1, fresh=True)
                 self.fresh.append(timing.first_byte_s - timing.start_s)
@@ -461,7 +461,7 @@ class _ProbeRun:
         return cell.bytes + (cell.streams * KIB if cell.streams > self.connections else 0)
 
     def _left_s(self) -> float:
-        return self.parameters.max_time_s - (self.clock() - self.started)
+        return self.parameters.max_time_s - (self.clock() - self.start_s)
 
     def _likely_s(self, cell: Cell) -> float:
         """Return the time of a cell if only the limits found so far bind."""
@@ -538,25 +538,25 @@ class _ProbeRun:
             # First in ascending order: each predicts the time of the next.
             order = self.rng.permutation(len(cells)) if turn else range(len(cells))
             for size, streams in (cells[at] for at in order):
-                moved = size * streams
-                if moved > bytes_left or self.clock() + moved * least_byte_s > until:
+                total_bytes = size * streams
+                if total_bytes > bytes_left or self.clock() + total_bytes * least_byte_s > until:
                     continue
                 seconds = writing.put(size, streams)
-                self._keep(Sample("write", moved, seconds, requests=streams, streams=streams))
-                self._count(moved, streams)
-                bytes_left -= moved
-                least_byte_s = min(least_byte_s or math.inf, seconds / moved)
+                self._keep(Sample("write", total_bytes, seconds, requests=streams, streams=streams))
+                self._count(total_bytes, streams)
+                bytes_left -= total_bytes
+                least_byte_s = min(least_byte_s or math.inf, seconds / total_bytes)
 
 
 def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample:
-    started = min(timing.start_s for timing in timings)
+    start_s = min(timing.start_s for timing in timings)
     return Sample(
         "read",
         sum(timing.bytes for timing in timings),
-        max(timing.end_s for timing in timings) - started,
+        max(timing.end_s for timing in timings) - start_s,
         requests=len(timings),
         streams=streams,
-        first_byte_s=min(timing.first_byte_s for timing in timings) - started,
+        first_byte_s=min(timing.first_byte_s for timing in timings) - start_s,
         asked_bytes=asked_bytes,
     )
 

@@ -49,10 +49,10 @@ def make_requester(work: dict[str, Any], client: int) -> Iterator[Callable[[int]
     """
     order = np.random.default_rng([work.get("seed", 0), client])
     what = work["what"]
-    chosen = order.permutation(len(what))
+    turns = order.permutation(len(what))
 
     def next_of(count: int) -> Any:
-        return what[int(chosen[count % len(what)])]
+        return what[int(turns[count % len(what)])]
 
     if work["kind"] == "portal":
         with _portal(work, next_of) as ask:

@@ -164,8 +164,8 @@ def over_time(
     # A request due at the very beginning may seem earlier, by the clock of another host.
     due = np.clip(records["due"], schedule.start, np.nextafter(schedule.end, 0.0))
     good = records[status == OK]
-    waited = status != FAILED
-    response = (records["done"] - records["due"])[waited]
+    waits = status != FAILED
+    response = (records["done"] - records["due"])[waits]
     joins = np.array([schedule.joins(client) for client in range(clients)])
     requests, lag_s = lags(records, schedule)
     middle = (edges[:-1] + edges[1:]) / 2
@@ -175,8 +175,8 @@ def over_time(
         "offered": rate_in(due, edges),
         "sent": rate_in(requests["sent"], edges),
         "throughput": rate_in(good["done"], edges),
-        "median": 1e3 * quantile_in(due[waited], response, edges, 0.5),
-        "p95": 1e3 * quantile_in(due[waited], response, edges, 0.95),
+        "median": 1e3 * quantile_in(due[waits], response, edges, 0.5),
+        "p95": 1e3 * quantile_in(due[waits], response, edges, 0.95),
         "lag": 1e3 * quantile_in(requests["sent"], lag_s, edges, 0.95),
         "busy": busy_in(requests["due"], requests["done"], edges),
         "late": rate_in(due[(status == OK) & (records["done"] > schedule.end)], edges),
@@ -194,11 +194,11 @@ def lags(records: NDArray[Any], schedule: Schedule) -> tuple[NDArray[Any], Array
     """
     requests = records[records["status"] != UNSENT]
     requests = requests[np.lexsort((requests["sent"], requests["client"]))]
-    joined = schedule.start + requests["client"] * schedule.join_s
-    able = requests["due"] if schedule.rate else joined
+    join_s = schedule.start + requests["client"] * schedule.join_s
+    able = requests["due"] if schedule.rate else join_s
     same = requests["client"][1:] == requests["client"][:-1]
-    answered = np.append(-np.inf, np.where(same, requests["done"][:-1], -np.inf))[: len(requests)]
-    return requests, requests["sent"] - np.maximum(able, answered)
+    answer_s = np.append(-np.inf, np.where(same, requests["done"][:-1], -np.inf))[: len(requests)]
+    return requests, requests["sent"] - np.maximum(able, answer_s)
 
 
 def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:

@@ -24,19 +24,19 @@ from swathe.experiments.clients.frames_in_store import take_over
 def work(order: dict[str, Any]) -> dict[str, Any]:
     """Execute an order: `way`, `regions` (object and box of each), `budget_s`, `scratch`."""
     _swathe.take_timings()
-    read, cpu, started = read_bytes(), cpu_s(), time.perf_counter()
+    read, cpu, start_s = read_bytes(), cpu_s(), time.perf_counter()
     if order["way"] == "one":
-        count, pixels = one_by_one(order["regions"], started + order["budget_s"])
-        wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
-        moved = sum(timing[1] for timing in _swathe.take_timings())
+        count, pixels = one_by_one(order["regions"], start_s + order["budget_s"])
+        wall_s, cpu_used = time.perf_counter() - start_s, cpu_s() - cpu
+        traffic = sum(timing[1] for timing in _swathe.take_timings())
     else:
-        count, pixels, moved = together(order["regions"], Path(order["scratch"]))
-        wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
+        count, pixels, traffic = together(order["regions"], Path(order["scratch"]))
+        wall_s, cpu_used = time.perf_counter() - start_s, cpu_s() - cpu
     after = read_bytes()
     return {
         "done": count,
         "pixels": pixels,
-        "moved": moved,
+        "moved": traffic,
         "read": None if read is None or after is None else after - read,
         "wall_s": wall_s,
         "cpu_s": cpu_used,

@@ -183,7 +183,7 @@ def gather_hosts(
         raise SettingsError(
             f"ramp.listen: {host} can be reached from other machines: set ${VARIABLE}"
         )
-    clock, joined = SteadyClock(), list[RemoteHost]()
+    clock, hosts = SteadyClock(), list[RemoteHost]()
     try:
         server = socket.create_server((host, port))
     except OSError as error:
@@ -193,7 +193,7 @@ def gather_hosts(
         where = f"{in_url(host)}:{server.getsockname()[1]}"
         tell(f"waiting for {count} hosts: swathe bench join {where}")
         try:
-            while len(joined) < count:
+            while len(hosts) < count:
                 connection, _ = server.accept()
                 # Others are not greeted meanwhile; a joining host speaks at once.
                 connection.settimeout(GREETING_S)
@@ -203,8 +203,8 @@ def gather_hosts(
                     if not hmac.compare_digest(_bytes(greeting.get("token", "")), _bytes(token)):
                         line.say(error="the token does not match")
                         raise SourceError("a host without the token")
-                    name = _free(str(greeting.get("host", "?"))[:255], joined)
-                    joined.append(RemoteHost(line, name, clock))
+                    name = _free(str(greeting.get("host", "?"))[:255], hosts)
+                    hosts.append(RemoteHost(line, name, clock))
                     connection.settimeout(JOIN_S)
                 except (
                     SourceError,
@@ -218,12 +218,12 @@ def gather_hosts(
                     connection.close()
         except TimeoutError:
             raise SourceError(
-                f"ramp.hosts: {len(joined)} of {count} joined in {JOIN_S:.0f} s"
+                f"ramp.hosts: {len(hosts)} of {count} joined in {JOIN_S:.0f} s"
             ) from None
     try:
-        yield joined
+        yield hosts
     finally:
-        for each in joined:
+        for each in hosts:
             each.line.connection.close()
 
 
@@ -232,10 +232,10 @@ def _bytes(token: Any) -> bytes:
     return str(token).encode("utf-8", "surrogatepass")
 
 
-def _free(name: str, joined: list[RemoteHost]) -> str:
+def _free(name: str, hosts: list[RemoteHost]) -> str:
     """Return a unique host name, numbered if needed: containers, or one machine twice."""
-    names = {each.host for each in joined}
-    numbered = (f"{name}-{number}" for number in range(len(joined) + 1, 2 * len(joined) + 2))
+    names = {each.host for each in hosts}
+    numbered = (f"{name}-{number}" for number in range(len(hosts) + 1, 2 * len(hosts) + 2))
     return next(each for each in (name, *numbered) if each not in names)
 
 
@@ -355,10 +355,10 @@ class Clients:
         all_s, length_s = self.order.get("all_s", 0.0), self.order["length_s"]
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=max(self.start - SteadyClock().now(), 0) + all_s)
-        begun = busy_and_idle()
+        before = busy_and_idle()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=length_s - all_s)
-        busy, idle = (now - then for now, then in zip(busy_and_idle(), begun, strict=True))
+        busy, idle = (now - then for now, then in zip(busy_and_idle(), before, strict=True))
         try:
             code = self.process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:

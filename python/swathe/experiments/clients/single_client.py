@@ -183,9 +183,9 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
     for number, (name, boxes) in enumerate(case["images"]):
         if rows and time.perf_counter() > limit:
             break
-        started = time.perf_counter()
+        start_s = time.perf_counter()
         path, mine = bring_image(name, method, case["copy"], scratch)
-        copy_s = time.perf_counter() - started
+        copy_s = time.perf_counter() - start_s
         if client == "cfitsio":
             left_s = max(limit - time.perf_counter(), 0.0)
             times = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
@@ -206,23 +206,23 @@ def bring_image(name: str, method: str, copy: bool, scratch: Path) -> tuple[str,
         path = str(scratch / name.replace(":", "/").rpartition("/")[2])
         fetch(name, Path(path))
     if method == "GUNZIP":
-        packed, path = path, str(scratch / "plain.fit")
-        gunzip(Path(packed), Path(path))
+        archive, path = path, str(scratch / "plain.fit")
+        gunzip(Path(archive), Path(path))
         if copy:
-            Path(packed).unlink()
+            Path(archive).unlink()
     return path, path != name
 
 
-def gunzip(packed: Path, plain: Path) -> None:
+def gunzip(archive: Path, plain: Path) -> None:
     """Decompress a file.
 
     Raises:
         NotFoundError: If there is no such file.
     """
-    if not packed.exists():
-        raise NotFoundError(f"{packed}: not found")
+    if not archive.exists():
+        raise NotFoundError(f"{archive}: not found")
     unpacker = zlib.decompressobj(31)
-    with packed.open("rb") as file, plain.open("wb") as target:
+    with archive.open("rb") as file, plain.open("wb") as target:
         while block := file.read(BLOCK):
             target.write(unpacker.decompress(block))
         target.write(unpacker.flush())
@@ -237,22 +237,22 @@ def by_package(
     """
     clock = time.perf_counter
     times = []
-    started = clock()
+    start_s = clock()
     image = cutter.read(path)
-    read_s = clock() - started
+    read_s = clock() - start_s
     for number, box in enumerate(boxes):
         if number and clock() > limit:
             break
         if anew and number:
-            started = clock()
+            start_s = clock()
             cutter.close(image)
             image = cutter.read(path)
-            read_s = clock() - started
-        started = clock()
+            read_s = clock() - start_s
+        start_s = clock()
         crop = cutter.crop(image, box)
         cropped = clock()
         cutter.write(crop, out / f"{number}.fits")
-        times.append([read_s, cropped - started, clock() - cropped])
+        times.append([read_s, cropped - start_s, clock() - cropped])
     cutter.close(image)
     return times if anew else share_times(times, len(boxes))
 

@@ -228,8 +228,8 @@ def _chosen_pair(table: Table, choices: ListOptions) -> CoordinatePair:
         if name is None:
             raise TargetsError(f"{what}: expected a column, since {_other(what)} is given")
         if name not in table.colnames:
-            listed = ", ".join(table.colnames)[:300]
-            raise TargetsError(f"{what}: there is no column {name!r}; there are {listed}")
+            names = ", ".join(table.colnames)[:300]
+            raise TargetsError(f"{what}: there is no column {name!r}; there are {names}")
     pair = CoordinatePair(str(choices.ra), str(choices.dec), "icrs")
     matches = [each for each in _by_name(table) if each[:2] == pair[:2]]
     frame = matches[0].frame if matches else "icrs"

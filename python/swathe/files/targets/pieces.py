@@ -232,7 +232,7 @@ def whole_objects(
         for piece in pieces:
             rows = read(piece)
             if remainder is not None:
-                rows, remainder = RowTable.joined([remainder, rows]), None
+                rows, remainder = RowTable.concatenate([remainder, rows]), None
             if not piece.is_last:
                 if not len(rows):  # only empty lines
                     continue

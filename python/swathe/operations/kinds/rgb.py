@@ -59,7 +59,7 @@ class RgbOperation(CombiningOperation):
             fault = f"a picture needs three images, red first; found {len(image_bands)}"
             every = list(range(len(image_bands)))
             return (every, "") if len(image_bands) == BANDS else ([], fault)
-        chosen = []
+        images = []
         for band in bands:
             of_band = [index for index, each in enumerate(image_bands) if each == band]
             if distance is not None and of_band:
@@ -68,8 +68,8 @@ class RgbOperation(CombiningOperation):
                 return [], f"no image of band {band} shows it"
             if len(of_band) != 1:
                 return [], f"a picture needs one image of band {band}; found {len(of_band)}"
-            chosen += of_band
-        return chosen, ""
+            images += of_band
+        return images, ""
 
     def make(
         self,
@@ -77,7 +77,7 @@ class RgbOperation(CombiningOperation):
         grid: Grid,  # noqa: ARG002 - the images are on it
         images: Sequence[AlignedImage],
         options: Mapping[str, Any],  # noqa: ARG002 - it has none
-        stopped: Callable[[], bool],  # noqa: ARG002 - it takes no time
+        should_stop: Callable[[], bool],  # noqa: ARG002 - it takes no time
     ) -> bool:
         """Write the picture."""
         _picture(path, [each.pixels for each in images])

@@ -58,12 +58,12 @@ class StackOperation(CombiningOperation):
         grid: Grid,
         images: Sequence[AlignedImage],
         options: Mapping[str, Any],
-        stopped: Callable[[], bool],
+        should_stop: Callable[[], bool],
     ) -> bool:
         """Write the stack and, as its second HDU, the number of images at each pixel."""
         from swathe.operations.stacking import write_stack
 
-        return write_stack(path, grid, images, options["stack"], stopped)
+        return write_stack(path, grid, images, options["stack"], should_stop)
 
 
 OPERATION = StackOperation()

@@ -149,7 +149,7 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
 def _changed(
     portal: Portal, job_id: str, last_change: int, wait_s: float, cancelled: Callable[[], bool]
 ) -> tuple[int, Job]:
-    count = portal.jobs.changed(job_id, last_change, wait_s, cancelled)
+    count = portal.jobs.wait_for_change(job_id, last_change, wait_s, cancelled)
     return count, portal.jobs.job(job_id)
 
 

@@ -92,7 +92,7 @@ def dataset(
     record = catalog.dataset(name)
     dataset_counts = holdings.one(record)
     images = catalog.granules(name, start, ROWS + 1)
-    lined = [
+    lines = [
         (each.footprint.outline, f"{each.path} [{each.hdu}]")
         for each in (images if record.granules > OUTLINES else catalog.granules(name, 0, OUTLINES))
         if each.footprint is not None and each.footprint.outline is not None
@@ -107,8 +107,8 @@ def dataset(
         more=len(images) > ROWS,
         rows=ROWS,
         sky=holdings.map(name),
-        part=part_map([outline for outline, _ in lined], [label for _, label in lined]),
-        outlined=len(lined),
+        part=part_map([outline for outline, _ in lines], [label for _, label in lines]),
+        outlined=len(lines),
         scale=scale_svg(),
         troubles=(trouble := catalog.troubles(name, troubles, ROWS + 1))[:ROWS],
         troubles_start=troubles,

@@ -90,9 +90,9 @@ class ArchiveCounts:
         with self._lock:
             entry = self._cached.get(name)
             if entry is None or (entry.state != state and time.monotonic() >= entry.until):
-                started = time.monotonic()
+                start_s = time.monotonic()
                 value = make()
-                duration_s = time.monotonic() - started
+                duration_s = time.monotonic() - start_s
                 rest = max(FRESH_S, REST * duration_s) if rests else 0.0
                 entry = CachedValue(value, state, time.monotonic() + rest)
                 self._cached[name] = entry

@@ -76,9 +76,9 @@ def url(name: str) -> str:
 def respond(request: Request, name: str) -> Response:
     """Return a file, or 304 if the browser has it."""
     content = asset(name)
-    packed = "gzip" in request.headers.get("accept-encoding", "")
+    accepts_gzip = "gzip" in request.headers.get("accept-encoding", "")
     # The plain and the compressed form have different tags.
-    tag = f'"{content.tag}{"-gz" if packed else ""}"'
+    tag = f'"{content.tag}{"-gz" if accepts_gzip else ""}"'
     cache_control = FOR_GOOD if request.query_params.get("v") == content.tag else "no-cache"
     headers = {"ETag": tag, "Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     headers["X-Content-Type-Options"] = "nosniff"
@@ -86,7 +86,7 @@ def respond(request: Request, name: str) -> Response:
         headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    if packed:
+    if accepts_gzip:
         headers["Content-Encoding"] = "gzip"
-    body = content.packed if packed else content.plain
+    body = content.packed if accepts_gzip else content.plain
     return Response(body, headers=headers, media_type=content.media_type)

@@ -160,10 +160,10 @@ def _streams(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Fig
     for number, (power, alike) in enumerate(groups_shown[-len(color["series"]) :]):
         ink = color["series"][number]
         streams = np.array([each.streams for each in alike])
-        moved = np.array([each.bytes / each.elapsed_s / 1e6 for each in alike])
+        rates = np.array([each.bytes / each.elapsed_s / 1e6 for each in alike])
         label = size_text(2**power)
         dots.append(
-            plot.scatter(streams, moved, size=6, color=ink, fill_alpha=0.5, line_color=None)
+            plot.scatter(streams, rates, size=6, color=ink, fill_alpha=0.5, line_color=None)
         )
         stream_counts = np.unique(streams)
         requests = np.array(

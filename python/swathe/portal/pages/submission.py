@@ -13,6 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from swathe.core.box import MODES
 from swathe.core.errors import SwatheError, TargetsError
 from swathe.jobs import Options
 from swathe.operations.registry import DEFAULT, formats, operations, own_options
@@ -231,6 +232,7 @@ def _form(
         operations=[(each.name, each.title) for each in operations().values()],
         own_options=[(option, kind.name) for kind, option in own_options().values()],
         formats=[("", USUAL), *formats().items()],
+        modes=MODES.items(),
         submitted=bool(error) and code != 200,
         example=_example(request, datasets),
         estimate=estimate,

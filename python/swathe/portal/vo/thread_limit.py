@@ -70,7 +70,7 @@ class MemoryShare:
         """Return the share itself."""
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Release the memory."""
         self.release()
 

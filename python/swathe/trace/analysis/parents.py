@@ -62,23 +62,23 @@ def parents_of(events: Events, spans: Spans) -> Rows:
     for holders, child_mask, same, required in ways:
         key = join_codes([codes[name] for name in same])
         has = np.logical_and.reduce([codes[name] >= 0 for name in required])
-        lost = np.flatnonzero((parent < 0) & child_mask & has)
-        if len(lost) and (holders & has).any():
-            parent[lost] = _around(spans, key, np.flatnonzero(holders & has), lost)
+        orphans = np.flatnonzero((parent < 0) & child_mask & has)
+        if len(orphans) and (holders & has).any():
+            parent[orphans] = _around(spans, key, np.flatnonzero(holders & has), orphans)
     return parent
 
 
-def _around(spans: Spans, key: Rows, holders: Rows, lost: Rows) -> Rows:
+def _around(spans: Spans, key: Rows, holders: Rows, orphans: Rows) -> Rows:
     """Return for each of `lost` the last begun holder of the same key that encloses it."""
     order = holders[np.lexsort((holders, key[holders]))]
     # Numbers are in order of time: a binary search by key and number finds it.
     rank = np.unique(key, return_inverse=True)[1] * np.int64(len(key)) + np.arange(len(key))
-    at = np.searchsorted(rank[order], rank[lost]) - 1
-    parents = np.full(len(lost), -1, np.int64)
+    at = np.searchsorted(rank[order], rank[orphans]) - 1
+    parents = np.full(len(orphans), -1, np.int64)
     for _ in range(TRIES):
         candidate = order[np.maximum(at, 0)]
-        fits = (at >= 0) & (key[candidate] == key[lost]) & (parents < 0)
-        fits &= spans.end_ns[candidate] >= spans.end_ns[lost]
+        fits = (at >= 0) & (key[candidate] == key[orphans]) & (parents < 0)
+        fits &= spans.end_ns[candidate] >= spans.end_ns[orphans]
         parents[fits] = candidate[fits]
         at -= 1
     return parents

@@ -174,10 +174,10 @@ def _stages(events: Events, spans: Spans) -> list[StageTimes]:
     beside = np.array([name in BESIDE for name in spans.names])
     # If stages begin in a thread before others have ended, the working one is unknown.
     works = spans.nested & ~around[spans.stage] & ~beside[spans.stage[roots_of(spans.parent)]]
-    worked = np.bincount(spans.stage, weights=own_s * works, minlength=count)
+    work_s = np.bincount(spans.stage, weights=own_s * works, minlength=count)
     # If nothing else was recorded, the stages that run beside are all there is.
-    whole_s = float(worked.sum()) or float(owns[~around].sum()) or 1.0
-    shares = np.where(beside, owns, worked) / whole_s
+    whole_s = float(work_s.sum()) or float(owns[~around].sum()) or 1.0
+    shares = np.where(beside, owns, work_s) / whole_s
     works_at_all = np.bincount(spans.stage, weights=works, minlength=count) > 0
     ordered = seconds[np.lexsort((seconds, spans.stage))]
     ends = np.cumsum(number)

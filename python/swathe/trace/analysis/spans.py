@@ -172,6 +172,6 @@ def _stack(inside: Rows, track: Rows, begun_ns: Rows, over_ns: Rows) -> tuple[Ro
         misnested += [span[ending[other]], span[last[ending[other]]]]
         below = np.flatnonzero((sign > 0) & (depth == level + 1))
         parent[span[below]] = span[last[below]]
-        spent = np.flatnonzero(after == level)
-        np.add.at(own_ns, span[last[spent]], gap_ns[spent])
+        closing = np.flatnonzero(after == level)
+        np.add.at(own_ns, span[last[closing]], gap_ns[closing])
     return parent, own_ns, np.unique(np.concatenate(misnested))

@@ -88,8 +88,8 @@ def _moved_before(events: Events) -> bool:
         return keys, at[begins]
 
     cut, cut_at = firsts("CUT_START")
-    moved, moved_at = firsts("FETCH_START", "PEER_START")
-    both, of_cut, of_moved = np.intersect1d(cut, moved, True, return_indices=True)
+    first_move, moved_at = firsts("FETCH_START", "PEER_START")
+    both, of_cut, of_moved = np.intersect1d(cut, first_move, True, return_indices=True)
     before = np.count_nonzero(moved_at[of_moved] < cut_at[of_cut])
     return bool(2 * before > len(both))
 

@@ -84,9 +84,9 @@ def points_of(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the events of chosen types, and the line of each."""
     codes = traced.events.event
-    chosen = np.array([events is None or word in events for word in codes.words], bool)
+    in_choice = np.array([events is None or word in events for word in codes.words], bool)
     line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
-    mask = chosen[codes.codes[lines.points]]
+    mask = in_choice[codes.codes[lines.points]]
     return lines.points[mask], line[mask]
 
 

@@ -282,12 +282,12 @@ class _OwnEvents:
     ) -> list[tuple[Index, Index]]:
         joining = _Joining(self._traced, heights, shared, of_shared, of_line)
         if stage in AROUND and START in heights:
-            joined = self._around(joining, able)
+            pairs = self._around(joining, able)
         elif stage in WITHIN and START in heights:
-            joined = self._within(joining, able)
+            pairs = self._within(joining, able)
         else:
-            joined = self._before(joining, able)
-        return [(events, able[lines]) for events, lines in joined]
+            pairs = self._before(joining, able)
+        return [(events, able[lines]) for events, lines in pairs]
 
     def _around(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
         """Join the stage around a line; also its end, if that is after the whole line."""
@@ -402,11 +402,11 @@ class _Joining:
 
     def _events(self, kind: int, unpaired: bool = False) -> tuple[Index, Index, Index]:
         """Return groups, ranks and indexes of the events of a kind."""
-        chosen = self.traced.height[self.shared] == self.heights[kind]
+        choice = self.traced.height[self.shared] == self.heights[kind]
         if unpaired:
-            chosen &= self.traced.partner[self.shared] < 0
-        events = self.shared[chosen]
-        return self.of_shared[chosen], self.traced.rank[events], events
+            choice &= self.traced.partner[self.shared] < 0
+        events = self.shared[choice]
+        return self.of_shared[choice], self.traced.rank[events], events
 
 
 def _first(groups: Index, ranks: Index, events: Index, of: Index, after: Index) -> Index:

@@ -73,10 +73,10 @@ class EventTail:
         fresh = _parsed(lines)
         events, most = fresh, self._most
         if self.events is not None:
-            moved = tuple(
+            new_codes = tuple(
                 DamagedLine(each.line + self.lines, each.reason) for each in fresh.damaged
             )
-            events = merge_events(self.events, fresh, moved)
+            events = merge_events(self.events, fresh, new_codes)
         if most is not None and len(events.time_ns) > most:
             # Many at a time: dropping moves all kept events.
             events = _newest(events, most - most // DROPPED)
@@ -102,10 +102,10 @@ def _used_words(column: CodedColumn, most: int) -> CodedColumn:
     codes = column.codes[-most:]
     in_use = np.zeros(len(column.words) + 1, bool)
     in_use[codes] = True
-    moved = np.cumsum(in_use[:-1], dtype=np.int32) - 1
+    new_codes = np.cumsum(in_use[:-1], dtype=np.int32) - 1
     words = tuple(word for word, is_used in zip(column.words, in_use, strict=False) if is_used)
     return CodedColumn(
-        np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words
+        np.where(codes < 0, np.int32(-1), np.append(new_codes, np.int32(-1))[codes]), words
     )
 
 
@@ -151,7 +151,8 @@ def _column(
 ) -> CodedColumn | NDArray[np.float64]:
     coded = isinstance(before, CodedColumn) or isinstance(after, CodedColumn)
     first, last = (
-        _filled(column, size, coded) for column, size in zip((before, after), sizes, strict=True)
+        _with_columns(column, size, coded)
+        for column, size in zip((before, after), sizes, strict=True)
     )
     if isinstance(first, CodedColumn) and isinstance(last, CodedColumn):
         return _words(first, last)
@@ -159,7 +160,7 @@ def _column(
     return np.concatenate([first, last])
 
 
-def _filled(
+def _with_columns(
     column: CodedColumn | NDArray[np.float64] | None, size: int, coded: bool
 ) -> CodedColumn | NDArray[np.float64]:
     """Return a column of this kind: empty if missing, numbers as words if needed."""
@@ -179,8 +180,8 @@ def _words(before: CodedColumn, after: CodedColumn) -> CodedColumn:
     for word in after.words:
         code_of.setdefault(word, len(code_of))
     # One extra, for none.
-    moved = np.array([*(code_of[word] for word in after.words), -1], np.int32)
-    return CodedColumn(np.concatenate([before.codes, moved[after.codes]]), tuple(code_of))
+    new_codes = np.array([*(code_of[word] for word in after.words), -1], np.int32)
+    return CodedColumn(np.concatenate([before.codes, new_codes[after.codes]]), tuple(code_of))
 
 
 class LiveView:

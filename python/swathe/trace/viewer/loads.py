@@ -165,14 +165,14 @@ def _level(traced: TracedEvents, load: LoadLine) -> Series:
 
 
 def _flow(traced: TracedEvents, load: LoadLine) -> Series:
-    times, moved = traced.events.time_ns, traced.events.fields["BYTES"]
+    times, sizes = traced.events.time_ns, traced.events.fields["BYTES"]
     ends = np.flatnonzero(_of(traced, f"{load.event}_END") & (traced.partner >= 0))
-    assert not isinstance(moved, CodedColumn)
-    ends = ends[moved[ends] > 0]
+    assert not isinstance(sizes, CodedColumn)
+    ends = ends[sizes[ends] > 0]
     starts = traced.partner[ends]
     # Zero durations count as one microsecond.
     duration_ns = np.maximum(times[ends] - times[starts], 1000)
-    speed = moved[ends] / (duration_ns / 1e9)
+    speed = sizes[ends] / (duration_ns / 1e9)
     return _stepped(
         load.name,
         np.concatenate([times[starts], times[starts] + duration_ns]),

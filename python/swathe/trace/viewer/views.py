@@ -74,7 +74,7 @@ def view(
     for output in outputs:
         check_output(output, overwrite=overwrite, sources=runs)
     traced = LiveView(runs, align=clocks == "aligned", grows=False).traced()
-    chosen = _chosen_loads(traced, events, loads)
+    choice = _chosen_loads(traced, events, loads)
     title = title_of(runs)
     if page is not None:
         settings = {"kind": kind, "events": events, "loads": loads}
@@ -84,7 +84,7 @@ def view(
         from swathe.trace.viewer.figure import figure, save
 
         drawing = figure(
-            traced, title, kind=kind, events=events, chosen=chosen, width=width, height=height
+            traced, title, kind=kind, events=events, chosen=choice, width=width, height=height
         )
         save(drawing, plot, overwrite=overwrite)
     return traced.events

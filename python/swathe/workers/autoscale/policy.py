@@ -192,7 +192,7 @@ def plan_hand_over(
     if not bytes_per_s > 0:
         return HandOverPlan([], {each.source: "no time" for each in blocks})
     gaining = [each for each in blocks if each.size / bytes_per_s < each.refetch_s]
-    refused: dict[str, Refusal] = {each.source: "cheaper to fetch again" for each in blocks}
+    refusals: dict[str, Refusal] = {each.source: "cheaper to fetch again" for each in blocks}
     gaining.sort(key=lambda each: (-each.refetch_s / max(each.size, 1), each.source))
     rooms = [(-room, heir) for heir, room in heirs.items()]
     heapq.heapify(rooms)
@@ -200,14 +200,14 @@ def plan_hand_over(
     transfers = []
     for block in gaining:
         if not rooms or block.size > -rooms[0][0]:
-            refused[block.source] = "no room" if rooms else "no other worker"
+            refusals[block.source] = "no room" if rooms else "no other worker"
             continue
         if block.size > remaining:
-            refused[block.source] = "no time"
+            refusals[block.source] = "no time"
             continue
-        del refused[block.source]
+        del refusals[block.source]
         room, heir = rooms[0]
         heapq.heapreplace(rooms, (room + block.size, heir))
         remaining -= block.size
         transfers.append((block.source, heir))
-    return HandOverPlan(transfers, refused)
+    return HandOverPlan(transfers, refusals)

@@ -57,7 +57,7 @@ class _Worker:
 
     since: float
     last: float
-    joined: bool = False
+    has_joined: bool = False
     told_to_end: bool = False
     parts_by: float | None = None
 
@@ -142,11 +142,11 @@ class GrowingPool:
         """Wait until another batch can be accepted."""
         return self._pool.wait_for_room(timeout_s)
 
-    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch."""
         with self._lock:
             self._jobs[number] = batch.job
-        self._pool.submit(number, batch, stopped)
+        self._pool.submit(number, batch, should_stop)
 
     def stop(self, timeout_s: float) -> None:
         """Stop the pool, and end the workers it started."""
@@ -206,11 +206,11 @@ class GrowingPool:
         if status.trouble:
             self._tell(trouble=status.trouble)
             return
-        started = self._provider.started_workers()
-        alive = {name: each for name, each in started.items() if each.state != "ended"}
+        workers = self._provider.started_workers()
+        alive = {name: each for name, each in workers.items() if each.state != "ended"}
         members = {each.name: each for each in status.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
-        self._follow(started, members, working, now)
+        self._follow(workers, members, working, now)
         self._end_drained(members, now)
         soon = count_ending(
             (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
@@ -227,7 +227,7 @@ class GrowingPool:
             if not (name in self._ours and not self._ours[name].stays)
             and not (name in members and members[name].refused == "leaving")
         ]
-        starting = sum(not each.joined for each in self._ours.values())
+        starting = sum(not each.has_joined for each in self._ours.values())
         if not starting and len(stayers) >= target:
             self._failed = ""
         if len(stayers) < target:
@@ -241,32 +241,32 @@ class GrowingPool:
         self._tell(target=target, starting=starting, trouble=trouble)
 
     def _follow(
-        self, started: Any, members: Mapping[str, Member], working: set[str], now: float
+        self, workers: Any, members: Mapping[str, Member], working: set[str], now: float
     ) -> None:
         """Note which workers joined, which had work, and which ended before they had joined."""
-        for name, each in started.items():
+        for name, each in workers.items():
             if each.state != "ended":
                 self._ours.setdefault(name, _Worker(now, now))
         for name, worker in list(self._ours.items()):
-            state: StartedWorker | None = started.get(name)
-            refused = members[name].refused if name in members else ""
-            if name in members and refused in ("", "leaving") and not worker.joined:
-                worker.joined, worker.last = True, now
+            state: StartedWorker | None = workers.get(name)
+            refusal = members[name].refused if name in members else ""
+            if name in members and refusal in ("", "leaving") and not worker.has_joined:
+                worker.has_joined, worker.last = True, now
                 self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
                 self._paused_until, self._failed = 0.0, ""
             if name in working:
                 worker.last = now
             if state is None or state.state == "ended":
                 del self._ours[name]
-                if not worker.joined and not worker.told_to_end:
+                if not worker.has_joined and not worker.told_to_end:
                     why = "it is gone" if state is None else state.why
                     self._fail(f"a worker ended before it had joined: {why}", now)
             elif state.state == "waiting":
                 worker.since = now
-            elif not worker.joined and not worker.told_to_end and now - worker.since > JOIN_S:
+            elif not worker.has_joined and not worker.told_to_end and now - worker.since > JOIN_S:
                 worker.told_to_end = True
                 self._provider.stop([name])
-                why = f": {refused}" if refused else ""
+                why = f": {refusal}" if refusal else ""
                 self._fail(f"a worker has not joined in {JOIN_S:g} s{why}", now)
 
     def _start(self, count: int, now: float) -> None:
@@ -294,15 +294,15 @@ class GrowingPool:
         The others are let go, the least valuable cache first, and ended after their hand-over.
         """
         mine = {name: each for name, each in self._ours.items() if each.stays}
-        queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
-        queued = queued[:surplus]
-        self._stop(queued)
+        waiting_names = [name for name in mine if name in alive and alive[name].state == "waiting"]
+        waiting_names = waiting_names[:surplus]
+        self._stop(waiting_names)
         idle = [
             IdleWorker(name, each.last, members[name].worth_s, now + alive[name].left_s)
             for name, each in mine.items()
             if name in members and name in alive and name not in working
         ]
-        leavers = choose_leavers(idle, surplus - len(queued), self._limits, now)
+        leavers = choose_leavers(idle, surplus - len(waiting_names), self._limits, now)
         if leavers:
             self._pool.drain(leavers)
             for name in leavers:

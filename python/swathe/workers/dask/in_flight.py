@@ -35,7 +35,7 @@ class PendingBatch:
     Attributes:
         number: number of the batch.
         payload: the batch, pickled.
-        stopped: function that returns whether to stop it.
+        should_stop: function that returns whether to stop it.
         objects: objects that workers cache, and bytes expected to be read from each.
         divided: the divided batch it is part of, if any.
         deaths: workers that died while they executed it, or the batch it was part of.
@@ -50,7 +50,7 @@ class PendingBatch:
     number: int
     batch: Batch
     payload: bytes
-    stopped: Callable[[], bool]
+    should_stop: Callable[[], bool]
     objects: Mapping[str, int] = field(default_factory=dict)
     division: DividedBatch | None = None
     deaths: int = 0
@@ -81,7 +81,7 @@ class PendingBatch:
         if len(rows) > 1 and cost < MOST_DEATHS:
             return self._halves()
         reason = f"{cost} workers died while executing its batch"
-        return ChunkResult(rows.ended("error", reason))
+        return ChunkResult(rows.end("error", reason))
 
     def _halves(self) -> list[PendingBatch]:
         if self.division is None:
@@ -100,7 +100,7 @@ class PendingBatch:
                     self.number,
                     batch,
                     pickled,
-                    self.stopped,
+                    self.should_stop,
                     division=self.division,
                     deaths=DIVIDED - 1,
                 )
@@ -128,7 +128,7 @@ class DividedBatch:
 
 def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     return ChunkResult(
-        RowTable.joined([RowTable.of(one.rows), RowTable.of(other.rows)]),
+        RowTable.concatenate([RowTable.of(one.rows), RowTable.of(other.rows)]),
         one.work_s + other.work_s,
         one.bytes_moved + other.bytes_moved,
         one.requests + other.requests,

@@ -73,22 +73,22 @@ class Membership:
                 answers = await asyncio.wait_for(
                     client.run(member.join, invitation, workers=[address]), JOIN_S
                 )
-                joined: member.JoinReply = answers[address]
+                reply: member.JoinReply = answers[address]
             except Exception as error:  # any error concerns only this worker
-                joined = member.JoinReply(worker.host, 0, f"{type(error).__name__}: {error}")
+                reply = member.JoinReply(worker.host, 0, f"{type(error).__name__}: {error}")
             if self._crew.workers.get(address) is not worker or worker.leaving:
                 return
-            worker.host, worker.cache_bytes = joined.host, joined.cache_bytes
-            worker.peer = joined.peer
-            if joined.refused and joined.refused != worker.refused:
-                log.warning("worker %s is refused: %s", worker.name, joined.refused)
-            worker.refused = joined.refused
-            if joined.refused:
+            worker.host, worker.cache_bytes = reply.host, reply.cache_bytes
+            worker.peer = reply.peer
+            if reply.refused and reply.refused != worker.refused:
+                log.warning("worker %s is refused: %s", worker.name, reply.refused)
+            worker.refused = reply.refused
+            if reply.refused:
                 self._clear(address, worker)
                 return
             worker.state = state
             if not worker.placed:
-                self._crew.placement.join(address, worker.threads, joined.cache_bytes)
+                self._crew.placement.join(address, worker.threads, reply.cache_bytes)
                 worker.placed = True
             self._sending.place_all()
 

@@ -141,11 +141,11 @@ class DaskPool:
         with self._lock:
             return self._lock.wait_for(lambda: self._room > 0, timeout_s)
 
-    def submit(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+    def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
         """Accept a batch."""
         self._briefing.look(batch)
         objects = self._briefing.objects(batch)
-        flight = PendingBatch(number, batch, pickle.dumps(batch), stopped, objects)
+        flight = PendingBatch(number, batch, pickle.dumps(batch), should_stop, objects)
         with self._lock:
             self._room -= 1
         self._loop.call_soon_threadsafe(self._sending.accept, flight)

@@ -269,17 +269,17 @@ async def _work(
         await worker.close(timeout=LEAVE_S)
         raise
     tell(worker.address)
-    signal, lost = (
+    signal, loss = (
         asyncio.create_task(ending.requested.wait()),
         asyncio.create_task(worker.finished()),
     )
-    await asyncio.wait((signal, lost), return_when=asyncio.FIRST_COMPLETED)
-    if signal.done() and not lost.done():
+    await asyncio.wait((signal, loss), return_when=asyncio.FIRST_COMPLETED)
+    if signal.done() and not loss.done():
         here.end()
         # So that its running batches are not blamed for the end.
         worker.log_event(TOPIC, {"leaving": worker.address, "grace_s": grace_s})
-        await _part(worker, ending, lost, grace_s)
-    for task in (signal, lost):
+        await _part(worker, ending, loss, grace_s)
+    for task in (signal, loss):
         task.cancel()
     await worker.close(timeout=LEAVE_S)
 

@@ -165,13 +165,13 @@ class Replication:
         rooms = await self._rooms(blocks)
         _, bytes_per_s = crew.rates.peer
         plan = plan_hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
-        refused = self._describe_refused(plan, blocks)
+        refusal = self._describe_refused(plan, blocks)
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
-            self._tell(hand_over, state="gave nothing", refused=refused)
+            self._tell(hand_over, state="gave nothing", refused=refusal)
             return
-        hand_over = self._tell(hand_over, state="handing over", heirs=heirs, refused=refused)
+        hand_over = self._tell(hand_over, state="handing over", heirs=heirs, refused=refusal)
         peer, sizes = worker.peer, {each.source: each.size for each in blocks}
 
         async def give(heir: str, share: Share) -> None:

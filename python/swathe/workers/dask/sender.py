@@ -196,8 +196,8 @@ class BatchSender:
             retries=0,
         )
         try:
-            worked = await future
-            result: ChunkResult = pickle.loads(worked.pickled_result)
+            reply = await future
+            result: ChunkResult = pickle.loads(reply.pickled_result)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
@@ -210,8 +210,8 @@ class BatchSender:
             self.give_back(flight, ChunkResult([], complete=False, failure=failure))
         else:
             self._land(worker, flight)
-            self._crew.hold(address, worked.cached_bytes)
-            self._crew.rates.learn(address, worked.costs)
+            self._crew.hold(address, reply.cached_bytes)
+            self._crew.rates.learn(address, reply.costs)
             self.moved = self.moved.with_done(result, near=flight.near)
             if result.complete and _only_computed(flight, result):
                 predicted_s = self._predicted_s(flight.batch)
@@ -313,7 +313,7 @@ def _flights_to_stop(
     flights_to_stop: list[tuple[PendingBatch, Exception | None]] = []
     for flight in flights:
         try:
-            if flight.stopped():
+            if flight.should_stop():
                 flights_to_stop.append((flight, None))
         except Exception as error:
             log.exception("batch %d: cannot check whether it is to stop", flight.number)

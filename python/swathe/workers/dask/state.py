@@ -86,9 +86,9 @@ class PoolState:
                 worker.cached_bytes.pop(source, None)
                 self.placement.drop(address, source)
 
-    def peers(self, source: str, asker: str, chosen: str | None = None) -> list[Peer]:
+    def peers(self, source: str, asker: str, choice: str | None = None) -> list[Peer]:
         """Return the other holders of an object, the chosen peer first."""
-        names = dict.fromkeys(self.placement.peers(source, asker, chosen))
+        names = dict.fromkeys(self.placement.peers(source, asker, choice))
         if (leaver := self.leaver_of.get(source)) is not None:
             names[leaver] = None
         addresses = (self.workers[name].peer for name in names if name in self.workers)

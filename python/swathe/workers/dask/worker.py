@@ -294,14 +294,14 @@ class WorkerState:
             place, halts = self._place, self._halts
             self._at_work += 1
 
-        def stopped() -> bool:
+        def should_stop() -> bool:
             return key in self._stopped or self._halts != halts
 
         try:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
             _swathe.set_block_peers(peers)
-            result = run_batch(batch, place, 1, stopped)
+            result = run_batch(batch, place, 1, should_stop)
             _swathe.take_timings()  # nobody reads the timings here
             return BatchReply(pickle.dumps(result), self._new_holdings(batch), _swathe.peer_costs())
         finally:
@@ -312,7 +312,7 @@ class WorkerState:
 
     def _new_holdings(self, batch: Batch) -> dict[str, int]:
         """Return the cached bytes of the batch's objects, and of some earlier ones if changed."""
-        rows = RowTable.joined([batch.rows, *batch.inputs.values()])
+        rows = RowTable.concatenate([batch.rows, *batch.inputs.values()])
         with self._lock:
             old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
         names = list(dict.fromkeys([*rows.source.few().values, *old]))

@@ -106,7 +106,7 @@ class _Member:
     coming: set[str] = field(default_factory=set)
     held_bytes: int = 0
     coming_bytes: int = 0
-    queued: tuple[float, str] | None = None
+    queue_key: tuple[float, str] | None = None
 
     @property
     def has_room(self) -> bool:
@@ -169,14 +169,14 @@ class Placement:
         self._threads = 0
         self._members: dict[str, _Member] = {}
         self._flights: dict[Hashable, _Flight] = {}
-        self._taken = 0.0
+        self._placed_s = 0.0
         self._holders: dict[str, dict[str, int]] = {}
         # When each will arrive, and how long to believe it.
         self._arrivals: dict[str, dict[str, tuple[float, float]]] = {}
         self._waited_s: dict[str, float] = {}
         # Workers with a free thread, the longest idle first; the others by when a thread is free.
         self._free: OrderedDict[str, None] = OrderedDict()
-        self._queued: list[tuple[float, str]] = []
+        self._by_queue: list[tuple[float, str]] = []
 
     def join(self, worker: str, threads: int, cache_bytes: int, *, ends: float = inf) -> None:
         """Add a worker. It gets no batch that would not finish before it `ends`."""
@@ -203,7 +203,7 @@ class Placement:
             del self._flights[batch]
         self._threads -= member.queue.threads
         # Without workers the sum is zero, but for rounding.
-        self._taken = self._taken - member.queue.placed if self._threads else 0.0
+        self._placed_s = self._placed_s - member.queue.placed if self._threads else 0.0
         self._unorder(member)
 
     def hold(self, worker: str, source: str, size: int) -> None:
@@ -270,9 +270,9 @@ class Placement:
         if (flight := self._flights.pop(batch, None)) is None:
             return []
         member = flight.member
-        self._taken -= member.queue.placed
+        self._placed_s -= member.queue.placed
         due = member.queue.remove(batch, now)
-        self._taken += member.queue.placed
+        self._placed_s += member.queue.placed
         self._order(member)
         member.coming_bytes -= sum(flight.brings.values())
         for source in flight.brings:
@@ -282,16 +282,16 @@ class Placement:
     @property
     def room(self) -> float:
         """Number of one-second batches that can still be placed, unless a thread is free."""
-        return PLACED * self._threads * self._ahead - self._taken
+        return PLACED * self._threads * self._ahead - self._placed_s
 
     def holders(self, source: str) -> Mapping[str, int]:
         """Return the holders of an object, with the cached bytes."""
         return self._holders.get(source, {})
 
-    def peers(self, source: str, asker: str, chosen: str | None = None) -> Iterator[str]:
+    def peers(self, source: str, asker: str, choice: str | None = None) -> Iterator[str]:
         """Return the peers that a worker may ask for an object, the chosen one first."""
         holders = self._holders.get(source, {})
-        first = (chosen,) if chosen is not None and chosen in holders else ()
+        first = (choice,) if choice is not None and choice in holders else ()
         names = dict.fromkeys((*first, *islice(holders, MOST_PEERS + 1)))
         names.pop(asker, None)
         return islice(names, MOST_PEERS)
@@ -348,8 +348,8 @@ class Placement:
             self._free.move_to_end(name)
         if not count:
             # Around now: earlier entries are late.
-            at = bisect_left(self._queued, (now, ""))
-            yield from (name for _, name in self._queued[max(0, at - FREE) : at + FREE])
+            at = bisect_left(self._by_queue, (now, ""))
+            yield from (name for _, name in self._by_queue[max(0, at - FREE) : at + FREE])
 
     def _placed(
         self, batch: Hashable, best: _Choice, needs: list[_Need], now: float
@@ -368,9 +368,9 @@ class Placement:
                     # Moved to the end: the next decision examines others first.
                     need.holders[used] = need.holders.pop(used)
         member.coming_bytes += sum(brings.values())
-        self._taken -= member.queue.placed
+        self._placed_s -= member.queue.placed
         parked = member.queue.put(batch, best.end_s - best.wait_s, now)
-        self._taken += member.queue.placed
+        self._placed_s += member.queue.placed
         self._flights[batch] = _Flight(member, brings)
         self._order(member)
         copies = tuple(self._copies(best, needs, now))
@@ -407,14 +407,14 @@ class Placement:
         if member.queue.is_free:
             self._free[member.name] = None
         elif member.has_room:
-            member.queued = member.queue.free_at(), member.name
-            insort(self._queued, member.queued)
+            member.queue_key = member.queue.free_at(), member.name
+            insort(self._by_queue, member.queue_key)
 
     def _unorder(self, member: _Member) -> None:
         self._free.pop(member.name, None)
-        if member.queued is not None:
-            del self._queued[bisect_left(self._queued, member.queued)]
-            member.queued = None
+        if member.queue_key is not None:
+            del self._by_queue[bisect_left(self._by_queue, member.queue_key)]
+            member.queue_key = None
 
     def _release(self, worker: str, source: str) -> None:
         _remove(self._holders, source, worker)

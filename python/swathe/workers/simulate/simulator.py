@@ -112,7 +112,7 @@ class Simulation:
         self._wires = Network(store, pool.link_bytes_per_s, pool.peer_latency_s)
         self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), ComputeRates()
         self._workers: dict[str, SimulatedWorker] = {}
-        self._joined = self._request_count = self._busy = 0
+        self._join_count = self._request_count = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
         self._source: Iterator[SimulatedBatch] = iter(())
         self._pending: deque[Task] = deque()
@@ -187,10 +187,10 @@ class Simulation:
             self._ask()
         if not self._rest:
             seconds = self._now - self._round_at
-            moved = tally.store_bytes - self._round_bytes
+            traffic = tally.store_bytes - self._round_bytes
             rate = self._round_cuts / max(seconds, 1e-9)
             late = responses(tally.responses[-self._workload.count :])
-            tally.rounds.append(RoundResult(seconds, rate, *late, moved))
+            tally.rounds.append(RoundResult(seconds, rate, *late, traffic))
             self._round_at, self._round_bytes, self._round_cuts = self._now, tally.store_bytes, 0
             self._round += 1
             if self._round < self._rounds:
@@ -221,8 +221,8 @@ class Simulation:
             task.asked_at = self._now
         self._free_at = self._now + self._pool.dispatch_s
         worker = self._workers[placed.worker]
-        task.chosen = placed.fetch.get(batch.source)
-        if batch.source in placed.fetch and task.chosen is None:
+        task.choice = placed.fetch.get(batch.source)
+        if batch.source in placed.fetch and task.choice is None:
             task.from_store = batch.bytes
             self._wires.to_come += batch.bytes
         holders = self._placement.holders(batch.source)
@@ -239,10 +239,10 @@ class Simulation:
     def _depart(self, worker: SimulatedWorker, task: Task, at: float) -> None:
         """Send a batch to its worker, with the peer to ask for what it lacks."""
         source = task.batch.source
-        peers = self._placement.peers(source, worker.name, task.chosen)
-        coming = task.chosen is not None and self._placement.is_coming(task.chosen, source)
+        peers = self._placement.peers(source, worker.name, task.choice)
+        coming = task.choice is not None and self._placement.is_coming(task.choice, source)
         # The worker waits for a peer that is still fetching.
-        first = (task.chosen,) if coming and task.chosen is not None else ()
+        first = (task.choice,) if coming and task.choice is not None else ()
         task.peers = tuple(dict.fromkeys((*first, *peers)))
         self._at(at, self._arrive, worker, task)
 
@@ -308,14 +308,14 @@ class Simulation:
         remaining = first(missing, worker.cache.young_bytes // size)
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
-            waits = peer.name == task.chosen
+            waits = peer.name == task.choice
             bits = (theirs.bits if waits else theirs.arrived(self._now)) & remaining
             if bits:
                 ready_at = theirs.ready_at if bits & theirs.late else self._now
-                moved = bits.bit_count() * size
-                end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
+                size_moved = bits.bit_count() * size
+                end = max(end, wires.from_peer(worker.down, peer.up, size_moved, ready_at))
                 came_at = min(came_at, theirs.came_at)
-                tally.peer_bytes += moved
+                tally.peer_bytes += size_moved
                 remaining, missing = remaining & ~bits, missing & ~bits
         unopened = source not in worker.opened_files
         if unopened or self._now - came_at > TRUSTED_S:
@@ -324,10 +324,10 @@ class Simulation:
             end += wires.alone_s(0)
         if missing:
             # The store delivers what peers lack.
-            moved = missing.bit_count() * size
-            end += wires.from_store(worker.down, moved) - self._now
+            size_moved = missing.bit_count() * size
+            end += wires.from_store(worker.down, size_moved) - self._now
             came_at = min(came_at, end)
-            tally.store_bytes += moved
+            tally.store_bytes += size_moved
         tally.cache_bytes += here.bit_count() * size
         # Cost of fetching a block again.
         block_s = wires.alone_s(size)
@@ -395,8 +395,8 @@ class Simulation:
 
     def _join(self) -> None:
         pool = self._pool
-        name = f"worker-{self._joined}"
-        self._joined += 1
+        name = f"worker-{self._join_count}"
+        self._join_count += 1
         worker = SimulatedWorker(
             name,
             self._now,

@@ -20,7 +20,7 @@ class Task:
     Attributes:
         asked_at: time of the request.
         client: whether a client waits for it.
-        chosen: chosen peer; `None`: the store.
+        choice: chosen peer; `None`: the store.
         peers: peers to ask, in order.
         fetched: whether it lacked anything.
         from_store: bytes it will request from the store.
@@ -29,7 +29,7 @@ class Task:
     batch: SimulatedBatch
     asked_at: float
     client: bool
-    chosen: str | None = None
+    choice: str | None = None
     peers: tuple[str, ...] = ()
     fetched: bool = False
     from_store: int = 0

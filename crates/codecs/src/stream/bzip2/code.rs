@@ -32,7 +32,7 @@ impl Table {
 
     /// From the length of each symbol's code, 1 to [`LONGEST_CODE`].
     pub(super) fn build(&mut self, lengths: &[u8]) -> Result<(), &'static str> {
-        let (mut code, mut place, mut filled) = (0u32, 0usize, 0usize);
+        let (mut code, mut place, mut end) = (0u32, 0usize, 0usize);
         for length in 1..=LONGEST_CODE {
             self.places[length] = (place as u32).wrapping_sub(code);
             for (symbol, _) in lengths.iter().enumerate().filter(|(_, l)| **l as usize == length) {
@@ -41,8 +41,8 @@ impl Table {
                 }
                 if length <= FAST_BITS {
                     let same = 1 << (FAST_BITS - length);
-                    self.fast[filled..filled + same].fill((length << 9 | symbol) as u16);
-                    filled += same;
+                    self.fast[end..end + same].fill((length << 9 | symbol) as u16);
+                    end += same;
                 }
                 self.ordered[place] = symbol as u16;
                 place += 1;
@@ -51,7 +51,7 @@ impl Table {
             self.ends[length] = code << (LONGEST_CODE - length);
             code <<= 1;
         }
-        self.fast[filled..].fill(0);
+        self.fast[end..].fill(0);
         Ok(())
     }
 

@@ -113,7 +113,7 @@ impl Symbols {
         let Symbols { codes, recent, column, tally, .. } = self;
         let table = &codes[usize::from(selector)];
         let (mut bits, mut count, mut digits) = (bits, self.count, self.digits);
-        let mut ended = Ok(false);
+        let mut result = Ok(false);
         for index in 0..GROUP {
             // Two codes fit what a refill counts in.
             if index % 2 == 0 {
@@ -122,7 +122,7 @@ impl Symbols {
             let symbol = table.symbol(&mut bits);
             if symbol >= 2 {
                 if symbol >= self.end || count >= self.most {
-                    ended = match symbol {
+                    result = match symbol {
                         symbol if symbol == self.end => Ok(true),
                         NO_SYMBOL => Err("a code stands for no symbol"),
                         _ => Err(TOO_LONG),
@@ -138,7 +138,7 @@ impl Symbols {
                 // A digit 1 or 2 of the run's length, least significant first: that many more.
                 let run = (symbol + 1) << digits;
                 if run > self.most - count {
-                    ended = Err(TOO_LONG);
+                    result = Err(TOO_LONG);
                     break;
                 }
                 digits += 1;
@@ -153,7 +153,7 @@ impl Symbols {
             }
         }
         (self.count, self.digits) = (count, digits);
-        (bits, ended)
+        (bits, result)
     }
 }
 

@@ -14,12 +14,12 @@ impl Inflate {
         padded[..rest.len()].copy_from_slice(rest);
         let mut end = Input { bytes: &padded[..], at: 0 };
         // An error in the padding only shows that the input was cut off.
-        let ended = self.symbols(&mut end);
+        let result = self.symbols(&mut end);
         // The bits in the register may also be of bytes before `rest`.
         if end.at * 8 > rest.len() * 8 + self.bit_count as usize {
             return Err(CUT_OFF);
         }
-        let ended = ended?;
+        let result = result?;
         // The bit buffer may hold bytes of the padding: those go back first.
         while end.at > rest.len() {
             end.at -= 1;
@@ -27,7 +27,7 @@ impl Inflate {
         }
         self.bits &= (1 << self.bit_count) - 1;
         input.at += end.at;
-        Ok(ended)
+        Ok(result)
     }
 
     /// Decode until the block ends (true), or the input or the room runs short (false).
@@ -35,9 +35,9 @@ impl Inflate {
         match self.window.take() {
             None => self.symbols_here(input, |_, _| ()),
             Some(mut window) => {
-                let ended = self.symbols_here(input, |from, length| window.mark(from, length));
+                let result = self.symbols_here(input, |from, length| window.mark(from, length));
                 self.window = Some(window);
-                ended
+                result
             }
         }
     }

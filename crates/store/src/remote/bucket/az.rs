@@ -64,13 +64,13 @@ impl Location {
         if !matches!(*credential, AzureCredential::AccessKey(_)) {
             check_private(&self.url, "endpoint")?;
         }
-        let failed = |error: &dyn std::error::Error| format!("cannot sign a request: {error}");
+        let sign_error = |error: &dyn std::error::Error| format!("cannot sign a request: {error}");
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.uri_mut() = self.url.as_str().parse().map_err(|_| "no URL that can be signed")?;
         *request.headers_mut() = headers;
         let authorizer = AzureAuthorizer::new(&credential, &self.account);
-        authorizer.try_authorize(&mut request).map_err(|error| failed(&error))?;
-        let url = Url::parse(&request.uri().to_string()).map_err(|error| failed(&error))?;
+        authorizer.try_authorize(&mut request).map_err(|error| sign_error(&error))?;
+        let url = Url::parse(&request.uri().to_string()).map_err(|error| sign_error(&error))?;
         if let Some(value) = request.headers_mut().get_mut(AUTHORIZATION) {
             value.set_sensitive(true);
         }

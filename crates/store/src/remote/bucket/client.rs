@@ -22,20 +22,20 @@ const LARGEST_ANSWER_BYTES: usize = 64 << 20;
 
 /// A client for object_store.
 pub(super) fn connector() -> Result<impl HttpConnector, String> {
-    Ok(Shared(net()?.client.clone()))
+    Ok(ProcessClient(net()?.client.clone()))
 }
 
 #[derive(Clone, Debug)]
-struct Shared(reqwest::Client);
+struct ProcessClient(reqwest::Client);
 
-impl HttpConnector for Shared {
+impl HttpConnector for ProcessClient {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 #[async_trait]
-impl HttpService for Shared {
+impl HttpService for ProcessClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let limit = sending(request.body().content_length() as u64);
         let secrets = secrets(&request);
@@ -59,7 +59,7 @@ impl HttpService for Shared {
         };
         timeout(limit, exchange).await.unwrap_or_else(|_| {
             let why = format!("the server did not answer within {} s", limit.as_secs());
-            Err(failed(HttpErrorKind::Timeout, io::ErrorKind::TimedOut, why))
+            Err(http_error(HttpErrorKind::Timeout, io::ErrorKind::TimedOut, why))
         })
     }
 }
@@ -78,7 +78,7 @@ async fn read_all(body: HttpResponseBody) -> Result<Bytes, HttpError> {
         let chunk = chunk?;
         if content.len() + chunk.len() > LARGEST_ANSWER_BYTES {
             let why = format!("the server sent more than {LARGEST_ANSWER_BYTES} bytes");
-            return Err(failed(HttpErrorKind::Decode, io::ErrorKind::InvalidData, why));
+            return Err(http_error(HttpErrorKind::Decode, io::ErrorKind::InvalidData, why));
         }
         content.extend_from_slice(&chunk);
     }
@@ -97,7 +97,7 @@ fn secrets(request: &HttpRequest) -> Vec<String> {
     secrets
 }
 
-fn failed(kind: HttpErrorKind, io_kind: io::ErrorKind, why: String) -> HttpError {
+fn http_error(kind: HttpErrorKind, io_kind: io::ErrorKind, why: String) -> HttpError {
     HttpError::new(kind, io::Error::new(io_kind, why))
 }
 

@@ -104,11 +104,11 @@ impl BucketListing {
 
     /// The entries of a page that are listed. Some programs mark a folder by an empty object before
     /// those in it.
-    fn listed(&mut self, entries: Vec<Entry>) -> Vec<Listed> {
-        let mut listed = Vec::with_capacity(entries.len());
+    fn filter_entries(&mut self, entries: Vec<Entry>) -> Vec<Listed> {
+        let mut output = Vec::with_capacity(entries.len());
         if self.options.with_hidden {
-            listed.extend(entries.into_iter().map(Listed::Object));
-            return listed;
+            output.extend(entries.into_iter().map(Listed::Object));
+            return output;
         }
         let start = self.prefix.as_ref().strip_prefix(&self.root).unwrap_or_default().to_string();
         for entry in entries {
@@ -116,15 +116,15 @@ impl BucketListing {
             let is_inside = |mark: &Entry| {
                 entry.path.strip_prefix(&mark.path).is_some_and(|rest| rest.starts_with('/'))
             };
-            listed.extend(mark.filter(|mark| !is_inside(mark)).map(Listed::Object));
+            output.extend(mark.filter(|mark| !is_inside(mark)).map(Listed::Object));
             let below = entry.path.strip_prefix(&start).unwrap_or(&entry.path);
             match entry.size {
                 _ if is_hidden(below) => {}
                 Some(0) => self.mark = Some(entry),
-                _ => listed.push(Listed::Object(entry)),
+                _ => output.push(Listed::Object(entry)),
             }
         }
-        listed
+        output
     }
 }
 
@@ -140,10 +140,10 @@ impl Listing for BucketListing {
             let (url, why) = (self.url.clone(), ": no such folder".to_string());
             return Err(StoreError::NotFound { url, why });
         }
-        let mut listed = self.listed(entries);
+        let mut output = self.filter_entries(entries);
         if self.next == Next::End {
-            listed.extend(self.mark.take().map(Listed::Object));
+            output.extend(self.mark.take().map(Listed::Object));
         }
-        Ok(Some(listed))
+        Ok(Some(output))
     }
 }

@@ -33,8 +33,8 @@ pub(super) struct Location {
 impl Location {
     /// The URL of one request.
     pub(super) async fn url(&self) -> Result<Url, String> {
-        let signed = self.store.signed_url(Method::GET, &self.path, SIGNED_FOR).await;
-        let mut url = signed.map_err(|error| format!("cannot sign a request: {error}"))?;
+        let result = self.store.signed_url(Method::GET, &self.path, SIGNED_FOR).await;
+        let mut url = result.map_err(|error| format!("cannot sign a request: {error}"))?;
         if self.anonymous {
             url.set_query(None);
         }
@@ -150,11 +150,11 @@ fn keys_of_profile(profile: Option<String>) -> Result<Option<Keys>, String> {
 /// The access keys of a profile in the text of a credentials file.
 fn keys_in(text: &str, profile: &str) -> Option<Keys> {
     let mut keys = Keys::default();
-    let mut here = false;
+    let mut is_profile = false;
     for line in text.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            here = name.trim() == profile;
-        } else if here && let Some((name, value)) = line.split_once('=') {
+            is_profile = name.trim() == profile;
+        } else if is_profile && let Some((name, value)) = line.split_once('=') {
             let value = value.trim().to_string();
             match name.trim().to_ascii_lowercase().as_str() {
                 "aws_access_key_id" => keys.id = value,

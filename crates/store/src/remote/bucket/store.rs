@@ -5,7 +5,7 @@ use super::upload::Upload;
 use super::{Bucket, BucketObject, Cloud, Settings};
 use crate::redact;
 use crate::remote::limiter;
-use crate::remote::multiplexed_read::allowed;
+use crate::remote::multiplexed_read::restrict;
 use crate::remote::remote_object::RemoteObject;
 use crate::remote::request_target::{NewTarget, RequestTarget};
 use crate::remote::server_key::with_server;
@@ -30,7 +30,7 @@ pub(crate) struct BucketStore {
 
 impl BucketStore {
     pub(crate) fn new(settings: StoreSettings, cloud: Cloud, stall: StallLimits) -> BucketStore {
-        BucketStore { settings: Arc::new(allowed(settings)), cloud, stall }
+        BucketStore { settings: Arc::new(restrict(settings)), cloud, stall }
     }
 
     fn bucket_settings(&self) -> Settings {
@@ -58,8 +58,9 @@ impl BucketStore {
     fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
         let result = BucketObject::new(self.cloud, name_in(&url), &self.bucket_settings());
-        let unsupported = |why| StoreError::Unsupported { url: redact::redact_url(&url), why };
-        let endpoint = result.map_err(unsupported)?;
+        let unsupported_error =
+            |why| StoreError::Unsupported { url: redact::redact_url(&url), why };
+        let endpoint = result.map_err(unsupported_error)?;
         Ok(RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
@@ -127,8 +128,8 @@ impl Store for BucketStore {
         object: ObjectName<'_>,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
-        let assumed = RemoteObject::assume(self.target(object)?, version);
-        Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+        let result = RemoteObject::assume(self.target(object)?, version);
+        Ok(result.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
     fn list(
@@ -158,8 +159,8 @@ impl Store for BucketStore {
         let url = object.url;
         let (bucket, key) = self.bucket(url)?;
         let net = net().map_err(|why| StoreError::Network { url: url.to_string(), why })?;
-        let removed = net.runtime.block_on(bucket.objects.delete(&key));
-        removed.map_err(|error| bucket.error(url, error))
+        let result = net.runtime.block_on(bucket.objects.delete(&key));
+        result.map_err(|error| bucket.error(url, error))
     }
 }
 

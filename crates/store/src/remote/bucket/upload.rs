@@ -66,14 +66,14 @@ impl Upload {
         while !self.sending.is_empty() {
             self.wait()?;
         }
-        let written = match &mut self.parts {
+        let result = match &mut self.parts {
             Some(parts) => block_on(&self.url, parts.complete())?,
             None => {
                 let body = std::mem::take(&mut self.body);
                 block_on(&self.url, self.bucket.objects.put(&self.key, body.into()))?
             }
         };
-        written.map_err(|error| self.bucket.error(&self.url, error))?;
+        result.map_err(|error| self.bucket.error(&self.url, error))?;
         self.is_complete = true;
         Ok(())
     }
@@ -192,7 +192,7 @@ mod tests {
                 });
             }
             all.wait();
-            let before = scope("mine").enter();
+            let previous = scope("mine").enter();
             let (bucket, key) = Bucket::new(Cloud::S3, "bucket/key", &settings).expect("a bucket");
             let url = "s3://bucket/key".to_string();
             let mut upload = Upload::create(bucket, key, url, true).expect("begun");
@@ -200,7 +200,7 @@ mod tests {
                 upload.write(Bytes::from_static(b"part")).expect("sent");
             }
             Box::new(upload).finish(&PartSums::default(), 4, true).expect("finished");
-            before.enter();
+            previous.enter();
         });
         let server = format!("SERVER={address} ");
         let name = "NL.EVNT=CONNECT_END ";

@@ -44,16 +44,16 @@ fn those_who_wait_get_what_arrives_and_learn_of_failures() {
         let expected = format!("{landing:?}");
         let lead = flights.join(1).expect_err("the first");
         let waiting: Vec<_> = (0..5).map(|_| flights.join(1).expect("a flight")).collect();
-        let landed = runtime().block_on(async {
-            let landed = waiting.into_iter().map(|flight| tokio::spawn(flight.landed()));
-            let landed: Vec<_> = landed.collect();
+        let results = runtime().block_on(async {
+            let results = waiting.into_iter().map(|flight| tokio::spawn(flight.receive()));
+            let results: Vec<_> = results.collect();
             match landing {
                 Landing::Abandoned => drop(lead),
                 landing => lead.land(landing),
             }
-            futures_util::future::join_all(landed).await
+            futures_util::future::join_all(results).await
         });
-        assert!(landed.into_iter().all(|landed| format!("{:?}", landed.unwrap()) == expected));
+        assert!(results.into_iter().all(|result| format!("{:?}", result.unwrap()) == expected));
         assert!(flights.lock().is_empty());
     }
 }
@@ -66,7 +66,7 @@ fn a_forgotten_flight_is_joined_by_nobody_and_leaves_the_next_alone() {
     flights.forget(&1);
     let new = flights.join(1).expect_err("the old one is out of date");
     old.land(Landing::Arrived(1));
-    assert!(matches!(runtime().block_on(waiting.landed()), Landing::Arrived(1)));
+    assert!(matches!(runtime().block_on(waiting.receive()), Landing::Arrived(1)));
     assert!(flights.join(1).is_ok(), "the new one is still there");
     drop(new);
     assert!(flights.join(1).is_err());
@@ -95,7 +95,7 @@ fn every_reader_gets_its_value_whatever_others_do() {
                         }
                         return key;
                     }
-                    Ok(flight) => match flight.landed().await {
+                    Ok(flight) => match flight.receive().await {
                         Landing::Arrived(value) => return value,
                         Landing::Failed => return key,
                         Landing::Abandoned => {}

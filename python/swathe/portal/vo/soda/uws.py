@@ -122,11 +122,11 @@ async def jobs(service: Service, request: Request) -> Response:
     most = MOST_LISTED if last is None else min(_integer("LAST", last), MOST_LISTED)
     sees = _user(request).sees
 
-    def listed() -> bytes:
+    def list_jobs() -> bytes:
         job_list = service.portal.jobs.list(sees, phases=phases, after=moment, last=most)
         return uws_documents.list_document(job_list, service.url(request, "async"))
 
-    return Response(await service.workers.run(listed), 200, media_type=XML)
+    return Response(await service.workers.run(list_jobs), 200, media_type=XML)
 
 
 async def job(service: Service, request: Request) -> Response:
@@ -201,7 +201,7 @@ async def change_child(service: Service, request: Request) -> Response:
     query_parameters = await _form(request)
     jobs = service.portal.jobs
 
-    def changed() -> Job:
+    def change() -> Job:
         current = _own(request)
         match name:
             case "phase":
@@ -227,7 +227,7 @@ async def change_child(service: Service, request: Request) -> Response:
                     f"expected a property of a job that can be changed, found {name[:80]!r}", 404
                 )
 
-    current = await service.workers.run(changed)
+    current = await service.workers.run(change)
     return _see(_url(service, request, current))
 
 

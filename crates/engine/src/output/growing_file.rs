@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 
-/// A file to which pieces are added, before what always ends it.
+/// A file to which pieces are added, before the bytes that always end it.
 pub(crate) struct GrowingFile {
     file: File,
     /// End of the last whole piece.
     end: u64,
-    /// What stands behind it.
+    /// The bytes that end the file.
     tail: &'static [u8],
 }
 
@@ -19,9 +19,9 @@ impl GrowingFile {
     /// If it cannot be written.
     pub fn new(file: File, end: u64, tail: &'static [u8]) -> io::Result<GrowingFile> {
         file.set_len(end)?;
-        let mut grown = GrowingFile { file, end, tail };
-        grown.add(&[])?;
-        Ok(grown)
+        let mut growing = GrowingFile { file, end, tail };
+        growing.add(&[])?;
+        Ok(growing)
     }
 
     /// End of the last whole piece.
@@ -50,8 +50,8 @@ impl GrowingFile {
         rest: &[&[u8]],
     ) -> io::Result<()> {
         let rest_bytes: u64 = rest.iter().map(|part| part.len() as u64).sum();
-        let after = self.end + head.len() as u64 + length;
-        let result = self.copy(head, source, length).and_then(|()| self.write(after, rest));
+        let rest_start = self.end + head.len() as u64 + length;
+        let result = self.copy(head, source, length).and_then(|()| self.write(rest_start, rest));
         self.settle(result, head.len() as u64 + length + rest_bytes)
     }
 
@@ -111,15 +111,15 @@ mod tests {
         let path = folder.path().join("grown");
         std::fs::write(&path, b"first, and more").expect("written");
         let file = File::options().read(true).write(true).open(&path).expect("opened");
-        let mut grown = GrowingFile::new(file, 5, b"END").expect("cut back");
+        let mut growing = GrowingFile::new(file, 5, b"END").expect("cut back");
         assert_eq!(std::fs::read(&path).expect("read"), b"firstEND");
-        grown.add(&[b", ", b"", b"second"]).expect("added");
+        growing.add(&[b", ", b"", b"second"]).expect("added");
         assert_eq!(std::fs::read(&path).expect("read"), b"first, secondEND");
-        assert_eq!(grown.end(), 13);
-        grown.add_file(b"<", &mut &b"file, cut"[..], 4, &[b">"]).expect("added");
+        assert_eq!(growing.end(), 13);
+        growing.add_file(b"<", &mut &b"file, cut"[..], 4, &[b">"]).expect("added");
         assert_eq!(std::fs::read(&path).expect("read"), b"first, second<file>END");
-        assert!(grown.add_file(b"<", &mut &b"fi"[..], 4, &[b">"]).is_err());
+        assert!(growing.add_file(b"<", &mut &b"fi"[..], 4, &[b">"]).is_err());
         assert_eq!(std::fs::read(&path).expect("read"), b"first, second<file>END");
-        assert_eq!(grown.end(), 19);
+        assert_eq!(growing.end(), 19);
     }
 }

@@ -24,7 +24,7 @@ const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// The folders of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Beneath {
+pub(crate) struct StoreFolders {
     /// Of the store: its objects are below it.
     root: PathBuf,
     /// Further folders that links may lead to.
@@ -51,9 +51,9 @@ impl From<Errno> for Refusal {
     }
 }
 
-impl Beneath {
-    pub(crate) fn new(root: PathBuf, others: Vec<PathBuf>) -> Beneath {
-        Beneath { root, others }
+impl StoreFolders {
+    pub(crate) fn new(root: PathBuf, others: Vec<PathBuf>) -> StoreFolders {
+        StoreFolders { root, others }
     }
 
     /// Open the file at `path`, which is relative to the root.
@@ -184,7 +184,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A store with links of all kinds, and what lies beside it.
-    fn folders() -> (tempfile::TempDir, Beneath) {
+    fn folders() -> (tempfile::TempDir, StoreFolders) {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for name in ["store/deep", "more", "outside"] {
@@ -199,16 +199,16 @@ mod tests {
         symlink(path("outside"), path("store/deep/out")).unwrap();
         symlink("/proc/self/root", path("store/magic")).unwrap();
         symlink("loop", path("store/loop")).unwrap();
-        let beneath = Beneath::new(path("store"), vec![path("more"), path("missing")]);
-        (folder, beneath)
+        let store = StoreFolders::new(path("store"), vec![path("more"), path("missing")]);
+        (folder, store)
     }
 
-    type Opening = fn(&Beneath, &Path) -> Result<OwnedFd, Refusal>;
+    type Opening = fn(&StoreFolders, &Path) -> Result<OwnedFd, Refusal>;
 
     /// With what the kernel offers, and without it.
     const WAYS: [Opening; 2] = [
-        |beneath, path| beneath.open(path, OFlags::RDONLY),
-        |beneath, path| beneath.step(path, OFlags::RDONLY | OFlags::CLOEXEC),
+        |store, path| store.open(path, OFlags::RDONLY),
+        |store, path| store.step(path, OFlags::RDONLY | OFlags::CLOEXEC),
     ];
 
     fn text(file: OwnedFd) -> String {
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn links_lead_to_allowed_folders_only() {
-        let (_folder, beneath) = folders();
+        let (_folder, store) = folders();
         for way in WAYS {
-            let read = |path: &str| way(&beneath, Path::new(path)).map(text);
+            let read = |path: &str| way(&store, Path::new(path)).map(text);
             for path in ["deep/file", "near", "absolute", "deep/../near", "./deep//file"] {
                 assert_eq!(read(path).unwrap(), "store/deep", "{path}");
             }
@@ -240,37 +240,37 @@ mod tests {
 
     #[test]
     fn the_root_itself_may_be_a_link() {
-        let (folder, beneath) = folders();
-        symlink(&beneath.root, folder.path().join("link")).unwrap();
-        let linked = Beneath::new(folder.path().join("link"), Vec::new());
+        let (folder, store) = folders();
+        symlink(&store.root, folder.path().join("link")).unwrap();
+        let by_link = StoreFolders::new(folder.path().join("link"), Vec::new());
         for way in WAYS {
-            assert_eq!(text(way(&linked, Path::new("absolute")).unwrap()), "store/deep");
-            assert!(matches!(way(&linked, Path::new("more")), Err(Refusal::LeadsOut)));
+            assert_eq!(text(way(&by_link, Path::new("absolute")).unwrap()), "store/deep");
+            assert!(matches!(way(&by_link, Path::new("more")), Err(Refusal::LeadsOut)));
         }
     }
 
     #[test]
     fn folders_are_made_below_the_root_only() {
-        let (folder, beneath) = folders();
-        beneath.make_folder(Path::new("deep/new/newer")).unwrap();
+        let (folder, store) = folders();
+        store.make_folder(Path::new("deep/new/newer")).unwrap();
         assert!(folder.path().join("store/deep/new/newer").is_dir());
-        beneath.make_folder(Path::new("deep/more/new")).unwrap();
+        store.make_folder(Path::new("deep/more/new")).unwrap();
         assert!(folder.path().join("more/new").is_dir());
         for path in ["deep/out/new", "../outside/new", "new/../../outside/new"] {
-            beneath.make_folder(Path::new(path)).unwrap_err();
+            store.make_folder(Path::new(path)).unwrap_err();
         }
         assert_eq!(fs::read_dir(folder.path().join("outside")).unwrap().count(), 1);
-        let lacking = Beneath::new(folder.path().join("a/b"), Vec::new());
-        lacking.make_folder(Path::new("c")).unwrap();
+        let missing = StoreFolders::new(folder.path().join("a/b"), Vec::new());
+        missing.make_folder(Path::new("c")).unwrap();
         assert!(folder.path().join("a/b/c").is_dir());
     }
 
     /// Somebody swaps a folder, and a file, for links that lead out, and back.
     #[test]
     fn who_swaps_links_meanwhile_gains_nothing() {
-        let (folder, beneath) = folders();
+        let (folder, store) = folders();
         let path = |name: &str| folder.path().join(name);
-        let done = AtomicBool::new(false);
+        let is_done = AtomicBool::new(false);
         let swap = |name: &str, target: &str| {
             symlink(path(target), path("swapped")).unwrap();
             fs::rename(path("swapped"), path(name)).unwrap();
@@ -279,7 +279,7 @@ mod tests {
         swap("store/file", "store/deep/file");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
+                while !is_done.load(Ordering::Relaxed) {
                     for (folder, file) in
                         [("outside", "outside/file"), ("store/deep", "store/deep/file")]
                     {
@@ -291,12 +291,15 @@ mod tests {
             let mut counts = [0, 0];
             for way in WAYS {
                 for name in ["folder/file", "file"].repeat(1000) {
-                    let opened = way(&beneath, Path::new(name)).map(text);
-                    counts[usize::from(opened.is_ok())] += 1;
-                    assert!(opened.is_err() || opened.unwrap() == "store/deep", "{name}");
+                    let text_of_file = way(&store, Path::new(name)).map(text);
+                    counts[usize::from(text_of_file.is_ok())] += 1;
+                    assert!(
+                        text_of_file.is_err() || text_of_file.unwrap() == "store/deep",
+                        "{name}"
+                    );
                 }
             }
-            done.store(true, Ordering::Relaxed);
+            is_done.store(true, Ordering::Relaxed);
             assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
         });
     }
