@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from swathe.datasets.named_datasets import mirror
     from swathe.datasets.search import find
     from swathe.files.cutout import Cutout
-    from swathe.files.file import File, Image, open
+    from swathe.files.file import File, open
     from swathe.files.hdu import HduInfo
+    from swathe.files.image import Image
     from swathe.workers.simulate.simulation_study import simulate_pool
 
 # `import swathe.errors` and `from swathe.errors import ...`, though the module is in `core`.
@@ -66,7 +67,7 @@ __getattr__ = lazy_names(
         "Cutout": "swathe.files.cutout",
         "File": "swathe.files.file",
         "HduInfo": "swathe.files.hdu",
-        "Image": "swathe.files.file",
+        "Image": "swathe.files.image",
         "Prediction": "swathe.costs.prediction",
         "RemoteJob": "swathe.client.job",
         "RemotePortal": "swathe.client.portal",

@@ -21,9 +21,10 @@ from astropy.wcs import WCS
 from astropy.wcs.utils import proj_plane_pixel_scales
 from numpy.typing import NDArray
 
-from swathe.core import sample_survey
+from swathe.core import sample_frame, sample_survey
 from swathe.core.errors import OutputError, OutputExistsError
-from swathe.core.sample_survey import KINDS, NAXIS1, NAXIS2, frame_name, make_sample
+from swathe.core.sample_frame import NAXIS1, NAXIS2
+from swathe.core.sample_survey import KINDS, frame_name, make_sample
 
 TARGETS = 80
 
@@ -37,7 +38,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def drawn(seed: int, frame: int) -> NDArray[np.uint16]:
     """Pixels of a frame, drawn once for all tests; they only read them."""
-    return sample_survey.draw(seed, frame)
+    return sample_frame.draw(seed, frame)
 
 
 def read(path: Path) -> tuple[NDArray[np.uint16], fits.Header]:
@@ -74,7 +75,7 @@ def test_folder_holds_every_file_and_no_partial_one(survey: Path) -> None:
     names = {frame_name(frame, kind) for frame in (1, 2) for kind in KINDS}
     assert {file.name for file in survey.iterdir()} == names | {"targets.csv", "sample.json"}
     label = json.loads((survey / "sample.json").read_text())
-    assert label == {"recipe": sample_survey.RECIPE, "seed": 1, "frames": 2}
+    assert label == {"recipe": sample_frame.RECIPE, "seed": 1, "frames": 2}
 
 
 def test_other_seed_or_frame_gives_other_pixels() -> None:
@@ -95,7 +96,7 @@ def test_every_kind_holds_the_drawn_pixels(survey: Path, kind: str, frame: int) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_holds_the_header_cards(survey: Path, kind: str) -> None:
     _, got = read(survey / frame_name(2, kind))
-    wanted = sample_survey.header(1, 2)
+    wanted = sample_frame.header(1, 2)
     for card in wanted.cards:
         if card.keyword not in ("COMMENT", "HISTORY"):
             assert (got[card.keyword], got.comments[card.keyword]) == (card.value, card.comment)
@@ -130,21 +131,21 @@ def test_frame_looks_like_sky() -> None:
     low, sky, _ = np.percentile(pixels, [15.87, 50, 84.13])
     assert 1090 < sky < 1115
     assert 4.5 < sky - low < 6.5  # of whole numbers
-    assert 0 < np.count_nonzero(pixels == sample_survey.SATURATION) < 2000
+    assert 0 < np.count_nonzero(pixels == sample_frame.SATURATION) < 2000
 
 
 def test_star_has_the_seeing_of_the_header() -> None:
     light = np.zeros((201, 201), dtype=np.float32)
-    sample_survey._add_star(light, 100.0, 100.0, 1000.0)
+    sample_frame._add_star(light, 100.0, 100.0, 1000.0)
     assert light[100, 100] == pytest.approx(1000)
-    half_px = sample_survey.FWHM_ARCSEC / sample_survey.PIXEL_ARCSEC / 2
-    sample_survey._add_star(light, 50.0 + half_px, 50.0, 1000.0)
+    half_px = sample_frame.FWHM_ARCSEC / sample_frame.PIXEL_ARCSEC / 2
+    sample_frame._add_star(light, 50.0 + half_px, 50.0, 1000.0)
     assert light[50, 50] == pytest.approx(500, rel=1e-3)
 
 
 @pytest.mark.parametrize("frame", [1, 2])
 def test_wcs_is_tan_at_the_sdss_scale(frame: int) -> None:
-    wcs = WCS(sample_survey.header(1, frame))
+    wcs = WCS(sample_frame.header(1, frame))
     assert list(wcs.wcs.ctype) == ["RA---TAN", "DEC--TAN"]
     np.testing.assert_allclose(proj_plane_pixel_scales(wcs) * 3600, 0.396, atol=1e-3)
     assert np.linalg.det(wcs.wcs.cd) < 0  # as on the sky, not mirrored
@@ -154,15 +155,15 @@ def test_wcs_is_tan_at_the_sdss_scale(frame: int) -> None:
 
 
 def test_header_is_long_and_legal() -> None:
-    made = sample_survey.header(1, 1)
+    made = sample_frame.header(1, 1)
     assert len(made) > 36
     for card in made.cards:
         card.verify("exception")
 
 
 def test_no_two_frames_share_a_place() -> None:
-    numbers = (1, 2, sample_survey.FRAMES_PER_TURN, sample_survey.FRAMES_PER_TURN + 1)
-    places = {(h["CRVAL1"], h["CRVAL2"]) for h in (sample_survey.header(1, n) for n in numbers)}
+    numbers = (1, 2, sample_frame.FRAMES_PER_TURN, sample_frame.FRAMES_PER_TURN + 1)
+    places = {(h["CRVAL1"], h["CRVAL2"]) for h in (sample_frame.header(1, n) for n in numbers)}
     assert len(places) == len(numbers)
 
 
@@ -193,11 +194,11 @@ def test_any_number_of_targets_is_dealt_out(frames: int, targets: int) -> None:
 @pytest.mark.parametrize("frame", [1, 2, 3])
 def test_every_good_star_has_its_centre_where_stated(frame: int) -> None:
     light = drawn(1, frame) - np.float64(np.median(drawn(1, frame)))
-    centres = sample_survey._good_stars(1, frame)
+    centres = sample_frame.good_stars(1, frame)
     assert len(centres) > 2000 / 60  # the default sample needs no star twice
     errors = []
     for x, y in centres:
-        assert Cutout2D(light, (x, y), sample_survey.CUTOUT_PX, mode="strict").shape == (100, 100)
+        assert Cutout2D(light, (x, y), sample_frame.CUTOUT_PX, mode="strict").shape == (100, 100)
         (px, py), (cx, cy) = peak_and_centroid(light, x, y)
         assert np.hypot(px - x, py - y) < 1.5
         errors.append(float(np.hypot(cx - x, cy - y)))

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from swathe import _swathe
-from swathe.core.sample_survey import NAXIS1, make_sample
+from swathe.core.sample_frame import NAXIS1
+from swathe.core.sample_survey import make_sample
 from swathe.costs.prediction import to_engine_job
 from swathe.costs.probing.host import Frame, make_frames, measure_host, run_batch
 from swathe.files.targets.target_list import read_targets

@@ -19,6 +19,7 @@ import pytest
 import swathe
 from swathe.catalog import Catalog
 from swathe.datasets import mirroring
+from swathe.datasets.mirror_plan import plan_mirror
 from swathe.datasets.scan import scan
 from swathe.stores.listing import ListedObject
 from tests.support import cloud_servers, servers
@@ -206,7 +207,7 @@ def test_a_file_that_appears_during_the_run_is_replaced_only_with_overwrite(
     run: Runner, disk: Path, tmp_path: Path, overwrite: bool
 ) -> None:
     with Catalog.open() as catalog:
-        work = mirroring.plan(catalog, "sdss", "copy", overwrite=overwrite)
+        work = plan_mirror(catalog, "sdss", "copy", overwrite=overwrite)
         appeared = tmp_path / "copy" / NAMES[0]
         appeared.parent.mkdir(parents=True)
         appeared.write_bytes(b"of another")
@@ -225,7 +226,7 @@ def test_what_a_killed_run_left_is_told_by_its_content(
     run: Runner, disk: Path, tmp_path: Path, is_copy: bool
 ) -> None:
     with Catalog.open() as catalog:
-        mirroring._begin(catalog, mirroring.plan(catalog, "sdss", "copy"))
+        mirroring._begin(catalog, plan_mirror(catalog, "sdss", "copy"))
     left = tmp_path / "copy" / NAMES[0]
     left.parent.mkdir(parents=True)
     content = (disk / NAMES[0]).read_bytes()
@@ -524,7 +525,7 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
 
     run("store", "add", "lake", "s3://frames")
     with Catalog.open() as catalog:
-        guess = mirroring.plan(catalog, "sdss", "copy")
+        guess = plan_mirror(catalog, "sdss", "copy")
         costs = {
             "connect_s": 0.0,
             "open_s": 0.0,
@@ -535,11 +536,11 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
         }
         for root in (catalog.store("disk").url, catalog.store("copy").url):
             catalog.put_profile(root, this_host(), costs, {}, datetime.now(UTC))
-        told = mirroring.plan(catalog, "sdss", "copy", threads=1)
+        told = plan_mirror(catalog, "sdss", "copy", threads=1)
         assert not told.measured and not guess.measured
         # Three requests one after the other.
         assert told.predicted_s == pytest.approx(3 * (0.5 + 0.1 * told.bytes / 3e6))
-        assert mirroring.plan(catalog, "sdss", "copy", threads=3).predicted_s < told.predicted_s
+        assert plan_mirror(catalog, "sdss", "copy", threads=3).predicted_s < told.predicted_s
         # Writing is twice as slow.
         now = datetime.now(UTC)
         written = [
@@ -548,7 +549,7 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
             for _ in range(3)
         ]
         catalog.add_samples(catalog.store("copy").url, this_host(), written)
-        slower = mirroring.plan(catalog, "sdss", "copy", threads=1)
+        slower = plan_mirror(catalog, "sdss", "copy", threads=1)
         assert slower.measured
         assert slower.predicted_s == pytest.approx(2 * told.predicted_s, rel=0.05)
 

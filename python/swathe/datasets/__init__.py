@@ -10,7 +10,8 @@ from swathe.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from swathe.catalog.records.datasets import Dataset
-    from swathe.datasets.mirroring import MirrorPlan, MirrorReport
+    from swathe.datasets.mirror_plan import MirrorPlan
+    from swathe.datasets.mirroring import MirrorReport
     from swathe.datasets.named_datasets import (
         DatasetCondition,
         add,
@@ -45,7 +46,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "Dataset": "swathe.catalog.records.datasets",
-        "MirrorPlan": "swathe.datasets.mirroring",
+        "MirrorPlan": "swathe.datasets.mirror_plan",
         "MirrorReport": "swathe.datasets.mirroring",
         "ScanReport": "swathe.datasets.scan",
         "SkippedObject": "swathe.datasets.scan",

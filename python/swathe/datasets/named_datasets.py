@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import os
 
     from swathe.catalog import Catalog, Dataset, Replica
-    from swathe.datasets.mirroring import MirrorPlan, MirrorReport
+    from swathe.datasets.mirror_plan import MirrorPlan
+    from swathe.datasets.mirroring import MirrorReport
     from swathe.datasets.scan import ScanReport
 
 
@@ -275,17 +276,18 @@ def mirror(
     """
     from swathe.catalog import Catalog
     from swathe.core.progress import progress_bar
-    from swathe.datasets import mirroring
+    from swathe.datasets.mirror_plan import THREADS
+    from swathe.datasets.mirroring import copy_objects
 
     threads = check_threads(threads)
     with Catalog.open() as catalog:
         plan = _plan(catalog, name, place, threads, overwrite)
         with progress_bar("copying", progress, len(plan.copies)) as show_done:
-            return mirroring.copy_objects(
+            return copy_objects(
                 catalog,
                 plan,
                 delete=delete,
-                threads=threads or mirroring.THREADS,
+                threads=threads or THREADS,
                 show=show_done,
             )
 
@@ -293,12 +295,12 @@ def mirror(
 def _plan(
     catalog: Catalog, name: str, place: str, threads: int | None, overwrite: bool
 ) -> MirrorPlan:
-    from swathe.datasets import mirroring
+    from swathe.datasets.mirror_plan import THREADS, plan_mirror
     from swathe.datasets.store_prefix import split_place
 
     check_text("name", name)
     threads = check_threads(threads)
     store, prefix = split_place(place) if ":" in check_text("place", place) else (place, None)
-    return mirroring.plan(
-        catalog, name, store, prefix, threads=threads or mirroring.THREADS, overwrite=overwrite
+    return plan_mirror(
+        catalog, name, store, prefix, threads=threads or THREADS, overwrite=overwrite
     )

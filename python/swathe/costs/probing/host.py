@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe import _swathe
-from swathe.core.sample_survey import NAXIS1, draw, fits_bytes, header
+from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.format_costs import ASSUMED
 from swathe.costs.prediction import to_engine_job

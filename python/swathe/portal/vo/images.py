@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduInfo, HduKey
     from swathe.catalog import Match
-    from swathe.files.file import Image
+    from swathe.files.image import Image
     from swathe.portal.context import Portal
     from swathe.portal.vo.axes import Axis, Stokes
     from swathe.portal.vo.cutout_request import CutoutRequest

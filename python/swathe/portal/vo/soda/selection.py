@@ -13,7 +13,7 @@ from swathe.portal.vo.geometry.bounding_box import smallest_box
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from swathe.files.file import Image
+    from swathe.files.image import Image
     from swathe.portal.vo.cutout_request import CutoutRequest
     from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.parameters import Interval

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from swathe._swathe import Cutout
-    from swathe.files.file import Image
+    from swathe.files.image import Image
     from swathe.portal.vo.cutout_request import CutoutRequest
     from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.parameters import RequestParameters
