@@ -22,6 +22,7 @@ LEAST = {
     "portal": (),
     "profiles": (),
     "random_links": (),
+    "simulated_links": (),
     "repeated_cuts": (),
     "replicas": (),
     "run": ("--only", "plain", "--only", "archives", "--only", "gz_first_touch"),

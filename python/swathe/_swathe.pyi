@@ -102,6 +102,10 @@ class Source:
 
     @property
     def version(self) -> str: ...
+    @property
+    def opened_bytes(self) -> int:
+        """Bytes that came with opening it."""
+
     def read(self, start: int, stop: int) -> bytes:
         """Return the bytes `[start, stop)`.
 
@@ -113,6 +117,21 @@ class Source:
         self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
     ) -> list[Timing]:
         """Time reads of `(offset, length)`, `streams` in flight; `fresh`: on new connections."""
+
+    def measure_vector(self, ranges: Sequence[tuple[int, int]], limit_s: float) -> VectorTiming:
+        """Time one request for ranges `(offset, length)`, ascending and apart.
+
+        After `limit_s` seconds without a whole answer it counts as refused.
+        """
+
+    def measure_multiplexed(
+        self, ranges: Sequence[tuple[int, int]], streams: int, limit_s: float
+    ) -> MultiplexTiming:
+        """Time requests for ranges `(offset, length)` on one connection of HTTP/2.
+
+        `streams` of them are in flight. After `limit_s` seconds without all answers they count as
+        refused.
+        """
 
 class Listing:
     """Objects of a store, page by page."""
@@ -258,17 +277,6 @@ class VectorTiming:
     @property
     def seconds(self) -> float: ...
 
-def measure_vector(
-    url: str,
-    ranges: Sequence[tuple[int, int]],
-    limit_s: float,
-    stores: Stores | None = None,
-) -> VectorTiming:
-    """Open an object and time one request for ranges `(offset, length)`, ascending and apart.
-
-    After `limit_s` seconds without a whole answer it counts as refused.
-    """
-
 class MultiplexTiming:
     """How requests that shared one connection of HTTP/2 were answered; times in seconds."""
 
@@ -289,18 +297,8 @@ class MultiplexTiming:
     @property
     def seconds(self) -> float: ...
 
-def measure_multiplexed(
-    url: str,
-    ranges: Sequence[tuple[int, int]],
-    streams: int,
-    limit_s: float,
-    stores: Stores | None = None,
-) -> MultiplexTiming:
-    """Open an object and time requests for ranges `(offset, length)` on one connection of HTTP/2.
-
-    `streams` of them are in flight. After `limit_s` seconds without all answers they count as
-    refused.
-    """
+def open_source(url: str, stores: Stores | None = None) -> Source:
+    """Open an object, to measure reads of it."""
 
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
     """Open an object anew; return the seconds, and its size in bytes."""

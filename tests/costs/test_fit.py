@@ -186,15 +186,56 @@ def test_what_was_not_seen_widens_the_interval() -> None:
     assert one_stream["unseen_faster"] > no_limit["unseen_faster"] > all_seen["unseen_faster"] > 0
 
 
-def test_the_time_to_connect_tells_latency_from_bandwidth_if_one_size_was_read() -> None:
+def test_the_first_byte_tells_latency_from_bandwidth_if_one_size_was_read() -> None:
     store = SimulatedStore(latency_s=0.03, stream_bytes_per_s=20_000)
-    found = [read(store, 12_000, 1, 1) for _ in range(4)]
-    connect = replace(found[0], kind="connect", bytes=0, elapsed_s=0.03)
-    costs = fit([*found, connect]).costs
-    assert costs.read_s(120_000, 1, 1) == pytest.approx(6.03, rel=0.05)
-    # A connection that took longer than the request says nothing.
-    slow = replace(connect, elapsed_s=1.0)
-    assert fit([*found, slow]).costs.read_s(12_000, 1, 1) == pytest.approx(0.63, rel=0.05)
+    found = [replace(read(store, 12_000, 1, 1), first_byte_s=0.03) for _ in range(4)]
+    assert fit(found).costs.read_s(120_000, 1, 1) == pytest.approx(6.03, rel=0.05)
+    # Where all came with the first byte, nothing is known of the bandwidth.
+    assert valid(fit([replace(each, first_byte_s=each.elapsed_s) for each in found]).costs)
+
+
+def test_the_first_byte_tells_a_bandwidth_that_the_noise_of_the_latency_hides() -> None:
+    rng = np.random.default_rng(3)
+    waits = (0.2 * np.exp(rng.normal(0, 0.15, 12))).tolist()
+    sizes = [1024, 20_000] * 6
+    found = [
+        Sample("read", size, wait + size / 4e6, first_byte_s=wait)
+        for size, wait in zip(sizes, waits, strict=True)
+    ]
+    profile = fit(found)
+    assert profile.costs.stream_bytes_per_s() == pytest.approx(4e6, rel=0.1)
+    assert profile.costs.read_s(1e6, 1, 1) == pytest.approx(0.45, rel=0.1)
+
+
+def test_what_fits_into_the_first_window_says_little_of_the_bandwidth() -> None:
+    rng = np.random.default_rng(3)
+    waits = (0.2 * np.exp(rng.normal(0, 0.15, 12))).tolist()
+    found = [
+        Sample("read", size, wait + 1e-5, first_byte_s=wait)
+        for size, wait in zip([1024, 14_000] * 6, waits, strict=True)
+    ]
+    assert 1e6 < fit(found).costs.stream_bytes_per_s() < 1e8
+
+
+def test_the_time_to_open_an_object_stands_for_a_large_request_if_there_was_none() -> None:
+    store = SimulatedStore(latency_s=0.05, stream_bytes_per_s=20_000)
+    small = [read(store, 1024, 1, 1) for _ in range(3)]
+    opens = [Sample("open", 32_768, 0.05 + 32_768 / 20_000) for _ in range(3)]
+    profile = fit([*small, *opens])
+    assert profile.costs.read_s(100_000, 1, 1) == pytest.approx(5.05, rel=0.05)
+    assert profile.costs.open_s == 0
+    # With requests as large, it is what it is.
+    large = [read(store, 32_768, 1, 1) for _ in range(3)]
+    late = [replace(each, elapsed_s=each.elapsed_s + 2) for each in opens]
+    assert fit([*small, *large, *late]).costs.open_s == pytest.approx(2, rel=0.05)
+
+
+def test_a_limit_that_was_not_reached_is_less_than_streams_that_share_nothing() -> None:
+    store = SimulatedStore(latency_s=0.1, stream_bytes_per_s=1e6)
+    alone = [read(store, size, 1, 1) for size in (1024, 2**18, 2**20) for _ in range(3)]
+    several = [read(store, 1024, 16, 64) for _ in range(3)]
+    costs = fit([*alone, *several]).costs
+    assert 2e6 < costs.total_bytes_per_s < 12e6
 
 
 def test_the_curve_follows_a_bend() -> None:

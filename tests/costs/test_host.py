@@ -27,7 +27,12 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     tiles = compute["tile_byte_s"]
     assert isinstance(tiles, dict)
     assert {"RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1"} <= set(tiles)
-    single = {name: value for name, value in compute.items() if name != "tile_byte_s"}
+    formats = compute["formats"]
+    assert set(formats) == {"npy", "png"}
+    for made in formats.values():
+        assert 1e-6 <= made["row_s"] < 1 and 0 < made["pixel_s"] < 1e-4
+    others = ("tile_byte_s", "formats")
+    single = {name: value for name, value in compute.items() if name not in others}
     names = (
         "job_s",
         "request_s",

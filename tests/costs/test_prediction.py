@@ -438,3 +438,41 @@ def test_pixels_are_those_of_the_image(survey: Path) -> None:
     # The fixture is what the other tests take it for.
     cut = swathe.cut(survey / "1.fit.fz", box=(0, 0, 9, 9))
     np.testing.assert_array_equal(cut.data, noise(1, (700, 900))[:9, :9])
+
+
+@pytest.mark.skipif(not Path(servers.NGINX).exists(), reason="needs nginx")
+def test_objects_read_later_are_planned_with_the_connections_that_the_first_ones_open(
+    tmp_path: Path, catalog: Catalog
+) -> None:
+    """It takes longer to open a connection than to read on one that is there."""
+    with servers.nginx(tmp_path) as server:
+        files = [f"{number}.fits" for number in range(6)]
+        for number, file in enumerate(files):
+            (server.folder / file).write_bytes(contents(noise(number, (700, 900)), "fit"))
+        costs = {
+            **COSTS,
+            "connect_s": 20.0,
+            "streams": 3,
+            "request": [[0, 0.02], [1_000_000, 10.0]],
+        }
+        catalog.put_profile(server.url, this_host(), costs, {}, NOON, [])
+        whole = {"file": [f"{server.url}/{file}" for file in files], "x0": [0] * 6, "y0": [0] * 6}
+        table = tmp_path / "targets.json"
+        table.write_text(json.dumps({**whole, "width": [900] * 6, "height": [700] * 6}))
+        command = (
+            "import json, swathe, sys; rows = json.load(open(sys.argv[1]));"
+            "print(json.dumps(swathe.predict(rows, threads=3).explained))"
+        )
+        # The first process reads the headers; the second has no connection open.
+        for _ in range(2):
+            done = subprocess.run(
+                [sys.executable, "-c", command, str(table)],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+    explained = json.loads(done.stdout)
+    streams = [how["plans"][0]["streams"] for how in explained]
+    assert explained[0]["at_once"] == 3
+    assert streams[:3] == [1, 1, 1]
+    assert streams[3:] == [2, 2, 2]

@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ import swathe
 from swathe.catalog import Catalog, this_host
 from swathe.cli import app
 from swathe.core.errors import NotFoundError, OutputError, RegionError
-from swathe.core.format import MIB
+from swathe.core.format import KIB, MIB
 from swathe.costs.cost_model import Costs
 from swathe.costs.plots import probe_figure, save
 from swathe.costs.prediction import predict
@@ -29,7 +30,7 @@ from swathe.costs.probing.save import keep_probe
 from swathe.costs.probing.store_probe import Probe, measure_store, read_table
 from swathe.stores.registry import stores_for
 from tests.support.servers import NGINX, nginx, proxy, s3s_fs, xrootd
-from tests.support.simulated_stores import SimulatedStore, place
+from tests.support.simulated_stores import SimulatedStore, Timing, place
 
 
 def simulated(store: SimulatedStore, seed: int = 1, **options: object) -> Probe:
@@ -108,6 +109,52 @@ def test_it_stops_when_it_knows_enough() -> None:
     found = simulated(SimulatedStore(1e-3, 1e9, 1e10, noise=0.001), max_bytes=1 << 40)
     assert found.stopped == "precise"
     assert found.elapsed_s < found.parameters.max_time_s / 2
+
+
+def test_an_object_is_opened_once_beside_the_openings_that_are_measured() -> None:
+    class Counting(SimulatedStore):
+        opened = 0
+
+        def measure_open(self, *args: Any) -> tuple[float, int]:
+            self.opened += 1
+            return super().measure_open(*args)
+
+    store = Counting()
+    simulated(store, quick=True)
+    assert store.opened == 4
+
+
+@pytest.mark.parametrize("latency_s", [0.02, 0.2])
+def test_a_quick_probe_reads_by_several_streams_over_slow_ones(latency_s: float) -> None:
+    """Each carries what takes a second to open an object."""
+    store = SimulatedStore(latency_s, 32_000, 2e6, connect_s=latency_s)
+    found = simulated(store, quick=True)
+    assert max(sample.streams for sample in found.samples) == 16
+    assert found.profile.costs.streams == 16
+    assert found.profile.costs.stream_bytes_per_s() == pytest.approx(32_000, rel=0.05)
+
+
+def test_a_slow_moment_is_no_limit() -> None:
+    """What took longer than expected is measured again before the probe goes on."""
+
+    class Stumbling(SimulatedStore):
+        def read(self, url: str, requests: Any, streams: int, *, fresh: bool) -> list[Timing]:
+            timings = super().read(url, requests, streams, fresh=fresh)
+            slower = 5 if (len(requests), streams, requests[0][1]) == (64, 16, 16 * KIB) else 1
+            if slower > 1 and not self.stumbled:
+                self.stumbled = True
+                return [
+                    Timing(each.bytes, each.start_s, each.first_byte_s, each.end_s * slower)
+                    for each in timings
+                ]
+            return timings
+
+        stumbled = False
+
+    store = Stumbling(0.1, 2e6, 1e9, connect_s=0.1)
+    costs = simulated(store, quick=True).profile.costs
+    assert store.stumbled
+    assert costs.total_bytes_per_s > 5e6
 
 
 def test_small_objects_bound_the_sizes() -> None:

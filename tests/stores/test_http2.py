@@ -71,10 +71,10 @@ from swathe.costs.probing.probe_vectors import study_vectors
 url, frame = sys.argv[1:]
 image = fits.getdata(frame)
 name = f"{url}/frame.fits"
-size = _swathe.measure_open(name)[1]
+source = _swathe.open_source(name)
 costs = Costs(0.06, 0.0, ((0, 0.021), (1_000_000, 0.06)), 2.5e7, 1e4, 8)
-shared = study_multiplexed(name, size, costs, quick=False, stores=None, reader=_swathe)
-vectors = study_vectors(name, size, quick=False, stores=None, reader=_swathe)
+shared = study_multiplexed(source, costs, quick=False)
+vectors = study_vectors(source, quick=False)
 learned, ranges = shared.multiplexed(), vectors.multi_range(costs)
 report = {"notes": shared.notes(costs), "costs": costs.as_dict(), "ways": {}}
 report["learned"] = None if learned is None else vars(learned)

@@ -64,9 +64,7 @@ def server(
 
 @pytest.fixture(scope="module")
 def study(server: Server) -> VectorStudy:
-    url = f"{server.url}/frame.fits"
-    size = _swathe.measure_open(url)[1]
-    return study_vectors(url, size, quick=False, stores=None, reader=_swathe)
+    return study_vectors(_swathe.open_source(f"{server.url}/frame.fits"), quick=False)
 
 
 @pytest.fixture

@@ -109,6 +109,13 @@ class SimulatedStore:
         stores: _swathe.Stores | None = None,
     ) -> list[Timing]:
         """As `_swathe.measure`."""
+        self.measure_open(url)
+        return self.read(url, requests, streams, fresh=fresh)
+
+    def read(
+        self, url: str, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool
+    ) -> list[Timing]:
+        """Read ranges of an open object."""
         self.calls.append((url, list(requests), streams, fresh))
         sizes = [length for _offset, length in requests]
         self.bytes_moved += sum(sizes)
@@ -123,19 +130,16 @@ class SimulatedStore:
         else:
             ran = self._run(sizes, streams, self._slower())
             timings = [Timing(size, *times) for size, times in zip(sizes, ran, strict=True)]
-        self.measure_open(url)
         self.clock_s += max(timing.end_s for timing in timings)
         return timings
 
-    def measure_vector(
-        self,
-        url: str,
-        ranges: Sequence[tuple[int, int]],
-        limit_s: float,
-        stores: _swathe.Stores | None = None,
-    ) -> VectorTiming:
-        """As `_swathe.measure_vector`."""
+    def open_source(self, url: str, stores: _swathe.Stores | None = None) -> SimulatedSource:
+        """As `_swathe.open_source`."""
         self.measure_open(url)
+        return SimulatedSource(self, url)
+
+    def measure_vector(self, ranges: Sequence[tuple[int, int]], limit_s: float) -> VectorTiming:
+        """As `_swathe.Source.measure_vector`."""
         count, rows = len(ranges), sum(length for _, length in ranges)
         if count > self.vector_ranges:
             return VectorTiming("answer 200 OK", 0, True, 0, self.latency_s)
@@ -151,15 +155,9 @@ class SimulatedStore:
         return VectorTiming(None, parts, True, size, seconds)
 
     def measure_multiplexed(
-        self,
-        url: str,
-        ranges: Sequence[tuple[int, int]],
-        streams: int,
-        limit_s: float,
-        stores: _swathe.Stores | None = None,
+        self, ranges: Sequence[tuple[int, int]], streams: int, limit_s: float
     ) -> MultiplexTiming:
-        """As `_swathe.measure_multiplexed`."""
-        self.measure_open(url)
+        """As `_swathe.Source.measure_multiplexed`."""
         if not self.shared_requests:
             return MultiplexTiming("no HTTP/2", 0, 0, 0.0, self.latency_s)
         count, size = len(ranges), sum(length for _, length in ranges)
@@ -243,6 +241,40 @@ class SimulatedStore:
                 ends[request] = now
                 start(now)
         return list(zip(starts, firsts, ends, strict=True))
+
+
+@dataclass(frozen=True)
+class SimulatedSource:
+    """An open object of a simulated store."""
+
+    store: SimulatedStore
+    url: str
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.store.object_bytes
+
+    @property
+    def opened_bytes(self) -> int:
+        """Bytes that came with opening it."""
+        return min(OPENING_BYTES, self.size)
+
+    def measure(
+        self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
+    ) -> list[Timing]:
+        """As `_swathe.Source.measure`."""
+        return self.store.read(self.url, requests, streams, fresh=fresh)
+
+    def measure_vector(self, ranges: Sequence[tuple[int, int]], limit_s: float) -> VectorTiming:
+        """As `_swathe.Source.measure_vector`."""
+        return self.store.measure_vector(ranges, limit_s)
+
+    def measure_multiplexed(
+        self, ranges: Sequence[tuple[int, int]], streams: int, limit_s: float
+    ) -> MultiplexTiming:
+        """As `_swathe.Source.measure_multiplexed`."""
+        return self.store.measure_multiplexed(ranges, streams, limit_s)
 
 
 def random_store(seed: int) -> SimulatedStore:

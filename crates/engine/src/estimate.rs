@@ -14,7 +14,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s};
+use swathe_plan::{
+    Compute, Connections, Costs, Load, Plan, Sharing, Step, Task, finish_s, paced_s,
+};
 use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
@@ -144,9 +146,20 @@ pub fn estimate(
                 None => workers(&job.files, all_units),
             };
             let looked_into = spread(units.len(), most);
-            let estimates = estimate_units(&looked_into, |index| {
-                expect(job, units[index], compute, &store.settings().costs, workers, cancel)
-            });
+            let costs = &store.settings().costs;
+            let estimator = |open_streams| {
+                let units = &units;
+                move |index: usize| {
+                    expect(job, units[index], compute, costs, workers, open_streams, cancel)
+                }
+            };
+            // Those that are read later find the connections open that the first ones opened.
+            let (first, later) =
+                looked_into.split_at(looked_into.partition_point(|&unit| unit < workers));
+            let mut estimates = estimate_units(first, estimator(0));
+            let streams: u32 = estimates.iter().map(|estimate| estimate.streams).sum();
+            let streams = streams.saturating_mul(workers as u32) / first.len().max(1) as u32;
+            estimates.extend(estimate_units(later, estimator(streams.min(costs.streams))));
             cancel.check()?;
             let all: Vec<&UnitEstimate> = (0..units.len())
                 .map(|index| &estimates[index * estimates.len() / units.len()])
@@ -268,12 +281,14 @@ fn estimate_units(
     estimates.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Expect what a unit costs. `open_streams`: connections that are open by then.
 fn expect(
     job: &Job,
     unit: &Unit,
     compute: &Compute,
     costs: &Costs,
     workers: usize,
+    open_streams: u32,
     cancel: &Cancel,
 ) -> UnitEstimate {
     let targets = unit.targets.len();
@@ -314,7 +329,9 @@ fn expect(
     // They come with the answer to that.
     let opened_bytes = if is_asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
-    let mut connections = object.connections().part(workers as u32);
+    let connections = object.connections();
+    let streams = connections.streams.max(open_streams);
+    let mut connections = Connections { streams, ..connections }.part(workers as u32);
     connections.streams = connections.streams.max(1);
     let sharing = Sharing { parts: workers as u32, objective: job.objective };
     let others = object.source().others();

@@ -41,6 +41,8 @@ pub struct Compute {
     pub tile_byte_s: BTreeMap<String, f64>,
     /// What calls take around the engine, by name; here only kept.
     pub call: BTreeMap<String, f64>,
+    /// What making results from cutouts takes, by format and then by name; here only kept.
+    pub formats: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 impl Default for Compute {
@@ -68,6 +70,7 @@ impl Default for Compute {
             bzip2_byte_s: 45e-9,
             tile_byte_s: tiles.map(|(codec, seconds)| (codec.to_string(), seconds)).into(),
             call: BTreeMap::new(),
+            formats: BTreeMap::new(),
         }
     }
 }

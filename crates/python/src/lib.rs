@@ -33,9 +33,9 @@ mod _swathe {
     #[pymodule_export]
     use crate::stores::{
         MultiplexTiming, Source, StoreKind, Stores, Timing, VectorTiming, assumed_costs,
-        cached_bytes, confine, describe_blocks, measure, measure_multiplexed, measure_open,
-        measure_restarts, measure_vector, peer_costs, pull_blocks, set_block_peers, share_blocks,
-        store_key, take_timings,
+        cached_bytes, confine, describe_blocks, measure, measure_open, measure_restarts,
+        open_source, peer_costs, pull_blocks, set_block_peers, share_blocks, store_key,
+        take_timings,
     };
     #[pymodule_export]
     use crate::trace::{

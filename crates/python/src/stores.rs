@@ -131,6 +131,11 @@ impl Source {
         self.inner.version().to_string()
     }
 
+    #[getter]
+    fn opened_bytes(&self) -> usize {
+        self.inner.first().len()
+    }
+
     fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
         let wrong = if start > stop {
             Some(format!(
@@ -163,6 +168,48 @@ impl Source {
     ) -> PyResult<Vec<Timing>> {
         let source = self.inner.clone();
         enter(py, &Cancel::default(), move || timed(&*source, &requests, streams, fresh))
+    }
+
+    fn measure_vector(
+        &self,
+        py: Python<'_>,
+        ranges: Vec<(u64, u64)>,
+        limit_s: f64,
+    ) -> PyResult<VectorTiming> {
+        let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
+        let (source, ranges) = (self.inner.clone(), to_ranges(&ranges));
+        enter(py, &Cancel::default(), move || {
+            let swathe_store_api::VectorTiming {
+                refusal,
+                parts,
+                is_ordered,
+                bytes,
+                first_byte_s,
+                seconds,
+            } = source.measure_vector(&ranges, limit)?;
+            Ok(VectorTiming { refusal, parts, is_ordered, bytes, first_byte_s, seconds })
+        })
+    }
+
+    fn measure_multiplexed(
+        &self,
+        py: Python<'_>,
+        ranges: Vec<(u64, u64)>,
+        streams: u32,
+        limit_s: f64,
+    ) -> PyResult<MultiplexTiming> {
+        let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
+        let (source, ranges) = (self.inner.clone(), to_ranges(&ranges));
+        enter(py, &Cancel::default(), move || {
+            let swathe_store_api::MultiplexTiming {
+                refusal,
+                bytes,
+                header_bytes,
+                first_byte_s,
+                seconds,
+            } = source.measure_multiplexed(&ranges, streams, limit)?;
+            Ok(MultiplexTiming { refusal, bytes, header_bytes, first_byte_s, seconds })
+        })
     }
 }
 
@@ -280,32 +327,6 @@ pub(crate) struct VectorTiming {
     seconds: f64,
 }
 
-/// Time one request for many ranges. See `_swathe.pyi`.
-#[pyfunction]
-#[pyo3(signature = (url, ranges, limit_s, stores=None))]
-pub(crate) fn measure_vector(
-    py: Python<'_>,
-    url: String,
-    ranges: Vec<(u64, u64)>,
-    limit_s: f64,
-    stores: Option<&Stores>,
-) -> PyResult<VectorTiming> {
-    let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
-    let stores = inner(py, stores)?;
-    let ranges = to_ranges(&ranges);
-    enter(py, &Cancel::default(), move || {
-        let swathe_store_api::VectorTiming {
-            refusal,
-            parts,
-            is_ordered,
-            bytes,
-            first_byte_s,
-            seconds,
-        } = stores.open(&url)?.measure_vector(&ranges, limit)?;
-        Ok(VectorTiming { refusal, parts, is_ordered, bytes, first_byte_s, seconds })
-    })
-}
-
 #[pyclass(frozen, get_all, module = "swathe._swathe")]
 pub(crate) struct MultiplexTiming {
     refusal: Option<String>,
@@ -315,30 +336,16 @@ pub(crate) struct MultiplexTiming {
     seconds: f64,
 }
 
-/// Time requests that share one connection of HTTP/2. See `_swathe.pyi`.
+/// Open an object, to measure reads of it. See `_swathe.pyi`.
 #[pyfunction]
-#[pyo3(signature = (url, ranges, streams, limit_s, stores=None))]
-pub(crate) fn measure_multiplexed(
+#[pyo3(signature = (url, stores=None))]
+pub(crate) fn open_source(
     py: Python<'_>,
     url: String,
-    ranges: Vec<(u64, u64)>,
-    streams: u32,
-    limit_s: f64,
     stores: Option<&Stores>,
-) -> PyResult<MultiplexTiming> {
-    let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
+) -> PyResult<Source> {
     let stores = inner(py, stores)?;
-    let ranges = to_ranges(&ranges);
-    enter(py, &Cancel::default(), move || {
-        let swathe_store_api::MultiplexTiming {
-            refusal,
-            bytes,
-            header_bytes,
-            first_byte_s,
-            seconds,
-        } = stores.open(&url)?.measure_multiplexed(&ranges, streams, limit)?;
-        Ok(MultiplexTiming { refusal, bytes, header_bytes, first_byte_s, seconds })
-    })
+    Ok(Source { inner: enter(py, &Cancel::default(), move || Ok(stores.open(&url)?))? })
 }
 
 /// Open an object anew: seconds, and its bytes.

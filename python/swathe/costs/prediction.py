@@ -16,6 +16,7 @@ from swathe.core.format import seconds_text, size_text
 from swathe.core.host import cores
 from swathe.costs.calibration import calibrate
 from swathe.costs.call_costs import CallCosts
+from swathe.costs.format_costs import BOUND, FormatCosts, beside, pixels_of
 from swathe.costs.past_outcomes import past_outcomes, root_of
 from swathe.files.planes import plane_span
 from swathe.stores.registry import bounds_of, compute_costs, stores_for
@@ -160,6 +161,7 @@ def predict(
     planes: Planes | None = None,
     threads: int | None = None,
     objective: Objective = "auto",
+    format: str | None = None,  # noqa: A002 - as `cut_many`
     file: str | os.PathLike[str] | None = None,
     size: Any = None,
     frame: str | None = None,
@@ -181,6 +183,8 @@ def predict(
         planes: as in `cut_many`.
         threads: as in `cut_many`.
         objective: as in `cut_many`. With `auto`, what this process reads now is counted as others.
+        format: format of the results: `fits` (default), `npy` or `png`. The time to make them is
+            that of this host, as `swathe probe` measured it; of a cube, that of one plane.
         file: file of targets that name none, as in `cut_many`.
         size: size of sky targets without one.
         frame: frame of positions.
@@ -190,6 +194,7 @@ def predict(
     Raises:
         TargetsError: If the list cannot be read.
         NoSuchStoreError: If there is no such store.
+        OptionError: If cutouts are not made in this format.
     """
     from swathe.files.targets.pieces import read_pieces, whole_objects
     from swathe.files.targets.target_list import choices_of, read_targets
@@ -199,29 +204,36 @@ def predict(
     stores = check_texts("stores", stores)
     span = None if planes is None else plane_span(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
+    making = None if format in (None, "fits") else FormatCosts.of(compute_costs(), format)
     pieces = read_pieces(targets, choices)
+    count, pixels = 0, 0.0
+
+    def call(cutting: Prediction) -> Prediction:
+        if making is not None:
+            cutting = of_results(cutting, count, making.seconds(count, pixels))
+        return of_call(cutting, known_call_costs(), count)
+
     if not stores:
 
         def read(piece: TablePiece) -> RowTable:
             options: dict[str, Any] = {"planes": span, "first": piece.first, "names": list}
             return read_targets(piece.table, sky_of, None, _most(piece.first), choices, **options)
 
-        count = 0
         parts = []
         for part, (rows, *_) in enumerate(whole_objects(pieces, read)):
             parts.append(predict_targets(rows, mode, threads, machines, _most(part), objective))
-            count += len(rows)
-        return of_call(total_of(parts), known_call_costs(), count)
+            count, pixels = count + len(rows), pixels + pixels_of(rows)
+        return call(total_of(parts))
     of_stores: dict[str, list[Prediction]] = {name: [] for name in stores}
-    count = 0
     for piece in pieces:
         most = _most(piece.first)
         lists = target_lists(piece.table, stores, choices, most, planes=span, first=piece.first)
         for name, rows in lists.items():
             of_stores[name].append(predict_targets(rows, mode, threads, machines, most, objective))
-        count += len(next(iter(lists.values())))
+        rows = next(iter(lists.values()))
+        count, pixels = count + len(rows), pixels + pixels_of(rows)
     predictions = {name: total_of(parts) for name, parts in of_stores.items()}
-    return of_call(mix_replicas(predictions, threads * machines), known_call_costs(), count)
+    return call(mix_replicas(predictions, threads * machines))
 
 
 def _most(part: int) -> int:
@@ -477,6 +489,22 @@ def of_call(
         median_s=median_s,
         interval_s=(median_s - faster_s, median_s + slower_s),
         overhead_s=around_s,
+    )
+
+
+def of_results(prediction: Prediction, results: int, making_s: float) -> Prediction:
+    """Return the prediction of reading, cutting and making results from that of the first two."""
+    if results == 0:
+        return prediction
+    low_s, high_s = prediction.interval_s
+    return replace(
+        prediction,
+        median_s=beside(prediction.median_s, making_s, results),
+        interval_s=(
+            beside(low_s, making_s / BOUND, results),
+            beside(high_s, making_s * BOUND, results),
+        ),
+        compute_s=prediction.compute_s + making_s,
     )
 
 

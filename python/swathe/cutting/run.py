@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from swathe.core.progress import ShowDone
     from swathe.core.row_record import RowStatus
+    from swathe.core.row_table import RowTable
     from swathe.costs.prediction import Prediction
     from swathe.costs.replica_stores import ReplicaStores
     from swathe.costs.time_left import CutProgress
@@ -100,6 +101,7 @@ class CutRun:
         from swathe.costs.prediction import (
             known_call_costs,
             of_call,
+            of_results,
             predict_job,
             read_at_once,
             to_engine_job,
@@ -122,6 +124,9 @@ class CutRun:
         prediction = predict_job(job, MOST_INSPECTED)
         if "stores" in manifest.meta:
             prediction = read_at_once(prediction, settings["threads"])
+        if is_made:
+            made = len(results)
+            prediction = of_results(prediction, made, self._making_s(work.rows.take(todo), made))
         elapsed_s = time.perf_counter() - (self._counted or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
         self.call.expect(prediction, elapsed_s)
@@ -142,6 +147,18 @@ class CutRun:
                 piece = PieceFiles(work, manifest, todo, paths, is_only, replicas)
                 self._run(batch, piece, prediction)
             event.add(bytes=int(manifest.bytes.sum()))
+
+    def _making_s(self, rows: RowTable, results: int) -> float:
+        """Return the predicted seconds to make results from cutouts."""
+        from swathe.costs.format_costs import FormatCosts, pixels_of
+        from swathe.stores.registry import compute_costs
+
+        result_options = self.output_paths.result_options
+        if result_options.is_combined:
+            assumed = result_options.file_format
+            return FormatCosts(assumed.row_s, 0.0, assumed.job_s).seconds(len(rows), 0.0)
+        costs = FormatCosts.of(compute_costs(), result_options.format)
+        return costs.seconds(results, pixels_of(rows))
 
     def _open(self, end: int | None) -> _swathe.Output:
         """Open the output.
@@ -235,7 +252,7 @@ class CutRun:
         counts = piece.manifest.counts()
         for status, count in counts.items():
             meta[status] = self.manifest_file.counts[status] + count
-        # The time to combine images is not predicted.
+        # The time to combine images is assumed, not measured.
         self.call.is_comparable &= is_whole and not output_paths.result_options.is_combined
         if not output_paths.result_options.is_plain:
             # The time to make files of another format says nothing of the store.

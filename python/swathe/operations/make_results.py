@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
+from swathe.files.formats import digest_of, read_cutout
 from swathe.files.targets.result_names import unique_names
 from swathe.operations.combination import align_cutout, combine, without_images
-from swathe.operations.formats import digest_of, read_cutout
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
 from swathe.operations.inputs import inputs_of, rows_of_bands
 

@@ -28,11 +28,11 @@ from swathe.core.errors import CatalogError, OutputError, RegionError, SwatheErr
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.cutting.run import POLL_S
+from swathe.files.formats import FileDigest, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
 from swathe.operations.combination import align_cutout, combine, without_images
-from swathe.operations.formats import FileDigest, digest_of, read_cutout
 from swathe.operations.grid import Grid, enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move

@@ -66,6 +66,10 @@ def predict(
         typer.Option(min=1, max=1024, help="Number of threads; else the number of cores."),
     ] = None,
     objective: Objective = "auto",
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of the results: fits (default), npy or png."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the read plan of each object.")
     ] = False,
@@ -90,6 +94,7 @@ def predict(
         machines=machines,
         threads=threads,
         objective=objective,
+        format=file_format,
         file=file,
         size=size_of(size),
         frame=frame,

@@ -12,6 +12,7 @@ Rules of this module:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,8 +46,9 @@ def fit(samples: Iterable[Sample]) -> Profile:
     spread: dict[str, float] = {}
 
     connects = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "connect"])
-    connect_s = lower_median(connects) if len(connects) else None
-    curve = fit_curve(reads, notes, connect_s)
+    connect_s = lower_median(connects) if len(connects) else 0.0
+    opens = [sample for sample in samples_used if sample.kind == "open"]
+    curve = fit_curve(_with_openings(reads, opens, notes), notes)
     spread["request"] = curve.spread
     limits = fit_limits(reads, curve, notes)
     streams = most_useful_streams(reads, curve, limits, notes)
@@ -59,15 +61,18 @@ def fit(samples: Iterable[Sample]) -> Profile:
         spread["requests_per_s"] = limits.requests_spread
     if works:
         spread["served_bytes_per_s"] = limits.served_spread
-    # Limits that were not reached: the sum of the streams, as if nothing were shared.
     best_bytes_per_s = max(sample.bytes / sample.elapsed_s for sample in reads)
     most = max(sample.streams for sample in reads)
     if not math.isfinite(total):
-        total = min(max(most * curve.bytes_per_s, best_bytes_per_s), COPY_BYTES_PER_S)
+        # A limit that was not reached is unknown: between the least by what was seen, and streams
+        # that share nothing.
+        apart = min(max(most * curve.bytes_per_s, best_bytes_per_s), COPY_BYTES_PER_S)
+        least = max(best_bytes_per_s, curve.bytes_per_s, limits.least_bytes_per_s)
+        total = math.sqrt(apart * min(least, apart))
         notes.append(
             "total_bytes_per_s: no limit was reached, "
-            f"{rate_text(best_bytes_per_s)} were measured; "
-            f"{rate_text(total)} is {most} streams that share nothing"
+            f"{rate_text(best_bytes_per_s)} were measured; {rate_text(apart)} is {most} streams "
+            f"that share nothing; {rate_text(total)} is assumed"
         )
     if not math.isfinite(rate):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")
@@ -75,14 +80,13 @@ def fit(samples: Iterable[Sample]) -> Profile:
         spread["connect_s"] = spread_of(connects)
     else:
         notes.append("connect_s: not measured; 0 s")
-    opens = [sample for sample in samples_used if sample.kind == "open"]
     open_s, spread["open_s"] = _opening(opens, curve)
     if not opens:
         notes.append("open_s: not measured; 0 s")
 
     points = zip(curve.sizes.tolist(), curve.seconds.tolist(), strict=True)
     costs = Costs(
-        connect_s=connect_s or 0.0,
+        connect_s=connect_s,
         open_s=open_s,
         request=tuple((round(size), seconds) for size, seconds in points),
         total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
@@ -141,6 +145,19 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
     )
     spread = {"request": model, "model": model, "open_s": spread_of(opens)}
     return Profile(costs, spread, tuple(notes), rejected)
+
+
+def _with_openings(reads: list[Sample], opens: list[Sample], notes: list[str]) -> list[Sample]:
+    """Return the reads; if no single one was as large as opening an object, with the openings.
+
+    Over a slow link these are the only large requests that a probe has time for.
+    """
+    alone = [sample.bytes for sample in reads if sample.streams == 1]
+    larger = [sample for sample in opens if sample.bytes > max(alone, default=0)]
+    if not alone or not larger:
+        return reads
+    notes.append("request: the time to open an object counts as that of its bytes")
+    return reads + [replace(sample, kind="read") for sample in larger]
 
 
 def _opening(opens: list[Sample], curve: RequestCurve) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from swathe.costs.fit.robust_stats import (
     HUBER,
     LEAST_S,
     by_size,
+    lower_median,
     noise_of,
     spread_of,
 )
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from swathe.costs.cost_model import Sample
 
     Array = NDArray[np.float64]
+
+FIRST_WINDOW_BYTES = 16 << 10
+"""About ten segments of TCP: so much is sent before the receiver answers."""
 
 LEAST_SLOPE = 1 / COPY_BYTES_PER_S
 """Least slope, in seconds per byte."""
@@ -48,19 +52,16 @@ class RequestCurve:
         return np.asarray(np.interp(size, self.sizes, self.seconds) + slope * beyond)
 
 
-def fit_curve(
-    reads: Sequence[Sample], notes: list[str], connect_s: float | None = None
-) -> RequestCurve:
+def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     """Fit the time of a request as a function of its size, from requests that ran alone.
 
     First a straight line is fitted robustly. Then each size may deviate from it as far as its own
-    samples support. Finally the curve is made to rise.
+    samples support. Finally the curve is made to rise. Where the time for bytes is short beside
+    the latency and its noise, that from the first byte on tells it.
 
     Args:
         reads: samples of reads.
         notes: notes are added to these.
-        connect_s: seconds to open a connection. If only one size was measured, the latency is taken
-            to be at most that, and the rest of the time to be for the bytes.
     """
     alone = [sample for sample in reads if sample.streams == 1]
     if not alone:
@@ -75,19 +76,24 @@ def fit_curve(
     errors = np.hypot(1.25 * noise / np.sqrt(counts), 0.01)
 
     latency, slope = _line(sizes, seconds, errors)
-    if len(sizes) == 1 and connect_s is not None and 0 < connect_s < latency:
-        latency, slope = connect_s, float((seconds[0] - connect_s) / max(sizes[0], 1.0))
-    slope_known = slope * sizes[-1] > 2 * errors[-1] * latency
+    hidden = float(2 * errors[-1] * latency / max(sizes[-1], 1.0))
+    slope_known = slope > hidden
+    is_short = not slope_known or slope * sizes[-1] < latency / 2
+    sending = _sending(alone, hidden / 2) if is_short else None
+    if sending is not None:
+        slope = min(sending, float(seconds[-1] / max(sizes[-1], 1.0)))
+        latency = max(float(np.median(seconds - slope * sizes)), 0.1 * float(seconds[0]), LEAST_S)
     line = latency + slope * sizes
     off = np.log(seconds / line)
     trust = np.maximum(0, 1 - (2 * errors / np.maximum(np.abs(off), 1e-12)) ** 2)
     fitted = _rising(line * np.exp(trust * off), counts)
-    if slope_known and trust[-3:].any() and len(sizes) > 3:
+    if slope_known and sending is None and trust[-3:].any() and len(sizes) > 3:
         # The end is not straight: take the slope from the largest sizes.
         slope = float(np.clip(_median_slope(sizes[-4:], fitted[-4:]), slope / 3, slope * 3))
     if not slope_known:
-        # The largest slope that the noise could hide.
-        slope = max(slope, float(errors[-1] * latency / max(sizes[-1], 1.0)))
+        if sending is None:
+            # The largest slope that the noise could hide.
+            slope = max(slope, hidden / 2)
         notes.append(
             "request: the bandwidth of one stream is hidden by the latency; "
             f"{rate_text(1 / slope)} is used beyond the largest size"
@@ -109,6 +115,26 @@ def fit_curve(
         notes.append("request: only one size was measured")
     pooled = np.exp(np.concatenate(deviations))
     return RequestCurve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
+
+
+def _sending(alone: Sequence[Sample], most: float) -> float | None:
+    """Return the seconds per byte from the first byte on, of the largest requests; None if unknown.
+
+    An answer that fits into the first window of TCP comes at once, whatever the line carries: then
+    it is between that and `most`.
+    """
+    timed = [
+        (sample.bytes, (sample.elapsed_s - sample.first_byte_s) / sample.bytes)
+        for sample in alone
+        if sample.first_byte_s is not None and 0 < sample.first_byte_s < sample.elapsed_s
+    ]
+    if not timed:
+        return None
+    largest = max(size for size, _ in timed)
+    byte_s = lower_median(np.array([each for size, each in timed if 2 * size > largest]))
+    if largest <= FIRST_WINDOW_BYTES:
+        byte_s = math.sqrt(byte_s * max(byte_s, most))
+    return max(byte_s, LEAST_SLOPE)
 
 
 def fit_line(reads: Sequence[Sample]) -> tuple[float, float, float]:

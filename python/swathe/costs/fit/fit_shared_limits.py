@@ -38,7 +38,11 @@ factor is smaller, since busy computers hide more of it."""
 
 @dataclass(frozen=True)
 class SharedLimits:
-    """Limits that all streams share; infinite if a limit does not show."""
+    """Limits that all streams share; infinite if a limit does not show.
+
+    Attributes:
+        least_bytes_per_s: rate of the line at least, if it shows no limit.
+    """
 
     total_bytes_per_s: float = math.inf
     requests_per_s: float = math.inf
@@ -46,6 +50,7 @@ class SharedLimits:
     total_spread: float = 0.0
     requests_spread: float = 0.0
     served_spread: float = 0.0
+    least_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,10 @@ def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -
         spread_of(totals[line >= np.maximum(explained.queue, calls)]),
         spread_of(over[calls >= CLEAR_RATE * np.maximum(explained.queue, line)]),
         spread_of(over[calls >= CLEAR_RATE * np.maximum(plain, line)]),
+        # Beside the waits, and what the noise could hide, there was so much time for the bytes.
+        float(
+            (batch.size / np.maximum(batch.seconds - empty_s, batch.errors * batch.seconds)).max()
+        ),
     )
 
 

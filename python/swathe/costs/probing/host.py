@@ -19,8 +19,10 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.fit.robust_stats import lower_median
+from swathe.costs.format_costs import ASSUMED
 from swathe.costs.prediction import to_engine_job
 from swathe.costs.probing.loopback_server import loopback
+from swathe.files.formats import convert, digest_of, read_cutout
 from swathe.files.targets.target_list import read_targets
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
 LEAST_REPEATS, MOST_REPEATS = 3, 20
 SMALL, MANY, FILES, TIMES = 16, 64, 24, 16
 LARGE, FEW = 256, 6
+MADE = 9
+"""Number of results made of each format and size."""
 REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
 SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
 """Sides of small and large cuts, their number, and the number of files."""
@@ -78,26 +82,47 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         results are dropped; `byte_s`: per byte of pixels cut out; `gzip_byte_s`: per byte
         decompressed, and `gzip_first_byte_s`: the same while seek points are made; `restart_s`: per
         start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
-        decoded, by codec.
+        decoded, by codec; `formats`: by format of results, what `FormatCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     started = time.perf_counter()
     frames = make_frames(QUICK_ROWS if quick else ROWS)
     samples: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(prefix="swathe-host-") as name:
+    with tempfile.TemporaryDirectory(prefix="swathe-host-") as folder_name:
         for turn in range(MOST_REPEATS):
             start_s = time.perf_counter()
-            folder = Path(name) / str(turn)
+            folder = Path(folder_name) / str(turn)
             folder.mkdir()
             for cost, seconds in _once(folder, frames).items():
                 samples.setdefault(cost, []).append(seconds)
             now = time.perf_counter()
             if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - started > budget_s:
                 break
+        formats = {name: _making(Path(folder_name), name) for name in ASSUMED}
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS)
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
-    return {**costs, "tile_byte_s": tiles}
+    return {**costs, "tile_byte_s": tiles, "formats": formats}
+
+
+def _making(folder: Path, suffix: str) -> dict[str, float]:
+    """Return the time of each result of a format, and of each of its pixels; see `FormatCosts`."""
+    from astropy.io import fits
+
+    seconds: dict[int, float] = {}
+    for side in (SMALL, LARGE):
+        cut, result = folder / f"{side}.fits", folder / f"{side}.{suffix}"
+        cut.write_bytes(fits_bytes([fits.PrimaryHDU(draw(1, 1)[:side, :side], header(1, 1))]))
+        taken = []
+        for _ in range(1 + MADE):  # the first one imports what it needs
+            began_s = time.perf_counter()
+            content = convert(read_cutout(cut), result)
+            digest_of(content)
+            result.write_bytes(content)
+            taken.append(time.perf_counter() - began_s)
+        seconds[side] = lower_median(np.array(taken[1:]))
+    pixel_s = max(seconds[LARGE] - seconds[SMALL], 1e-9) / (LARGE**2 - SMALL**2)
+    return {"row_s": max(seconds[SMALL] - SMALL**2 * pixel_s, 1e-6), "pixel_s": pixel_s}
 
 
 def _receiving(requests: int) -> dict[str, list[float]]:

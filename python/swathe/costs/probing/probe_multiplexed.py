@@ -19,9 +19,8 @@ from swathe.costs.probing.row_ranges import LEAST_STRIDE_BYTES, row_ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe._swathe import Stores
     from swathe.costs.cost_model import Costs
-    from swathe.costs.probing.reader_protocol import MultiplexTiming, Reader
+    from swathe.costs.probing.reader_protocol import MultiplexTiming, OpenedObject
 
 COUNTS = (1, 20, 50, 100, 200)
 QUICK_COUNTS = (1, 100)
@@ -101,32 +100,25 @@ class MultiplexStudy:
 
 
 def study_multiplexed(
-    name: str,
-    object_bytes: int,
+    source: OpenedObject,
     costs: Costs,
     *,
     quick: bool,
     max_time_s: float = math.inf,
     max_bytes: float = math.inf,
-    opening_bytes: int = 0,
-    stores: Stores | None,
-    reader: Reader,
     clock: Callable[[], float] = time.perf_counter,
 ) -> MultiplexStudy:
     """Send more and more requests on one connection, until a budget is used up.
 
     Args:
-        name: object to read.
-        object_bytes: its size.
+        source: object to read.
         costs: costs over HTTP/1.1.
         quick: whether to try only a few numbers of requests.
         max_time_s: limit of seconds, beside the study's own.
         max_bytes: limit of bytes moved.
-        opening_bytes: bytes read to open the object, before each measurement.
-        stores: stores needed to find it.
-        reader: reader to measure with.
-        clock: clock of the reader, in seconds.
+        clock: clock of the source, in seconds.
     """
+    object_bytes = source.size
     study = MultiplexStudy(object_bytes=object_bytes)
     if object_bytes < COUNTS[1] * LEAST_STRIDE_BYTES:
         return study
@@ -135,13 +127,11 @@ def study_multiplexed(
     def measure(ranges: list[tuple[int, int]]) -> MultiplexTiming | None:
         """Measure once; None if the budget is used up, or the server refuses."""
         left_s = deadline - clock()
-        likely_bytes = opening_bytes + sum(length + HEADER_BYTES for _, length in ranges)
+        likely_bytes = sum(length + HEADER_BYTES for _, length in ranges)
         if left_s <= 0 or study.bytes_moved + likely_bytes > max_bytes:
             return None
-        study.requests += len(ranges)
-        study.bytes_moved += opening_bytes
         try:
-            timing = reader.measure_multiplexed(name, ranges, len(ranges), left_s, stores)
+            timing = source.measure_multiplexed(ranges, len(ranges), left_s)
         except (AccessError, SourceError) as error:
             study.refusal = str(error)
             return None
@@ -150,6 +140,7 @@ def study_multiplexed(
             if not study.answers:
                 study.refusal = timing.refusal
             return None
+        study.requests += len(ranges)
         study.bytes_moved += timing.bytes + len(ranges) * timing.header_bytes
         return timing
 

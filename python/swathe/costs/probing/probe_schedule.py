@@ -73,19 +73,19 @@ class ProbeParameters:
     def choices(self, size: int, streams: int) -> list[Cell]:
         """Return ways to measure a combination, the best first.
 
-        These are four rounds of all streams, or two. One round tells little about the line, which
-        is idle until the first byte; it is measured in addition.
+        These are four rounds of all streams, or two. One round tells less about the line, which is
+        idle until the first byte; it is measured in addition, or if there is no time for more.
         """
-        numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams)
+        numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams, streams)
         cells = (Cell(size, streams, number) for number in numbers)
         return [cell for cell in cells if cell.bytes * self.parts <= self.max_bytes]
 
     def __str__(self) -> str:
         cells = self.cells()
         streams = max((cell.streams for cell in cells), default=1)
-        # Every measurement of a cell, once more one round, and opening the object for each.
-        requests = self.rounds * sum(cell.requests + cell.streams + 2 for cell in cells)
-        size = min(self.max_bytes, self.rounds * sum(cell.bytes for cell in cells))
+        # Every measurement of a cell and one that confirms the first, and as often one round.
+        requests = (self.rounds + 1) * sum(cell.requests + cell.streams + 2 for cell in cells)
+        size = min(self.max_bytes, (self.rounds + 1) * sum(cell.bytes for cell in cells))
         return (
             f"at most {requests} requests, {size_text(size)} and {self.max_time_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "

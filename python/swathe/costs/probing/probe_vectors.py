@@ -24,9 +24,8 @@ from swathe.costs.probing.row_ranges import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe._swathe import Stores
     from swathe.costs.cost_model import Costs
-    from swathe.costs.probing.reader_protocol import Reader, VectorTiming
+    from swathe.costs.probing.reader_protocol import OpenedObject, VectorTiming
 
 COUNTS = (2, 20, 100, 200, 500, 1000)
 QUICK_COUNTS = (2, 100)
@@ -48,8 +47,8 @@ class VectorStudy:
         answers: number of ranges, and the quickest answer with all of them.
         header_bytes: length of the longest `Range` header that was honoured.
         refusal: number of ranges that were refused, and why; None if none were.
-        requests: number of requests for many ranges; before each the object was opened.
-        bytes_moved: bytes of the study, those of opening included.
+        requests: number of requests for many ranges.
+        bytes_moved: bytes of the study.
     """
 
     answers: list[tuple[int, VectorTiming]] = field(default_factory=list)
@@ -106,30 +105,23 @@ class VectorStudy:
 
 
 def study_vectors(
-    name: str,
-    object_bytes: int,
+    source: OpenedObject,
     *,
     quick: bool,
     max_time_s: float = math.inf,
     max_bytes: float = math.inf,
-    opening_bytes: int = 0,
-    stores: Stores | None,
-    reader: Reader,
     clock: Callable[[], float] = time.perf_counter,
 ) -> VectorStudy:
     """Request more and more ranges of an object, until that is refused or a budget is used up.
 
     Args:
-        name: object to read.
-        object_bytes: its size.
+        source: object to read.
         quick: whether to try only a few numbers of ranges.
         max_time_s: limit of seconds, beside the study's own.
         max_bytes: limit of bytes moved.
-        opening_bytes: bytes read to open the object, before each request.
-        stores: stores needed to find it.
-        reader: reader to measure with.
-        clock: clock of the reader, in seconds.
+        clock: clock of the source, in seconds.
     """
+    object_bytes = source.size
     study = VectorStudy(object_bytes=object_bytes)
     deadline = clock() + min(QUICK_DEADLINE_S if quick else DEADLINE_S, max_time_s)
     for count in QUICK_COUNTS if quick else COUNTS:
@@ -139,13 +131,12 @@ def study_vectors(
         timings: list[VectorTiming] = []
         for _ in range(REPEATS):
             left_s = deadline - clock()
-            likely_bytes = opening_bytes + count * (ROW_BYTES + PART_BYTES)
+            likely_bytes = count * (ROW_BYTES + PART_BYTES)
             if left_s <= 0 or study.bytes_moved + likely_bytes > max_bytes:
                 break
             study.requests += 1
-            study.bytes_moved += opening_bytes
             try:
-                timing = reader.measure_vector(name, ranges, left_s, stores)
+                timing = source.measure_vector(ranges, left_s)
             except (AccessError, SourceError) as error:
                 study.refusal = count, str(error)
                 return study

@@ -78,6 +78,31 @@ class MultiplexTiming(Protocol):
         """Return the seconds until the last byte of all."""
 
 
+class OpenedObject(Protocol):
+    """An open object, whose reads are measured; `_swathe.Source` is one."""
+
+    @property
+    def size(self) -> int:
+        """Return its bytes."""
+
+    @property
+    def opened_bytes(self) -> int:
+        """Return the bytes that came with opening it."""
+
+    def measure(
+        self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
+    ) -> Sequence[Timing]:
+        """Read ranges (offset, length), `streams` in flight; `fresh`: each on a new connection."""
+
+    def measure_vector(self, ranges: Sequence[tuple[int, int]], limit_s: float) -> VectorTiming:
+        """Read ranges (offset, length), ascending and apart, with one request."""
+
+    def measure_multiplexed(
+        self, ranges: Sequence[tuple[int, int]], streams: int, limit_s: float
+    ) -> MultiplexTiming:
+        """Read ranges (offset, length) with a request each, many in flight on a connection."""
+
+
 class Reader(Protocol):
     """Functions that measure; the module `swathe._swathe` has them."""
 
@@ -90,26 +115,10 @@ class Reader(Protocol):
         fresh: bool = False,
         stores: Stores | None = None,
     ) -> Sequence[Timing]:
-        """Read ranges (offset, length), `streams` in flight; `fresh`: each on a new connection."""
-
-    def measure_vector(
-        self,
-        url: str,
-        ranges: Sequence[tuple[int, int]],
-        limit_s: float,
-        stores: Stores | None = None,
-    ) -> VectorTiming:
-        """Read ranges (offset, length), ascending and apart, with one request."""
-
-    def measure_multiplexed(
-        self,
-        url: str,
-        ranges: Sequence[tuple[int, int]],
-        streams: int,
-        limit_s: float,
-        stores: Stores | None = None,
-    ) -> MultiplexTiming:
-        """Read ranges (offset, length) with a request each, many in flight on a connection."""
+        """Open an object and read ranges of it, as `OpenedObject.measure`."""
 
     def measure_open(self, url: str, stores: Stores | None = None) -> tuple[float, int]:
         """Open an object; return the seconds, and its size in bytes."""
+
+    def open_source(self, url: str, stores: Stores | None = None) -> OpenedObject:
+        """Open an object."""

@@ -26,7 +26,6 @@ from swathe.costs.fit.robust_stats import counts_of, lower_median
 from swathe.costs.probing.page_cache import cache_state, in_memory
 from swathe.costs.probing.probe_multiplexed import MultiplexStudy, study_multiplexed
 from swathe.costs.probing.probe_schedule import (
-    OPENING_BYTES,
     PARTS,
     PRECISE,
     QUICK_PARTS,
@@ -45,7 +44,7 @@ from swathe.costs.probing.probe_writes import WriteProbe, writing_costs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from swathe.costs.probing.reader_protocol import Reader, Timing
+    from swathe.costs.probing.reader_protocol import OpenedObject, Reader, Timing
     from swathe.costs.probing.resolve_target import ProbeTarget
 
 WRITINGS = 3
@@ -54,6 +53,8 @@ OPENINGS = 3
 """Number of measurements of opening an object, and of opening a connection."""
 SLOWEST_BYTES_PER_S = 1e5
 """Assumed least bandwidth of a store; with a slower one a quick probe may take too long."""
+SURPRISE = 1.5
+"""Ratio of measured to expected time from which requests in flight are measured again."""
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 NO_LIMIT = 9e14
 """The largest of these that costs may have."""
@@ -173,6 +174,7 @@ class _ProbeRun:
         self.stores, self.clock = place.stores, clock
         self.rng = np.random.default_rng(parameters.seed)
         self.samples: list[Sample] = []
+        self.sources: dict[str, OpenedObject] = {}
         self.sizes: dict[str, int] = {}
         self.slots: dict[tuple[str, int], list[int]] = {}
         self.bytes_moved = self.requests = self.turn = 0
@@ -187,8 +189,13 @@ class _ProbeRun:
     def run(self, tell: Callable[[str], None], writing: WriteProbe | None) -> Probe:
         """Run the whole probe."""
         for name in self.parameters.objects:
-            self.sizes[name] = self.reader.measure_open(name, self.stores)[1]
-            self._count(self._opening_bytes(name), 0 if self.place.is_local else 1)
+            begun_s = self.clock()
+            self.sources[name] = source = self.reader.open_source(name, self.stores)
+            self.sizes[name] = source.size
+            self._count(source.opened_bytes, 0 if self.place.is_local else 1)
+            if not self.place.is_local and len(self.sizes) == 1:
+                # It opened a connection, too, so it counts only where others took longer.
+                self._keep(Sample("open", source.opened_bytes, self.clock() - begun_s))
         largest = max(self.sizes.values())
         if largest < 1:
             name = _swathe.redact_url(self.parameters.objects[0])
@@ -200,6 +207,8 @@ class _ProbeRun:
         self._open()
         if writing is not None:
             self._write(writing)
+        # Without the time of single requests of some sizes nothing else can be known.
+        self._scout()
         vectors = self._vectors()
         reason = self._read()
         profile = fit_local(self.samples) if self.place.is_local else fit(self.samples)
@@ -232,39 +241,39 @@ class _ProbeRun:
         """Learn how requests for many ranges are answered; None of stores that have none."""
         if self.place.is_local or _swathe.StoreKind(self.place.root).is_bucket:
             return None
-        name, size = max(self.sizes.items(), key=lambda item: item[1])
-        study = study_vectors(name, size, **self._study_options(name))
-        self._count(study.bytes_moved, 2 * study.requests)
+        options = self._study_options()
+        options["max_time_s"] = min(options["max_time_s"], self._left_s() / 3)
+        study = study_vectors(self._largest(), **options)
+        self._count(study.bytes_moved, study.requests)
         return study
 
     def _multiplexed(self, costs: Costs) -> MultiplexStudy | None:
         """Learn how requests on one connection are answered; None of stores that are folders."""
         if self.place.is_local:
             return None
-        name, size = max(self.sizes.items(), key=lambda item: item[1])
-        study = study_multiplexed(name, size, costs, **self._study_options(name))
+        study = study_multiplexed(self._largest(), costs, **self._study_options())
         self._count(study.bytes_moved, study.requests)
         return study
 
-    def _study_options(self, name: str) -> dict[str, Any]:
-        """Return the budgets of a study of one object, and what it measures with."""
+    def _largest(self) -> OpenedObject:
+        return max(self.sources.values(), key=lambda source: source.size)
+
+    def _study_options(self) -> dict[str, Any]:
+        """Return the budgets of a study of one object, and its clock."""
         return {
             "quick": self.parameters.streams == QUICK_STREAMS,
             "max_time_s": self.parameters.max_time_s / 5,
             "max_bytes": max(self._left_bytes(), 0) // 5,
-            "opening_bytes": self._opening_bytes(name),
-            "stores": self.stores,
-            "reader": self.reader,
             "clock": self.clock,
         }
 
     def _open(self) -> None:
         """Measure the time before the first byte."""
-        name, size = next(iter(self.sizes.items()))
-        part = [(0, min(self.parameters.sizes[0], size))]
-        first_bytes = self._opening_bytes(name)
+        name, source = next(iter(self.sources.items()))
+        part = [(0, min(self.parameters.sizes[0], source.size))]
+        first_bytes = source.opened_bytes
         for turn in range(OPENINGS):
-            if turn > 1 and self.clock() - self.start_s > self.parameters.max_time_s / 8:
+            if turn and self.clock() - self.start_s > self.parameters.max_time_s / 8:
                 break
             seconds = self.reader.measure_open(name, self.stores)[0]
             self._count(first_bytes, 0 if self.place.is_local else 1)
@@ -289,15 +298,10 @@ class _ProbeRun:
     def _timed(
         self, name: str, ranges: list[tuple[int, int]], streams: int, fresh: bool = False
     ) -> Sequence[Timing]:
-        """Read; the engine opens the object first, each time."""
-        timings = self.reader.measure(name, ranges, streams, fresh=fresh, stores=self.stores)
-        size = sum(length for _, length in ranges) + self._opening_bytes(name)
-        self._count(size, len(ranges) + (0 if self.place.is_local else 1))
+        """Read ranges of an object."""
+        timings = self.sources[name].measure(ranges, streams, fresh=fresh)
+        self._count(sum(length for _, length in ranges), len(ranges))
         return timings
-
-    def _opening_bytes(self, name: str) -> int:
-        """Return the bytes read to open an object: none for a local file."""
-        return 0 if self.place.is_local else min(OPENING_BYTES, self.sizes[name])
 
     def _scout(self) -> None:
         """Read each size twice, alone, while the next is affordable even if time goes by bytes."""
@@ -316,13 +320,11 @@ class _ProbeRun:
                 self._measure(again)
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
             seconds.append(min(sample.elapsed_s for sample in reads))
-            growth = larger / size
-            more = max(seconds[-1] - seconds[-2], 0.0) if len(seconds) > 2 else 0.0
-            # As if all time were for bytes; but hardly for so few, or if fewer bytes took as long.
-            most = seconds[-1] + min(seconds[-1] * growth, larger / SLOWEST_BYTES_PER_S)
-            if len(seconds) > 2:
-                most = min(most, seconds[-1] + 3 * more * growth)
-            likely = seconds[-1] + more * growth
+            # What a larger one takes longer: a slow line shows in the time after the first byte.
+            sending_s = min(sample.elapsed_s - (sample.first_byte_s or 0.0) for sample in reads)
+            more_s = sending_s * larger / size
+            likely = seconds[-1] + more_s
+            most = seconds[-1] + min(3 * more_s, larger / SLOWEST_BYTES_PER_S)
             if (
                 likely > self.parameters.max_time_s / self.parameters.parts
                 or most > self._left_s() / 3
@@ -332,7 +334,6 @@ class _ProbeRun:
 
     def _read(self) -> str:
         """Read round after round; return why it ended."""
-        self._scout()
         if self.fresh:
             self._connect()
         open_cells = self._first_round()
@@ -359,17 +360,26 @@ class _ProbeRun:
             if (size, streams) in cells:
                 return True
             for cell in self.parameters.choices(size, streams):
+                likely_s = self._likely_s(cell)
                 if self._try(cell):
+                    self._confirm(cell, likely_s)
                     cells[size, streams] = cell
                     return True
             return False
 
         sizes, streams = self.parameters.sizes, self.parameters.streams
-        # In large steps: each opens more connections, which takes round trips.
-        for number in streams[::2]:
-            attempt(sizes[0], number)
-            # For each number of streams, the largest affordable size.
-            any(attempt(size, number) for size in reversed(sizes))
+        # In large steps: each opens more connections, which takes round trips. If a large one is
+        # not affordable by what is known, the one between may show that it is.
+        for at in range(0, len(streams), 2):
+            if not attempt(sizes[0], streams[at]) and at:
+                attempt(sizes[0], streams[at - 1])
+                attempt(sizes[0], streams[at])
+            # For each number of streams, the largest affordable size: one that is measured may show
+            # that a larger one is affordable.
+            count = -1
+            while count < len(cells):
+                count = len(cells)
+                any(attempt(size, streams[at]) for size in reversed(sizes))
         rest = [(size, number) for size in sizes for number in streams]
         for place in self.rng.permutation(len(rest)).tolist():
             attempt(*rest[place])
@@ -389,6 +399,13 @@ class _ProbeRun:
             return False
         self._measure(cell)
         return True
+
+    def _confirm(self, cell: Cell, likely_s: float) -> None:
+        """Measure a cell again if it took longer than likely: a limit, or only a slow moment."""
+        took_s = self.samples[-1].elapsed_s
+        is_affordable = took_s < self._left_s() / 2 and 2 * cell.bytes < self._left_bytes()
+        if cell.streams > 1 and took_s > SURPRISE * likely_s and is_affordable:
+            self._measure(cell)
 
     def _measure(self, cell: Cell) -> None:
         """Measure a cell once."""
@@ -440,10 +457,8 @@ class _ProbeRun:
         return self.parameters.max_bytes - self.bytes_moved
 
     def _most_bytes(self, cell: Cell) -> int:
-        """Return the bytes moved to measure a cell, with opening the object and new connections."""
-        opening = max(map(self._opening_bytes, self.sizes))
-        connecting = cell.streams * KIB + opening if cell.streams > self.connections else 0
-        return cell.bytes + opening + connecting
+        """Return the bytes moved to measure a cell, with new connections."""
+        return cell.bytes + (cell.streams * KIB if cell.streams > self.connections else 0)
 
     def _left_s(self) -> float:
         return self.parameters.max_time_s - (self.clock() - self.start_s)

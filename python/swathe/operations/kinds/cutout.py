@@ -47,7 +47,7 @@ class CutOperation(ConvertingOperation):
 
     def convert(self, cutout: Cutout, name: Path) -> bytes:
         """Return the pixels or the picture."""
-        from swathe.operations.formats import convert
+        from swathe.files.formats import convert
 
         return convert(cutout, name)
 
