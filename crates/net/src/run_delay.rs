@@ -37,6 +37,7 @@ fn waited_ns(account: &File) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn a_thread_that_waits_for_a_core_is_delayed() {
@@ -46,15 +47,18 @@ mod tests {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let work = || {
             note_thread();
-            let before = delayed();
-            // More threads than cores: some wait, however fast the computer is.
-            while delayed() == before {
+            let (before, begin) = (delayed(), Instant::now());
+            // More threads than cores: some wait, however fast the computer is. The account of a
+            // thread ends with it.
+            while delayed() <= before && begin.elapsed() < Duration::from_secs(20) {
                 std::hint::spin_loop();
             }
+            delayed() > before
         };
-        std::thread::scope(|scope| {
-            (0..4 * cores).for_each(|_| _ = scope.spawn(work));
+        let has_waited = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4 * cores).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().any(|thread| thread.join().expect("it does not panic"))
         });
-        assert!(delayed() > Duration::ZERO);
+        assert!(has_waited);
     }
 }
