@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import itertools
 import json
 import logging
 import math
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -50,6 +52,7 @@ from tests.support.fits_frames import (
     sky_header,
     write_kinds,
 )
+from tests.support.scripted_servers import Handler, serving
 
 OUTPUTS = ("folder", "out.zip", "out.tar", "out.fits")
 ARCHIVES = OUTPUTS[1:]
@@ -658,6 +661,52 @@ def test_ctrl_c_ends_the_work_on_one_large_file(tmp_path: Path, record_property:
     record_property("seconds", seconds)
     print(f"large file: ended after {seconds:.3f} s")  # noqa: T201
     assert list(Table.read(tmp_path / "out" / "manifest.ecsv")["reason"]) == ["interrupted"]
+
+
+def test_ctrl_c_ends_a_wait_for_a_server(tmp_path: Path) -> None:
+    frame = noise(7, (300, 300))
+    fits.PrimaryHDU(frame).writeto(tmp_path / "frame.fits")
+    content = (tmp_path / "frame.fits").read_bytes()
+    is_over, waits = threading.Event(), threading.Event()
+    requests = itertools.count()
+
+    class HangingServer(Handler):
+        """A server that answers some requests, and then no more."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if next(requests) >= 20:
+                waits.set()
+                is_over.wait(PATIENCE_S)
+                self.close_connection = True
+                return
+            first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+            end = min(int(last) + 1, len(content))
+            headers = {"Content-Range": f"bytes {first}-{end - 1}/{len(content)}", "ETag": '"1"'}
+            self.answer(206, content[int(first) : end], headers)
+
+    rows: dict[str, list[Any]] = {"x0": [5] * 40, "y0": [280] * 40, "width": [9] * 40}
+    with serving(HangingServer) as url:
+        rows |= {"height": [9] * 40, "file": [f"{url}/{number}.fits" for number in range(40)]}
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, json.dumps([rows, "out.zip", False])],
+            env=new_index(tmp_path / "index"),
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert waits.wait(PATIENCE_S)
+            # The work waits for an answer, or will do so soon.
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            # Without an interrupt it waits for answers, and tries again, for more than a minute.
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
+            is_over.set()
+    assert "KeyboardInterrupt" in errors
 
 
 def test_ctrl_c_while_targets_are_placed_leaves_earlier_results(

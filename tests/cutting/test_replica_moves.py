@@ -173,8 +173,11 @@ def test_an_object_gone_from_one_store_is_read_from_the_other(
     )
 
 
-def test_an_interrupt_leaves_what_was_read_from_both(mirrors: Mirrors, tmp_path: Path) -> None:
+def test_an_interrupt_leaves_what_was_read_from_both(
+    mirrors: Mirrors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
+    monkeypatch.setattr(run, "REPORT_S", 0.02)
     watch = when_read(mirrors.one, 6, lambda: mirrors.one.set(shared_bytes_per_s=RATE // 30))
 
     def interrupt(progress: Any) -> None:

@@ -12,7 +12,7 @@ use swathe_store_api::StoreError;
 pub enum EngineError {
     /// The object could not be opened or read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// The object has no bytes.
     #[error("{url}: is empty")]
     Empty {
@@ -246,6 +246,15 @@ pub enum EngineError {
         /// The message of the fault.
         message: String,
     },
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> EngineError {
+        match error {
+            StoreError::Interrupted { .. } => EngineError::Interrupted,
+            error => EngineError::Store(error),
+        }
+    }
 }
 
 impl EngineError {

@@ -312,6 +312,7 @@ fn expect(
         fault: Some(error.to_string()),
         ..UnitEstimate::default()
     };
+    cancel.enter();
     let object = match Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) {
         Ok(object) => object,
         Err(error) => return failure(error),

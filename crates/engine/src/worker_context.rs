@@ -3,27 +3,32 @@
 use crate::decoded_cache::DecodedCache;
 use crate::error::EngineError;
 use crate::timing::{Stages, record_start};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use swathe_codecs::tile::Scratch;
 use swathe_plan::Sharing;
-use swathe_store_api::Traffic;
+use swathe_store_api::{Interrupt, Traffic};
 use swathe_trace::Ids;
 
-/// A request to stop the work. Checked about every 256 KiB.
+/// A request to stop the work. Checked about every 256 KiB, and while a thread that entered it waits
+/// for a server.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel(Interrupt);
 
 impl Cancel {
     /// Ask all work that holds this to stop.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.set();
     }
 
     /// Whether the work is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_set()
+    }
+
+    /// Let it end the waits of this thread, until another is entered.
+    pub fn enter(&self) {
+        self.0.enter();
     }
 
     /// [`EngineError::Interrupted`] if the work is to stop.

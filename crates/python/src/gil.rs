@@ -43,8 +43,10 @@ pub(crate) fn enter<T: Send + 'static>(
         Ok(helper) => helper,
         Err(source) => return Err(to_python(py, &no_thread(&source))),
     };
+    let of_work = cancel.clone();
     let result = helper.send(Box::new(move || {
         scope.adopt();
+        of_work.enter();
         // The receiver is gone only if a signal ended the wait: then nobody wants the result.
         let _ = sender.send(work());
     }));

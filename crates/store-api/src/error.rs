@@ -83,6 +83,12 @@ pub enum StoreError {
         /// What happened.
         why: String,
     },
+    /// The work was interrupted while it waited for the server.
+    #[error("{url}: interrupted")]
+    Interrupted {
+        /// The object.
+        url: String,
+    },
     /// The operating system refused.
     #[error("{url}: {source}")]
     Io {

@@ -5,6 +5,7 @@
 
 mod error;
 mod failure;
+mod interrupt;
 mod listing;
 mod memory;
 mod multipart;
@@ -17,6 +18,7 @@ mod timing;
 
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
+pub use interrupt::Interrupt;
 pub use listing::{Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, is_hidden};
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};

@@ -138,6 +138,7 @@ impl BatchState {
     /// Cut units until none is left.
     pub fn run(&self, writer: &mut ResultWriter) -> WorkerContext {
         self.readers.enter();
+        self.cancel.enter();
         let mut work = WorkerContext::start(self.cancel.clone());
         work.spare = SpareBuffers::reclaim();
         while let Some((mut unit, parts)) = self.next(writer, &mut work) {
@@ -241,6 +242,7 @@ impl BatchState {
         for _ in 0..2 {
             let object = match self.open(unit) {
                 Ok(object) => object,
+                Err(_) if self.cancel.is_cancelled() => break,
                 Err(failure) => {
                     work.stages.fail(&failure.shared());
                     if has_other && failure.is_of_store && !self.cancel.is_cancelled() {

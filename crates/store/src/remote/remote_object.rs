@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use swathe_net::net;
 use swathe_plan::{Connections, Costs, Factors, Others, Way};
 use swathe_store_api::{
-    MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming, Version,
+    Interrupt, MultiplexTiming, Pieces, RequestTiming, Source, StoreError, Traffic, VectorTiming,
+    Version,
 };
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
@@ -223,7 +224,12 @@ impl Source for RemoteObject {
                 }
             }
         });
-        Box::new(std::iter::from_fn(move || receiver.blocking_recv()))
+        let interrupt = Interrupt::current();
+        let url = self.inner.target.url.clone();
+        Box::new(std::iter::from_fn(move || {
+            let piece = net.runtime.block_on(interrupt.unless_set(receiver.recv()));
+            piece.unwrap_or_else(|| Some(Err(StoreError::Interrupted { url: url.clone() })))
+        }))
     }
 
     fn measure(

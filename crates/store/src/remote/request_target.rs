@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use swathe_net::{connect_events, host, net};
 use swathe_plan::{InFlight, LedgerEntry, ReaderGroup};
-use swathe_store_api::{Failure, Retry, StoreError, StoreSettings};
+use swathe_store_api::{Failure, Interrupt, Retry, StoreError, StoreSettings};
 use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
 
@@ -93,13 +93,16 @@ impl RequestTarget {
         }
     }
 
-    /// Run `work` on the shared runtime.
+    /// Run `work` on the shared runtime. An [`Interrupt`] of this thread ends it.
     pub(super) fn block_on<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
-        net.runtime.block_on(work(&net.client))
+        let interrupt = Interrupt::current();
+        let work = interrupt.unless_set(work(&net.client));
+        let interrupted = || Err(StoreError::Interrupted { url: self.url.clone() });
+        net.runtime.block_on(work).unwrap_or_else(interrupted)
     }
 
     /// The answer to a request, whatever it is, if it begins in time.
