@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from swathe.core.errors import CatalogError
+from swathe.core.errors import CatalogError, SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 FULL_BYTES = 1 << 18
 """Size from which the lines should be entered: about 700 outcomes, or 2,500 reads."""
+NO_RECORD = (
+    *(ValueError, TypeError, AttributeError, OverflowError, RecursionError, OSError),
+    SwatheError,
+)
+"""Errors of a line that is no record: the power failed, or another program wrote it."""
 
 
 class LineLog:
