@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -172,3 +173,18 @@ def test_a_damaged_outcome_does_not_keep_others_out(url: str, at: str | None) ->
     with Catalog.open(url) as catalog:
         assert catalog.outcomes() == [outcome(1)]
     assert log.size() == 0
+
+
+def test_a_lock_that_is_never_released_is_reported(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.catalog.line_log.LOCK_S", 0.05)
+    log = log_of(url)
+    log.append(outcome(1))
+    with log.path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(CatalogError, match="locked by another process"):
+            log.append(outcome(2))
+    log.append(outcome(3))
+    with log.draining() as outcomes:
+        assert outcomes == [outcome(1), outcome(3)]
