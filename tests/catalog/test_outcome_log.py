@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 from swathe.catalog import Catalog, Outcome, OutcomeLog
 from swathe.catalog.line_log import FULL_BYTES
+from swathe.catalog.read_log import ReadLog
 from swathe.core.errors import CatalogError, StoreSettingsError
 
 
@@ -134,3 +137,54 @@ def test_a_catalogue_on_a_server_has_no_log() -> None:
 def test_catalogue_in_memory_has_no_log() -> None:
     assert OutcomeLog.of("sqlite:///:memory:") is None
     assert OutcomeLog.of("sqlite://") is None
+
+
+NESTED = "[" * 100_000
+READ = '["http://a.b/", "here", {}, 1, {}, 0.01, 1790000000, "lone"]'
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(NESTED, READ.format(10, "NaN"), READ.format(10, "Infinity"), READ.format("1e30", 0.1)),
+        *(READ.replace("http://a.b/", root).format(10, 0.1) for root in ("x y", "http://u:p@a.b/")),
+        *(READ.replace("here", host).format(10, 0.1) for host in ("", "h" * 256, "\\ud800")),
+        READ.replace('"here"', "1").format(10, 0.1),
+    ],
+)
+def test_a_damaged_read_does_not_keep_others_out(url: str, damage: str) -> None:
+    log = ReadLog.of(url)
+    assert log is not None
+    good = READ.format(10, 0.1) + "\n"
+    log.append_lines(f"{good}{damage}\n{good}".encode())
+    with Catalog.open(url) as catalog:
+        catalog.enter_reads()
+        assert len(catalog.samples("http://a.b/", "here")) == 2
+    assert log.size() == 0
+
+
+@pytest.mark.parametrize("at", [None, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_damaged_outcome_does_not_keep_others_out(url: str, at: str | None) -> None:
+    log = log_of(url)
+    log.append(outcome(1))
+    line = log.path.read_text()
+    date = json.loads(line)["at"]
+    log.append_lines(f"{NESTED if at is None else line.rstrip().replace(date, at)}\n".encode())
+    with Catalog.open(url) as catalog:
+        assert catalog.outcomes() == [outcome(1)]
+    assert log.size() == 0
+
+
+def test_a_lock_that_is_never_released_is_reported(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.catalog.line_log.LOCK_S", 0.05)
+    log = log_of(url)
+    log.append(outcome(1))
+    with log.path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(CatalogError, match="locked by another process"):
+            log.append(outcome(2))
+    log.append(outcome(3))
+    with log.draining() as outcomes:
+        assert outcomes == [outcome(1), outcome(3)]

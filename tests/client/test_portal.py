@@ -10,6 +10,7 @@ import re
 import sys
 import tarfile
 import time
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -876,6 +877,36 @@ def tar_with(kind: bytes, real_size: bytes = b"") -> bytes:
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block)
     return bytes(block) + bytes(1024)
+
+
+def archive_of(suffix: str, *members: tuple[str, bytes]) -> bytes:
+    """Return an archive with some members, also several of one name."""
+    file = io.BytesIO()
+    if suffix == "zip":
+        with zipfile.ZipFile(file, "w") as zip_file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, content in members:
+                zip_file.writestr(name, content)
+    else:
+        with tarfile.open(fileobj=file, mode="w") as tar_file:
+            for name, content in members:
+                head = tarfile.TarInfo(name)
+                head.size = len(content)
+                tar_file.addfile(head, io.BytesIO(content))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar"])
+@pytest.mark.parametrize("other", ["a.fits", "../a.fits", "./a.fits", "/a.fits", "b.fits"])
+def test_archives_have_no_other_members_atk(tmp_path: Path, suffix: str, other: str) -> None:
+    content = archive_of(suffix, ("a.fits", b"good"), (other, b"evil"))
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), (200, {}, content)) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="expected each result once"),
+    ):
+        job_on(portal).fetch(tmp_path / f"a.{suffix}")
+    assert not (tmp_path / f"a.{suffix}").exists()
 
 
 @pytest.mark.parametrize(

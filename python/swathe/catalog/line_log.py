@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from swathe.core.errors import CatalogError
+from swathe.core.errors import CatalogError, SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 FULL_BYTES = 1 << 18
 """Size from which the lines should be entered: about 700 outcomes, or 2,500 reads."""
+LOCK_S, LOCK_PAUSE_S = 10.0, 0.005
+"""Longest wait for the lock of a log, and the pause between two tries."""
+NO_RECORD = (
+    *(ValueError, TypeError, AttributeError, OverflowError, RecursionError, OSError),
+    SwatheError,
+)
+"""Errors of a line that is no record: the power failed, or another program wrote it."""
 
 
 class LineLog:
@@ -118,7 +126,26 @@ class LineLog:
         """Open the file for reading and appending; no other process has it open so."""
         handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o666)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._wait_for_lock(handle)
             yield handle
         finally:
             os.close(handle)
+
+    def _wait_for_lock(self, handle: int) -> None:
+        """Lock the open log; who may read it may hold the lock, too, and for ever.
+
+        Raises:
+            CatalogError: If another process holds it for LOCK_S.
+        """
+        until = time.monotonic() + LOCK_S
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise CatalogError(
+                        f"{self.path}: locked by another process for {LOCK_S:g} s"
+                    ) from None
+                time.sleep(LOCK_PAUSE_S)
+            else:
+                return

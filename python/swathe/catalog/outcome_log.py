@@ -9,14 +9,13 @@ import json
 import logging
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from swathe.catalog.line_log import FULL_BYTES, LineLog
+from swathe.catalog.line_log import FULL_BYTES, NO_RECORD, LineLog
 from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import Outcome
 from swathe.catalog.store_settings import root_url
-from swathe.core.errors import SwatheError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,8 +63,9 @@ class OutcomeLog(LineLog):
                 values = json.loads(line)
                 outcome = Outcome(**{**values, "at": datetime.fromisoformat(values["at"])})
                 valid_fields(outcome)
+                outcome.at.astimezone(UTC)  # as the database stores it, which has no year 0
                 outcomes.append(outcome)
-            except (ValueError, TypeError, KeyError, AttributeError, SwatheError) as error:
+            except (*NO_RECORD, KeyError) as error:
                 # The power failed while it was written, or another program wrote it.
                 log.warning("%s: expected an outcome in each line: %s", self.path, error)
         return outcomes

@@ -7,8 +7,10 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from swathe.catalog.line_log import LineLog
+from swathe.catalog.line_log import NO_RECORD, LineLog
+from swathe.catalog.records.checks import count, finite, plain_text
 from swathe.catalog.records.measurements import SampleRecord
+from swathe.catalog.store_settings import root_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,14 +54,16 @@ class ReadLog(LineLog):
                 root, host, size, streams, elapsed_s, first_byte_s, at, _ = json.loads(line)
                 sample = SampleRecord(
                     "read",
-                    *(int(size), int(streams), float(elapsed_s), float(first_byte_s)),
+                    *(count(size), count(streams), finite(elapsed_s), finite(first_byte_s)),
                     datetime.fromtimestamp(at, UTC),
                     "read",
                 )
                 if not min(size, streams, elapsed_s, first_byte_s) >= 0:
                     raise ValueError(f"expected numbers from 0, found {line[:200]!r}")
-                reads.setdefault((str(root), str(host)), []).append(sample)
-            except (ValueError, TypeError, OverflowError, OSError) as error:
+                if not 0 < len(host) < 256 or plain_text(host, 255) != host:
+                    raise ValueError(f"expected the name of a host, found {host[:200]!r}")
+                reads.setdefault((root_url(root), host), []).append(sample)
+            except NO_RECORD as error:
                 # The power failed while it was written, or another program wrote it.
                 log.warning("%s: expected a read in each line: %s", self.path, error)
         return reads

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from swathe.client.connection import BLOCK
 from swathe.core.errors import SourceError
+from swathe.files.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,12 +84,21 @@ def compare(path: Path, kind: str, results: ResultList) -> None:
     """Compare the members of an archive with the checksums of the results.
 
     Raises:
-        SourceError: If a member is missing or differs, or the archive cannot be read.
+        SourceError: If a member is missing, differs, or is no result, or the archive cannot be
+            read.
     """
     number_of = {name: number for number, name in enumerate(results.names)}
+    has_manifest = False
     for name, sha256 in _members(path, kind):
         number = number_of.pop(name, None)
-        if number is not None and results.sha256(number) != sha256:
+        if number is None:
+            # Of two members of a name, readers take the last; some write wherever a name leads.
+            if has_manifest or name != MANIFEST:
+                raise SourceError(
+                    f"{path}: expected each result once, and {MANIFEST}, found {name[:100]!r}, too"
+                )
+            has_manifest = True
+        elif results.sha256(number) != sha256:
             raise SourceError(f"{path}: {name}: bytes do not match the checksum")
     if number_of:
         raise SourceError(f"{path}: expected a member {min(number_of)}, found none")
