@@ -236,7 +236,7 @@ class CutRun:
     ) -> None:
         """Enter the cost of a piece into the manifest.
 
-        A prediction is compared with the cost only if the `whole` of it was done.
+        A prediction is compared with the cost only if it was done to its end, `is_whole`.
         """
         meta, output_paths = self.manifest_file.meta, self.output_paths
         traffic = {name: cost.pop(name) for name in ("bytes_moved", "requests")}
