@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 import pytest
 
 import swathe
+from swathe.catalog.store_settings import OPTIONS
 from swathe.portal.config import Config
 
 ROOT = Path(__file__).parents[1]
@@ -132,6 +133,16 @@ def test_every_setting_is_explained_in_a_guide() -> None:
         and not (section.name == "workers" and f"`{key.name}`" in workers)
     ]
     assert not missing
+
+
+def test_every_option_of_stores_is_explained() -> None:
+    guide = (DOCS / "stores.md").read_text().partition("\n## Options\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)
+    assert sorted(rows) == sorted(OPTIONS)
+    helps = {
+        each.name: each.help for _, command, _ in REFERENCE.commands() for each in command.params
+    }
+    assert not [name for name in OPTIONS if name not in helps["option"]]
 
 
 def test_every_variable_is_in_the_reference() -> None:

@@ -1,4 +1,4 @@
-"""In mid-job a link becomes slower: objects still to be read are planned by what was measured."""
+"""A link becomes slower during a job: objects still to be read are planned by what was measured."""
 
 from __future__ import annotations
 

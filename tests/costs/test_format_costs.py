@@ -33,10 +33,17 @@ def test_a_host_that_was_measured_has_its_own_costs() -> None:
     assert own.seconds(10, 2000) == pytest.approx(7)
 
 
-@pytest.mark.parametrize("name", ["fits", "jpeg", "", 7])
+@pytest.mark.parametrize("name", ["fits", "jpeg", "", 7, ["png"]])
 def test_other_formats_are_refused(name: object) -> None:
     with pytest.raises(OptionError, match="format: expected fits, npy or png, found"):
         FormatCosts.of(None, name)  # type: ignore[arg-type]
+
+
+def test_an_operation_says_what_hosts_do_not_measure() -> None:
+    declared = FormatCosts(2e-3, 0.0, 0.03)
+    assert FormatCosts.of(json.dumps({"formats": SLOW}), "npz", declared) == declared
+    assert FormatCosts.of(None, "png", declared) == ASSUMED["png"]
+    assert FormatCosts.of(json.dumps({"formats": SLOW}), "png", declared) == FormatCosts(0.5, 1e-3)
 
 
 @pytest.mark.parametrize("results", [1, 2, 1000])

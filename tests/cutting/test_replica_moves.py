@@ -16,6 +16,7 @@ from astropy.io import fits
 
 import swathe
 from swathe import trace
+from swathe.cutting import run
 from swathe.files.manifest import read_manifest
 from swathe.trace import CodedColumn
 from tests.support.fits_frames import Runner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -59,17 +60,52 @@ OPERATION = DifferenceOperation()
 '''
 
 
+INVERSE = '''
+"""Turn the sign of each cutout."""
+
+from swathe.operations.operation import ConvertingOperation, ResultFormat
+
+
+class InverseOperation(ConvertingOperation):
+    """Text of the pixels, times -1."""
+
+    name = "inverse"
+    title = "Turn the sign"
+    formats = (ResultFormat("txt", "Text", "a text", ".txt", "text/plain", 0.1, 1e-3),)
+
+    def convert(self, cutout, name):
+        return " ".join(map(str, -cutout.data.ravel())).encode()
+
+
+OPERATION = InverseOperation()
+'''
+
+
 @pytest.fixture
 def difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Put a fourth operation beside the others, for the time of a test."""
-    folder = tmp_path / "kinds"
+    with one_more("difference", DIFFERENCE, tmp_path / "kinds", monkeypatch):
+        yield
+
+
+@pytest.fixture
+def inverse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The same, with an operation that converts, into a format of its own."""
+    with one_more("inverse", INVERSE, tmp_path / "kinds", monkeypatch):
+        yield
+
+
+@contextmanager
+def one_more(
+    name: str, module: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     folder.mkdir()
-    (folder / "difference.py").write_text(DIFFERENCE)
+    (folder / f"{name}.py").write_text(module)
     monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(folder)])
     operations.cache_clear()
     yield
     operations.cache_clear()
-    sys.modules.pop(f"{kinds.__name__}.difference", None)
+    sys.modules.pop(f"{kinds.__name__}.{name}", None)
 
 
 def images_of_the_sky(folder: Path) -> list[Path]:
@@ -104,6 +140,21 @@ def test_a_new_operation_cuts_many(tmp_path: Path) -> None:
     assert data.shape == (10, 10)
     np.testing.assert_allclose(data, -3, rtol=1e-6)
     assert found.meta["sign"] == "minus"
+
+
+@pytest.mark.usefixtures("inverse")
+def test_a_new_format_needs_no_other_change(tmp_path: Path) -> None:
+    frame, _ = images_of_the_sky(tmp_path / "survey")
+    found = swathe.cut_many(
+        {"file": [str(frame)], "x": [5], "y": [5], "width": [2], "height": [1]},
+        tmp_path / "o",
+        format="txt",
+        progress=False,
+    )
+    assert found["status"].tolist() == ["ok"]
+    assert found.meta["predicted_s"] > 0.1
+    result = tmp_path / "o" / found["path"][0]
+    assert result.read_text() == "-7.0 -7.0"
 
 
 @pytest.mark.usefixtures("difference")

@@ -36,16 +36,16 @@ pub struct Target {
     pub id: Option<String>,
 }
 
-/// One of the replicas of an object.
+/// A copy of an object in one of the stores.
 #[derive(Clone, Debug)]
-pub struct Copy {
+pub struct ObjectCopy {
     /// Which of [`Replicas::stores`].
     pub store: usize,
     /// Its URL.
     pub url: String,
 }
 
-/// A store with replicas.
+/// A store that has copies of a batch's objects.
 #[derive(Clone, Debug)]
 pub struct ReplicaStore {
     /// Its name.
@@ -54,13 +54,13 @@ pub struct ReplicaStore {
     pub target_s: f64,
 }
 
-/// The replicas of a batch's objects.
+/// The copies of a batch's objects, and the stores that have them.
 #[derive(Clone, Debug)]
 pub struct Replicas {
     /// The stores.
     pub stores: Vec<ReplicaStore>,
     /// The copies of each object; first that of [`Job::files`].
-    pub copies: Vec<Vec<Copy>>,
+    pub copies: Vec<Vec<ObjectCopy>>,
 }
 
 /// What is to be cut, and the output.

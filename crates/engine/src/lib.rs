@@ -29,7 +29,7 @@ pub use batch::{Batch, ResultFile, Row, Summary};
 pub use cutout::{Cutout, Mode};
 pub use error::EngineError;
 pub use estimate::{Alternative, Estimate, ReadExplanation, estimate};
-pub use job::{Copy, Job, OutputKind, ReplicaStore, Replicas, Target};
+pub use job::{Job, ObjectCopy, OutputKind, ReplicaStore, Replicas, Target};
 pub use object::{Object, Selector};
 pub use output::{Member, Members, Output, members, part_path};
 pub use single::cut;

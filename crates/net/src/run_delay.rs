@@ -3,28 +3,52 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// The accounts of the threads, with the process that they are of: a fork takes no threads along.
-static ACCOUNTS: Mutex<(u32, Vec<File>)> = Mutex::new((0, Vec::new()));
+/// What the system says of the threads of a process.
+struct Accounts {
+    /// The process that they are of: a fork takes no threads along.
+    process: u32,
+    threads: Vec<(ThreadId, File)>,
+    /// Nanoseconds that threads had waited when they ended.
+    ended_ns: u64,
+}
+
+static ACCOUNTS: Mutex<Accounts> =
+    Mutex::new(Accounts { process: 0, threads: Vec::new(), ended_ns: 0 });
+
+fn accounts() -> MutexGuard<'static, Accounts> {
+    ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Account for this thread from now on, if the system does: Linux.
 pub(crate) fn note_thread() {
     let Ok(account) = File::open("/proc/thread-self/schedstat") else { return };
-    let mut accounts = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut accounts = accounts();
     let process = std::process::id();
-    if accounts.0 != process {
-        *accounts = (process, Vec::new());
+    if accounts.process != process {
+        *accounts = Accounts { process, threads: Vec::new(), ended_ns: 0 };
     }
-    accounts.1.push(account);
+    accounts.threads.push((thread::current().id(), account));
+}
+
+/// Close the account of this thread, which ends. Threads that look up names come and go.
+pub(crate) fn forget_thread() {
+    let (mut accounts, thread) = (accounts(), thread::current().id());
+    if let Some(at) = accounts.threads.iter().position(|&(id, _)| id == thread) {
+        let (_, account) = accounts.threads.swap_remove(at);
+        accounts.ended_ns += waited_ns(&account).unwrap_or(0);
+    }
 }
 
 /// The time that the threads of the network have waited for a core, all together; zero where the
 /// system does not say.
 pub fn delayed() -> Duration {
-    let accounts = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
-    Duration::from_nanos(accounts.1.iter().filter_map(waited_ns).sum())
+    let accounts = accounts();
+    let running_ns = accounts.threads.iter().filter_map(|(_, account)| waited_ns(account));
+    Duration::from_nanos(accounts.ended_ns + running_ns.sum::<u64>())
 }
 
 /// The second number of an account: nanoseconds in the queue of a core.
@@ -40,25 +64,26 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn a_thread_that_waits_for_a_core_is_delayed() {
+    fn a_thread_that_waits_for_a_core_is_delayed_and_leaves_no_open_file() {
         if !std::path::Path::new("/proc/thread-self/schedstat").exists() {
             return;
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let (before, until) = (delayed(), Instant::now() + Duration::from_secs(60));
         let work = || {
             note_thread();
-            let (before, begin) = (delayed(), Instant::now());
-            // More threads than cores: some wait, however fast the computer is. The account of a
-            // thread ends with it.
-            while delayed() <= before && begin.elapsed() < Duration::from_secs(20) {
+            // More threads than cores: some wait, however fast the computer is.
+            while delayed() == before && Instant::now() < until {
                 std::hint::spin_loop();
             }
-            delayed() > before
+            forget_thread();
+            thread::current().id()
         };
-        let has_waited = std::thread::scope(|scope| {
+        let ended: Vec<ThreadId> = thread::scope(|scope| {
             let threads: Vec<_> = (0..4 * cores).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().any(|thread| thread.join().expect("it does not panic"))
+            threads.into_iter().map(|thread| thread.join().expect("ended")).collect()
         });
-        assert!(has_waited);
+        assert!(delayed() > before, "what they waited is kept");
+        assert!(accounts().threads.iter().all(|(id, _)| !ended.contains(id)));
     }
 }

@@ -77,6 +77,7 @@ fn make() -> Result<Net, String> {
         .max_blocking_threads(RESOLVERS)
         .thread_name("swathe-net")
         .on_thread_start(run_delay::note_thread)
+        .on_thread_stop(run_delay::forget_thread)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;

@@ -5,13 +5,13 @@ use crate::costs::{Costs, Load};
 use crate::many_ranges::Multiplexed;
 use std::collections::VecDeque;
 
-/// Evidence counts half after this time,
+/// Evidence counts half after this time.
 const HALF_LIFE_S: f64 = 2.5;
-/// and not at all after this, if more comes.
+/// Evidence older than this is forgotten.
 const FORGOTTEN_S: f64 = 15.0;
-/// Of a longer time without more than this
+/// A time without evidence ages what there is by its length, up to this.
 const SEEN_S: f64 = 1.0;
-/// only this part counts: that a link is not seen is no sign that it is as it was.
+/// Of the rest only this part counts: that a link is not seen is no sign that it is as it was.
 const UNSEEN_PART: f64 = 0.1;
 /// Evidence weighs as many seconds as have passed since the last of its kind, up to this: of many
 /// requests at the same time each shows the same.
@@ -20,9 +20,9 @@ const MOST_WEIGHT_S: f64 = 0.5;
 const APART_S: f64 = 0.02;
 /// Factors are computed this often.
 const REFRESH_S: f64 = 0.05;
-/// The profile counts as one piece of evidence, so that one outlier changes nothing,
+/// The profile counts as one piece of evidence: one outlier changes nothing.
 const PROFILE: f64 = MOST_WEIGHT_S;
-/// and as this part of all of it, so that a few of many do not.
+/// The profile also counts as this part of all evidence: a few outliers among many change nothing.
 const PROFILE_PART: f64 = 0.2;
 /// A link is this many times as slow as its profile at most, or as fast.
 const MOST: f64 = 16.0;

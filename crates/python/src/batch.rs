@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use swathe_engine::{
-    Cancel, Copy, EngineError, OutputKind, ReplicaStore, Replicas, Row, STAGES, Target,
+    Cancel, EngineError, ObjectCopy, OutputKind, ReplicaStore, Replicas, Row, STAGES, Target,
 };
 use swathe_plan::Compute;
 
@@ -190,7 +190,7 @@ fn checked((stores, copies): ReplicaColumns, files: &[String]) -> PyResult<Repli
             "replicas: expected seconds for each store, found others",
         ));
     }
-    let copy = |(store, url)| Copy { store, url };
+    let copy = |(store, url)| ObjectCopy { store, url };
     Ok(Replicas {
         stores: stores
             .into_iter()

@@ -35,18 +35,24 @@ class FormatCosts:
     job_s: float = 0.0
 
     @classmethod
-    def of(cls, compute: str | None, name: str) -> FormatCosts:
+    def of(cls, compute: str | None, name: str, declared: FormatCosts | None = None) -> FormatCosts:
         """Return what the computing costs of a host say, as JSON; else what is assumed.
 
+        Args:
+            compute: computing costs of the host; `None` if it was not measured.
+            name: name of the format.
+            declared: what the operation says of a format that hosts do not measure.
+
         Raises:
-            OptionError: If cutouts are not made in this format.
+            OptionError: If nothing is known of the format.
         """
-        if name not in ASSUMED:
+        costs = ASSUMED.get(name, declared) if isinstance(name, str) else None
+        if costs is None:
             raise OptionError(
                 f"format: expected fits, {' or '.join(ASSUMED)}, found {short_text(name)}"
             )
         known = {} if compute is None else json.loads(compute).get("formats", {})
-        return cls(**known[name]) if name in known else ASSUMED[name]
+        return cls(**known[name]) if name in known else costs
 
     def seconds(self, results: int, pixels: float) -> float:
         """Return the seconds of some results, and of all their pixels."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from swathe.cutting.output_paths import OutputPaths
 
+ID, PATH = COLUMNS.index("id"), COLUMNS.index("path")
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS result (
     member TEXT PRIMARY KEY, {", ".join(COLUMNS)}, is_sound INTEGER
@@ -84,8 +85,8 @@ class EarlierRows:
         rows, names = read_unfinished(self._paths.latest_manifest), PieceNames()
         # As the list was read, so that repeated ids give the same names.
         while block := list(islice(rows, pieces.PIECE_ROWS)):
-            for row, name in zip(block, names([row[0] for row in block]), strict=True):
-                yield row[3] or self._paths.member(name), *row, 0
+            for row, name in zip(block, names([row[ID] for row in block]), strict=True):
+                yield row[PATH] or self._paths.member(name), *row, 0
 
     def _check_archive(self) -> int:
         """Mark the results that the archive holds; return the end of the last of them."""
@@ -109,8 +110,9 @@ class EarlierRows:
 
     def add(self, member: str) -> None:
         """Mark a result as whole."""
-        row = (member, "", LEFT, "", member, 0, "", "", "", 1)
-        self._database.execute(MARK, row)
+        values = {"status": LEFT, "path": member, "bytes": 0}
+        row = (values.get(name, "") for name in COLUMNS)
+        self._database.execute(MARK, (member, *row, 1))
 
     def __contains__(self, member: object) -> bool:
         query = "SELECT is_sound FROM result WHERE member = ?"

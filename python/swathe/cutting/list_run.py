@@ -123,7 +123,7 @@ class ListRun:
 
     Attributes:
         output_paths: output.
-        given: list.
+        target_list: list.
         settings: mode, fill, planes, threads and stores.
         progress: whether to show a bar, or what receives the progress.
         start_s: time when the run was started.

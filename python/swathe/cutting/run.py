@@ -154,10 +154,11 @@ class CutRun:
         from swathe.stores.registry import compute_costs
 
         result_options = self.output_paths.result_options
+        file_format = result_options.file_format
+        declared = FormatCosts(file_format.row_s, 0.0, file_format.job_s)
         if result_options.is_combined:
-            assumed = result_options.file_format
-            return FormatCosts(assumed.row_s, 0.0, assumed.job_s).seconds(len(rows), 0.0)
-        costs = FormatCosts.of(compute_costs(), result_options.format)
+            return declared.seconds(len(rows), 0.0)
+        costs = FormatCosts.of(compute_costs(), result_options.format, declared)
         return costs.seconds(results, pixels_of(rows))
 
     def _open(self, end: int | None) -> _swathe.Output:
@@ -236,7 +237,7 @@ class CutRun:
     ) -> None:
         """Enter the cost of a piece into the manifest.
 
-        A prediction is compared with the cost only if the `whole` of it was done.
+        A prediction is compared with the cost only if it was done to its end, `is_whole`.
         """
         meta, output_paths = self.manifest_file.meta, self.output_paths
         traffic = {name: cost.pop(name) for name in ("bytes_moved", "requests")}

@@ -183,7 +183,7 @@ class ResultFiles:
     Attributes:
         scratch: folder into which the engine cuts, row 7 as `7.fits`.
         output: output that takes the results.
-        shown: name of the output in messages.
+        output_name: name of the output in messages.
         kind: kind of the output.
         paths: paths of the results in the output, by row of the manifest.
         should_stop: function that returns whether to stop.

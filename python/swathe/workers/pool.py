@@ -254,7 +254,7 @@ class Pool(Protocol):
         """Wait until another batch can be accepted; return whether it can. Called by one thread."""
 
     def submit(self, number: int, batch: Batch, should_stop: Callable[[], bool]) -> None:
-        """Accept a batch after `wanted`; it comes back soon after `stopped` returns true."""
+        """Accept a batch after `wait_for_room`; it comes back soon after `should_stop` is true."""
 
     def stop(self, timeout_s: float) -> None:
         """Stop. Accepted batches are stopped and come back first.

@@ -10,7 +10,7 @@ use super::writer::ResultWriter;
 use crate::assemble;
 use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
-use crate::job::{Job, Replicas, Target};
+use crate::job::{Job, ObjectCopy, Replicas, Target};
 use crate::object::Object;
 use crate::template::Template;
 use crate::timing::{Stage, about};
@@ -484,7 +484,7 @@ fn queues_of_stores(job: &Job, replicas: &Replicas, units: Vec<Unit>) -> (StoreQ
     });
     let limits: Vec<StoreLimits> = limits.collect();
     let threads = (of_servers + of_files).clamp(1, units.len().max(1));
-    let store = |copies: &Vec<crate::job::Copy>| copies.iter().map(|copy| copy.store).collect();
+    let store = |copies: &Vec<ObjectCopy>| copies.iter().map(|copy| copy.store).collect();
     let copies = replicas.copies.iter().map(store).collect();
     (StoreQueues::new(units, limits, copies), threads)
 }

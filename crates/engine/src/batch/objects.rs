@@ -34,9 +34,9 @@ struct Slot {
 pub(super) struct OpenError {
     /// Whether it does not exist.
     pub missing: bool,
-    /// Whether its store failed, with this object
+    /// Whether its store failed with this object.
     pub is_of_store: bool,
-    /// and perhaps with others.
+    /// Whether its store may fail with other objects, too.
     pub is_of_whole_store: bool,
     pub message: String,
 }
@@ -142,7 +142,7 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Copy, OutputKind, ReplicaStore, Replicas};
+    use crate::job::{ObjectCopy, OutputKind, ReplicaStore, Replicas};
     use crate::testing::{job, path_in, write_pixel};
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let files = ["a.fits", "b.fits", "c.fits"].map(|name| path_in(&folder, name));
         files.iter().for_each(write_pixel);
         std::fs::write(&files[1], [b' '; 2880]).expect("written");
-        let copy = |store: usize| Copy { store, url: files[store].clone() };
+        let copy = |store: usize| ObjectCopy { store, url: files[store].clone() };
         let store = |name: &str| ReplicaStore { name: name.into(), target_s: 1.0 };
         let job = Job {
             replicas: Some(Replicas {

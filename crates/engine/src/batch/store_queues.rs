@@ -20,9 +20,9 @@ const MOST_FAILURES: u32 = 3;
 pub(super) struct StoreLimits {
     /// Predicted seconds of a target if all were read from this store.
     pub target_s: f64,
-    /// Units that are read at the same time, of those the division gave it,
+    /// Units that are read from it at the same time, while it has only its own.
     pub limit: usize,
-    /// and with those of other stores.
+    /// The same, once it takes units of other stores.
     pub most: usize,
 }
 
@@ -41,9 +41,9 @@ pub(super) enum Next {
 pub(super) enum Ending {
     /// All its targets have a result or an error of their own.
     Done,
-    /// The store failed,
+    /// The object could not be read.
     Failed {
-        /// and may fail with all it has.
+        /// Whether the store may fail with its other objects, too.
         is_store: bool,
     },
 }
@@ -68,7 +68,7 @@ struct StoreQueue {
     at_s: f64,
     limits: StoreLimits,
     pace: Pace,
-    /// Since the last unit that was read.
+    /// Failures since the last unit that was read.
     failures: u32,
 }
 
@@ -249,7 +249,7 @@ impl StoreQueues {
         Some(unit)
     }
 
-    /// The next unit of a store's own queue, unless another is done with it sooner.
+    /// The next unit of a store's own queue, unless another store is done with it sooner.
     fn take_own(&mut self, store: usize, now_s: f64) -> Option<Unit> {
         let queue = &self.stores[store];
         let ratio = queue.ratio(now_s);
@@ -331,7 +331,7 @@ impl StoreQueues {
             Ending::Failed { is_store: true } => {
                 queue.failures += 1;
                 if queue.failures == MOST_FAILURES {
-                    self.divide_anew(store, now_s);
+                    self.give_away(store, now_s);
                 }
             }
             Ending::Failed { is_store: false } => {}
@@ -367,7 +367,7 @@ impl StoreQueues {
     }
 
     /// Give what waits for a store that is down to the others.
-    fn divide_anew(&mut self, store: usize, now_s: f64) {
+    fn give_away(&mut self, store: usize, now_s: f64) {
         for unit in std::mem::take(&mut self.stores[store].shared) {
             let waiting_s = &mut self.stores[store].waiting_s;
             *waiting_s = (*waiting_s - unit.seconds).max(0.0);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::{Copy, OutputKind, ReplicaStore, Replicas, Target};
+use crate::job::{ObjectCopy, OutputKind, ReplicaStore, Replicas, Target};
 use crate::object::Selector;
 use crate::testing::{job, path_in, write_pixel};
 
@@ -80,8 +80,8 @@ fn cut_copies(copies: &[&[&str]]) -> (Vec<Row>, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let output = path_in(&folder, "out");
     std::fs::create_dir(&output).expect("made");
-    let copy = |(store, url): (usize, &&str)| Copy { store, url: (*url).into() };
-    let copies: Vec<Vec<Copy>> =
+    let copy = |(store, url): (usize, &&str)| ObjectCopy { store, url: (*url).into() };
+    let copies: Vec<Vec<ObjectCopy>> =
         copies.iter().map(|urls| urls.iter().enumerate().map(copy).collect()).collect();
     let files: Vec<String> = copies.iter().map(|copies| copies[0].url.clone()).collect();
     let store = |name: &str| ReplicaStore { name: name.into(), target_s: 0.01 };

@@ -43,13 +43,13 @@ pub(crate) struct Unit {
     pub is_part: bool,
     /// Its place in the order of the list.
     pub number: usize,
-    /// Which copy of the object it is read from, 0 if the division gave it that,
+    /// Which copy of the object it is read from; 0 is that of the job's file.
     pub copy: usize,
-    /// and the predicted seconds for that.
+    /// Predicted seconds for that copy.
     pub seconds: f64,
-    /// The copies that could not be read,
+    /// The copies that could not be read.
     pub failed: Vec<usize>,
-    /// and why.
+    /// Why they could not be read.
     pub(super) failure: Option<OpenError>,
     /// The store it came from, if it was moved since it was begun last.
     pub(super) moved: Option<Move>,

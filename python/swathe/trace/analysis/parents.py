@@ -69,7 +69,7 @@ def parents_of(events: Events, spans: Spans) -> Rows:
 
 
 def _around(spans: Spans, key: Rows, holders: Rows, orphans: Rows) -> Rows:
-    """Return for each of `lost` the last begun holder of the same key that encloses it."""
+    """Return for each of `orphans` the last begun holder of the same key that encloses it."""
     order = holders[np.lexsort((holders, key[holders]))]
     # Numbers are in order of time: a binary search by key and number finds it.
     rank = np.unique(key, return_inverse=True)[1] * np.int64(len(key)) + np.arange(len(key))

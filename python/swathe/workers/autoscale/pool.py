@@ -74,7 +74,7 @@ class DrainablePool(Pool, Protocol):
         """Time limit of a hand-over, in seconds."""
 
     def drain(self, names: Sequence[str]) -> None:
-        """Drain workers: no new batches, then hand-over of their caches; see `told`."""
+        """Drain workers: no new batches, then hand-over of their caches; see `status`."""
 
 
 class GrowingPool:

@@ -37,7 +37,7 @@ class PendingBatch:
         payload: the batch, pickled.
         should_stop: function that returns whether to stop it.
         objects: objects that workers cache, and bytes expected to be read from each.
-        divided: the divided batch it is part of, if any.
+        division: the divided batch it is part of, if any.
         deaths: workers that died while they executed it, or the batch it was part of.
         worker: worker that has it, under `key`; empty if none.
         began: whether that worker has begun it.

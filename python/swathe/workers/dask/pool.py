@@ -151,7 +151,7 @@ class DaskPool:
         self._loop.call_soon_threadsafe(self._sending.accept, flight)
 
     def drain(self, names: Sequence[str]) -> None:
-        """Drain workers: no new batches, then hand-over of their caches; see `told`."""
+        """Drain workers: no new batches, then hand-over of their caches; see `status`."""
         with suppress(RuntimeError):  # it has just ended
             self._loop.call_soon_threadsafe(self._roster.let_go, names)
 

@@ -124,7 +124,7 @@ class PoolState:
     async def ask(
         self, address: str, limit_s: float, function: Callable[..., Any], *arguments: Any
     ) -> Any:
-        """Call a function of `member` on a worker; return `None` if it does not answer in time."""
+        """Call a function of `worker.py` on a worker; return `None` if no answer comes in time."""
         if self.client is None:
             return None
         with suppress(OSError, TimeoutError, ValueError, RuntimeError):

@@ -105,8 +105,8 @@ class BatchReply(NamedTuple):
     """Answer of a worker to a batch.
 
     Attributes:
-        done: result of the batch.
-        held: cached bytes of objects, if changed.
+        pickled_result: result of the batch, pickled.
+        cached_bytes: cached bytes of objects, if changed.
         costs: measured cost of other workers, if known: seconds, bytes per second.
     """
 

@@ -74,7 +74,7 @@ class SimulatedWorker:
 
     Attributes:
         blocks: its cached blocks, by object.
-        opened: objects whose header it has read.
+        opened_files: objects whose header it has read.
         changed: objects whose changes it has not yet reported.
     """
 
