@@ -5,7 +5,7 @@ use crate::error::EngineError;
 use crate::job::Job;
 use crate::object::Object;
 use crate::worker_context::Cancel;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use swathe_store_api::StoreError;
 
 /// By their numbers in the batch.
@@ -17,8 +17,8 @@ pub(super) struct Objects {
 struct BatchObject {
     unit_count: Mutex<usize>,
     copies: Vec<Mutex<Slot>>,
-    /// Length of the copy that was opened first, with its URL.
-    first: OnceLock<(u64, String)>,
+    /// The copy that was opened first and has not changed since: its number, length and URL.
+    first: Mutex<Option<(usize, u64, String)>>,
 }
 
 /// A copy of an object.
@@ -73,7 +73,7 @@ impl Objects {
         let object = |(number, unit_count)| BatchObject {
             unit_count: Mutex::new(unit_count),
             copies: (0..copies(number)).map(|_| Mutex::default()).collect(),
-            first: OnceLock::new(),
+            first: Mutex::default(),
         };
         Objects { objects: units.into_iter().enumerate().map(object).collect() }
     }
@@ -92,11 +92,12 @@ impl Objects {
         let open = || {
             let url = job.url(number, copy);
             let object = Object::open(url, &job.stores, fresh, cancel.clone())?;
-            let (size, first_url) =
-                first.get_or_init(|| (object.size(), object.display_name().to_string()));
+            let url = object.display_name().to_string();
+            let mut first = lock(first);
+            let (_, size, first_url) = first.get_or_insert((copy, object.size(), url.clone()));
             if object.size() != *size {
                 return Err(EngineError::Store(StoreError::Differs {
-                    url: object.display_name().to_string(),
+                    url,
                     expected: format!("{size} bytes as in {first_url}"),
                     found: format!("{} bytes", object.size()),
                 }));
@@ -108,7 +109,10 @@ impl Objects {
 
     /// Forget a copy that was opened at a version it no longer has.
     pub fn forget(&self, number: usize, copy: usize, stale: &Object) {
-        let mut slot = lock(&self.objects[number].copies[copy]);
+        let BatchObject { copies, first, .. } = &self.objects[number];
+        // Its new version may have another length.
+        lock(first).take_if(|(opened, ..)| *opened == copy);
+        let mut slot = lock(&copies[copy]);
         slot.fresh = true;
         if let Some(Ok(object)) = &slot.object
             && std::ptr::eq(&**object, stale)
