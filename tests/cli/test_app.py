@@ -552,9 +552,11 @@ def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     told = f"{out}: {done} of 96 targets are done; --resume continues with the others\n"
     assert (code, said) == (130, f"{told}swathe: interrupted\n")
     assert subprocess.run([*command, "--resume"], check=False, env=env).returncode == 0
+    command.remove("-q")
     again = subprocess.run(
         [*command, "--resume"], check=True, env=env, capture_output=True, text=True
     )
+    assert again.stderr == ""
     assert f"{out}: 96 ok (96 already done), in " in again.stdout
     assert "predicted" not in again.stdout
     assert set(Table.read(out / "manifest.ecsv")["status"]) == {"ok"}

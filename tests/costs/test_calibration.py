@@ -81,6 +81,15 @@ def test_the_time_around_the_engine_is_learned_from_calls() -> None:
     assert first.before(1) + first.after(1) < 0.05
 
 
+@pytest.mark.parametrize("calls", [1, 4, 10])
+def test_what_new_processes_load_says_nothing_of_long_lists(calls: int) -> None:
+    learned = CallCosts().learn([outcome(1, 1, targets=3000, around_s=0.7)] * calls)
+    assert learned.before(150_000) + learned.after(150_000) < 3
+    assert learned.unsure(150_000, is_begun=False)[1] < 3
+    if calls == 10:
+        assert learned.before(1) + learned.after(1) == pytest.approx(0.7, rel=0.1)
+
+
 def test_a_call_is_corrected_by_those_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

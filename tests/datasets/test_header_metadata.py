@@ -51,6 +51,16 @@ def header(**cards: Any) -> fits.Header:
         ({"MJD_OBS": 1e300}, None, None),
         ({"MJD_OBS": 2453634.6875}, None, None),
         ({"TAI": (START + 32 / 86400) * 86400, "ORIGIN": "SDSS"}, START, None),
+        (
+            {
+                "DATE_OBS": "2005-09-21",
+                "TIMESYS": "TAI",
+                "TAI": (START + 32 / 86400) * 86400,
+                "ORIGIN": "SDSS",
+            },
+            START,
+            None,
+        ),
         ({"TAI": (START + 32 / 86400) * 86400}, None, None),
         ({"MJD_END": START}, None, START),
     ],

@@ -32,6 +32,11 @@ def number_text(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a count with its noun: `1 image`, `1,200 images`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def seconds_text(seconds: float) -> str:
     """Return a duration: `1.3 µs`, `12.5 ms`, `3.41 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
     for least, unit, name in ((0.9995, 1, "s"), (0.9995e-3, 1e-3, "ms"), (0, 1e-6, "µs")):

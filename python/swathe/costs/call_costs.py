@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, replace
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +26,8 @@ PRIOR = 4.0
 """Weight of what is known already, as a number of outcomes."""
 HALF_LIFE = 25
 MOST = 200
-MANY = 300
-"""Targets from which the time of each shows."""
+MANY = 10_000
+"""Targets from which the time of each shows: in a call of fewer, a new process loads longer."""
 LEAST_S = 1e-9
 
 
@@ -39,7 +40,9 @@ class CallCosts:
         before_target_s: the same, for each target.
         after_s: from the last result on: the manifest is written, the output closed.
         after_target_s: the same, for each target.
-        faster, slower: logarithms of how much less and more 80 of 100 calls take at most.
+        faster, slower: logarithms of how much less and more the seconds of a call are at most, in
+            80 of 100 calls.
+        target_faster, target_slower: the same of the seconds for each target.
     """
 
     before_s: float = 4e-3
@@ -48,6 +51,8 @@ class CallCosts:
     after_target_s: float = 6e-6
     faster: float = 0.5
     slower: float = 0.7
+    target_faster: float = 0.5
+    target_slower: float = 0.7
 
     def before(self, targets: int) -> float:
         """Return the seconds before reading."""
@@ -56,6 +61,20 @@ class CallCosts:
     def after(self, targets: int) -> float:
         """Return the seconds after it."""
         return self.after_s + targets * self.after_target_s
+
+    def unsure(self, targets: int, *, is_begun: bool) -> tuple[float, float]:
+        """Return how many seconds less and more 80 of 100 calls take at most.
+
+        Args:
+            targets: number of targets.
+            is_begun: whether only the seconds after reading are still unsure.
+        """
+        fixed_s = self.after_s if is_begun else self.after_s + self.before_s
+        each_s = self.after_target_s if is_begun else self.after_target_s + self.before_target_s
+        parts = fixed_s, targets * each_s
+        less = 1 - math.exp(-self.faster), 1 - math.exp(-self.target_faster)
+        more = math.exp(self.slower) - 1, math.exp(self.target_slower) - 1
+        return math.hypot(*map(mul, parts, less)), math.hypot(*map(mul, parts, more))
 
     @classmethod
     def of(cls, compute: str | None) -> CallCosts:
@@ -75,12 +94,21 @@ class CallCosts:
         before_s, before_target_s = _line(before, self.before_s, self.before_target_s)
         after_s, after_target_s = _line(after, self.after_s, self.after_target_s)
         costs = CallCosts(before_s, before_target_s, after_s, after_target_s)
-        sample = prior_sample(self.faster, self.slower, PRIOR)
+        few = prior_sample(self.faster, self.slower, PRIOR)
+        many = prior_sample(self.target_faster, self.target_slower, PRIOR)
         for each, weight in zip(calls, weights, strict=True):
             expected_s = costs.before(each.targets) + costs.after(each.targets)
+            sample = few if each.targets < MANY else many
             sample.append((math.log((each.before_s + each.after_s) / expected_s), weight))
-        low, high = weighted_quantiles(sample, (0.1, 0.9))
-        return replace(costs, faster=max(-low, 0.0), slower=max(high, 0.0))
+        low, high = weighted_quantiles(few, (0.1, 0.9))
+        target_low, target_high = weighted_quantiles(many, (0.1, 0.9))
+        return replace(
+            costs,
+            faster=max(-low, 0.0),
+            slower=max(high, 0.0),
+            target_faster=max(-target_low, 0.0),
+            target_slower=max(target_high, 0.0),
+        )
 
 
 def _line(

@@ -478,12 +478,12 @@ def of_call(
         elapsed_s: seconds of the call until now, if it has begun.
     """
     after_s = costs.after(targets)
-    unsure_s = after_s if elapsed_s is not None else after_s + costs.before(targets)
+    less_s, more_s = costs.unsure(targets, is_begun=elapsed_s is not None)
     around_s = after_s + (costs.before(targets) if elapsed_s is None else elapsed_s)
     low_s, high_s = prediction.interval_s
     median_s = prediction.median_s + around_s
-    faster_s = math.hypot(prediction.median_s - low_s, unsure_s * (1 - math.exp(-costs.faster)))
-    slower_s = math.hypot(high_s - prediction.median_s, unsure_s * (math.exp(costs.slower) - 1))
+    faster_s = math.hypot(prediction.median_s - low_s, less_s)
+    slower_s = math.hypot(high_s - prediction.median_s, more_s)
     return replace(
         prediction,
         median_s=median_s,

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from swathe import _swathe, trace
-from swathe.core.format import forecast_text, harmless_text, seconds_text, time_left_text
+from swathe.core.format import (
+    counted,
+    forecast_text,
+    harmless_text,
+    seconds_text,
+    size_text,
+    time_left_text,
+)
 from swathe.core.outputs import publish
 from swathe.core.progress import progress_bar
 from swathe.core.row_table import DIGEST_BYTES, DictColumn, hexadecimal
@@ -40,7 +47,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-
+PREDICTED = "%s: predicted %s%s for %s: %s"
+"""The message that tells a prediction."""
 POLL_S = 0.1
 GATHERED = 1000
 """Rows per request to the engine, if it writes the results in their final form."""
@@ -135,7 +143,7 @@ class CutRun:
             # known to belong to this run.
             self.manifest_file.save(manifest)
         if todo:
-            _tell_prediction(prediction, output_paths, len(todo))
+            _tell_prediction(prediction, output_paths, len(todo), is_only=is_only)
         with (
             trace.scope.where_none(job=self._job),
             trace.event("JOB", rows=len(todo), predicted_s=round(prediction.median_s, 6)) as event,
@@ -270,10 +278,10 @@ class CutRun:
         summary = f"cut_many into {output_paths.kind}, as {output_paths.result_options.format}"
         meta["notes"] += record_outcome(self.call, time.perf_counter() - self.start_s, summary)
         log.info(
-            "%s: took %s, predicted %s: %d bytes in %d requests",
+            "%s: took %s, predicted %s: %s",
             *(harmless_text(f"{output_paths.path}"), seconds_text(meta["actual_s"])),
             forecast_text(meta["predicted_s"]),
-            *(meta["bytes_moved"], meta["requests"]),
+            _traffic_text(meta["bytes_moved"], meta["requests"]),
         )
 
     def _maker(self, piece: PieceFiles, should_stop: Callable[[], bool]) -> Maker | None:
@@ -447,15 +455,22 @@ class DoneRows(NamedTuple):
             yield RowOutcome(row, status, reason, size, version, sha256)
 
 
-def _tell_prediction(prediction: Prediction, output_paths: OutputPaths, targets: int) -> None:
+def _tell_prediction(
+    prediction: Prediction, output_paths: OutputPaths, targets: int, *, is_only: bool
+) -> None:
     low_s, high_s = prediction.interval_s
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
-        "%s: predicted %s%s for %d targets: %d bytes in %d requests",
+        PREDICTED,
         harmless_text(f"{output_paths.path}"),
-        *(forecast_text(prediction.median_s), spread, targets),
-        *(prediction.bytes, prediction.requests),
+        *(forecast_text(prediction.median_s), spread),
+        counted(targets, "target") if is_only else f"a part of {counted(targets, 'target')}",
+        _traffic_text(prediction.bytes, prediction.requests),
     )
+
+
+def _traffic_text(size: int, requests: int) -> str:
+    return f"{size_text(size)} in {counted(requests, 'request')}"
 
 
 @contextmanager

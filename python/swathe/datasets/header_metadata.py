@@ -111,8 +111,8 @@ def _times(cards: Header) -> tuple[float | None, float | None]:
     whole_day = False
     if start is None:
         start, whole_day = _date_and_clock(cards, scale)
-    if start is None:
-        start = _sdss_tai(cards)
+    if (start is None or whole_day) and (tai := _sdss_tai(cards)) is not None:
+        start, whole_day = tai, False
     if start is None or end is not None:
         ends = None if end is None else _utc(end)
         return (None if start is None else _utc(start)), ends

@@ -293,7 +293,7 @@ class Runner:
         outcome = Outcome(
             at=job.ended_at or job.created_at,
             host=this_host(),
-            summary=f"job of {job.rows} rows, {job.options.get('operation', 'cut')}",
+            summary=f"job of {job.rows:,} rows, {job.options.get('operation', 'cut')}",
             targets=job.counts["ok"],
             root=job.predicted["root"],
             predicted_s=job.predicted["median_s"],

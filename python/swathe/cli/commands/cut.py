@@ -331,11 +331,13 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
 
 @contextmanager
 def _prediction_printed() -> Iterator[None]:
-    """Print the first message that `cut_many` logs: the prediction."""
-    from swathe.cutting.run import log
+    """Print the first prediction that `cut_many` logs: that of the list, or of its first part."""
+    from swathe.cutting.run import PREDICTED, log
 
     class Once(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
+            if record.msg != PREDICTED:
+                return
             log.removeHandler(self)
             print_text(record.getMessage(), err=True)
 

@@ -9,7 +9,7 @@ import typer
 
 from swathe.cli.options import Json, one_image
 from swathe.cli.output import print_json, print_text
-from swathe.core.format import size_text
+from swathe.core.format import counted, size_text
 
 if TYPE_CHECKING:
     from astropy.io.fits import Header
@@ -102,7 +102,7 @@ def _line(file: File, hdu: HduInfo) -> str:
         parts.append(f"{hdu.codec}, tiles of {tile}")
     if hdu.kind == "table":
         rows, columns = _table_size(_header(file, hdu))
-        parts.append(f"{rows:,} rows, {columns} columns")
+        parts.append(f"{counted(rows, 'row')}, {counted(columns, 'column')}")
     if hdu.kind == "other":
         parts.append(_other_kind(_header(file, hdu)))
     if hdu.problem is not None:

@@ -28,7 +28,7 @@ from swathe.cli.options import (
     size_of,
 )
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import forecast_text, seconds_text, size_text, time_left_text
+from swathe.core.format import counted, forecast_text, seconds_text, size_text, time_left_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,7 +168,7 @@ def fetch(
     if as_json:
         print_json({**state, "output": str(output)})
     else:
-        print_text(f"{output}: {state['counts'].get('ok', 0)} of {len(table)} rows")
+        print_text(f"{output}: {state['counts'].get('ok', 0):,} of {counted(len(table), 'row')}")
     _exit_as(state)
 
 
@@ -247,7 +247,7 @@ def list_jobs(
         print_json({"jobs": jobs})
         return
     rows = [
-        (job["id"], job["phase"], job["name"], str(job["rows"]), job["created_at"][:19])
+        (job["id"], job["phase"], job["name"], f"{job['rows']:,}", job["created_at"][:19])
         for job in jobs
     ]
     print_table(("job", "phase", "name", "rows", "created (UTC)"), rows)
@@ -266,8 +266,8 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
         return
     cost = estimate["prediction"]
     typer.echo(
-        f"{estimate['targets']} targets, {estimate['rows']} rows, {estimate['unmatched']} "
-        "without an image"
+        f"{counted(estimate['targets'], 'target')}, {counted(estimate['rows'], 'row')}, "
+        f"{estimate['unmatched']:,} without an image"
     )
     if cost is not None:
         median, low, high = map(seconds_text, (cost["median_s"], *cost["interval_s"]))
@@ -278,7 +278,7 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
 
 
 def _show(state: dict[str, Any]) -> None:
-    counts = ", ".join(f"{number} {name}" for name, number in state["counts"].items() if number)
+    counts = ", ".join(f"{number:,} {name}" for name, number in state["counts"].items() if number)
     print_text(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
     predicted, actual = state["predicted"], state["actual"]
     if predicted and actual:

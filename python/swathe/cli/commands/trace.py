@@ -342,7 +342,7 @@ def _slow(slow: SlowTarget) -> str:
         others = (f"{name} {_s(seconds)}" for name, seconds in list(slow.others_in.items())[:3])
         text += f"; its thread worked for others: {', '.join(others)}"
     if slow.alike:
-        text += f"; {slow.alike} more targets of this object"
+        text += f"; {slow.alike} more of this object"
     return text
 
 
