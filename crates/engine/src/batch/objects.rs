@@ -187,7 +187,18 @@ mod tests {
         assert!(error.is_of_store && !error.is_of_whole_store && !error.missing, "{error:?}");
         assert!(error.message.contains("expected 5760 bytes as in"), "{}", error.message);
         assert!(error.message.ends_with("a.fits, found 2880 bytes"), "{}", error.message);
-        objects.open(0, 2, &job, &cancel).expect("opened");
+        let third = objects.open(0, 2, &job, &cancel).expect("opened");
+        // Replaced during the run.
+        let first = objects.open(0, 0, &job, &cancel).expect("open");
+        std::fs::write(
+            &files[0],
+            [std::fs::read(&files[0]).expect("read"), vec![0; 2880]].concat(),
+        )
+        .expect("written");
+        objects.forget(0, 2, &third);
+        objects.forget(0, 0, &first);
+        assert_eq!(objects.open(0, 0, &job, &cancel).expect("the new one").size(), 8640);
+        assert!(objects.open(0, 2, &job, &cancel).is_err());
         let gone = OpenError::of(&EngineError::Store(StoreError::NotFound {
             url: "x".into(),
             why: String::new(),
