@@ -327,7 +327,7 @@ def test_replicas_that_lack_what_others_have_serve_nothing(
     table = tmp_path / "targets.csv"
     table.write_text("file,x0,y0,width,height\n0.fit,5,6,70,80\n1.fit,5,6,70,80\n")
     told = run("predict", "--targets", str(table), "--store", "half", "--store", "whole").stderr
-    assert "half is not used: it lacks files that another store has" in told
+    assert "half is not used: files that another store has cannot be read from it" in told
     assert "will have no result" not in told
 
 

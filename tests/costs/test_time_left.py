@@ -115,6 +115,7 @@ def test_a_prediction_without_time_is_no_error() -> None:
     ("left", "text"),
     [
         (TimeLeft(80, (60, 110)), "1 min 20 s left (1:00 to 1:50)"),
+        (TimeLeft(1.2, (0.9, 1.3)), "1 s left"),
         (TimeLeft(12000, (9000, 15000.4)), "3 h 20 min left (2:30:00 to 4:10:00)"),
         (TimeLeft(0.2, (0, 0.4)), "under 1 s left"),
         (TimeLeft(0, (0, 0)), "under 1 s left"),

@@ -133,6 +133,8 @@ def test_nothing_else_may_be_read(sources: Sources, file: str) -> None:
 def test_new_stores_are_seen(sources: Sources, catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(AccessError, match="found no store 'later'"):
         sources.allowed("later:a.fits")
+    with pytest.raises(AccessError, match="found a path without a store"):
+        sources.allowed("later/a.fits")
     catalog.add_store("later", str(tmp_path))
     sources._asked_at -= 10  # as if time had passed
     sources.allowed("later:a.fits")

@@ -25,7 +25,10 @@ def check_count(name: str, value: Any, most: int, least: int = 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}: expected a whole number, found {short_text(value)}") from None
+        number = None
+    # Python takes True for 1.
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name}: expected a whole number, found {short_text(value)}")
     if not least <= number <= most:
         raise ValueError(f"{name}: expected {least:,} to {most:,}, found {short_text(number)}")
     return number

@@ -64,7 +64,10 @@ def clock_text(seconds: float) -> str:
 
 
 def time_left_text(median_s: float, interval_s: tuple[float, float]) -> str:
-    """Return the time left, with its interval: `1 min 20 s left (1:00 to 1:50)`."""
+    """Return the time left, with its interval: `1 min 20 s left (1:00 to 1:50)`.
+
+    An interval of less than a second is left out.
+    """
     low, high = map(clock_text, interval_s)
     if median_s < 0.5:
         return "under 1 s left"
@@ -74,7 +77,7 @@ def time_left_text(median_s: float, interval_s: tuple[float, float]) -> str:
         if 60 <= rounded_s < 100
         else seconds_text(rounded_s)
     )
-    return f"{text} left ({low} to {high})"
+    return f"{text} left" if low == high else f"{text} left ({low} to {high})"
 
 
 def moment_text(at: datetime, form: str = "%Y-%m-%d %H:%M:%S") -> str:

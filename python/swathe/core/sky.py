@@ -178,7 +178,7 @@ class SkyMapping:
             )
         height, width = self._sides(size)
         if not (math.isfinite(x) and math.isfinite(y)):
-            raise NoOverlapError(f"{self.label}: the position is outside its projection")
+            raise NoOverlapError(f"{self.label}: its projection shows no such position")
         if max(abs(x), abs(y)) > LIMIT / 2:
             raise NoOverlapError(f"{self.label}: the position lies far outside the image")
         return box_around(x, y, height, width)

@@ -56,9 +56,9 @@ class Sources:
         name, colon, path = file.partition(":")
         store = self._store(name) if colon else None
         if store is None:
+            what = f"no store {name[:100]!r}" if colon else "a path without a store"
             raise AccessError(
-                f"{file[:200]}: expected STORE:path with a registered store, found no store "
-                f"{name[:100]!r}"
+                f"{file[:200]}: expected STORE:path with a registered store, found {what}"
             )
         parts = path.split("/")
         is_root = all(part in ("", ".") for part in parts)

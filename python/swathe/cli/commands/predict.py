@@ -161,7 +161,9 @@ def _show_faults(prediction: Prediction) -> None:
         typer.echo(f"  and {len(prediction.faults) - SHOWN_FAULTS:,} more, see --json", err=True)
     for name in unused:
         if unread.get(name, 1):
-            typer.echo(f"{name} is not used: it lacks files that another store has", err=True)
+            typer.echo(
+                f"{name} is not used: files that another store has cannot be read from it", err=True
+            )
 
 
 def _explain(how: dict[str, Any]) -> None:
