@@ -3,7 +3,7 @@
 use crate::{BlockCache, CachedSource};
 use std::path::PathBuf;
 use std::sync::Arc;
-use swathe_plan::{Connections, Costs, Factors};
+use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
     Layer, ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings,
     Stores, Version,
@@ -102,10 +102,6 @@ impl Store for CachedStore {
 
     fn connections(&self) -> Connections {
         self.inner.connections()
-    }
-
-    fn factors(&self) -> Factors {
-        self.inner.factors()
     }
 
     fn http_url(&self, url: &str) -> Result<Option<String>, StoreError> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
-use swathe_plan::{Connections, Factors, Load};
+use swathe_plan::Connections;
 
 /// Which object of a store is meant.
 #[derive(Clone, Copy, Debug)]
@@ -89,19 +89,6 @@ pub trait Store: Debug + Send + Sync {
     /// Connections that are open to it.
     fn connections(&self) -> Connections {
         Connections::default()
-    }
-
-    /// How its link differs from the costs in its settings now, as the requests of this process
-    /// show.
-    fn factors(&self) -> Factors {
-        Factors::default()
-    }
-
-    /// Seconds of a read of it on open connections, if nobody else reads: by its costs as they are
-    /// corrected now.
-    fn corrected_s(&self, load: Load) -> f64 {
-        let costs = self.settings().costs.corrected(self.factors());
-        costs.seconds(load, costs.streams)
     }
 
     /// The URL to request an object from its server, with plain HTTP; `None` if that is not

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
-use swathe_plan::{Compute, Connections, Costs, Load};
+use swathe_plan::{Compute, Connections, Costs};
 
 /// Root of the files of this machine that lie in no named store.
 const FILES: &str = "file://";
@@ -156,11 +156,6 @@ impl Stores {
     /// Connections that are open to the storage of an object.
     pub fn connections(&self, object: &str) -> Connections {
         self.locate(object).0.connections()
-    }
-
-    /// As [`Store::corrected_s`], for the storage of an object.
-    pub fn corrected_s(&self, object: &str, load: Load) -> f64 {
-        self.locate(object).0.corrected_s(load)
     }
 
     /// As [`Store::bearer`].

@@ -16,7 +16,7 @@ use crate::redact;
 use reqwest::Url;
 use std::sync::Arc;
 use swathe_net::{check_private, is_here};
-use swathe_plan::{Connections, Factors};
+use swathe_plan::Connections;
 use swathe_store_api::{
     ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
     cannot_remove, cannot_write,
@@ -154,10 +154,6 @@ impl Store for HttpStore {
 
     fn connections(&self) -> Connections {
         limiter::of(&self.key()).connections()
-    }
-
-    fn factors(&self) -> Factors {
-        limiter::of(&self.key()).link.factors(&self.settings.costs)
     }
 
     fn http_url(&self, url: &str) -> Result<Option<String>, StoreError> {

@@ -15,7 +15,7 @@ use object_store::path::Path as Key;
 use reqwest::Url;
 use std::sync::Arc;
 use swathe_net::{is_here, net};
-use swathe_plan::{Connections, Factors};
+use swathe_plan::Connections;
 use swathe_store_api::{
     ListOptions, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
 };
@@ -117,10 +117,6 @@ impl Store for BucketStore {
 
     fn connections(&self) -> Connections {
         limiter::of(&self.key()).connections()
-    }
-
-    fn factors(&self) -> Factors {
-        limiter::of(&self.key()).link.factors(&self.settings.costs)
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
