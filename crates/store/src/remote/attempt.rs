@@ -4,6 +4,7 @@
 use super::fetch_events::FetchEvents;
 use super::limiter::Limiter;
 use super::retry::RetryState;
+use super::stall_timeout::TRICKLE_BYTES;
 use swathe_net::connect_events;
 use swathe_plan::{InFlight, ReaderGroup};
 use swathe_store_api::{Failure, Retry, StoreError};
@@ -145,7 +146,10 @@ impl<A: Attempt> RetriedAttempt<A> {
             let numbers = Try { failures: patience.failures(), ..Try::default() };
             match self.inner.run(numbers).await {
                 Ok(answer) => return Ok(answer),
-                Err(failure) => patience.wait(failure, self.inner.bytes() > bytes_before).await?,
+                Err(failure) => {
+                    let count = self.inner.bytes().saturating_sub(bytes_before);
+                    patience.wait(failure, count >= TRICKLE_BYTES).await?;
+                }
             }
         }
     }
@@ -155,7 +159,7 @@ impl<A: Attempt> RetriedAttempt<A> {
 mod tests {
     use super::*;
 
-    /// Fails so often, and takes in a byte each time.
+    /// Fails so often, and makes progress each time.
     struct FailingAttempt {
         left: u32,
         bytes: usize,
@@ -172,7 +176,7 @@ mod tests {
                 return Ok(());
             }
             self.left -= 1;
-            self.bytes += 1;
+            self.bytes += TRICKLE_BYTES;
             let error = StoreError::Network { url: "u".into(), why: "down".into() };
             Err(Failure { error, retry: self.retry })
         }
@@ -200,7 +204,7 @@ mod tests {
     fn what_passes_is_tried_again_and_each_try_is_limited() {
         let (result, calls) = run(Retry::Passing, 2);
         assert!(result.is_ok());
-        // A byte arrived each time: that is progress.
+        // Enough arrived each time: that is progress.
         assert_eq!(calls, [(0, 1), (1, 1), (1, 1)]);
     }
 

@@ -4,6 +4,7 @@ use super::attempt::{Attempt, Try};
 use super::link_meter::{RequestClock, RequestKind};
 use super::request_target::RequestTarget;
 use super::response::{RequestSecrets, header};
+use super::stall_timeout::Trickle;
 use super::webdav::is_xrootd;
 use bytes::Bytes;
 use reqwest::header::{
@@ -177,6 +178,7 @@ impl RequestTarget {
         }
         let start_length = bytes.len();
         let mut silence = first_byte;
+        let mut trickle = Trickle::start();
         loop {
             let count = (bytes.len() - start_length) as u64;
             let began = Instant::now();
@@ -195,6 +197,13 @@ impl RequestTarget {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
                     clock.received(chunk.len(), awaited);
                     bytes.extend_from_slice(&chunk);
+                    let is_whole = count + chunk.len() as u64 == length;
+                    if let Some(why) = trickle.count(chunk.len(), Instant::now())
+                        && !is_whole
+                    {
+                        let why = format!("{} {why}", host(response.url()));
+                        return Err(Failure::passing(self.network(why)));
+                    }
                 }
                 Ok(Ok(None)) if count == length => {
                     self.limiter.silence.tell(silence);

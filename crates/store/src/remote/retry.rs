@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use swathe_store_api::{Failure, Retry, StoreError};
 use tokio::time::sleep;
 
-/// Tries without a byte of progress before the failure is the answer.
+/// Tries without progress before the failure is the answer.
 const TRIES: u32 = 6;
 /// The first pause; each is twice the last, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ impl RetryState {
         self.failures
     }
 
-    /// Wait before the next try; `progress`: the last one brought some bytes.
+    /// Wait before the next try; `progress`: the last one brought more than a trickle.
     ///
     /// # Errors
     /// The failure, if another try is of no use.

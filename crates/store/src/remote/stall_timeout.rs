@@ -1,5 +1,6 @@
 //! How long a server may send nothing before a request is given up: learnt from its answers,
-//! longer with every try. And whether one that takes no connections is worth another try.
+//! longer with every try. How little it may send. And whether one that takes no connections is worth
+//! another try.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,11 @@ const TIMES: f64 = 20.0;
 const LEAST: Duration = Duration::from_secs(2);
 /// The longest silence is forgotten by this much with each answer.
 const FORGET: f64 = 0.99;
+
+/// In each such time
+const TRICKLE_WINDOW: Duration = Duration::from_secs(30);
+/// an answer has at least so many bytes, or it is given up. Fewer are no progress of a request.
+pub(super) const TRICKLE_BYTES: usize = 480;
 
 /// A server that answered so lately and now takes no connections is being started anew.
 const RESTART: Duration = Duration::from_secs(30);
@@ -44,6 +50,31 @@ impl StallLimits {
         let expected = store.costs.request.seconds(1e6);
         let first = (STALL_REQUESTS * expected).clamp(least, most);
         StallLimits { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
+    }
+}
+
+/// The bytes of an answer in the present window of time.
+pub(super) struct Trickle {
+    start: Instant,
+    bytes: usize,
+}
+
+impl Trickle {
+    pub(super) fn start() -> Trickle {
+        Trickle { start: Instant::now(), bytes: 0 }
+    }
+
+    /// Count bytes that arrived; why the answer is to be given up, if it is.
+    pub(super) fn count(&mut self, bytes: usize, now: Instant) -> Option<String> {
+        self.bytes += bytes;
+        let elapsed = now.saturating_duration_since(self.start);
+        if elapsed < TRICKLE_WINDOW {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        self.start = now;
+        let why = || format!("sent only {bytes} bytes in {:.0} s", elapsed.as_secs_f64());
+        (bytes < TRICKLE_BYTES).then(why)
     }
 }
 
@@ -90,6 +121,17 @@ impl StallHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_trickles_is_given_up() {
+        let mut trickle = Trickle::start();
+        let after = |seconds| trickle.start + Duration::from_secs(seconds);
+        let times = [10, 29, 31, 40, 62].map(after);
+        let found = [100, 100, 300, 100, 100].into_iter().zip(times);
+        let found: Vec<_> = found.map(|(bytes, now)| trickle.count(bytes, now)).collect();
+        assert_eq!(found[..4], [None, None, None, None]);
+        assert_eq!(found[4].as_deref(), Some("sent only 200 bytes in 31 s"));
+    }
 
     #[test]
     fn what_is_usual_is_learnt_and_each_try_waits_longer() {

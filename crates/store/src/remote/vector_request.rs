@@ -6,6 +6,7 @@ use super::link_meter::{RequestClock, RequestKind};
 use super::object_reader::{ObjectReader, Piece, RESERVE_BYTES};
 use super::range_request::Validators;
 use super::response::header;
+use super::stall_timeout::Trickle;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE};
@@ -276,6 +277,7 @@ impl<'a> VectorAttempt<'a> {
         let target = &self.object.target;
         let lengths: Vec<usize> = self.bytes.iter().map(Vec::len).collect();
         let mut silence = self.shape.first_byte;
+        let mut trickle = Trickle::start();
         loop {
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
@@ -322,6 +324,12 @@ impl<'a> VectorAttempt<'a> {
                     .zip(lengths)
                     .for_each(|(bytes, length)| bytes.truncate(length));
                 return Ok(Some(error.to_string()));
+            }
+            if let Some(why) = trickle.count(chunk.len(), Instant::now())
+                && !parts.is_complete()
+            {
+                let why = format!("{} {why}", host(response.url()));
+                return Err(Failure::passing(target.network(why)));
             }
         }
     }
