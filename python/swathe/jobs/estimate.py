@@ -35,7 +35,12 @@ MOST_INSPECTED = 16
 """Objects per store that a prediction opens; the others are assumed to be similar."""
 MOST_TRIES = 4 * MOST_INSPECTED
 """Objects tried per store to find MOST_INSPECTED readable ones: any file may be missing."""
-HEADER_BYTES = 2 * 2880
+BLOCK, CARD_BYTES = 2880, 80
+"""Bytes of a block of a FITS file, and of a header card."""
+ADDED_CARDS = 6
+"""Cards that a cutout has more than its image: HISTORY, CHECKSUM, DATASUM, END and the like."""
+HEADER_BYTES = 2 * BLOCK
+"""Assumed size of the header of a result that is no cutout as the engine writes it."""
 PIXEL_BYTES = 4
 """Bytes per pixel of combined results whose format does not say."""
 PREDICTED_ROWS = 100_000
@@ -135,6 +140,7 @@ def bytes_out(rows: RowTable, options: Options) -> int:
     import numpy as np
 
     per_pixel: list[float] = []
+    header_bytes: list[int] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)
     for row in rows.take(np.sort(first_of_file)[:MOST_TRIES]):
         if len(per_pixel) == MOST_INSPECTED:
@@ -144,7 +150,9 @@ def bytes_out(rows: RowTable, options: Options) -> int:
             lengths = image.shape[-3::-1]
             spans = plane_spans(row.planes)
             plane_counts = [last - first for first, last in spans], lengths[len(spans) :]
-            per_pixel.append(math.prod(chain(*plane_counts)) * abs(image.header["BITPIX"]) / 8)
+            header = image.header
+            per_pixel.append(math.prod(chain(*plane_counts)) * abs(header["BITPIX"]) / 8)
+            header_bytes.append(_whole_blocks((len(header) + ADDED_CARDS) * CARD_BYTES))
         except SwatheError:
             continue  # reported with its rows
     if not per_pixel:
@@ -154,7 +162,15 @@ def bytes_out(rows: RowTable, options: Options) -> int:
         return _bytes_of_results(rows, rows.group, options)
     areas = rows.box[:, 2].astype(float) * rows.box[:, 3]
     each = options.results.file_format.pixel_bytes
-    return int(areas.sum() * (each or mean)) + len(rows) * HEADER_BYTES
+    if not options.results.file_format.is_plain:
+        return int(areas.sum() * (each or mean)) + len(rows) * HEADER_BYTES
+    pixels = _whole_blocks(np.ceil(areas * mean)).sum()
+    return int(pixels + len(rows) * sum(header_bytes) / len(header_bytes))
+
+
+def _whole_blocks(size: Any) -> Any:
+    """Return a size in a FITS file, which has whole blocks; numbers, or an array of them."""
+    return -(-size // BLOCK) * BLOCK
 
 
 def _bytes_of_results(rows: RowTable, group: DictColumn[str], options: Options) -> int:
