@@ -672,7 +672,12 @@ def test_bytes_that_differ_from_their_checksum_are_no_result(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["http://{server}/seen", "{file}", "a\nb", "", "\xff"])
+OTHER_COLUMNS = "# %ECSV 1.0\n# ---\n# datatype:\n# - {{name: a, datatype: string}}\na\nb\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["http://{server}/seen", "{file}", "a\nb", "", "\xff", OTHER_COLUMNS]
+)
 def test_what_is_no_manifest_is_refused_and_not_opened(tmp_path: Path, text: str) -> None:
     (tmp_path / "own.ecsv").write_text(MANIFEST.format(job=ID, name="a"))
     with answering(GOOD) as (server, seen):
@@ -807,6 +812,7 @@ def test_without_room_on_the_disk_nothing_is_fetched(
 
 MANIFEST = """# %ECSV 1.0
 # ---
+# delimiter: ','
 # datatype:
 # - {{name: id, datatype: string}}
 # - {{name: status, datatype: string}}
@@ -818,8 +824,8 @@ MANIFEST = """# %ECSV 1.0
 # - {{name: sha256, datatype: string}}
 # meta: {{job: "{job}"}}
 # schema: astropy-2.0
-id status reason path bytes source source_version sha256
-0 ok "" {name} 4 "" "" ""
+id,status,reason,path,bytes,source,source_version,sha256
+0,ok,,{name},4,,,
 """
 
 

@@ -68,6 +68,8 @@ WAITING_FILES = 1000
 """Number of files that wait for one of these fetches."""
 MOST_MANIFEST_BYTES = 512 << 20
 """Maximum size of a manifest: more than that of a million rows."""
+MOST_HEAD_BYTES = 256 << 10
+"""Bytes of a manifest in which its rows begin: the reader takes long for a longer head."""
 MOST_ROWS = 1_000_000
 """Maximum number of rows of a job that is fetched, whatever the portal says."""
 ROW_BYTES = 16 << 10
@@ -430,6 +432,8 @@ def _table(content: bytes, url: str) -> Table:
         # The reader takes another text for the name of a file, or a URL, and opens that.
         if not content.startswith(ECSV) or b"\n" not in content:
             raise ValueError("it does not begin as ECSV does")
+        if content.find(f"\n{','.join(COLUMNS)}\n".encode(), 0, MOST_HEAD_BYTES) < 0:
+            raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
     except Exception as error:  # the reader raises many kinds of errors
         raise _no_manifest(url, error) from error
