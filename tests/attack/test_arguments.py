@@ -120,7 +120,7 @@ def test_wrong_arguments_are_errors_of_the_user(
     [
         ("cut_many", "threads", -1, "threads: expected 1 to 1,024, found -1"),
         ("cut_many", "threads", 2.5, "threads: expected a whole number, found 2.5"),
-        ("cut_many", "threads", True, "threads: expected a whole number, found True"),
+        ("cut_many", "threads", True, "threads: expected a whole number, found true"),
         ("cut_many", "bands", [1, 2, 3], "bands: expected a text, found 1"),
         ("cut_many", "frame", 3, "frame: expected one of icrs, fk5"),
         ("cut_many", "planes", 10**30, "planes: expected 0 <= first < last <= "),
