@@ -78,12 +78,12 @@ pub(crate) fn enter<T: Send + 'static>(
     }
 }
 
-/// What comes within a moment, without sleeping.
+/// What comes within a moment, without sleeping. Other threads that are ready run meanwhile.
 fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     let start = Instant::now();
     loop {
         match receiver.try_recv() {
-            Err(TryRecvError::Empty) if start.elapsed() < *AWAKE => std::hint::spin_loop(),
+            Err(TryRecvError::Empty) if start.elapsed() < *AWAKE => std::thread::yield_now(),
             received => return received,
         }
     }
