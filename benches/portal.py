@@ -239,8 +239,9 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
     medians = {name: statistics.median(seconds) for name, seconds in rounds.items()}
     ratio = medians["job_s"] / medians["cut_many_s"]
     print(
-        f"\njob of {rows} rows: {medians['job_s']:.2f} s (of which submission "
-        f"{medians['submitted_s']:.2f}), cut_many {medians['cut_many_s']:.2f} s: {ratio:.2f} times"
+        f"\njob of {rows} rows: {medians['job_s']:.2f} s, its submission "
+        f"{medians['submitted_s']:.2f} s of it, cut_many {medians['cut_many_s']:.2f} s: "
+        f"{ratio:.2f} times"
     )
     return {"name": "job", "rows": rows, "ratio": ratio, **medians, "rounds": rounds}
 

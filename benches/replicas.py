@@ -12,10 +12,10 @@ and the rows of each store.
 from __future__ import annotations
 
 import statistics
-import threading
 import time
-from collections.abc import Callable
+from collections import defaultdict
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,22 +44,8 @@ def cut(table: dict[str, list[Any]], stores: list[str]) -> tuple[float, dict[str
     return time.perf_counter() - begin, manifest.meta
 
 
-def act_after(proxy: Any, count: float, act: Callable[[], object]) -> threading.Thread:
-    """Act when so many bytes went over a link."""
-
-    def watch() -> None:
-        while proxy.stats()["bytes_down"] < count:
-            time.sleep(0.005)
-        act()
-
-    proxy.clear()
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    return thread
-
-
-def case(name: str, sample: Any, frames: list[str]) -> None:
-    """Run one case, with links of its own."""
+def case(name: str, sample: Path, frames: list[str]) -> float:
+    """Run one case, with links of its own; return the seconds."""
     table = targets(frames)
     with ExitStack() as stack:
         links = [Link("nginx", 10, RATE, label=label) for label in ("one", "two")]
@@ -71,33 +57,31 @@ def case(name: str, sample: Any, frames: list[str]) -> None:
             stores = ["one"]
         bytes_first = len(frames) / 2 * HEIGHT * WIDTH * 2 / 5
         if name.startswith("slow"):
-            act_after(one, bytes_first, lambda: one.set(shared_bytes_per_s=RATE // SLOWER))
+            one.act_after(bytes_first, lambda: one.set(shared_bytes_per_s=RATE // SLOWER))
         if name == "dead":
-            act_after(one, bytes_first, one.process.kill)
+            one.act_after(bytes_first, one.process.kill)
         seconds, meta = cut(table, stores)
     counts = ", ".join(f"{key} {count}" for key, count in meta["stores"].items())
     print(f"{name:22} {seconds:6.2f} s   ok {meta['ok']:3}   {counts}", flush=True)
-    results.setdefault(name, []).append(seconds)
-
-
-results: dict[str, list[float]] = {}
+    return seconds
 
 
 def main() -> None:
     """Run the benchmark."""
-    given = options(__doc__).parse_args()
-    count = 6 if given.smoke else FRAMES
+    args = options(__doc__).parse_args()
+    seconds: dict[str, list[float]] = defaultdict(list)
+    count = 6 if args.smoke else FRAMES
     with work():
         sample = FOLDER / "frames"
         sample.mkdir()
         frames = [f"{number}.fits" for number in range(count)]
         for number, frame in enumerate(frames):
             fits.writeto(sample / frame, np.full((HEIGHT, WIDTH), number, "i2"))
-        for _ in range(1 if given.smoke else REPEATS):
+        for _ in range(1 if args.smoke else REPEATS):
             for name in ("alone", "steady", "slow", "slow, without moves", "dead"):
-                case(name, sample, frames)
-    for name, seconds in results.items():
-        print(f"{name}: median {statistics.median(seconds):.2f} s")
+                seconds[name].append(case(name, sample, frames))
+    for name, each in seconds.items():
+        print(f"{name}: median {statistics.median(each):.2f} s")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,20 +79,9 @@ def check(manifest: Any, folder: Path) -> None:
 
 
 def when_read(link: Proxy, images: int, act: Callable[[], object]) -> threading.Thread:
-    """Act when so many images went over a link, after their headers."""
+    """Call `act` once the link has carried the pixels of `images` images."""
     swathe.predict(table(), stores=["one", "two"])
-    link.clear()
-
-    def watch() -> None:
-        until = time.monotonic() + 120
-        while link.stats()["bytes_down"] < images * 2 * SIDE * SIDE:
-            assert time.monotonic() < until, "too little was read"
-            time.sleep(0.005)
-        act()
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    return thread
+    return link.act_after(images * 2 * SIDE * SIDE, act)
 
 
 def test_steady_links_keep_their_shares(mirrors: Mirrors, tmp_path: Path) -> None:

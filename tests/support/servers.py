@@ -13,11 +13,12 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -302,6 +303,21 @@ class Proxy:
         """Change settings for bytes and requests from now on: `set(rtt_ms=20, reset=0.1)`."""
         for name, value in settings.items():
             self._ask(f"set {name.replace('_', '-')} {value}")
+
+    def act_after(self, count: float, act: Callable[[], object]) -> threading.Thread:
+        """Clear the counts, and call `act` in a thread once the link has carried `count` bytes."""
+
+        def watch() -> None:
+            until = time.monotonic() + 120
+            while self.stats()["bytes_down"] < count:
+                assert time.monotonic() < until, "too little was read"
+                time.sleep(0.005)
+            act()
+
+        self.clear()
+        thread = threading.Thread(target=watch)
+        thread.start()
+        return thread
 
     def _ask(self, line: str) -> str:
         assert self.process.stdin is not None and self.process.stdout is not None

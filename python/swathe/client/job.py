@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from urllib.parse import quote
 
 from swathe.catalog.records.jobs import ENDED, count_done
 from swathe.client.connection import BLOCK, content_blocks, read_content
-from swathe.client.results import ResultFile, ResultList, compare, digest_of
+from swathe.client.results import ResultFile, ResultList, compare
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text, time_left_text
 from swathe.core.outputs import (
@@ -502,7 +503,7 @@ def _part(path: Path) -> Path:
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        return digest_of(file)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _size(path: Path) -> int:

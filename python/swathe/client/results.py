@@ -7,9 +7,8 @@ import re
 import tarfile
 import zipfile
 from array import array
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from swathe.client.connection import BLOCK
 from swathe.core.errors import SourceError
 from swathe.files.manifest import MANIFEST
 
@@ -114,7 +113,7 @@ def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
                     raise ValueError("its members are larger than itself")
                 for info in archive.infolist():
                     with archive.open(info) as member:
-                        yield info.filename, digest_of(member)
+                        yield info.filename, _sha256(member)
         else:
             with tarfile.open(path, "r:") as archive_file:
                 members: Any = archive_file
@@ -124,15 +123,11 @@ def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
                         raise ValueError(f"{entry.name[:100]!r} is no plain file")
                     tar_member = members.extractfile(entry)
                     assert tar_member is not None
-                    yield entry.name, digest_of(tar_member)
+                    yield entry.name, _sha256(tar_member)
                     members.members.clear()  # it would grow by 1 kB for each member
     except Exception as error:  # the readers raise many kinds of errors
         raise SourceError(f"{path}: the archive is broken: {error}") from error
 
 
-def digest_of(file: IO[bytes]) -> str:
-    """Return the SHA-256 of a file, from where it stands."""
-    digest = hashlib.sha256()
-    while block := file.read(BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
+def _sha256(file: Any) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()

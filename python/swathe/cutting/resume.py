@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, OutputError
+from swathe.files.hdu import whole_blocks
 from swathe.files.manifest import MANIFEST
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _all_members(
                     return
                 pixels = math.prod(hdu.shape) if hdu.shape else 0
                 data = pixels * abs(hdu.bitpix or 0) // 8
-                end = hdu.data_start + -(-data // 2880) * 2880
+                end = hdu.data_start + whole_blocks(data)
                 if hdu.index % extensions == 1 % extensions:
                     name = hdu.name or ""
                 if hdu.index % extensions == 0:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from swathe import _swathe
 
+BLOCK = 2880
+"""Bytes of a block of a FITS file: a header has whole blocks, and so has data."""
+Size = TypeVar("Size", int, "NDArray[np.float64]")
 HduKind = Literal["image", "compressed-image", "table", "empty", "other"]
+
+
+def whole_blocks(size: Size) -> Size:
+    """Return the bytes of the blocks that hold `size` bytes; also for an array of sizes."""
+    return -(-size // BLOCK) * BLOCK
 
 
 @dataclass(frozen=True)

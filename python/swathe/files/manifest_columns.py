@@ -13,6 +13,7 @@ import numpy as np
 from swathe.core.outputs import write_file
 from swathe.core.row_record import STATUSES, RowStatus
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, TextColumn, hexadecimal
+from swathe.files.hdu import BLOCK
 from swathe.files.manifest import ENDED, EXTENSION, columns_as_table
 from swathe.files.manifest_head import head_of
 
@@ -29,7 +30,6 @@ LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
-BLOCK = 2880
 ROWS_WRITTEN = 10_000
 """Rows that are made text together."""
 

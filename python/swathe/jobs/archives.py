@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from swathe import _swathe
 from swathe.core.errors import FormatError, SourceError
+from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.manifest_head import head_of
@@ -35,7 +36,6 @@ PART = 1 << 20
 """Bytes per read and write."""
 SPOOLED = 8 << 20
 """Bytes of a manifest that are in memory while its length is found; a longer one is in a file."""
-BLOCK = 2880
 CARD = 80
 TAR_BLOCK = 512
 MODE = 0o644
@@ -280,7 +280,7 @@ def _extension_header(file: BinaryIO, row: RowRecord, options: Options) -> bytes
     axes = int(_value(cards, b"NAXIS"))
     lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
     data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
-    after = row.bytes - file.tell() - -(-data // BLOCK) * BLOCK
+    after = row.bytes - file.tell() - whole_blocks(data)
     if after > 0 and options.results.kind.hdus == 1:
         raise FormatError(
             f"{row.name}: one FITS file cannot hold images whose WCS needs lookup tables, as "

@@ -21,6 +21,7 @@ from swathe.costs.prediction import (
     total_of,
 )
 from swathe.files.file import open_cached
+from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.targets.target_list import hdu_key
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ MOST_INSPECTED = 16
 """Objects per store that a prediction opens; the others are assumed to be similar."""
 MOST_TRIES = 4 * MOST_INSPECTED
 """Objects tried per store to find MOST_INSPECTED readable ones: any file may be missing."""
-BLOCK, CARD_BYTES = 2880, 80
-"""Bytes of a block of a FITS file, and of a header card."""
+CARD_BYTES = 80
 ADDED_CARDS = 6
 """Cards that a cutout has more than its image: HISTORY, CHECKSUM, DATASUM, END and the like."""
 HEADER_BYTES = 2 * BLOCK
@@ -152,7 +152,7 @@ def bytes_out(rows: RowTable, options: Options) -> int:
             plane_counts = [last - first for first, last in spans], lengths[len(spans) :]
             header = image.header
             per_pixel.append(math.prod(chain(*plane_counts)) * abs(header["BITPIX"]) / 8)
-            header_bytes.append(_whole_blocks((len(header) + ADDED_CARDS) * CARD_BYTES))
+            header_bytes.append(whole_blocks((len(header) + ADDED_CARDS) * CARD_BYTES))
         except SwatheError:
             continue  # reported with its rows
     if not per_pixel:
@@ -164,13 +164,8 @@ def bytes_out(rows: RowTable, options: Options) -> int:
     each = options.results.file_format.pixel_bytes
     if not options.results.file_format.is_plain:
         return int(areas.sum() * (each or mean)) + len(rows) * HEADER_BYTES
-    pixels = _whole_blocks(np.ceil(areas * mean)).sum()
+    pixels = whole_blocks(np.ceil(areas * mean)).sum()
     return int(pixels + len(rows) * sum(header_bytes) / len(header_bytes))
-
-
-def _whole_blocks(size: Any) -> Any:
-    """Return a size in a FITS file, which has whole blocks; numbers, or an array of them."""
-    return -(-size // BLOCK) * BLOCK
 
 
 def _bytes_of_results(rows: RowTable, group: DictColumn[str], options: Options) -> int:

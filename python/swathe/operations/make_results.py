@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from swathe.core.errors import OutputError, RegionError, SwatheError
 from swathe.files.formats import digest_of, read_cutout
+from swathe.files.hdu import BLOCK
 from swathe.files.targets.result_names import unique_names
 from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes, scale_deg
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from swathe.core.row_record import Fault, RowStatus
     from swathe.core.row_table import RowTable
     from swathe.operations.registry import ResultOptions
-
-BLOCK = 2880
 
 
 @dataclass

@@ -1,4 +1,4 @@
-//! Which unit is read next, and from which store. Pure: whoever asks brings the time.
+//! The order in which units are read, and the store of each. It reads no clock: callers say the time.
 //!
 //! Each store has a queue with the units that the division gave it. A store without units takes some
 //! that nobody has begun from a store that is behind its prediction, if it is expected to be done
@@ -28,7 +28,7 @@ pub(super) struct StoreLimits {
 
 /// What a thread is to do.
 pub(super) enum Next {
-    /// Read this unit, as one of so many that share the store.
+    /// Read this unit. The number is how many units share the store.
     Unit(Unit, u32),
     /// Ask again when a unit has ended, or soon.
     Wait,
@@ -126,7 +126,7 @@ impl StoreQueue {
 }
 
 impl StoreQueues {
-    /// One queue, read by so many threads.
+    /// A single queue, from which up to `limit` units are read at the same time.
     pub fn of_one(units: Vec<Unit>, limit: usize) -> StoreQueues {
         let limits = StoreLimits { target_s: 1.0, limit, most: limit };
         StoreQueues::new(units, vec![limits], Vec::new())

@@ -15,9 +15,10 @@ const LEAST: Duration = Duration::from_secs(2);
 /// The longest silence is forgotten by this much with each answer.
 const FORGET: f64 = 0.99;
 
-/// In each such time
+/// An answer is checked for its rate after each such time.
 const TRICKLE_WINDOW: Duration = Duration::from_secs(30);
-/// an answer has at least so many bytes, or it is given up. Fewer are no progress of a request.
+/// Fewest bytes of an answer in that time; with fewer it is given up. A try that brought fewer has
+/// made no progress.
 pub(super) const TRICKLE_BYTES: usize = 480;
 
 /// A server that answered so lately and now takes no connections is being started anew.

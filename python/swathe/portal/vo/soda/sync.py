@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from swathe.core.errors import ChangedError
+from swathe.files.hdu import BLOCK
 from swathe.portal.vo.cutout_request import read_cutout_request
 from swathe.portal.vo.errors import usage
 from swathe.portal.vo.geometry.regions import Polygon
@@ -47,8 +48,6 @@ MOST_PIXELS = 1 << 25
 CORNER_BYTES = 400_000
 """Memory share per corner of a polygon, so that two with 1000 corners run at once: each takes
 seconds."""
-BLOCK = 2880
-"""Size of a FITS block, bytes."""
 SMALL = 1_000_000
 """Maximum size of pixels that are cut in the event loop: 0.3 ms from the page cache, bytes."""
 UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
