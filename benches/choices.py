@@ -13,6 +13,7 @@ from links import (
     FOLDER,
     SHARED,
     Link,
+    Round,
     blocks_of,
     header_bytes,
     merge,
@@ -85,12 +86,12 @@ def choices(repeats: int) -> list[dict[str, Any]]:
             )
             ours, at_once = plan_of({"file": [url] * len(goal), **columns})
             theirs = {
-                "gap 0": (merge(segments, 0), 10),
-                "64 kB gap": (merge(segments, 64_000), 10),
-                "1 MiB gap": (merge(segments, 1 << 20), 10),
-                "blocks of 5 MiB": (blocks_of(segments, 5 << 20, size_bytes), 1),
-                "blocks of 512 KiB": (blocks_of(segments, 512 << 10, size_bytes), 1),
-                "whole": ([(0, size_bytes)], 1),
+                "gap 0": Round(merge(segments, 0), 10),
+                "64 kB gap": Round(merge(segments, 64_000), 10),
+                "1 MiB gap": Round(merge(segments, 1 << 20), 10),
+                "blocks of 5 MiB": Round(blocks_of(segments, 5 << 20, size_bytes), 1),
+                "blocks of 512 KiB": Round(blocks_of(segments, 512 << 10, size_bytes), 1),
+                "whole": Round([(0, size_bytes)], 1),
             }
             ways = {"swathe": ours, **{name: [(url, [one])] for name, one in theirs.items()}}
             row = {"case": what, "link": link.name, "requests": len(requests_of(ours))}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from harness import BUILD, HEIGHT, MEMORY_DISK, WIDTH
 
@@ -38,10 +38,26 @@ FRAMES = 20
 SHARED, STREAM = 12_500_000, 5_000_000
 MOST_STREAMS = 64
 REPEATED_S, MOST_REPEATS = 1.0, 60
+LONGEST_ANSWER_S = 60.0
 Segments: TypeAlias = list[tuple[int, int]]
 """Offset and bytes of each."""
-Round: TypeAlias = tuple[Segments, int]
-"""Requests, and how many are in flight."""
+
+
+class Round(NamedTuple):
+    """Ranges, how many requests for them are in flight, and how many ranges each asks for."""
+
+    ranges: Segments
+    streams: int
+    ranges_per_request: int = 1
+    is_multiplexed: bool = False
+
+    @property
+    def requests(self) -> list[Segments]:
+        """The ranges of each request."""
+        each = self.ranges_per_request
+        return [self.ranges[at : at + each] for at in range(0, len(self.ranges), each)]
+
+
 Way: TypeAlias = list[tuple[str, list[Round]]]
 """How each object, or part of its boxes, is read: one round after the other."""
 
@@ -177,12 +193,36 @@ def plan_of(rows: dict[str, list[Any]]) -> tuple[Way, int]:
 
 
 def _round(plan: dict[str, Any]) -> Round:
-    return [(at["start"], at["end"] - at["start"]) for at in plan["ranges"]], plan["streams"]
+    ranges = [(at["start"], at["end"] - at["start"]) for at in plan["ranges"]]
+    return Round(ranges, plan["streams"], plan["ranges_per_request"], plan["load"]["multiplexed"])
 
 
-def requests_of(way: Way) -> Segments:
-    """All requests of a way to read."""
-    return [one for _, rounds in way for requests, _ in rounds for one in requests]
+def requests_of(way: Way) -> list[Segments]:
+    """The ranges of all requests of a way to read."""
+    return [one for _, rounds in way for each in rounds for one in each.requests]
+
+
+def read_round(source: _swathe.Source, part: Round) -> None:
+    """Read the ranges of a round as it says."""
+    if part.is_multiplexed:
+        answer = source.measure_multiplexed(part.ranges, part.streams, LONGEST_ANSWER_S)
+        assert answer.refusal is None, answer.refusal
+        return
+    if part.ranges_per_request == 1:
+        source.measure(part.ranges, part.streams)
+        return
+
+    def read(ranges: Segments) -> None:
+        answer = source.measure_vector(ranges, LONGEST_ANSWER_S)
+        assert answer.refusal is None, answer.refusal
+
+    if part.streams == 1 or len(part.requests) == 1:
+        for ranges in part.requests:
+            read(ranges)
+        return
+    with ThreadPoolExecutor(part.streams) as threads:
+        for _ in threads.map(read, part.requests):
+            pass
 
 
 def reader_of(way: Way, at_once: int) -> Callable[[], float]:
@@ -192,8 +232,8 @@ def reader_of(way: Way, at_once: int) -> Callable[[], float]:
 
     def follow(part: tuple[str, list[Round]]) -> None:
         url, rounds = part
-        for requests, streams in rounds:
-            sources[url].measure(requests, streams)
+        for each in rounds:
+            read_round(sources[url], each)
 
     def read() -> float:
         with ThreadPoolExecutor(at_once) as threads:

@@ -34,6 +34,7 @@ from links import (
     SHARED,
     STREAM,
     Link,
+    Round,
     Segments,
     Way,
     boxes,
@@ -123,7 +124,7 @@ def plans(link: Link, survey: Path, repeats: int) -> list[dict[str, Any]]:
         ours, at_once = plan_of(rows)
         requests = requests_of(ours)
         row = {"link": link.name, **case, "at_once": at_once, "requests": len(requests)}
-        row["bytes"] = sum(length for _, length in requests)
+        row["bytes"] = sum(length for ranges in requests for _, length in ranges)
         if case["kind"] == "fit.gz":
             row |= race(gzip_ways(rows, at_once), repeats, lasting_s)
         else:
@@ -147,8 +148,8 @@ def others(rows: dict[str, list[Any]], survey: Path) -> dict[str, Way]:
         file = survey / url.partition(":")[2]
         rounds = tiles(file, targets_of) if file.suffix == ".fz" else [pixels(file, targets_of)]
         for name, gap in GAPS.items():
-            ways[name].append((url, [(merge(segments, gap), 10) for segments in rounds]))
-        ways["whole"].append((url, [([(0, file.stat().st_size)], 1)]))
+            ways[name].append((url, [Round(merge(segments, gap), 10) for segments in rounds]))
+        ways["whole"].append((url, [Round([(0, file.stat().st_size)], 1)]))
     return ways
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from harness import options
 from swathe.costs.cost_model import Costs
-from swathe.costs.probing.store_probe import Probe, measure_store
+from swathe.costs.probing.probe_result import Probe
+from swathe.costs.probing.store_probe import measure_store
 from tests.support.simulated_stores import SimulatedStore, busy_store, place, random_store
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from swathe.client.job import RemoteJob
     from swathe.client.portal import RemotePortal, connect
     from swathe.core.sample_survey import sample
-    from swathe.costs.prediction import Prediction, predict
+    from swathe.costs.predict_list import predict
+    from swathe.costs.prediction import Prediction
     from swathe.costs.recorded_probe import probe, probe_buffer
     from swathe.cutting.many import cut_many
     from swathe.cutting.one import cut
@@ -78,7 +79,7 @@ __getattr__ = lazy_names(
         "find": "swathe.datasets.search",
         "mirror": "swathe.datasets.named_datasets",
         "open": "swathe.files.file",
-        "predict": "swathe.costs.prediction",
+        "predict": "swathe.costs.predict_list",
         "probe": "swathe.costs.recorded_probe",
         "probe_buffer": "swathe.costs.recorded_probe",
         "sample": "swathe.core.sample_survey",

@@ -26,7 +26,7 @@ import httpx
 import pytest
 
 from swathe.core.errors import AccessError, NotFoundError
-from swathe.costs.prediction import sky_of
+from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from swathe.jobs import Options, estimate
 from swathe.jobs.expand_targets import ExpandedJob

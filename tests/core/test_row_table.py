@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError
 from swathe.core.row_record import STATUSES, RowRecord, fault_of
 from swathe.core.row_table import DictColumn, RowTable
-from swathe.costs.prediction import sky_of
+from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from tests.support.row_records import RECORDS, TEXT
 

@@ -12,7 +12,7 @@ import pytest
 from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1
 from swathe.core.sample_survey import make_sample
-from swathe.costs.prediction import to_engine_job
+from swathe.costs.engine_job import to_engine_job
 from swathe.costs.probing.host import Frame, make_frames, measure_host, run_batch
 from swathe.files.targets.target_list import read_targets
 from tests.support.portals import wait_until
@@ -31,7 +31,10 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     assert set(formats) == {"npy", "png"}
     for made in formats.values():
         assert 1e-6 <= made["row_s"] < 1 and 0 < made["pixel_s"] < 1e-4
-    others = ("tile_byte_s", "formats")
+    write = compute["write"]
+    assert 0 < write["result_s"] < 1 and 0 < write["byte_s"] < 1e-6
+    assert write["result_s"] <= 2 * compute["cut_s"]
+    others = ("tile_byte_s", "formats", "write")
     single = {name: value for name, value in compute.items() if name not in others}
     names = (
         "job_s",

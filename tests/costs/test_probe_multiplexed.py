@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from swathe.costs.cost_model import Costs
-from swathe.costs.probing.store_probe import Probe, measure_store
+from swathe.costs.probing.probe_result import Probe
+from swathe.costs.probing.store_probe import measure_store
 from tests.support.simulated_stores import PART_BYTES, SimulatedStore, place
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from swathe.costs.probing.probe_result import Probe
 from swathe.costs.probing.resolve_target import ProbeTarget
-from swathe.costs.probing.store_probe import Probe, measure_store
+from swathe.costs.probing.store_probe import measure_store
 from tests.support.simulated_stores import PART_BYTES, SimulatedStore, place
 
 

@@ -19,9 +19,9 @@ import swathe
 from swathe import _swathe
 from swathe.core.errors import NoSuchStoreError
 from swathe.core.row_table import RowTable
-from swathe.costs.prediction import sky_of
 from swathe.costs.replica_stores import ReplicaStores
 from swathe.costs.replicas import choose_stores
+from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from tests.support.fits_frames import Runner
 from tests.support.servers import NGINX, FileServer, nginx, proxy

@@ -22,12 +22,13 @@ from swathe.core.errors import NotFoundError, OutputError, RegionError
 from swathe.core.format import KIB, MIB
 from swathe.costs.cost_model import Costs
 from swathe.costs.plots import probe_figure, save
-from swathe.costs.prediction import predict
+from swathe.costs.predict_list import predict
+from swathe.costs.probing.probe_result import Probe, read_table
 from swathe.costs.probing.probe_writes import WriteProbe
 from swathe.costs.probing.read_buffer import BufferStudy, study_buffer
 from swathe.costs.probing.resolve_target import ProbeTarget, find_place
 from swathe.costs.probing.save import keep_probe
-from swathe.costs.probing.store_probe import Probe, measure_store, read_table
+from swathe.costs.probing.store_probe import measure_store
 from swathe.stores.registry import stores_for
 from tests.support.servers import NGINX, nginx, proxy, s3s_fs, xrootd
 from tests.support.simulated_stores import SimulatedStore, Timing, place

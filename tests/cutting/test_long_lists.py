@@ -21,7 +21,8 @@ from pyarrow import parquet
 
 import swathe
 from swathe.core.errors import OutputError, TargetsError
-from swathe.costs import prediction
+from swathe.costs import predict_list
+from swathe.files import file
 from swathe.files.manifest_file import LongManifest, ManifestFile, read_rows
 from swathe.files.targets import pieces
 from swathe.files.targets.pieces import read_pieces
@@ -394,15 +395,15 @@ def test_prediction_inspects_few_images_of_a_long_list(
     for path in files:
         path.write_bytes(image)
     opened: list[str] = []
-    sky_of = prediction.sky_of
+    sky_of = file.sky_of
 
     def counted(file: str, hdu: Any) -> Any:
         opened.append(file)
         return sky_of(file, hdu)
 
-    monkeypatch.setattr(prediction, "sky_of", counted)
-    monkeypatch.setattr(prediction, "MOST_OBJECTS", 3)
-    monkeypatch.setattr(prediction, "FURTHER_OBJECTS", 1)
+    monkeypatch.setattr(file, "sky_of", counted)
+    monkeypatch.setattr(predict_list, "MOST_OBJECTS", 3)
+    monkeypatch.setattr(predict_list, "FURTHER_OBJECTS", 1)
     count = len(files)
     given = {"file": list(map(str, files)), "ra": [10.0] * count, "dec": [20.0] * count}
     predicted = swathe.predict({**given, "size_deg": [0.004] * count})
@@ -410,7 +411,7 @@ def test_prediction_inspects_few_images_of_a_long_list(
     (cost,) = predicted.per_store.values()
     assert (cost.objects, cost.targets) == (count, count)
     monkeypatch.setattr(pieces, "PIECE_ROWS", 1000)
-    monkeypatch.setattr(prediction, "MOST_OBJECTS", 1000)
+    monkeypatch.setattr(predict_list, "MOST_OBJECTS", 1000)
     alone = swathe.predict({**given, "size_deg": [0.004] * count})
     assert len(opened) == 3 + 4 + count
     assert cost.compute_s == pytest.approx(alone.compute_s, rel=0.05)

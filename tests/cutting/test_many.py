@@ -37,8 +37,9 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.core.format import counted, forecast_text, seconds_text, size_text
-from swathe.costs.prediction import sky_of, to_engine_job
+from swathe.costs.engine_job import to_engine_job
 from swathe.costs.time_left import CutProgress
+from swathe.files.file import sky_of
 from swathe.files.manifest import MANIFEST
 from swathe.files.manifest_columns import Manifest
 from swathe.files.targets.target_list import read_targets
@@ -494,7 +495,7 @@ def test_reasons_stand_until_their_rows_end_anew(
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(sys.modules["swathe.costs.prediction"], "predict_job", interrupt)
+        patch.setattr(sys.modules["swathe.costs.predict_list"], "predict_job", interrupt)
         with pytest.raises(KeyboardInterrupt):
             cut_many(rows, tmp_path / output, resume=True)
     stopped = Table.read(manifest_of(tmp_path / output), fill_values=[])

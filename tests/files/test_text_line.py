@@ -28,7 +28,7 @@ from swathe.core.angles import LONGEST_TEXT, Size, is_angle, parse_angle, parse_
 from swathe.core.box import box_around, box_from_section
 from swathe.core.errors import RegionError, SwatheError, TargetsError
 from swathe.core.sky import SkyMapping
-from swathe.costs.prediction import sky_of
+from swathe.files.file import sky_of
 from swathe.files.targets import resolver
 from swathe.files.targets.positions import position, size_of
 from swathe.files.targets.target_list import choices_of, read_targets

@@ -15,11 +15,12 @@ import swathe
 from swathe import _swathe
 from swathe.catalog import Catalog, Store, this_host
 from swathe.core.errors import AccessError, NotFoundError
+from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.from_real_reads import feed_back
-from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.costs.probing.resolve_target import find_place
 from swathe.costs.probing.save import keep_probe
 from swathe.costs.probing.store_probe import measure_store
+from swathe.files.file import sky_of
 from swathe.files.targets.target_list import read_targets
 from swathe.stores.registry import (
     bounds_of,

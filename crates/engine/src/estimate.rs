@@ -50,6 +50,8 @@ pub struct Estimate {
     pub median_s: f64,
     /// Of these, what computing takes, over all threads.
     pub compute_s: f64,
+    /// Of that, what writing the results takes.
+    pub write_s: f64,
     /// How some objects will be read.
     pub explained: Vec<ReadExplanation>,
     /// Targets by their numbers, each with its part of `median_s`.
@@ -99,6 +101,8 @@ pub struct Alternative {
 #[derive(Clone, Debug, Default)]
 struct UnitEstimate {
     task: Task,
+    /// Seconds to write the results, a part of the task.
+    write_s: f64,
     /// Requests in flight.
     streams: u32,
     traffic: Traffic,
@@ -230,6 +234,7 @@ pub fn estimate(
                 traffic,
                 median_s,
                 compute_s,
+                write_s: all.iter().map(|expected| expected.write_s).sum(),
                 explained: estimates
                     .into_iter()
                     .filter_map(|expected| expected.explained)
@@ -348,9 +353,13 @@ fn expect(
 
     let mut expected = UnitEstimate { has_read_header, ..UnitEstimate::default() };
     let pixels: usize = regions.iter().map(|region| region.bytes).sum();
-    let cut_s = if job.kind == OutputKind::Null { compute.null_cut_s } else { compute.cut_s };
-    expected.task.compute_s =
-        compute.object_s + regions.len() as f64 * cut_s + pixels as f64 * compute.byte_s + unpack_s;
+    let cut_s = if job.kind == OutputKind::Null {
+        regions.len() as f64 * compute.null_cut_s + pixels as f64 * compute.byte_s
+    } else {
+        expected.write_s = compute.write_s(regions.len(), pixels);
+        compute.cut_s(regions.len(), pixels)
+    };
+    expected.task.compute_s = compute.object_s + cut_s + unpack_s;
     if waits && is_asked_anew {
         expected.traffic.add(opening.0);
         expected.task.steps = opening.1;

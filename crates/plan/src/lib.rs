@@ -17,5 +17,5 @@ pub use ledger::{InFlight, Ledger, LedgerEntry, Objective, Others, ReaderGroup, 
 pub use many_ranges::{Connections, MultiRange, Multiplexed, part_of};
 pub use planner::{Caps, Plan, TIE, Way, plan, soonest};
 pub use rent_or_buy::{Choice, RentOrBuy};
-pub use schedule::{Compute, Step, Task, finish_s, paced_s};
+pub use schedule::{Compute, Step, Task, WriteCosts, finish_s, paced_s};
 pub use windows::{Break, Reach, windows};

@@ -23,12 +23,17 @@ pub struct Compute {
     pub request_s: f64,
     /// and each byte of its answer.
     pub received_byte_s: f64,
-    /// Each cut, however small: its header, its file, its row of the manifest.
+    /// Each cut, however small: its header, its file in a temporary folder, its row of the
+    /// manifest.
     pub cut_s: f64,
     /// The same without a file, when results are dropped.
     pub null_cut_s: f64,
     /// Each byte of pixels of a cutout.
     pub byte_s: f64,
+    /// The part of `cut_s` and `byte_s` that writes to the temporary folder.
+    pub write: WriteCosts,
+    /// What writing to the output of the job takes; as `write` if it is not known.
+    pub output: Option<WriteCosts>,
     /// Each byte inflated from a gzip stream,
     pub gzip_byte_s: f64,
     /// and if seek points are made on the way.
@@ -64,6 +69,8 @@ impl Default for Compute {
             cut_s: 65e-6,
             null_cut_s: 15e-6,
             byte_s: 1.2e-9,
+            write: WriteCosts { result_s: 30e-6, byte_s: 0.5e-9 },
+            output: None,
             gzip_byte_s: 2.1e-9,
             gzip_first_byte_s: 2.6e-9,
             restart_s: 35e-6,
@@ -72,6 +79,38 @@ impl Default for Compute {
             call: BTreeMap::new(),
             formats: BTreeMap::new(),
         }
+    }
+}
+
+/// Seconds of a thread to write results to one output.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteCosts {
+    /// Each result, however small.
+    pub result_s: f64,
+    /// Each of its bytes.
+    pub byte_s: f64,
+}
+
+impl WriteCosts {
+    /// Seconds to write some results.
+    pub fn seconds(&self, results: usize, bytes: usize) -> f64 {
+        results as f64 * self.result_s + bytes as f64 * self.byte_s
+    }
+}
+
+impl Compute {
+    /// Seconds to write results to the output of the job.
+    pub fn write_s(&self, results: usize, bytes: usize) -> f64 {
+        self.output.unwrap_or(self.write).seconds(results, bytes)
+    }
+
+    /// Seconds to cut results with so many bytes of pixels, and to write them to that output.
+    pub fn cut_s(&self, results: usize, bytes: usize) -> f64 {
+        let here_s = results as f64 * self.cut_s + bytes as f64 * self.byte_s;
+        // Writing was measured beside other work, so its part may seem to be all of it.
+        let other_s = here_s - self.write.seconds(results, bytes);
+        other_s.max(results as f64 * self.null_cut_s) + self.write_s(results, bytes)
     }
 }
 

@@ -85,6 +85,7 @@ def valid_fields(outcome: Outcome) -> dict[str, Any]:
         "host": plain_text(outcome.host, 255),
         "summary": plain_text(outcome.summary, LONGEST_SUMMARY),
         "root": root_url(outcome.root) if outcome.root else "",
+        "output": plain_text(outcome.output, LONGEST_SUMMARY),
         **{name: count(getattr(outcome, name)) for name in COUNTS},
         **{name: finite(getattr(outcome, name)) for name in SECONDS},
     }

@@ -27,7 +27,7 @@ from swathe.catalog.records.datasets import State
 from swathe.catalog.records.jobs import ChunkState, Phase
 from swathe.catalog.records.measurements import Source
 
-REVISIONS = ("v0001", "v0002")
+REVISIONS = ("v0001", "v0002", "v0003")
 """All revisions of the schema, oldest first. This code works with the last."""
 DEVELOPMENT_REVISIONS = frozenset(f"{number:04}" for number in range(1, 14))
 """Revisions of the schema before the first version. Catalogues that have one are refused."""
@@ -176,6 +176,9 @@ class OutcomeRow(Base):
     engine_s: Mapped[float] = mapped_column(server_default="0")
     before_s: Mapped[float] = mapped_column(server_default="0")
     after_s: Mapped[float] = mapped_column(server_default="0")
+    output: Mapped[str] = mapped_column(Text, server_default="")
+    write_s: Mapped[float] = mapped_column(server_default="0")
+    written_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
 
 
 class DatasetRow(Base):

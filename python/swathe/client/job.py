@@ -26,12 +26,12 @@ from swathe.core.outputs import (
     check_output,
     make_folder,
     open_unfinished,
+    output_kind,
     publish,
     sole_writer,
     write_file,
 )
 from swathe.core.progress import can_show_progress, progress_bar
-from swathe.cutting.output_paths import output_kind
 from swathe.files.manifest import (
     COLUMNS,
     MANIFEST,

@@ -22,13 +22,38 @@ from swathe.core.errors import OutputError, OutputExistsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from swathe._swathe import OutputKind
+
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers of file systems without hard links."""
 HEAD_BYTES = 1 << 16
 """Bytes read of a trace to recognise it; a line is shorter."""
 _traces: list[Path] = []
 """Files that events of this process are written to; no output replaces them."""
+NULL = "null:"
+"""Output that only counts: results are made, hashed and dropped, and there is no manifest file."""
 EXISTS = "exists already; give --overwrite (overwrite=True in Python) to replace it"
+
+
+def output_kind(path: Path) -> OutputKind:
+    """Return the kind of an output from its name.
+
+    Raises:
+        OutputError: If files with this suffix are not supported.
+    """
+    if str(path) == NULL:
+        return "null"
+    match path.suffix.lower():
+        case ".zip":
+            return "zip"
+        case ".tar":
+            return "tar"
+        case ".fits" | ".fit" | ".fts":
+            return "fits"
+        case ".gz" | ".bz2" | ".tgz" | ".fz" | ".7z" | ".csv" | ".png" | ".npy":
+            raise OutputError(f"{path}: expected a folder, *.zip, *.tar or *.fits as output")
+        case _:
+            return "folder"
 
 
 def check_output(

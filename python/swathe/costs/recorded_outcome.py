@@ -13,7 +13,7 @@ from swathe.core.errors import SwatheError
 from swathe.core.host import this_host
 from swathe.core.paths import default_url
 from swathe.costs.past_outcomes import root_of
-from swathe.costs.prediction import known_call_costs
+from swathe.costs.predict_list import known_call_costs
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
@@ -30,6 +30,10 @@ class CallOutcome:
         low_s, high_s: ends of the predicted interval.
         before_s: time before reading and cutting.
         engine_s: time of reading and cutting.
+        output: kind and file system of the results that the engine writes, as `zip on /home`; or
+            what is made of its cutouts, as `cut as png`; empty if they are dropped.
+        write_s: seconds of all threads to write them.
+        written_bytes: their size.
         is_comparable: whether all of it was done, and all of it was predicted.
     """
 
@@ -45,6 +49,9 @@ class CallOutcome:
     bytes: int = 0
     requests: int = 0
     targets: int = 0
+    output: str = ""
+    write_s: float = 0.0
+    written_bytes: int = 0
     is_comparable: bool = True
 
     def expect(self, prediction: Prediction, elapsed_s: float) -> None:
@@ -137,4 +144,7 @@ def _outcome(call: CallOutcome, actual_s: float, summary: str) -> Outcome:
         engine_s=call.engine_s,
         before_s=call.before_s,
         after_s=max(actual_s - call.before_s - call.engine_s, 0.0),
+        output=call.output,
+        write_s=call.write_s,
+        written_bytes=call.written_bytes,
     )

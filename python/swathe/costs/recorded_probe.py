@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+    from swathe.costs.probing.probe_result import Probe
     from swathe.costs.probing.read_buffer import BufferStudy
-    from swathe.costs.probing.store_probe import Probe
 
 log = logging.getLogger(__name__)
 MOST_BYTES = 1 << 62

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.core.errors import NotFoundError, SwatheError, TargetsError
-from swathe.costs.prediction import mix_replicas, predict_targets, readable_objects, target_lists
+from swathe.costs.predict_list import predict_targets, target_lists
+from swathe.costs.prediction import mix_replicas, readable_objects
 from swathe.costs.replica_stores import ReplicaStores
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def mix_targets(
         silent = _silent({name: rows.source.values for name, rows in without_boxes.items()})
     answering = [name for name in stores if name not in silent]
     lists = target_lists(targets, answering, choices, **common)
-    predictions = {name: predict_targets(rows, mode, threads, 1) for name, rows in lists.items()}
+    predictions = {
+        name: predict_targets(rows, mode=mode, threads=threads) for name, rows in lists.items()
+    }
     shares = mix_replicas(predictions, threads).shares
     files = {name: rows.source.values for name, rows in lists.items()}
     readable = {name: readable_objects(predictions[name]) for name in lists}

@@ -74,8 +74,8 @@ class GivenList:
     def _read(
         self, result_options: ResultOptions, names: PieceNames, piece: TablePiece
     ) -> RowTable:
-        from swathe.costs.prediction import sky_of
         from swathe.costs.replicas import mix_targets
+        from swathe.files.file import sky_of
         from swathe.files.targets.target_list import read_targets
         from swathe.operations.make_results import of_bands
 

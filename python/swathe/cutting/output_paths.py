@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe.core.errors import OutputError
-from swathe.core.outputs import unfinished_results
+from swathe.core.outputs import NULL, output_kind, unfinished_results
 from swathe.files.manifest import MANIFEST, manifest_path
 from swathe.files.manifest_file import piece_path
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from swathe.operations.registry import ResultOptions
 
 
-NULL = "null:"
-"""Output that only counts: results are made, hashed and dropped, and there is no manifest file."""
 UNCONVERTED = ".swathe-cut-many.part"
 """Folder of cutouts from which results are made; for an archive it is `.NAME.cut.part`."""
 
@@ -173,24 +171,3 @@ class CutWork:
         if self.results is None:
             return rows
         return self.results.rows_of([row - self.first for row in rows])
-
-
-def output_kind(path: Path) -> OutputKind:
-    """Return the kind of an output from its name.
-
-    Raises:
-        OutputError: If files with this suffix are not supported.
-    """
-    if str(path) == NULL:
-        return "null"
-    match path.suffix.lower():
-        case ".zip":
-            return "zip"
-        case ".tar":
-            return "tar"
-        case ".fits" | ".fit" | ".fts":
-            return "fits"
-        case ".gz" | ".bz2" | ".tgz" | ".fz" | ".7z" | ".csv" | ".png" | ".npy":
-            raise OutputError(f"{path}: expected a folder, *.zip, *.tar or *.fits as output")
-        case _:
-            return "folder"

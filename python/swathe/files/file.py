@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from astropy.io import fits
 
     from swathe._swathe import HduKey
+    from swathe.core.sky import SkyMapping
     from swathe.files.source_name import Source
 
 IMAGES = ("image", "compressed-image")
@@ -284,3 +285,8 @@ def _state(name: str) -> tuple[int, ...] | None:
     except (OSError, ValueError):
         return None
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
+    """Return the sky mapping of an image."""
+    return open_cached(file).image(hdu).sky

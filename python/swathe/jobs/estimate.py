@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import SwatheError
 from swathe.core.host import cores
-from swathe.costs.prediction import (
-    Prediction,
-    plane_spans,
-    predict_job,
-    to_engine_job,
-    total_of,
-)
+from swathe.costs.engine_job import plane_spans, to_engine_job
+from swathe.costs.predict_list import predict_job
+from swathe.costs.prediction import Prediction, total_of
 from swathe.files.file import open_cached
 from swathe.files.hdu import BLOCK, whole_blocks
 from swathe.files.targets.target_list import hdu_key

@@ -25,7 +25,7 @@ from swathe.core.errors import (
 )
 from swathe.core.format import size_text
 from swathe.core.row_table import DictColumn, RowTable
-from swathe.costs.prediction import sky_of
+from swathe.files.file import sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.target_list import (

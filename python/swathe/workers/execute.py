@@ -26,8 +26,9 @@ from swathe.catalog.database_errors import may_pass
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, OutputError, RegionError, SwatheError
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
-from swathe.costs.prediction import sky_of, to_engine_job
+from swathe.costs.engine_job import to_engine_job
 from swathe.cutting.run import POLL_S
+from swathe.files.file import sky_of
 from swathe.files.formats import FileDigest, digest_of, read_cutout
 from swathe.files.targets.target_list import place_in_sky
 from swathe.jobs.archives import input_of, places_of

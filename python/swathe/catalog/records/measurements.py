@@ -106,6 +106,10 @@ class Outcome:
         engine_s: the part of `actual_s` for reading and cutting.
         before_s: the part of `actual_s` before that: the list is read, and the job planned.
         after_s: the part of `actual_s` after that: results are closed, the manifest written.
+        output: kind and file system of the results that the engine writes, as `zip on /home`; or
+            what is made of its cutouts, as `cut as png`; empty if they are dropped.
+        write_s: seconds of all threads to write the results.
+        written_bytes: size of the results.
     """
 
     at: datetime
@@ -125,6 +129,9 @@ class Outcome:
     engine_s: float = 0.0
     before_s: float = 0.0
     after_s: float = 0.0
+    output: str = ""
+    write_s: float = 0.0
+    written_bytes: int = 0
 
     @property
     def error(self) -> float | None:

@@ -282,8 +282,8 @@ def _cut_table(
     quiet: bool,
     options: dict[str, Any],
 ) -> None:
+    from swathe.core.outputs import NULL
     from swathe.cutting.many import cut_many
-    from swathe.cutting.output_paths import NULL
 
     with nullcontext() if quiet or as_json else _prediction_printed():
         try:

@@ -70,6 +70,12 @@ def predict(
         str | None,
         typer.Option("--format", help="Format of the results: fits (default), npy or png."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Folder or archive that `swathe cut` will write; it may exist."
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the read plan of each object.")
     ] = False,
@@ -84,7 +90,7 @@ def predict(
         return
     if targets is None:
         raise typer.BadParameter("expected --targets or --history, found neither")
-    from swathe.costs.prediction import predict as predict_targets
+    from swathe.costs.predict_list import predict as predict_targets
 
     prediction = predict_targets(
         targets,
@@ -95,6 +101,7 @@ def predict(
         threads=threads,
         objective=objective,
         format=file_format,
+        output=output,
         file=file,
         size=size_of(size),
         frame=frame,

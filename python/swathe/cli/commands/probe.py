@@ -12,7 +12,7 @@ from swathe.cli.units import size_option, time_option
 from swathe.core.format import number_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
-    from swathe.costs.probing.store_probe import Probe
+    from swathe.costs.probing.probe_result import Probe
 
 ENDED = {
     "precise": "ended as all costs are precise enough",
@@ -82,7 +82,7 @@ def probe(
 
 
 def _show(result: Probe) -> None:
-    from swathe.costs.probing.store_probe import read_table
+    from swathe.costs.probing.probe_result import read_table
 
     profile, costs = result.profile, result.profile.costs
     rows = read_table(result.samples, costs)

@@ -18,9 +18,9 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
+from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.format_costs import ASSUMED
-from swathe.costs.prediction import to_engine_job
 from swathe.costs.probing.loopback_server import loopback
 from swathe.files.formats import convert, digest_of, read_cutout
 from swathe.files.targets.target_list import read_targets
@@ -64,12 +64,14 @@ class BatchTiming:
             beginning, for bzip2 up to 900 kB.
         open_s: elapsed time of opening alone.
         wall_s: elapsed time of the whole.
+        write_s: elapsed time of writing results.
     """
 
     cpu_s: float
     unpack_s: float
     open_s: float
     wall_s: float
+    write_s: float
 
 
 def measure_host(quick: bool = False) -> dict[str, Any]:
@@ -82,7 +84,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         results are dropped; `byte_s`: per byte of pixels cut out; `gzip_byte_s`: per byte
         decompressed, and `gzip_first_byte_s`: the same while seek points are made; `restart_s`: per
         start at a seek point; `bzip2_byte_s`: per byte decompressed; `tile_byte_s`: per byte
-        decoded, by codec; `formats`: by format of results, what `FormatCosts` has.
+        decoded, by codec; `write`: what of `cut_s` and `byte_s` is writing, as in `WriteCosts`;
+        `formats`: by format of results, what `FormatCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     started = time.perf_counter()
@@ -102,7 +105,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS)
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
-    return {**costs, "tile_byte_s": tiles, "formats": formats}
+    write = {name: costs.pop(f"write_{name}") for name in ("result_s", "byte_s")}
+    return {**costs, "tile_byte_s": tiles, "write": write, "formats": formats}
 
 
 def _making(folder: Path, suffix: str) -> dict[str, float]:
@@ -158,6 +162,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
     files = [_put(folder, f"{at}", frames["plain"]) for at in range(FILES)]
     across = run_batch(files, small[:1], folder)
     cut_s = max((many.cpu_s - one.cpu_s) / (MANY - 1), 1e-7)
+    write_s = max(many.write_s / MANY, 1e-7)
     large_bytes = 2 * sum(width * height for _, _, width, height in large)
     object_s = max((across.cpu_s + across.open_s - one.cpu_s - one.open_s) / (FILES - 1), 1e-7)
     costs = {
@@ -166,6 +171,8 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
         "cut_s": cut_s,
         "null_cut_s": max((dropped[1].cpu_s - dropped[0].cpu_s) / (TIMES * MANY - 1), 1e-7),
         "byte_s": max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11),
+        "write_result_s": write_s,
+        "write_byte_s": max((wide.write_s - FEW * write_s) / large_bytes, 1e-11),
     }
     boxes = [(0, 0, NAXIS1, rows)]
     for (kind, frame), path in zip(list(frames.items())[1:], others, strict=True):
@@ -237,7 +244,9 @@ def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path | None) -> B
     wall_s, cpu_s = time.perf_counter() - begun_s, time.process_time() - began_s
     assert statuses == ["ok"] * len(cuts), "made frames can be cut"
     unpack_s = stages["open"] + stages["read"] + stages["decode"]
-    return BatchTiming(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s)
+    return BatchTiming(
+        max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s, stages["write"]
+    )
 
 
 def _no_sky(*_: object) -> Any:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Catalog
     from swathe.costs.cost_model import Sample
+    from swathe.costs.probing.probe_result import Probe
     from swathe.costs.probing.read_buffer import BufferStudy
-    from swathe.costs.probing.store_probe import Probe
 
 LEAST_BUFFER = 16 * KIB
 

@@ -11,20 +11,20 @@ import contextlib
 import math
 import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swathe import _swathe
-from swathe.catalog import this_host
 from swathe.core.errors import NotFoundError
 from swathe.core.format import KIB, MIB
-from swathe.costs.cost_model import Costs, Profile, Sample
+from swathe.costs.cost_model import Costs, Sample
 from swathe.costs.fit.fit import fit, fit_local
-from swathe.costs.fit.robust_stats import counts_of, lower_median
+from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.probing.page_cache import cache_state, in_memory
 from swathe.costs.probing.probe_multiplexed import MultiplexStudy, study_multiplexed
+from swathe.costs.probing.probe_result import Probe
 from swathe.costs.probing.probe_schedule import (
     PARTS,
     PRECISE,
@@ -58,57 +58,6 @@ SURPRISE = 1.5
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 NO_LIMIT = 9e14
 """The largest of these that costs may have."""
-
-
-@dataclass
-class Probe:
-    """Result of a probe.
-
-    Attributes:
-        root: key of the store in the catalogue.
-        label: name given by the user.
-        cache: for local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
-            `unknown`; for others `remote`.
-        stopped: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
-        writing: costs of writing, a `request` being an object; None if not measured.
-        compute: computing costs of this machine, seconds; None if they were not looked up.
-    """
-
-    root: str
-    label: str
-    parameters: ProbeParameters
-    samples: list[Sample]
-    profile: Profile
-    elapsed_s: float
-    bytes_moved: int
-    requests: int
-    cache: str
-    stopped: str
-    host: str = field(default_factory=this_host)
-    notes: list[str] = field(default_factory=list)
-    writing: Costs | None = None
-    compute: dict[str, Any] | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all but the samples, for JSON."""
-        return {
-            "root": self.root,
-            "label": self.label,
-            "host": self.host,
-            "costs": self.profile.costs.as_dict(),
-            "spread": self.profile.spread,
-            "writing": None if self.writing is None else self.writing.as_dict(),
-            "notes": [*self.profile.notes, *self.notes],
-            "rejected": self.profile.rejected,
-            "samples": len(self.samples),
-            "elapsed_s": self.elapsed_s,
-            "bytes": self.bytes_moved,
-            "requests": self.requests,
-            "cache": self.cache,
-            "stopped": self.stopped,
-            "parameters": self.parameters.as_dict(),
-            "compute": self.compute,
-        }
 
 
 def measure_store(
@@ -559,21 +508,3 @@ def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample
         first_byte_s=min(timing.first_byte_s for timing in timings) - start_s,
         asked_bytes=asked_bytes,
     )
-
-
-def read_table(
-    samples: Iterable[Sample], costs: Costs
-) -> dict[int, dict[int, tuple[float, float]]]:
-    """Return MB/s by request size and number of streams: median measured, and the model's."""
-    groups: dict[tuple[int, int], list[Sample]] = {}
-    for sample in samples:
-        if sample.kind == "read":
-            size = sample.bytes // sample.requests
-            groups.setdefault((size, sample.streams), []).append(sample)
-    table: dict[int, dict[int, tuple[float, float]]] = {}
-    for (size, streams), alike in sorted(groups.items()):
-        rates = [sample.bytes / sample.elapsed_s / 1e6 for sample in alike]
-        alike_bytes, requests, _ = counts_of(alike)
-        model = alike_bytes / costs.read_s(alike_bytes, requests, streams) / 1e6
-        table.setdefault(size, {})[streams] = float(np.median(rates)), float(np.median(model))
-    return table

@@ -1,0 +1,19 @@
+"""Outcomes say what writing the results took, and where they were written."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "v0003"
+down_revision = "v0002"
+
+COLUMNS = {
+    "output": (sa.Text, ""),
+    "write_s": (sa.Double, "0"),
+    "written_bytes": (sa.BigInteger, "0"),
+}
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    for name, (kind, empty) in COLUMNS.items():
+        op.add_column("outcomes", sa.Column(name, kind, nullable=False, server_default=empty))

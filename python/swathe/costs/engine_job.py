@@ -1,0 +1,58 @@
+"""Rows as a job of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from swathe import _swathe
+from swathe.stores.registry import stores_for
+
+if TYPE_CHECKING:
+    from swathe.core.row_table import RowTable
+    from swathe.costs.replica_stores import ReplicaStores
+
+
+def to_engine_job(
+    rows: RowTable,
+    names: list[str] | None = None,
+    replicas: ReplicaStores | None = None,
+    **settings: Any,
+) -> _swathe.Job:
+    """Return rows as a job of the engine.
+
+    Args:
+        rows: rows with boxes; all have the same planes.
+        names: path of each row's result in the output.
+        replicas: stores that have copies of the rows' objects.
+        **settings: further arguments of the job.
+
+    Raises:
+        ValueError: If the planes differ.
+    """
+    from swathe.files.targets.target_list import hdu_key
+
+    source, hdu, planes = rows.source.few(), rows.hdu.few().map(hdu_key), rows.planes.few().values
+    if len(planes) > 1:
+        raise ValueError(f"rows of a job of the engine: expected the same planes, found {planes}")
+    files = source.values
+    if replicas is not None:
+        copies = [replicas.copies(file) for file in files]
+        settings["replicas"] = ([*replicas.target_s.items()], copies)
+        files = [file for each in copies for _, file in each]
+    return _swathe.Job(
+        source.values,
+        source.codes,
+        hdu.values,
+        hdu.codes,
+        rows.box,
+        names if names is not None else [""] * len(rows),
+        planes=plane_spans(planes[0] if planes else None),
+        # Only events use them.
+        ids=rows.id if _swathe.trace_is_on() else None,
+        **{"output": "", "kind": "folder", "stores": stores_for(files), **settings},
+    )
+
+
+def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
+    """Return ranges of planes on NAXIS3 and the axes after it, from those of a `RowRecord`."""
+    return [] if planes is None else list(zip(planes[::2], planes[1::2], strict=True))

@@ -1,0 +1,85 @@
+"""What a probe of a store found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.catalog import this_host
+from swathe.costs.cost_model import Costs, Profile, Sample
+from swathe.costs.fit.robust_stats import counts_of
+from swathe.costs.probing.probe_schedule import ProbeParameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass
+class Probe:
+    """Result of a probe.
+
+    Attributes:
+        root: key of the store in the catalogue.
+        label: name given by the user.
+        cache: for local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
+            `unknown`; for others `remote`.
+        stopped: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
+        writing: costs of writing, a `request` being an object; None if not measured.
+        compute: computing costs of this machine, seconds; None if they were not looked up.
+    """
+
+    root: str
+    label: str
+    parameters: ProbeParameters
+    samples: list[Sample]
+    profile: Profile
+    elapsed_s: float
+    bytes_moved: int
+    requests: int
+    cache: str
+    stopped: str
+    host: str = field(default_factory=this_host)
+    notes: list[str] = field(default_factory=list)
+    writing: Costs | None = None
+    compute: dict[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all but the samples, for JSON."""
+        return {
+            "root": self.root,
+            "label": self.label,
+            "host": self.host,
+            "costs": self.profile.costs.as_dict(),
+            "spread": self.profile.spread,
+            "writing": None if self.writing is None else self.writing.as_dict(),
+            "notes": [*self.profile.notes, *self.notes],
+            "rejected": self.profile.rejected,
+            "samples": len(self.samples),
+            "elapsed_s": self.elapsed_s,
+            "bytes": self.bytes_moved,
+            "requests": self.requests,
+            "cache": self.cache,
+            "stopped": self.stopped,
+            "parameters": self.parameters.as_dict(),
+            "compute": self.compute,
+        }
+
+
+def read_table(
+    samples: Iterable[Sample], costs: Costs
+) -> dict[int, dict[int, tuple[float, float]]]:
+    """Return MB/s by request size and number of streams: median measured, and the model's."""
+    groups: dict[tuple[int, int], list[Sample]] = {}
+    for sample in samples:
+        if sample.kind == "read":
+            size = sample.bytes // sample.requests
+            groups.setdefault((size, sample.streams), []).append(sample)
+    table: dict[int, dict[int, tuple[float, float]]] = {}
+    for (size, streams), alike in sorted(groups.items()):
+        rates = [sample.bytes / sample.elapsed_s / 1e6 for sample in alike]
+        alike_bytes, requests, _ = counts_of(alike)
+        model = alike_bytes / costs.read_s(alike_bytes, requests, streams) / 1e6
+        table.setdefault(size, {})[streams] = float(np.median(rates)), float(np.median(model))
+    return table
