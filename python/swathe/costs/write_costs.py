@@ -60,8 +60,22 @@ class WriteCosts:
         return cls(**record)
 
     def learn(self, outcomes: Sequence[Outcome], output: str) -> WriteCosts:
-        """Return the costs of an output after some outcomes, oldest first; see `output_key`."""
-        calls = [each for each in outcomes if each.output == output and each.write_s > 0][-MOST:]
+        """Return the costs of an output after some outcomes, oldest first.
+
+        Of an output that is new on its file system, the others there say most.
+
+        Args:
+            outcomes: outcomes of this host.
+            output: key of the output, as `output_key` returns it.
+        """
+        _, _, mount = output.partition(" on ")
+        written = [each for each in outcomes if each.write_s > 0]
+        there = self._after([each for each in written if each.output.endswith(f" on {mount}")])
+        return there._after([each for each in written if each.output == output])
+
+    def _after(self, outcomes: Sequence[Outcome]) -> WriteCosts:
+        """Return the costs after some outcomes of the same output."""
+        calls = outcomes[-MOST:]
         if not calls:
             return self
         ages = np.arange(len(calls))[::-1]
