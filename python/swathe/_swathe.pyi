@@ -148,9 +148,12 @@ class Copies:
     """Copies made by threads of their own, until this object is dropped."""
 
     def __init__(
-        self, orders: Sequence[tuple[str, str, str, bool]], threads: int, stores: Stores
+        self, orders: Sequence[tuple[str, str | None, str, bool]], threads: int, stores: Stores
     ) -> None:
-        """Set the orders: object, its version, destination, and whether that may be replaced."""
+        """Set the orders: object, its version, destination, and whether that may be replaced.
+
+        Without a version an object is copied at the one it has when its copy begins.
+        """
 
     def poll(self, timeout_s: float) -> list[CopyOutcome] | None:
         """Return the copies ended since the last call, perhaps none; `None` at the end."""

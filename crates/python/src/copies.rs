@@ -42,7 +42,7 @@ impl Copies {
     #[pyo3(signature = (orders, threads, stores))]
     fn new(
         py: Python<'_>,
-        orders: Vec<(String, String, String, bool)>,
+        orders: Vec<(String, Option<String>, String, bool)>,
         threads: usize,
         stores: &Stores,
     ) -> PyResult<Copies> {

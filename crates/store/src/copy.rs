@@ -30,8 +30,8 @@ const STREAMS: u32 = 2;
 pub struct CopyOrder {
     /// The object.
     pub from: String,
-    /// The version it must have, as text.
-    pub version: String,
+    /// The version it must have, as text; `None` for the one it has when it is opened.
+    pub version: Option<String>,
     /// The target.
     pub to: String,
     /// Whether an object of this name may be replaced.
@@ -197,7 +197,7 @@ impl CopyState {
         written: &mut u64,
         replaces: &mut bool,
     ) -> Result<Option<CopyResult>, Failure> {
-        let source = self.at_version(order)?;
+        let source = self.at_version(order, order.version.as_deref())?;
         let size = source.len();
         let part_bytes = part_bytes(size);
         let parts = parts(size, part_bytes);
@@ -216,7 +216,7 @@ impl CopyState {
         }
         if source.is_local() {
             // Servers check the version with each part.
-            drop(self.at_version(order)?);
+            drop(self.at_version(order, Some(&source.version().to_string()))?);
         }
         let is_verified = sink.is_verified();
         sink.finish(&sums, part_bytes, *replaces)?;
@@ -252,9 +252,14 @@ impl CopyState {
         }
     }
 
-    /// The object at the requested version.
-    fn at_version(&self, order: &CopyOrder) -> Result<Arc<dyn Source>, StoreError> {
-        let version = order.version.split_once(' ').and_then(|(size, tag)| {
+    /// The object at a version, or at any.
+    fn at_version(
+        &self,
+        order: &CopyOrder,
+        expected: Option<&str>,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        let Some(expected) = expected else { return self.stores.open(&order.from) };
+        let version = expected.split_once(' ').and_then(|(size, tag)| {
             Some(Version { size: size.parse().ok()?, tag: tag.to_string() })
         });
         if let Some(version) = version
@@ -264,10 +269,10 @@ impl CopyState {
         }
         let source = self.stores.open(&order.from)?;
         let found = source.version().to_string();
-        if found == order.version {
+        if found == expected {
             return Ok(source);
         }
-        let (url, expected) = (source.url().to_string(), format!("version {}", order.version));
+        let (url, expected) = (source.url().to_string(), format!("version {expected}"));
         Err(StoreError::Differs { url, expected, found })
     }
 }
@@ -294,7 +299,7 @@ mod tests {
         let version = stores(Vec::new()).open(&path("from")).unwrap().version().to_string();
         let to = |number| CopyOrder {
             from: path("from"),
-            version: version.clone(),
+            version: Some(version.clone()),
             to: path(&format!("to-{number}")),
             replaces: true,
         };

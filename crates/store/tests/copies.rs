@@ -170,14 +170,14 @@ fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<CopyResult
     copy_counted(stores, orders).0
 }
 
-/// The same, and how many bytes were written.
+/// The same, and how many bytes were written. An empty version is any.
 fn copy_counted(
     stores: &Stores,
     orders: &[(&str, &str, &str)],
 ) -> (Vec<Result<CopyResult, StoreError>>, u64) {
     let order = |&(from, version, to): &(&str, &str, &str)| CopyOrder {
         from: from.into(),
-        version: version.into(),
+        version: (!version.is_empty()).then(|| version.to_string()),
         to: to.into(),
         replaces: true,
     };
@@ -465,7 +465,7 @@ fn an_object_that_appears_meanwhile_is_replaced_only_if_it_may_be() {
         let version = version(&stores, "from:5");
         let outcome = |replaces| {
             let (from, to) = ("from:5".into(), object.into());
-            let order = CopyOrder { from, version: version.clone(), to, replaces };
+            let order = CopyOrder { from, version: Some(version.clone()), to, replaces };
             let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
             let mut done = Vec::new();
             while let Some(more) = copies.poll(Duration::from_secs(10)) {
@@ -483,12 +483,23 @@ fn an_object_that_appears_meanwhile_is_replaced_only_if_it_may_be() {
 }
 
 #[test]
+fn without_a_version_the_object_is_copied_as_it_is() {
+    let (place, stores) = files(&[5, 20_000_000]);
+    let done = copy(&stores, &[("from:5", "", "to:a"), ("from:20000000", "", "to:b")]);
+    assert!(done.iter().all(Result::is_ok), "{done:?}");
+    assert_eq!(fs::read(place.path().join("to/b")).unwrap(), bytes(20_000_000));
+    let missing = copy(&stores, &[("from:none", "", "to:c")]);
+    assert!(matches!(missing[..], [Err(StoreError::NotFound { .. })]), "{missing:?}");
+    assert_eq!(names(&place.path().join("to")), ["a", "b"]);
+}
+
+#[test]
 fn copies_stop_when_told() {
     let (place, stores) = files(&[5]);
     let version = version(&stores, "from:5");
     let order = |number: usize| CopyOrder {
         from: "from:5".into(),
-        version: version.clone(),
+        version: Some(version.clone()),
         to: format!("to:{number}"),
         replaces: true,
     };
@@ -820,7 +831,7 @@ fn a_copy_within_a_busy_server_ends() {
     let stores = swathe_store::stores(vec![named("one"), named("two")]);
     let order = CopyOrder {
         from: "one:a".into(),
-        version: "20000000 \"kept\"".into(),
+        version: Some("20000000 \"kept\"".into()),
         to: "two:b".into(),
         replaces: true,
     };

@@ -98,7 +98,8 @@ fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError>
     std::fs::write(&from, vec![7; size]).unwrap();
     let from = from.to_str().unwrap().to_string();
     let version = stores.open(&from).unwrap().version().to_string();
-    let order = CopyOrder { from, version, to: "named:a.fits".into(), replaces: true };
+    let order =
+        CopyOrder { from, version: Some(version), to: "named:a.fits".into(), replaces: true };
     let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
     let mut done = Vec::new();
     while let Some(more) = copies.poll(Duration::from_secs(10)) {

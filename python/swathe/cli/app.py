@@ -55,9 +55,12 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SwatheError, INTERNAL),
 )
 
+OBJECTS = ("ls", "stat", "cp", "put", "get", "rm")
+"""Commands that share the module `objects`."""
 COMMANDS = {
     **dict.fromkeys(("cut", "info", "predict", "sample", "demo"), CUTTING),
     **dict.fromkeys(("store", "dataset", "cache", "find"), ARCHIVE),
+    **dict.fromkeys(OBJECTS, ARCHIVE),
     **dict.fromkeys(("portal", "job", "pool"), PORTAL),
     **dict.fromkeys(("probe", "buffer", "simulate", "bench", "trace"), MEASURING),
 }
@@ -81,7 +84,8 @@ class Commands(Group):
 
 def _command(name: str) -> Command:
     """Return the command of a module: its function of this name, or its group `app`."""
-    module, section = import_module(f"swathe.cli.commands.{name}"), COMMANDS[name]
+    section = COMMANDS[name]
+    module = import_module(f"swathe.cli.commands.{'objects' if name in OBJECTS else name}")
     one = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if hasattr(module, "app"):
         one.add_typer(module.app, cls=Group, name=name, rich_help_panel=section)

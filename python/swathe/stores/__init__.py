@@ -1,4 +1,4 @@
-"""Stores by name: where files are read from.
+"""Stores by name: where files are read from; and their objects.
 
 >>> swathe.stores.add("survey", "/data/survey")
 >>> swathe.stores.list()
@@ -11,8 +11,40 @@ from swathe.core.lazy import lazy_names
 if TYPE_CHECKING:
     from swathe.catalog.store_settings import Store
     from swathe.stores.named_stores import MeasuredStore, add, list, remove, show
+    from swathe.stores.objects import (
+        CopyReport,
+        ObjectStatus,
+        copy_objects,
+        list_folder,
+        list_objects,
+        remove_objects,
+        stat_object,
+    )
 
-__all__ = ["MeasuredStore", "Store", "add", "list", "remove", "show"]
+_OBJECTS = (
+    "CopyReport",
+    "ObjectStatus",
+    "copy_objects",
+    "list_folder",
+    "list_objects",
+    "remove_objects",
+    "stat_object",
+)
+__all__ = [
+    "CopyReport",
+    "MeasuredStore",
+    "ObjectStatus",
+    "Store",
+    "add",
+    "copy_objects",
+    "list",
+    "list_folder",
+    "list_objects",
+    "remove",
+    "remove_objects",
+    "show",
+    "stat_object",
+]
 
 __getattr__ = lazy_names(
     __name__,
@@ -21,6 +53,7 @@ __getattr__ = lazy_names(
         **dict.fromkeys(
             ("MeasuredStore", "add", "list", "remove", "show"), "swathe.stores.named_stores"
         ),
+        **dict.fromkeys(_OBJECTS, "swathe.stores.objects"),
     },
 )
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from swathe._swathe import Listing
     from swathe.catalog import Store
 
 LONGEST_MARK = 100
@@ -60,7 +61,7 @@ class UnlistedObject:
 def list_objects(
     store: Store, prefix: str, pattern: str | None, *, may_lack: bool = False
 ) -> Iterator[ListedObject | UnlistedObject]:
-    """Yield the objects below a folder of a store whose names match the pattern.
+    """Return the objects below a folder of a store whose names match the pattern.
 
     A pattern without a slash is matched with the last part of the path. A pattern with a slash is
     matched with the whole path after the prefix. A sub-folder that cannot be listed is yielded as
@@ -71,6 +72,13 @@ def list_objects(
         DatasetError: If the server's answer is not an index.
     """
     listing = to_native([store]).list(f"{store.name}:{prefix}", may_lack=may_lack)
+    return listed_objects(listing, prefix, pattern)
+
+
+def listed_objects(
+    listing: Listing, prefix: str, pattern: str | None
+) -> Iterator[ListedObject | UnlistedObject]:
+    """Yield the entries of a listing whose names match the pattern, as `list_objects`."""
     while (page := listing.next_page()) is not None:
         for path, size, modified, etag, why in page:
             if why is not None:

@@ -1,0 +1,224 @@
+"""The commands `swathe ls|stat|cp|put|get|rm`: objects of stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.cli.options import Json, Overwrite
+from swathe.cli.output import print_json, print_text
+from swathe.core.errors import OptionError
+from swathe.core.format import counted, moment_text, rate_text, seconds_text, size_text
+from swathe.stores.objects import THREADS, SubFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from swathe.stores.listing import ListedObject, UnlistedObject
+    from swathe.stores.objects import CopyReport
+
+SHOWN_FAULTS = 10
+NS = 1_000_000_000
+
+Recursive = Annotated[
+    bool, typer.Option("--recursive", "-r", help="Also what is below, in sub-folders.")
+]
+Pattern = Annotated[
+    str | None, typer.Option(metavar="GLOB", help="Only files of such names, as '*.fits'.")
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Skip objects whose copy exists with the same size.")
+]
+Threads = Annotated[
+    int, typer.Option(min=1, max=64, help="Number of objects copied at the same time.")
+]
+Sources = Annotated[list[str], typer.Argument(help="What to copy: NAME:path, URLs or paths.")]
+
+
+def ls(
+    place: Annotated[str, typer.Argument(help="NAME:folder of a store, or a local folder.")],
+    recursive: Recursive = False,
+    pattern: Pattern = None,
+    as_json: Json = False,
+) -> None:
+    """List the objects of a store: size in bytes, time, name.
+
+    A sub-folder is one line, with the size and the number of all objects below.
+    """
+    from swathe import stores
+    from swathe.stores.listing import UnlistedObject
+
+    entries: Iterable[ListedObject | UnlistedObject | SubFolder]
+    entries = (stores.list_objects if recursive else stores.list_folder)(place, pattern=pattern)
+    unlisted, separator = 0, ""
+    if as_json:
+        # Printed as it is listed: a store may have any number of objects.
+        sys.stdout.write('{"objects": [')
+    for entry in entries:
+        if as_json:
+            sys.stdout.write(f"{separator}{json.dumps(_fields(entry))}")
+            separator = ", "
+        elif isinstance(entry, UnlistedObject):
+            unlisted += 1
+            print_text(f"{entry.path}: {entry.reason}", err=True)
+        else:
+            print_text(_line(entry))
+    if as_json:
+        sys.stdout.write("]}\n")
+    elif unlisted:
+        raise typer.Exit(1)
+
+
+def _fields(entry: ListedObject | UnlistedObject | SubFolder) -> dict[str, Any]:
+    return entry._asdict() if isinstance(entry, SubFolder) else asdict(entry)
+
+
+def _line(entry: ListedObject | SubFolder) -> str:
+    if isinstance(entry, SubFolder):
+        return f"{entry.size:>15}  {counted(entry.objects, 'object'):<19}  {entry.path}"
+    size = "?" if entry.size is None else entry.size
+    return f"{size:>15}  {_moment(entry.modified):<19}  {entry.path}"
+
+
+def _moment(text: str | None) -> str:
+    """Return a time as the listing has it; of a file, nanoseconds as date and time."""
+    if text is None or not text.isdecimal():
+        return text or ""
+    return moment_text(datetime.fromtimestamp(int(text) / NS, UTC))
+
+
+def stat(
+    names: Annotated[list[str], typer.Argument(help="Objects: NAME:path, URLs or paths.")],
+    as_json: Json = False,
+) -> None:
+    """Show size and version of objects."""
+    from swathe import stores
+
+    found = [stores.stat_object(name) for name in names]
+    if as_json:
+        print_json({"objects": [each._asdict() for each in found]})
+        return
+    for each in found:
+        print_text(f"{each.name}: {each.size:,} bytes, version {each.version}")
+
+
+def rm(
+    names: Annotated[list[str], typer.Argument(help="Objects: NAME:path of a store.")],
+    as_json: Json = False,
+) -> None:
+    """Remove objects from a store. Files outside a store are not removed."""
+    from swathe import stores
+
+    count = stores.remove_objects(names)
+    if as_json:
+        print_json({"removed": count})
+    else:
+        typer.echo(f"removed {counted(count, 'object')}")
+
+
+def cp(
+    sources: Sources,
+    target: Annotated[str, typer.Argument(help="NAME:path or path; a folder if it ends in /.")],
+    recursive: Recursive = False,
+    pattern: Pattern = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+    threads: Threads = THREADS,
+    as_json: Json = False,
+) -> None:
+    """Copy objects, between any two stores or a store and this machine; each copy is verified.
+
+    The bytes pass through this machine.
+    """
+    _copy(sources, target, recursive, pattern, overwrite, resume, threads, as_json)
+
+
+def put(
+    sources: Annotated[list[str], typer.Argument(help="Files of this machine.")],
+    target: Annotated[str, typer.Argument(help="NAME:path of a store; a folder if it ends in /.")],
+    recursive: Recursive = False,
+    pattern: Pattern = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+    threads: Threads = THREADS,
+    as_json: Json = False,
+) -> None:
+    """Copy files of this machine to a store; each copy is verified."""
+    for source in sources:
+        if not os.path.lexists(source):
+            raise OptionError(f"{source}: expected a file or a folder of this machine; see cp")
+    if os.path.lexists(target) or ":" not in target:
+        raise OptionError(f"{target}: expected NAME:path of a store; see cp")
+    _copy(sources, target, recursive, pattern, overwrite, resume, threads, as_json)
+
+
+def get(
+    sources: Annotated[list[str], typer.Argument(help="Objects: NAME:path, or URLs.")],
+    target: Annotated[str, typer.Argument(help="File or folder of this machine.")] = ".",
+    recursive: Recursive = False,
+    pattern: Pattern = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+    threads: Threads = THREADS,
+    as_json: Json = False,
+) -> None:
+    """Copy objects of stores to this machine; each copy is verified."""
+    for source in sources:
+        if ":" not in source:
+            raise OptionError(f"{source}: expected NAME:path of a store, or a URL; see cp")
+    if ":" in target and "/" not in target.partition(":")[0]:
+        raise OptionError(f"{target}: expected a file or a folder of this machine; see cp")
+    _copy(sources, target, recursive, pattern, overwrite, resume, threads, as_json)
+
+
+def _copy(
+    sources: Sequence[str],
+    target: str,
+    recursive: bool,
+    pattern: str | None,
+    overwrite: bool,
+    resume: bool,
+    threads: int,
+    as_json: bool,
+) -> None:
+    from swathe import stores
+
+    report = stores.copy_objects(
+        sources,
+        target,
+        recursive=recursive,
+        pattern=pattern,
+        overwrite=overwrite,
+        resume=resume,
+        threads=threads,
+        progress=not as_json,
+    )
+    if as_json:
+        print_json({**asdict(report), "faults": [each._asdict() for each in report.faults]})
+    else:
+        _show(report)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _show(report: CopyReport) -> None:
+    for fault in report.faults[:SHOWN_FAULTS]:
+        print_text(f"{fault.name}: {fault.reason}", err=True)
+    if report.failed > SHOWN_FAULTS:
+        typer.echo(f"and {counted(report.failed - SHOWN_FAULTS, 'other')}", err=True)
+    rate = f" ({rate_text(report.bytes / report.elapsed_s)})" if report.bytes else ""
+    parts = [
+        f"copied {counted(report.copied, 'object')}, {size_text(report.bytes)}, "
+        f"in {seconds_text(report.elapsed_s)}{rate}"
+    ]
+    if report.skipped:
+        parts.append(f"{report.skipped:,} were there")
+    if report.failed:
+        parts.append(f"{report.failed:,} failed")
+    typer.echo("; ".join(parts))

@@ -1,0 +1,402 @@
+"""Objects of stores: list them, look at one, copy and remove some."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from swathe import _swathe
+from swathe.core.argument_checks import check_count, check_text, check_texts
+from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheError
+from swathe.core.outputs import refuse_if_sources
+from swathe.core.progress import progress_bar
+from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
+from swathe.stores.registry import known_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POLL_S = 0.1
+THREADS = 8
+"""Objects copied at the same time; each holds at most 40 MiB in memory."""
+MOST_THREADS = 64
+MOST_FAULTS = 1_000
+"""Objects that a report lists by name as not copied."""
+
+
+class ObjectStatus(NamedTuple):
+    """An object as it is now.
+
+    Attributes:
+        name: its name, path or URL.
+        size: size in bytes.
+        version: its version as manifests have it: size, and ETag or time.
+    """
+
+    name: str
+    size: int
+    version: str
+
+
+class SubFolder(NamedTuple):
+    """A folder in a listing, with all that is below it.
+
+    Attributes:
+        path: its full name, with a slash at the end.
+        objects: number of objects.
+        size: their size in bytes, as far as the listing gives it.
+    """
+
+    path: str
+    objects: int
+    size: int
+
+
+class CopyFault(NamedTuple):
+    """An object that was not copied.
+
+    Attributes:
+        name: name of the object.
+        kind: class of the error.
+        reason: what went wrong.
+    """
+
+    name: str
+    kind: str
+    reason: str
+
+
+@dataclass
+class CopyReport:
+    """What became of copies.
+
+    Attributes:
+        copied: number of objects copied, and verified.
+        bytes: bytes written.
+        skipped: number of objects that `resume` found complete.
+        failed: number of objects that could not be copied.
+        faults: why; of the first 1,000.
+        elapsed_s: seconds that it took.
+    """
+
+    copied: int = 0
+    bytes: int = 0
+    skipped: int = 0
+    failed: int = 0
+    faults: list[CopyFault] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    def add_fault(self, name: str, kind: str, reason: str) -> None:
+        """Count an object that could not be copied."""
+        self.failed += 1
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(CopyFault(name, kind, reason))
+
+
+class _CopyPair(NamedTuple):
+    """An object, the name of its copy, and its size if a listing gave it."""
+
+    source: str
+    target: str
+    size: int | None = None
+
+
+def list_objects(
+    place: str, *, pattern: str | None = None
+) -> Iterator[ListedObject | UnlistedObject]:
+    """Yield the objects at or below a place, with their full names as `path`.
+
+    Example:
+        >>> sum(found.size for found in swathe.stores.list_objects("survey:dr17/"))
+
+    Args:
+        place: `NAME:folder/` of a store that can be listed, or a local folder.
+        pattern: names of files, as `*.fits`; with a slash, paths below the place.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: If the place cannot be listed.
+        OptionError: If the store cannot be listed.
+    """
+    check_text("place", place)
+    name, prefix = _parts_of(place)
+    listing = _engine().list(f"{name}{prefix}")
+    for entry in listed_objects(listing, prefix, validate_pattern(pattern)):
+        path = f"{name}{entry.path}"
+        if isinstance(entry, UnlistedObject):
+            yield UnlistedObject(path, entry.reason)
+        else:
+            yield ListedObject(path, entry.size, entry.modified, entry.etag)
+
+
+def list_folder(
+    place: str, *, pattern: str | None = None
+) -> Iterator[ListedObject | UnlistedObject | SubFolder]:
+    """Yield the objects of a folder as they are listed, then its sub-folders.
+
+    All that is below is listed, since stores without folders know no other way.
+
+    Example:
+        >>> [found.path for found in swathe.stores.list_folder("survey:dr17")]
+
+    Args:
+        place: as in `list_objects`.
+        pattern: as in `list_objects`.
+
+    Raises:
+        NotFoundError, AccessError, SourceError, OptionError: As `list_objects`.
+    """
+    top = place if place.endswith(("/", ":")) else f"{place}/"
+    if place.partition(":")[0] == place:
+        top = f"{os.path.abspath(place).rstrip('/')}/"
+    folders: dict[str, tuple[int, int]] = {}
+    for entry in list_objects(place, pattern=pattern):
+        name, slash, _ = entry.path.removeprefix(top).partition("/")
+        if not slash or not entry.path.startswith(top) or isinstance(entry, UnlistedObject):
+            yield entry
+        else:
+            objects, size = folders.get(name, (0, 0))
+            folders[name] = objects + 1, size + (entry.size or 0)
+    for name in sorted(folders):
+        yield SubFolder(f"{top}{name}/", *folders[name])
+
+
+def stat_object(name: str) -> ObjectStatus:
+    """Return size and version of an object.
+
+    Example:
+        >>> swathe.stores.stat_object("survey:dr17/frame-1.fits").size
+
+    Args:
+        name: `NAME:path`, a URL or a path.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: If it cannot be opened.
+    """
+    source = _engine().open(check_text("name", name))
+    return ObjectStatus(name, source.size, source.version)
+
+
+def remove_objects(names: str | Sequence[str]) -> int:
+    """Remove objects of stores; return how many.
+
+    Example:
+        >>> swathe.stores.remove_objects("scratch:old.fits")
+
+    Args:
+        names: `NAME:path` of one or more objects. Files outside a store are not removed.
+
+    Raises:
+        OptionError: If one is not `NAME:path` of a store; then none is removed.
+        NotFoundError: If an object does not exist; those before it are removed.
+        OutputError, AccessError, SourceError: If one cannot be removed.
+    """
+    paths, engine = check_texts("names", names), _engine()
+    for path in paths:
+        store, key = _parts_of(path)
+        if not store or not key or key.endswith("/"):
+            raise OptionError(f"{path}: expected NAME:path of an object in a store")
+    for path in paths:
+        engine.open(path)
+        engine.remove(path)
+    return len(paths)
+
+
+def copy_objects(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: str | os.PathLike[str],
+    *,
+    recursive: bool = False,
+    pattern: str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    threads: int = THREADS,
+    progress: bool = True,
+) -> CopyReport:
+    """Copy objects between stores, or between a store and this machine; each copy is verified.
+
+    Each object is read at one version. A copy gets its name when it is whole, and is read back,
+    unless its store reports the MD5 of what it was sent. An object that cannot be copied does not
+    stop the others.
+
+    Example:
+        >>> swathe.stores.copy_objects(["a.fits", "b.fits"], "wide:dr17/")
+        >>> swathe.stores.copy_objects("wide:dr17/", "copies", recursive=True).bytes
+
+    Args:
+        sources: `NAME:path`, URLs or paths; with `recursive` folders, too.
+        target: `NAME:path`, or a path. It is a folder if it ends in `/` or is one, if there are
+            several sources, and with `recursive`.
+        recursive: whether to copy all that is below each source, with its sub-folders.
+        pattern: with `recursive`, names of the files to copy, as `*.fits`.
+        overwrite: whether files that exist are replaced. A file that is read is never replaced.
+        resume: whether objects are skipped whose copy exists with the same size.
+        threads: number of objects copied at the same time.
+        progress: whether to show a bar.
+
+    Raises:
+        OptionError: If arguments contradict each other, or two objects would get one name.
+        OutputError: If the target cannot be written, or is one of the files that are read.
+        NotFoundError, AccessError, SourceError: If a folder cannot be listed.
+    """
+    began_s = time.perf_counter()
+    names = [os.fspath(each) for each in _as_list(sources)]
+    check_texts("sources", names)
+    check_text("target", os.fspath(target))
+    count = check_count("threads", threads, MOST_THREADS)
+    if overwrite and resume:
+        raise OptionError("expected overwrite or resume, found both")
+    if pattern is not None and not recursive:
+        raise OptionError("pattern: expected recursive=True with it")
+    engine, report = _engine(), CopyReport()
+    pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
+    _check_targets(engine, pairs)
+    if resume:
+        pairs = _unfinished_of(engine, pairs, count, report)
+    if pairs:
+        _copy(engine, pairs, overwrite, count, report, progress)
+    report.elapsed_s = time.perf_counter() - began_s
+    return report
+
+
+def _engine() -> _swathe.Stores:
+    return known_stores() or _swathe.Stores("[]")
+
+
+def _as_list(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> Sequence[str | os.PathLike[str]]:
+    return [sources] if isinstance(sources, str | os.PathLike) else sources
+
+
+def _parts_of(place: str) -> tuple[str, str]:
+    """Return `NAME:` of a store and the path in it; for other places "/" and the rest."""
+    name, colon, path = place.partition(":")
+    if colon and "/" not in name and not path.startswith("//"):
+        if _engine().locate(f"{name}:x")[1] == f"{name}:x":
+            from swathe.core.errors import NoSuchStoreError
+
+            raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
+        return f"{name}:", path
+    if "://" in place and not place.startswith("file://"):
+        raise OptionError(f"{place}: expected NAME:path of a store, or a local path")
+    path = os.path.abspath(place.removeprefix("file://"))
+    return "/", path.removeprefix("/") + ("/" if place.endswith("/") and path != "/" else "")
+
+
+def _pairs_of(
+    engine: _swathe.Stores,
+    names: Sequence[str],
+    target: str,
+    recursive: bool,
+    pattern: str | None,
+    report: CopyReport,
+) -> list[_CopyPair]:
+    """Return the objects to copy, with the names of their copies."""
+    is_folder = recursive or len(names) > 1 or target.endswith(("/", ":"))
+    is_folder = is_folder or ((_local_path(engine, target) or Path()).is_dir() and target != "")
+    folder = target if target.endswith(("/", ":")) else f"{target}/"
+    pairs = []
+    for name in names:
+        if not recursive:
+            base = name.rstrip("/").rpartition("/")[2].rpartition(":")[2]
+            pairs.append(_CopyPair(name, f"{folder}{base}" if is_folder else target))
+            continue
+        store, prefix = _parts_of(name)
+        top = f"{store}{prefix.rstrip('/')}/" if prefix.strip("/") else store
+        for entry in list_objects(name, pattern=pattern):
+            if isinstance(entry, UnlistedObject):
+                report.add_fault(entry.path, "SourceError", entry.reason)
+            else:
+                below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
+                base = below or entry.path.rpartition("/")[2]
+                pairs.append(_CopyPair(entry.path, f"{folder}{base}", entry.size))
+    return pairs
+
+
+def _local_path(engine: _swathe.Stores, name: str) -> Path | None:
+    """Return the path of an object or a folder on this machine."""
+    return engine.local_path(name[:-1] if name.endswith("/") and len(name) > 1 else name)
+
+
+def _check_targets(engine: _swathe.Stores, pairs: Sequence[_CopyPair]) -> None:
+    """Check the names of the copies.
+
+    Raises:
+        OptionError: If two objects would get one name.
+        OutputError: If one cannot be written, or is one of the files that are read.
+    """
+    sources: dict[str, str] = {}
+    for pair in pairs:
+        if pair.target in sources:
+            both = f"{sources[pair.target]} and {pair.source}"
+            raise OptionError(f"{pair.target}: expected one source for each name, found {both}")
+        sources[pair.target] = pair.source
+        if not engine.is_writable(pair.target):
+            raise OutputError(
+                f"{pair.target}: cannot be written: expected a path, or a store that is a folder, "
+                "a bucket, dav(s):// or root://"
+            )
+    targets = filter(None, (engine.local_path(pair.target) for pair in pairs))
+    local_sources = (engine.local_path(pair.source) for pair in pairs)
+    refuse_if_sources(targets, lambda: filter(None, local_sources))
+
+
+def _unfinished_of(
+    engine: _swathe.Stores, pairs: Sequence[_CopyPair], threads: int, report: CopyReport
+) -> list[_CopyPair]:
+    """Return the objects whose copy is missing or has another size."""
+    with ThreadPoolExecutor(threads) as pool:
+        is_complete = list(pool.map(partial(_is_complete, engine), pairs))
+    report.skipped = sum(is_complete)
+    return [pair for pair, complete in zip(pairs, is_complete, strict=True) if not complete]
+
+
+def _is_complete(engine: _swathe.Stores, pair: _CopyPair) -> bool:
+    try:
+        copy_bytes = engine.open(pair.target).size
+    except NotFoundError:
+        return False
+    try:
+        size = engine.open(pair.source).size if pair.size is None else pair.size
+    except SwatheError:
+        return False  # reported when it is copied
+    return size == copy_bytes
+
+
+def _copy(
+    engine: _swathe.Stores,
+    pairs: Sequence[_CopyPair],
+    overwrite: bool,
+    threads: int,
+    report: CopyReport,
+    progress: bool,
+) -> None:
+    orders = [(pair.source, None, pair.target, overwrite) for pair in pairs]
+    copies = _swathe.Copies(orders, threads, engine)
+    with progress_bar("copying", progress, len(pairs)) as show:
+        try:
+            _collect(copies, pairs, report, show)
+        finally:
+            copies.cancel()
+            report.bytes = copies.bytes
+
+
+def _collect(
+    copies: _swathe.Copies,
+    pairs: Sequence[_CopyPair],
+    report: CopyReport,
+    show: Callable[[int], object],
+) -> None:
+    while (outcomes := copies.poll(POLL_S)) is not None:
+        for outcome in outcomes:
+            if outcome.kind is None:
+                report.copied += 1
+            else:
+                report.add_fault(pairs[outcome.number].source, outcome.kind, outcome.reason)
+        show(report.copied + report.failed)

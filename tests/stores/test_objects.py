@@ -1,0 +1,239 @@
+"""Objects are listed, copied, verified and removed, in folders, buckets and on servers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import swathe
+from swathe.core.errors import (
+    NoSuchStoreError,
+    NotFoundError,
+    OptionError,
+    OutputError,
+)
+from swathe.stores.objects import SubFolder
+from tests.support import servers
+from tests.support.fits_frames import Runner
+from tests.support.webdav_server import webdav
+
+CONTENT = {
+    "a.fits": b"first" * 1000,
+    "dr1/b & +%20ü.fits": b"second" * 3000,
+    "dr1/deep/c.fits": os.urandom(100_000),
+    "dr1/deep/notes.txt": b"",
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    for name, content in CONTENT.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+@pytest.fixture(params=["folder", "webdav", "s3"])
+def store(
+    request: pytest.FixtureRequest, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """A store that can be written."""
+    with ExitStack() as stack:
+        options: tuple[str, ...] = ()
+        if request.param == "folder":
+            root = str(tmp_path / "store")
+            Path(root).mkdir()
+        elif request.param == "webdav":
+            (tmp_path / "dav").mkdir()
+            root = stack.enter_context(webdav(tmp_path / "dav")).url.replace("http", "dav", 1)
+        else:
+            s3 = stack.enter_context(servers.s3s_fs(tmp_path / "s3"))
+            (tmp_path / "s3" / "wide").mkdir()
+            for name, value in s3.environment.items():
+                monkeypatch.setenv(name, value)
+            root = "s3://wide/top"
+        run("store", "add", "wide", root, *options)
+        yield "wide"
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file below a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.usefixtures("store")
+def test_files_go_to_a_store_and_back(files: Path, tmp_path: Path, run: Runner) -> None:
+    report = swathe.stores.copy_objects(files, "wide:x", recursive=True, progress=False)
+    assert (report.copied, report.failed, report.bytes) == (4, 0, sum(map(len, CONTENT.values())))
+    names = {found.path: found.size for found in swathe.stores.list_objects("wide:x")}
+    assert names == {f"wide:x/{name}": len(content) for name, content in CONTENT.items()}
+    back = swathe.stores.copy_objects("wide:x/", tmp_path / "back", recursive=True, progress=False)
+    assert back.copied == 4
+    assert digests(tmp_path / "back") == digests(files)
+    status = swathe.stores.stat_object("wide:x/a.fits")
+    assert status.size == len(CONTENT["a.fits"])
+    assert str(status.size) in run("stat", "wide:x/a.fits").replace(",", "")
+    assert swathe.stores.remove_objects(["wide:x/a.fits"]) == 1
+    with pytest.raises(NotFoundError):
+        swathe.stores.stat_object("wide:x/a.fits")
+    with pytest.raises(NotFoundError, match=r"a\.fits"):
+        swathe.stores.remove_objects("wide:x/a.fits")
+
+
+@pytest.mark.usefixtures("store")
+def test_the_commands_say_what_they_did(files: Path, tmp_path: Path, run: Runner) -> None:
+    text = run("put", files / "a.fits", "wide:")
+    assert text.startswith("copied 1 object, 4.883 KiB, in ")
+    run("put", "-r", files / "dr1", "wide:dr1")
+    lines = run("ls", "wide:").splitlines()
+    assert [line.split()[-1] for line in lines] == ["wide:a.fits", "wide:dr1/"]
+    assert "3 objects" in lines[1]
+    assert len(run("ls", "-r", "wide:", "--pattern", "*.fits").splitlines()) == 3
+    found = json.loads(run("ls", "wide:dr1/deep", "--json"))["objects"]
+    assert {each["path"]: each["size"] for each in found} == {
+        "wide:dr1/deep/c.fits": 100_000,
+        "wide:dr1/deep/notes.txt": 0,
+    }
+    run("get", "wide:dr1/deep/c.fits", tmp_path / "c.fits")
+    assert (tmp_path / "c.fits").read_bytes() == CONTENT["dr1/deep/c.fits"]
+    run("cp", "wide:a.fits", "wide:copy.fits")
+    assert json.loads(run("stat", "wide:copy.fits", "--json"))["objects"][0]["size"] == 5000
+    assert run("rm", "wide:copy.fits", "wide:a.fits") == "removed 2 objects\n"
+    assert "exists" in run("put", files / "dr1" / "deep" / "c.fits", "wide:dr1/deep/", code=1)
+    run("put", files / "dr1" / "deep" / "c.fits", "wide:dr1/deep/", "--overwrite")
+
+
+@pytest.mark.usefixtures("store")
+def test_what_is_there_is_skipped_when_it_is_resumed(files: Path, run: Runner) -> None:
+    run("put", files / "a.fits", "wide:x/")
+    report = run.json("put", "-r", "--resume", files, "wide:x")
+    assert (report["copied"], report["skipped"], report["failed"]) == (3, 1, 0)
+    report = run.json("put", "-r", "--resume", files, "wide:x")
+    assert (report["copied"], report["skipped"], report["bytes"]) == (0, 4, 0)
+    (files / "a.fits").write_bytes(b"longer" * 2000)
+    out = json.loads(run("put", "-r", "--resume", "--json", files, "wide:x", code=1))
+    assert (out["skipped"], out["failed"]) == (3, 1)
+    assert "exists" in out["faults"][0]["reason"]
+
+
+def test_one_object_does_not_stop_the_others(files: Path, tmp_path: Path) -> None:
+    missing = files / "none.fits"
+    report = swathe.stores.copy_objects(
+        [missing, files / "a.fits"], tmp_path / "to", progress=False
+    )
+    assert (report.copied, report.failed) == (1, 1)
+    (fault,) = report.faults
+    assert (fault.name, fault.kind) == (str(missing), "NotFoundError")
+    assert digests(tmp_path / "to") == {"a.fits": digests(files)["a.fits"]}
+
+
+@pytest.mark.parametrize("link", ["same", "symlink", "hard link", "folder link"])
+def test_no_source_is_replaced(files: Path, tmp_path: Path, link: str) -> None:
+    before, source = digests(files), files / "a.fits"
+    target = tmp_path / "target.fits"
+    match link:
+        case "same":
+            target = source
+        case "symlink":
+            target.symlink_to(source)
+        case "hard link":
+            target.hardlink_to(source)
+        case _:
+            (tmp_path / "to").symlink_to(files)
+            target = tmp_path / "to" / "a.fits"
+    with pytest.raises(OutputError, match="it is the source"):
+        swathe.stores.copy_objects(source, target, overwrite=True, progress=False)
+    assert digests(files) == before
+
+
+def test_two_objects_do_not_get_one_name(files: Path, tmp_path: Path) -> None:
+    (files / "other").mkdir()
+    (files / "other" / "a.fits").write_bytes(b"x")
+    both = [files / "a.fits", files / "other" / "a.fits"]
+    with pytest.raises(OptionError, match="expected one source for each name"):
+        swathe.stores.copy_objects(both, tmp_path / "to", progress=False)
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "text"),
+    [
+        ("plain.fits", OptionError, "expected NAME:path of an object in a store"),
+        ("/abs/plain.fits", OptionError, "expected NAME:path"),
+        ("https://x/plain.fits", OptionError, "expected NAME:path of a store, or a local path"),
+        ("none:plain.fits", NoSuchStoreError, "there is no store 'none'"),
+        ("wide:", OptionError, "expected NAME:path of an object"),
+        ("wide:folder/", OptionError, "expected NAME:path of an object"),
+    ],
+)
+def test_only_objects_of_stores_are_removed(
+    run: Runner, tmp_path: Path, name: str, error: type[Exception], text: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.fits").write_bytes(b"kept")
+    run("store", "add", "wide", tmp_path)
+    with pytest.raises(error, match=text):
+        swathe.stores.remove_objects(["wide:a.fits", name])
+    assert (tmp_path / "a.fits").exists()
+
+
+def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: Runner) -> None:
+    for options in ({"overwrite": True, "resume": True}, {"pattern": "*.fits"}):
+        with pytest.raises(OptionError, match="expected"):
+            swathe.stores.copy_objects(files / "a.fits", tmp_path / "x", progress=False, **options)
+    with pytest.raises((TypeError, ValueError), match="threads"):
+        swathe.stores.copy_objects(files / "a.fits", tmp_path / "x", threads=0)
+    run("store", "add", "web", "https://127.0.0.1:1/x")
+    with pytest.raises(OutputError, match="cannot be written"):
+        swathe.stores.copy_objects(files / "a.fits", "web:a.fits", progress=False)
+    assert "see cp" in run("put", files / "a.fits", tmp_path / "b.fits", code=2)
+    assert "see cp" in run("get", files / "a.fits", tmp_path / "b.fits", code=2)
+    assert "see cp" in run("get", "web:a.fits", "web:b.fits", code=2)
+    assert "no store 'none'" in run("ls", "none:", code=2)
+    assert "no such" in run("ls", tmp_path / "none", code=3)
+
+
+def test_a_folder_is_listed_with_its_sub_folders(files: Path) -> None:
+    found = list(swathe.stores.list_folder(str(files)))
+    (single, below) = found
+    assert (single.path, single.size) == (str(files / "a.fits"), 5000)
+    assert below == SubFolder(f"{files}/dr1/", 3, 118_000)
+
+
+@pytest.mark.more
+def test_a_killed_copy_leaves_whole_objects_only(tmp_path: Path, run: Runner) -> None:
+    """`kill -9` in the middle, several times; --resume ends with equal files."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    target.mkdir()
+    for number in range(12):
+        (source / f"{number}.fits").write_bytes(os.urandom(8 << 20))
+    run("store", "add", "to", target)
+    command = [sys.executable, "-m", "swathe.cli", "put", "-r", "--resume", str(source), "to:"]
+    for pause_s in (0.4, 0.5, 0.6, 0.7):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(pause_s)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        expected = digests(source)
+        whole = {name: at for name, at in digests(target).items() if not name.startswith(".")}
+        assert whole.items() <= expected.items()
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    whole = {name: at for name, at in digests(target).items() if not name.startswith(".")}
+    assert whole == digests(source)
