@@ -113,6 +113,16 @@ class Source:
             RegionError: If `stop` is before `start`, or the range is larger than 64 MiB.
         """
 
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return the bytes of ranges `[start, stop)`, with the requests that cost least.
+
+        Ranges may overlap, and come in any order.
+
+        Raises:
+            RegionError: If a range is invalid or ends outside the object, or all of them have more
+                than 64 MiB.
+        """
+
     def measure(
         self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
     ) -> list[Timing]:

@@ -22,6 +22,7 @@ from swathe.core.errors import (
     OptionError,
     OutputError,
 )
+from swathe.stores.listing import ListedObject
 from swathe.stores.objects import SubFolder
 from tests.support import servers
 from tests.support.fits_frames import Runner
@@ -81,7 +82,8 @@ def digests(folder: Path) -> dict[str, str]:
 def test_files_go_to_a_store_and_back(files: Path, tmp_path: Path, run: Runner) -> None:
     report = swathe.stores.copy_objects(files, "wide:x", recursive=True, progress=False)
     assert (report.copied, report.failed, report.bytes) == (4, 0, sum(map(len, CONTENT.values())))
-    names = {found.path: found.size for found in swathe.stores.list_objects("wide:x")}
+    found = swathe.stores.list_objects("wide:x")
+    names = {each.path: each.size for each in found if isinstance(each, ListedObject)}
     assert names == {f"wide:x/{name}": len(content) for name, content in CONTENT.items()}
     back = swathe.stores.copy_objects("wide:x/", tmp_path / "back", recursive=True, progress=False)
     assert back.copied == 4
@@ -212,6 +214,7 @@ def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: 
 def test_a_folder_is_listed_with_its_sub_folders(files: Path) -> None:
     found = list(swathe.stores.list_folder(str(files)))
     (single, below) = found
+    assert isinstance(single, ListedObject)
     assert (single.path, single.size) == (str(files / "a.fits"), 5000)
     assert below == SubFolder(f"{files}/dr1/", 3, 118_000)
 

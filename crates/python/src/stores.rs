@@ -109,6 +109,21 @@ impl Stores {
     }
 }
 
+impl Source {
+    /// Refuse a range that ends before its start, or is too large to read at once.
+    fn check_range(&self, py: Python<'_>, start: u64, stop: u64) -> PyResult<()> {
+        let wrong = if start > stop {
+            format!("expected a range that does not end before its start, found {start} to {stop}")
+        } else if stop - start > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            format!("expected at most {most} MiB at once, found {} bytes", stop - start)
+        } else {
+            return Ok(());
+        };
+        Err(raise(py, "RegionError", format!("{}: {wrong}", self.inner.url())))
+    }
+}
+
 fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -137,25 +152,42 @@ impl Source {
     }
 
     fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let wrong = if start > stop {
-            Some(format!(
-                "expected a range that does not end before its start, found {start} to {stop}"
-            ))
-        } else if stop - start > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
-            Some(format!("expected at most {most} MiB at once, found {} bytes", stop - start))
-        } else {
-            None
-        };
-        if let Some(wrong) = wrong {
-            let url = self.inner.url();
-            return Err(raise(py, "RegionError", format!("{url}: {wrong}")));
-        }
+        self.check_range(py, start, stop)?;
         let source = self.inner.clone();
         let bytes = enter(py, &Cancel::default(), move || {
             Ok(source.fetch(vec![start..stop], 1).next().transpose()?)
         })?;
         Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
+    }
+
+    fn read_ranges<'py>(
+        &self,
+        py: Python<'py>,
+        ranges: Vec<(u64, u64)>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let mut most = MOST_BYTES;
+        for &(start, stop) in &ranges {
+            self.check_range(py, start, stop)?;
+            let size = self.inner.len();
+            let wrong = if stop > size {
+                format!("expected ranges that end by {size}, found {start} to {stop}")
+            } else if stop - start > most {
+                format!("expected at most {} MiB at once, found more", MOST_BYTES >> 20)
+            } else {
+                most -= stop - start;
+                continue;
+            };
+            return Err(raise(py, "RegionError", format!("{}: {wrong}", self.inner.url())));
+        }
+        let source = self.inner.clone();
+        let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(at, end)| at..end).collect();
+        let buffers = enter(py, &Cancel::default(), move || {
+            let mut buffers: Vec<Vec<u8>> =
+                ranges.iter().map(|range| vec![0; (range.end - range.start) as usize]).collect();
+            swathe_engine::read_ranges(&*source, &ranges, &mut buffers)?;
+            Ok(buffers)
+        })?;
+        Ok(buffers.iter().map(|buffer| PyBytes::new(py, buffer)).collect())
     }
 
     #[pyo3(signature = (requests, streams, *, fresh=false))]

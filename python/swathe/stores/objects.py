@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe
+from swathe.core import errors
 from swathe.core.argument_checks import check_count, check_text, check_texts
 from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheError
 from swathe.core.outputs import refuse_if_sources
@@ -21,6 +22,8 @@ from swathe.stores.registry import known_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from swathe.stores.filesystem import SwatheFileSystem
 
 POLL_S = 0.1
 THREADS = 8
@@ -262,6 +265,46 @@ def copy_objects(
         _copy(engine, pairs, overwrite, count, report, progress)
     report.elapsed_s = time.perf_counter() - began_s
     return report
+
+
+def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
+    """Copy one object, and verify the copy.
+
+    Args:
+        source: `NAME:path`, a URL or a path.
+        target: `NAME:path` or a path.
+        overwrite: whether an existing object is replaced. A file is never replaced by itself.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: If the object cannot be read.
+        OutputError: If the copy cannot be written.
+    """
+    engine, pair = _engine(), _CopyPair(source, target)
+    _check_targets(engine, [pair])
+    report = CopyReport()
+    _copy(engine, [pair], overwrite, 1, report, progress=False)
+    for fault in report.faults:
+        raise getattr(errors, fault.kind)(fault.reason)
+
+
+def fs() -> SwatheFileSystem:
+    """Return the stores of the catalogue as a filesystem of fsspec.
+
+    `fsspec.filesystem("swathe")` returns the same, and `fsspec.open("swathe://STORE/path")` opens
+    an object of it.
+
+    Example:
+        >>> with swathe.fs().open("survey/dr17/frame-1.fits") as file:
+        ...     hdus = astropy.io.fits.open(file)
+
+    Raises:
+        SettingsError: If fsspec is not installed.
+    """
+    try:
+        from swathe.stores.filesystem import SwatheFileSystem
+    except ModuleNotFoundError as error:
+        raise errors.SettingsError(f"{error}; try: pip install 'swathe[fs]'") from error
+    return SwatheFileSystem()
 
 
 def _engine() -> _swathe.Stores:

@@ -1,0 +1,238 @@
+"""Stores as a filesystem of fsspec: its own suite, ranges, transactions, and libraries on top."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]  # its stubs are another package
+import pytest
+from astropy.io import fits
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.tests import abstract
+
+import swathe
+from swathe.core.errors import ChangedError, SourceError
+from swathe.stores.filesystem import SwatheFileSystem
+from tests.support import servers
+from tests.support.fits_frames import Runner, contents, noise
+from tests.support.webdav_server import webdav
+
+
+class Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]
+    """A store for the abstract tests of fsspec."""
+
+    @pytest.fixture
+    def fs(self, run: Runner, store_url: str) -> SwatheFileSystem:
+        run("store", "add", "wide", store_url)
+        SwatheFileSystem.clear_instance_cache()
+        return swathe.fs()
+
+    @pytest.fixture
+    def store_url(self, tmp_path: Path) -> str:
+        (tmp_path / "store").mkdir()
+        return str(tmp_path / "store")
+
+    @pytest.fixture
+    def fs_path(self) -> str:
+        return "wide/top"
+
+    @pytest.fixture
+    def fs_join(self) -> Callable[..., str]:
+        return lambda *names: "/".join(names)
+
+    @pytest.fixture
+    def supports_empty_directories(self) -> bool:
+        return False
+
+
+class TestCopy(Fixtures, abstract.AbstractCopyTests):  # type: ignore[misc]
+    pass
+
+
+class TestGet(Fixtures, abstract.AbstractGetTests):  # type: ignore[misc]
+    pass
+
+
+class TestPut(Fixtures, abstract.AbstractPutTests):  # type: ignore[misc]
+    pass
+
+
+class TestOpen(Fixtures, abstract.AbstractOpenTests):  # type: ignore[misc]
+    pass
+
+
+class TestPipe(Fixtures, abstract.AbstractPipeTests):  # type: ignore[misc]
+    pass
+
+
+class WebDav(Fixtures):
+    """The same on a server."""
+
+    @pytest.fixture
+    def store_url(self, tmp_path: Path) -> Iterator[str]:
+        with webdav(tmp_path / "dav") as dav:
+            yield dav.url.replace("http", "dav", 1)
+
+
+@pytest.mark.more
+class TestCopyOnServer(WebDav, abstract.AbstractCopyTests):  # type: ignore[misc]
+    pass
+
+
+@pytest.mark.more
+class TestGetFromServer(WebDav, abstract.AbstractGetTests):  # type: ignore[misc]
+    pass
+
+
+@pytest.mark.more
+class TestPutOnServer(WebDav, abstract.AbstractPutTests):  # type: ignore[misc]
+    pass
+
+
+@pytest.mark.more
+class TestOpenOnServer(WebDav, abstract.AbstractOpenTests, abstract.AbstractPipeTests):  # type: ignore[misc]
+    pass
+
+
+@pytest.fixture
+def folder(run: Runner, tmp_path: Path) -> Path:
+    """The folder of the store `wide`."""
+    folder = tmp_path / "wide"
+    folder.mkdir()
+    run("store", "add", "wide", folder)
+    SwatheFileSystem.clear_instance_cache()
+    return folder
+
+
+def test_ranges_are_those_of_slices(folder: Path) -> None:
+    content, draw = os.urandom(1_000_000), random.Random(1)
+    (folder / "a").write_bytes(content)
+    (folder / "b").write_bytes(content[::-1])
+    bounds: list[tuple[int | None, int | None]] = [
+        (None, None), (0, 0), (5, 3), (-10, None), (None, -999_990), (999_990, 2_000_000), (7, 7),
+    ]  # fmt: skip
+    bounds += [tuple(sorted(draw.choices(range(1_000_000), k=2))) for _ in range(200)]  # type: ignore[misc]
+    paths = [draw.choice(["wide/a", "wide/b"]) for _ in bounds]
+    starts, ends = map(list, zip(*bounds, strict=True))
+    found = swathe.fs().cat_ranges(paths, starts, ends)
+    of = {"wide/a": content, "wide/b": content[::-1]}
+    assert found == [of[path][at:to] for path, (at, to) in zip(paths, bounds, strict=True)]
+    assert swathe.fs().cat_file("wide/a", -7) == content[-7:]
+
+
+def test_ranges_of_a_missing_object_are_errors_in_their_places(folder: Path) -> None:
+    (folder / "a").write_bytes(b"0123456789")
+    found = swathe.fs().cat_ranges(["wide/none", "wide/a"], 2, 4)
+    assert isinstance(found[0], FileNotFoundError)
+    assert found[1] == b"23"
+    with pytest.raises(FileNotFoundError):
+        swathe.fs().cat_ranges(["wide/none", "wide/a"], 2, 4, on_error="raise")
+    with pytest.raises(ValueError, match="expected one length, found 2, 1 and 2"):
+        swathe.fs().cat_ranges(["wide/a"] * 2, [1], [2, 3])
+
+
+@pytest.mark.more
+def test_ranges_of_one_object_are_read_in_few_requests(tmp_path: Path, run: Runner) -> None:
+    """100 rows 4 kB apart, as of a region of an image: far fewer requests than rows."""
+    content = os.urandom(2_000_000)
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "a").write_bytes(content)
+    with servers.nginx(tmp_path / "web") as server, servers.proxy(server.url) as proxy:
+        run("store", "add", "wide", proxy.url)
+        starts = [4096 * row for row in range(100)]
+        ends = [start + 200 for start in starts]
+        before = proxy.stats()["requests"]
+        found = SwatheFileSystem(skip_instance_cache=True).cat_ranges(
+            ["wide/a"] * 100, starts, ends
+        )
+        requests = proxy.stats()["requests"] - before
+    assert found == [content[start:end] for start, end in zip(starts, ends, strict=True)]
+    assert requests <= 10
+
+
+def test_an_object_of_more_than_the_engine_reads_at_once(folder: Path) -> None:
+    with (folder / "large").open("wb") as file:
+        file.truncate(150 << 20)
+        file.seek((130 << 20) + 5)
+        file.write(b"mark")
+    with swathe.fs().open("wide/large") as file:
+        file.seek((130 << 20) + 5)
+        assert file.read(4) == b"mark"
+    assert len(swathe.fs().cat_file("wide/large")) == 150 << 20
+
+
+def test_a_file_is_seen_when_it_is_closed(folder: Path) -> None:
+    with swathe.fs().open("wide/dr1/new", "wb", block_size=1000) as file:
+        for number in range(100):
+            file.write(b"%099d\n" % number)
+            assert not (folder / "dr1" / "new").exists()
+    assert (folder / "dr1" / "new").read_bytes().splitlines()[99] == b"%099d" % 99
+    with pytest.raises(NotImplementedError, match="expected mode rb, wb or xb, found ab"):
+        swathe.fs().open("wide/dr1/new", "ab")
+
+
+def test_a_transaction_writes_all_or_nothing(folder: Path) -> None:
+    fs = swathe.fs()
+    with pytest.raises(RuntimeError), fs.transaction:
+        fs.pipe("wide/a", b"1")
+        raise RuntimeError
+    assert list(folder.iterdir()) == []
+    with fs.transaction:
+        fs.pipe("wide/a", b"1")
+        fs.pipe("wide/b", b"2")
+        assert list(folder.iterdir()) == []
+    assert fs.find("wide") == ["wide/a", "wide/b"]
+
+
+def test_an_open_file_is_of_one_version(folder: Path) -> None:
+    (folder / "a").write_bytes(b"x" * 100_000)
+    with swathe.fs().open("wide/a", block_size=1000) as file:
+        assert file.read(10) == b"x" * 10
+        (folder / "a").unlink()
+        (folder / "a").write_bytes(b"y" * 100_000)
+        file.seek(50_000)
+        with pytest.raises((ChangedError, SourceError)):
+            file.read(10)
+
+
+def test_names_and_what_they_are(folder: Path) -> None:
+    (folder / "dr1").mkdir()
+    (folder / "dr1" / "a & ü").write_bytes(b"1")
+    fs = swathe.fs()
+    assert fs.ls("", detail=False) == ["wide"]
+    assert fs.ls("swathe://wide", detail=False) == ["wide/dr1"]
+    assert fs.isdir("wide/dr1") and fs.isfile("wide/dr1/a & ü")
+    assert fs.exists("wide") and not fs.exists("none/x") and not fs.exists("wide/dr")
+    assert fs.info("wide/dr1/a & ü")["version"] == fs.ukey("wide/dr1/a & ü")
+    assert fs.glob("wide/*/a*") == ["wide/dr1/a & ü"]
+    for name in ("none/x", "wide/none", "wide/dr1/none"):
+        with pytest.raises(FileNotFoundError):
+            fs.info(name)
+        with pytest.raises(FileNotFoundError):
+            fs.rm(name)
+    with pytest.raises(IsADirectoryError):
+        fs.rm("wide/dr1")
+    fs.rm("wide/dr1", recursive=True)
+    assert not fs.exists("wide/dr1")
+
+
+def test_libraries_read_and_write_by_the_url(folder: Path) -> None:
+    image = noise(3, (40, 50))
+    with fsspec.open("swathe://wide/image.fits", "wb") as file:
+        file.write(contents(image, "fit"))
+    with fsspec.open("swathe://wide/image.fits") as file, fits.open(file) as hdus:
+        assert np.array_equal(hdus[0].section[3:5, 4:9], image[3:5, 4:9])
+    table = pd.DataFrame({"ra": [1.0, 2.0], "name": ["a", "b"]})
+    table.to_parquet("swathe://wide/t.parquet")
+    table.to_csv("swathe://wide/t.csv", index=False)
+    assert pd.read_parquet("swathe://wide/t.parquet").equals(table)
+    assert pd.read_csv("swathe://wide/t.csv").equals(table)
+    assert (folder / "t.csv").read_text().startswith("ra,name")
+    again = pickle.loads(pickle.dumps(swathe.fs()))
+    assert DirFileSystem("wide", again).cat("t.csv").startswith(b"ra,name")
