@@ -60,8 +60,8 @@ def store(
             (tmp_path / "dav").mkdir()
             root = stack.enter_context(webdav(tmp_path / "dav")).url.replace("http", "dav", 1)
         else:
+            (tmp_path / "s3" / "wide").mkdir(parents=True)
             s3 = stack.enter_context(servers.s3s_fs(tmp_path / "s3"))
-            (tmp_path / "s3" / "wide").mkdir()
             for name, value in s3.environment.items():
                 monkeypatch.setenv(name, value)
             root = "s3://wide/top"
@@ -117,7 +117,8 @@ def test_the_commands_say_what_they_did(files: Path, tmp_path: Path, run: Runner
     run("cp", "wide:a.fits", "wide:copy.fits")
     assert json.loads(run("stat", "wide:copy.fits", "--json"))["objects"][0]["size"] == 5000
     assert run("rm", "wide:copy.fits", "wide:a.fits") == "removed 2 objects\n"
-    assert "exists" in run("put", files / "dr1" / "deep" / "c.fits", "wide:dr1/deep/", code=1)
+    _, said = run.told("put", files / "dr1" / "deep" / "c.fits", "wide:dr1/deep/", code=1)
+    assert "exists already" in said
     run("put", files / "dr1" / "deep" / "c.fits", "wide:dr1/deep/", "--overwrite")
 
 

@@ -80,7 +80,7 @@ class _Handler(Handler):
         when = email.utils.formatdate(at.stat().st_mtime, usegmt=True)
         tag = f"W/{_tag(at)}" if self.dav.young else _tag(at)
         headers = {"ETag": tag, "Last-Modified": when}
-        if not (range_text := self.headers["Range"]):
+        if not (range_text := self.headers["Range"]) or not content:
             return 200, content, headers
         first, last = range_text.removeprefix("bytes=").split("-")
         end = min(int(last) + 1, len(content))

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 /// is a busy server idle then. As measured, see `docs/design/007-cost-model.md`.
 pub(crate) const IDLE: f64 = 0.75;
 
+/// What a request and its answer take on the line besides data: of nginx 280 bytes the answer.
+const HEAD_BYTES: u64 = 500;
 /// Best read size of a file if nobody measured it: it stays in the L2 cache.
 const BUFFER_BYTES: u64 = 256 << 10;
 
@@ -336,7 +338,8 @@ impl Costs {
 
     /// Seconds of what all readers of the store share that a load takes up.
     pub fn work_s(&self, load: Load) -> f64 {
-        let header_bytes = self.multiplexing(load).map_or(0, |of| u64::from(of.header_bytes));
+        let header_bytes =
+            self.multiplexing(load).map_or(HEAD_BYTES, |of| u64::from(of.header_bytes));
         let bytes = load.bytes + load.requests * header_bytes;
         bytes as f64 / self.total_bytes_per_s + self.served_s(load)
     }

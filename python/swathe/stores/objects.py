@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from swathe import _swathe
 from swathe.core import errors
 from swathe.core.argument_checks import check_count, check_text, check_texts
-from swathe.core.errors import NotFoundError, OptionError, OutputError, SwatheError
-from swathe.core.outputs import refuse_if_sources
+from swathe.core.errors import OptionError, OutputError, SwatheError
+from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import progress_bar
 from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
 from swathe.stores.registry import known_stores
@@ -202,7 +202,7 @@ def remove_objects(names: str | Sequence[str]) -> int:
     paths, engine = check_texts("names", names), _engine()
     for path in paths:
         store, key = _parts_of(path)
-        if not store or not key or key.endswith("/"):
+        if store == "/" or not key or key.endswith("/"):
             raise OptionError(f"{path}: expected NAME:path of an object in a store")
     for path in paths:
         engine.open(path)
@@ -259,8 +259,8 @@ def copy_objects(
     engine, report = _engine(), CopyReport()
     pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
     _check_targets(engine, pairs)
-    if resume:
-        pairs = _unfinished_of(engine, pairs, count, report)
+    if not overwrite:
+        pairs = _new_of(engine, pairs, resume, count, report)
     if pairs:
         _copy(engine, pairs, overwrite, count, report, progress)
     report.elapsed_s = time.perf_counter() - began_s
@@ -282,7 +282,8 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
     engine, pair = _engine(), _CopyPair(source, target)
     _check_targets(engine, [pair])
     report = CopyReport()
-    _copy(engine, [pair], overwrite, 1, report, progress=False)
+    if overwrite or _new_of(engine, [pair], False, 1, report):
+        _copy(engine, [pair], overwrite, 1, report, progress=False)
     for fault in report.faults:
         raise getattr(errors, fault.kind)(fault.reason)
 
@@ -341,8 +342,9 @@ def _pairs_of(
     report: CopyReport,
 ) -> list[_CopyPair]:
     """Return the objects to copy, with the names of their copies."""
+    local = _local_path(engine, target)
     is_folder = recursive or len(names) > 1 or target.endswith(("/", ":"))
-    is_folder = is_folder or ((_local_path(engine, target) or Path()).is_dir() and target != "")
+    is_folder = is_folder or (local is not None and local.is_dir())
     folder = target if target.endswith(("/", ":")) else f"{target}/"
     pairs = []
     for name in names:
@@ -390,26 +392,43 @@ def _check_targets(engine: _swathe.Stores, pairs: Sequence[_CopyPair]) -> None:
     refuse_if_sources(targets, lambda: filter(None, local_sources))
 
 
-def _unfinished_of(
-    engine: _swathe.Stores, pairs: Sequence[_CopyPair], threads: int, report: CopyReport
+def _new_of(
+    engine: _swathe.Stores,
+    pairs: Sequence[_CopyPair],
+    resume: bool,
+    threads: int,
+    report: CopyReport,
 ) -> list[_CopyPair]:
-    """Return the objects whose copy is missing or has another size."""
+    """Return the objects without a copy. The others are skipped if it is whole, else faults.
+
+    A store is asked now, since not all refuse to replace an object when it is written.
+    """
     with ThreadPoolExecutor(threads) as pool:
-        is_complete = list(pool.map(partial(_is_complete, engine), pairs))
-    report.skipped = sum(is_complete)
-    return [pair for pair, complete in zip(pairs, is_complete, strict=True) if not complete]
+        states = list(pool.map(partial(_copy_state, engine, resume), pairs))
+    new = []
+    for pair, state in zip(pairs, states, strict=True):
+        if state == "missing":
+            new.append(pair)
+        elif state == "whole":
+            report.skipped += 1
+        else:
+            report.add_fault(pair.source, "OutputExistsError", f"{pair.target}: {EXISTS}")
+    return new
 
 
-def _is_complete(engine: _swathe.Stores, pair: _CopyPair) -> bool:
+def _copy_state(
+    engine: _swathe.Stores, resume: bool, pair: _CopyPair
+) -> Literal["missing", "whole", "other"]:
+    """Return what is there under the name of a copy."""
     try:
         copy_bytes = engine.open(pair.target).size
-    except NotFoundError:
-        return False
+    except SwatheError:
+        return "missing"  # other errors are reported when it is copied
     try:
         size = engine.open(pair.source).size if pair.size is None else pair.size
     except SwatheError:
-        return False  # reported when it is copied
-    return size == copy_bytes
+        return "missing"
+    return "whole" if resume and size == copy_bytes else "other"
 
 
 def _copy(
