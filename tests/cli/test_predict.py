@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,5 +27,9 @@ def test_the_cut_that_will_be_made_is_predicted(
     assert strict["bytes"] == swathe.predict(table, mode="strict").bytes
     assert strict["bytes"] < whole["bytes"] / 10, "the first target is not read"
     shown, _ = run.told("predict", "--targets", table, "--machines", "2")
-    assert "requests" in shown
+    total, parts, heading, titles, row, *_ = shown.splitlines()
+    assert re.fullmatch(r"total: .* in 80 of 100 cases\), .* in \d+ requests", total)
+    assert re.fullmatch(r"  of this .* for reading and cutting, .* for list, .* manifest", parts)
+    assert heading == "reading and cutting, by store:"
+    assert titles.split("  ")[0] == "store" and row.startswith("file://")
     assert "--planes" in run("predict", "--targets", table, "--planes", "2-4", code=2)

@@ -33,6 +33,11 @@ OTHERS = {
     "whole object": "the whole object",
     "decompressed once": "decompressed once",
 }
+PARTS = "reading and cutting, by store:"
+WHOLE_STORES = (
+    "reading and cutting, if one store alone were used; "
+    "share is the part of each in the cheapest mixture, which the total is for:"
+)
 SHOWN_REQUESTS, SHOWN_FAULTS, SHOWN_OUTCOMES = 4, 5, 100
 
 
@@ -117,9 +122,16 @@ def predict(
 def _show(prediction: Prediction) -> None:
     low, high = map(seconds_text, prediction.interval_s)
     typer.echo(
-        f"{seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
+        f"total: {seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
         f"{size_text(prediction.bytes)} in {prediction.requests:,} requests"
     )
+    if prediction.overhead_s:
+        reading_s = prediction.median_s - prediction.overhead_s
+        typer.echo(
+            f"  of this {seconds_text(reading_s)} for reading and cutting, "
+            f"{seconds_text(prediction.overhead_s)} for list, results and manifest"
+        )
+    typer.echo(WHOLE_STORES if prediction.shares else PARTS)
     rows = []
     for name, cost in prediction.per_store.items():
         share = f"{prediction.shares[name]:.0%}" if prediction.shares else ""
@@ -138,7 +150,9 @@ def _show(prediction: Prediction) -> None:
                 note,
             ]
         )
-    titles = ["store", "time", "80 %", "bytes", "requests", "objects", "targets", "share", ""]
+    share = "share" if prediction.shares else ""
+    interval = "80 of 100 cases"
+    titles = ["store", "time", interval, "bytes", "requests", "objects", "targets", share, ""]
     print_table(titles, rows)
     read = sum(cost.headers_read for cost in prediction.per_store.values())
     if read:
