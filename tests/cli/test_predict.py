@@ -33,3 +33,22 @@ def test_the_cut_that_will_be_made_is_predicted(
     assert heading == "reading and cutting, by store:"
     assert titles.split("  ")[0] == "store" and row.startswith("file://")
     assert "--planes" in run("predict", "--targets", table, "--planes", "2-4", code=2)
+
+
+def test_shares_and_notes_have_columns_only_if_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Runner(monkeypatch, capsys)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.fits").write_bytes(contents(noise(3), "fit"))
+        run("store", "add", name, tmp_path / name)
+    table = tmp_path / "t.csv"
+    table.write_text("file,x0,y0,width,height\na.fits,5,10,30,15\n")
+    shown, _ = run.told("predict", "--targets", table, "--store", "one", "--store", "two")
+    lines = shown.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("store "))
+    assert lines[at - 1].startswith("reading and cutting, if one store alone were used; share is")
+    assert lines[at].split()[-1] == "share"
+    shares = [line.split()[-1] for line in lines[at + 1 : at + 3]]
+    assert sum(int(share.removesuffix("%")) for share in shares) == 100

@@ -132,27 +132,26 @@ def _show(prediction: Prediction) -> None:
             f"{seconds_text(prediction.overhead_s)} for list, results and manifest"
         )
     typer.echo(WHOLE_STORES if prediction.shares else PARTS)
+    notes = {
+        name: "" if cost.measured or cost.is_local else "not probed"
+        for name, cost in prediction.per_store.items()
+    }
+    titles = ["store", "time", "80 of 100 cases", "bytes", "requests", "objects", "targets"]
+    titles += ["share"] * bool(prediction.shares) + [""] * any(notes.values())
     rows = []
     for name, cost in prediction.per_store.items():
-        share = f"{prediction.shares[name]:.0%}" if prediction.shares else ""
-        interval = " to ".join(map(seconds_text, cost.interval_s))
-        note = "" if cost.measured or cost.is_local else "not probed"
-        rows.append(
-            [
-                name,
-                seconds_text(cost.median_s),
-                interval,
-                size_text(cost.bytes),
-                f"{cost.requests:,}",
-                f"{cost.objects:,}",
-                f"{cost.targets:,}",
-                share,
-                note,
-            ]
-        )
-    share = "share" if prediction.shares else ""
-    interval = "80 of 100 cases"
-    titles = ["store", "time", interval, "bytes", "requests", "objects", "targets", share, ""]
+        row = [
+            name,
+            seconds_text(cost.median_s),
+            " to ".join(map(seconds_text, cost.interval_s)),
+            size_text(cost.bytes),
+            f"{cost.requests:,}",
+            f"{cost.objects:,}",
+            f"{cost.targets:,}",
+        ]
+        if prediction.shares:
+            row.append(f"{prediction.shares[name]:.0%}")
+        rows.append([*row, notes[name]][: len(titles)])
     print_table(titles, rows)
     read = sum(cost.headers_read for cost in prediction.per_store.values())
     if read:
