@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from swathe.catalog import (
     root_url,
     this_host,
 )
+from swathe.catalog.database import is_locked
 from swathe.catalog.database_errors import may_pass, remedy
 from swathe.catalog.store_settings import validate_options
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
@@ -471,6 +473,24 @@ def test_locked_database(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         catalog.add_store("again", ROOT)
+
+
+def test_lock_of_another_connection_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "a b.sqlite"
+    url = f"sqlite:///{path}"
+    with Catalog.open(url):
+        assert not is_locked(url)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        assert is_locked(url)
+        holder.execute("ROLLBACK")
+        assert not is_locked(url)
+    missing = tmp_path / "none.sqlite"
+    assert not is_locked(f"sqlite:///{missing}")
+    assert not missing.exists()
+    assert is_locked("postgresql://host/name")
+    with pytest.raises(errors.CatalogError):
+        is_locked("mysql://host/name")
 
 
 def test_read_only_database(tmp_path: Path) -> None:

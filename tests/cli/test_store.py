@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import swathe
 from swathe.catalog import Catalog, this_host
+from swathe.cli import output
 from tests.support.fits_frames import SWATHE, ProgramRun, Runner
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -235,3 +237,31 @@ def test_help_loads_no_database() -> None:
         "assert not {'sqlalchemy', 'alembic', 'numpy', 'astropy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_wait_is_reported_once_and_only_for_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[str] = []
+    is_reported, is_checked = Event(), Event()
+
+    def echo(text: str, *, err: bool) -> None:
+        reports.append(text)
+        is_reported.set()
+
+    monkeypatch.setattr(output, "REPORT_AFTER_S", 0.001)
+    monkeypatch.setattr("typer.echo", echo)
+    checks = iter([False, False, True])
+    with output.report_wait("the catalogue", lambda: next(checks)):
+        assert is_reported.wait(60)
+    assert len(reports) == 1 and reports[0].startswith("waiting for the catalogue: ")
+
+    results = iter([False] * 5)
+
+    def is_locked() -> bool:
+        state = next(results, None)
+        if state is None:
+            is_checked.set()
+        return False
+
+    with output.report_wait("the catalogue", is_locked):
+        assert is_checked.wait(60)
+    assert len(reports) == 1

@@ -35,6 +35,7 @@ from swathe.client.connection import BLOCK, MOST_ERROR_BYTES, MOST_JSON_BYTES, c
 from swathe.client.job import RemoteJob
 from swathe.client.portal import RemotePortal
 from swathe.core import errors
+from swathe.core.format import size_text
 from swathe.files.manifest import COLUMNS
 from swathe.files.manifest_file import LongManifest
 from swathe.files.planes import Planes
@@ -437,7 +438,9 @@ def test_command_submits_shows_and_fetches(
     told = json.loads(run("status", job, "--wait", "--json"))
     assert (told["phase"], told["name"], told["counts"]["ok"]) == ("COMPLETED", "mine", TARGETS)
     assert job in run("list")
-    assert f"{TARGETS} of {TARGETS} rows" in run("fetch", job, "-o", tmp_path / "out")
+    fetched = run("fetch", job, "-o", tmp_path / "out")
+    size = size_text(sum(path.stat().st_size for path in (tmp_path / "out").glob("*.npy")))
+    assert fetched == f"{tmp_path / 'out'}: {TARGETS} of {TARGETS} rows, {size}\n"
     assert len(list((tmp_path / "out").glob("*.npy"))) == TARGETS
     assert run("cancel", job).startswith(f"{job}: COMPLETED")
     bad = tmp_path / "bad.csv"

@@ -555,6 +555,21 @@ def test_row_that_was_not_written_to_its_end_is_left_out(
         assert len(list(read_rows(path))) == COUNT - 1
 
 
+def test_rows_with_other_columns_are_an_error(frames: list[Path], tmp_path: Path) -> None:
+    cut(boxes(frames), tmp_path / "a.zip")
+    path = tmp_path / "a.manifest.ecsv"
+    head, rows = path.read_text().split("\nid,status,", 1)
+    older = [line.rpartition(",")[0] for line in f"id,status,{rows}".splitlines()]
+    path.write_text("\n".join([head, *older, ""]))
+    with pytest.raises(OutputError, match=r"expected the columns id, .*, sha256, found id, "):
+        list(read_rows(path))
+    lines = f"{head}\nid,status,{rows}".splitlines()
+    for cells, found in ((",".join("abc"), "fewer"), (lines[-1] + ",more", "more")):
+        path.write_text("\n".join([*lines[:-2], cells, lines[-1], ""]))
+        with pytest.raises(OutputError, match=rf"row {COUNT - 1}: expected 8 cells, found {found}"):
+            list(read_rows(path))
+
+
 def test_pieces_of_empty_lines_are_left_out(frames: list[Path], tmp_path: Path) -> None:
     path, row = tmp_path / "a.csv", f",{frames[0]},1,1,2,2\n"
     for before in (0, 3):

@@ -111,7 +111,15 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
     assert found["file"] == "disk:run1/f0.fits"
     assert found["name"] is None and found["s_ra"] == pytest.approx(10.0, abs=0.01)
     assert "disk:run1/f0.fits" in run("find", "--sky", "10.0", "-1.0")
-    assert run("find", "--sky", "10.0", "50.0") == "no catalogued image matches\n"
+    hint = run("find", "--sky", "10.0", "50.0")
+    assert hint == (
+        "no image matches: searched 3 images in 1 dataset, by position (s_region); try a larger "
+        "--radius or swathe dataset sync NAME, which reads new files\n"
+    )
+    shown, hint = run.told("find", "--band", "g", "--dataset", "sdss", "-o", tmp_path / "none.csv")
+    assert "0 images" in shown
+    assert "by band (band, em_min, em_max); try without --band or without --dataset" in hint
+    assert run.json("find", "--band", "g") == {"images": []}
     out = tmp_path / "t.ecsv"
     run("find", "--sky", "10", "-1", "--size", "0.002deg", "-o", out)
     run("cut", "--targets", out, "-o", tmp_path / "cut", "-q")
@@ -160,6 +168,7 @@ def test_unknown_dataset(run: Runner) -> None:
 
 def test_list_show_remove(run: Runner, store: Path) -> None:
     assert run("dataset", "list").startswith("no datasets yet")
+    assert "the catalogue has no images; add some: swathe dataset add" in run("find")
     add(run)
     (told,) = run.json("dataset", "list")["datasets"]
     assert (told["name"], told["objects"], told["granules"]) == ("sdss", 3, 3)

@@ -425,8 +425,12 @@ def test_what_a_busy_server_takes_for_bytes_is_told(tmp_path: Path) -> None:
 def test_store_tells_its_costs(client: httpx.Client) -> None:
     shown = text_of(client, "/stores/survey")
     assert re.search(r"Bandwidth of all streams \S+ [kMG]?B/s", shown)
-    assert "not probed" in text_of(client, "/stores")
-    assert "This store was not measured" in text_of(client, "/stores/odd")
+    stores = text_of(client, "/stores")
+    assert "local disk: needs no probe" in stores
+    assert "not probed" not in stores
+    unmeasured = text_of(client, "/stores/odd")
+    assert "This store was not measured" in unmeasured
+    assert "A local disk needs no probe" in unmeasured
     for scheme in ("light", "dark"):
         items = client.get(f"/stores/survey/plots.json?scheme={scheme}").json()["items"]
         assert [item["target_id"] for item in items] == ["requests", "streams"]

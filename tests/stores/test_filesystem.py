@@ -141,9 +141,8 @@ def test_ranges_of_a_missing_object_are_errors_in_their_places(folder: Path) -> 
 def test_ranges_of_one_object_are_read_in_few_requests(tmp_path: Path, run: Runner) -> None:
     """100 rows 4 kB apart, as of a region of an image: far fewer requests than rows."""
     content = os.urandom(2_000_000)
-    (tmp_path / "web").mkdir()
-    (tmp_path / "web" / "a").write_bytes(content)
-    with servers.nginx(tmp_path / "web") as server, servers.proxy(server.url) as proxy:
+    with servers.nginx(tmp_path) as server, servers.proxy(server.url) as proxy:
+        (server.folder / "a").write_bytes(content)
         run("store", "add", "wide", proxy.url)
         starts = [4096 * row for row in range(100)]
         ends = [start + 200 for start in starts]

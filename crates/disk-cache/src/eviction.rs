@@ -1,7 +1,7 @@
 //! The priorities of cached values, and the order of eviction. Knows no files: simulated pools use
 //! the same.
 //!
-//! See `docs/design/016-what-goes-first.md`.
+//! See `docs/design/016-eviction.md`.
 
 use super::YOUNG;
 use std::cmp::Reverse;

@@ -12,7 +12,7 @@
 //! without a weight it is the time of the last use. For those with one it is the level of the cache
 //! at the time and, for each use, the cost of fetching them again divided by their size; the level
 //! rises to the priority of evicted values (GreedyDual-Size with frequency, Cherkasova 1998).
-//! No more is evicted than necessary. See `docs/design/016-what-goes-first.md`.
+//! No more is evicted than necessary. See `docs/design/016-eviction.md`.
 #![warn(missing_docs)]
 
 mod eviction;

@@ -11,9 +11,10 @@ import os
 import re
 import sqlite3
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
@@ -215,6 +216,28 @@ class Database:
                 if "locked" not in str(error) or time.monotonic() > limit:
                     raise
                 time.sleep(0.02)
+
+
+def is_locked(url: str | None = None) -> bool:
+    """Check whether another connection has locked the catalogue for writing.
+
+    A lock of PostgreSQL cannot be checked: there the result is always true.
+
+    Raises:
+        CatalogError: If the URL is not that of a catalogue.
+    """
+    parsed = _parse_url(url or default_url())
+    path = parsed.database or ""
+    if parsed.get_backend_name() != "sqlite" or path.startswith("file:"):
+        return True
+    try:
+        uri = f"file:{quote(path)}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        return "locked" in str(error)
+    return False
 
 
 def _parse_url(url: str) -> sqlalchemy.URL:

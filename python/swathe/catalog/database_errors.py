@@ -46,7 +46,7 @@ _REFUSALS = (
 
 
 def remedy(error: BaseException, path: str | None = None) -> str | None:
-    """Return what to do about a database whose setup is wrong, so that waiting does not help.
+    """Return the remedy if the setup of a database is wrong, so that waiting does not help.
 
     `error` is of the database, `path` its file if it has one. `None` means that the error is
     temporary, or a mistake in the statement.

@@ -1,4 +1,4 @@
-"""Files of lines beside a catalogue file, for what is entered into it later.
+"""Files of lines beside a catalogue file; the lines are entered into it later.
 
 To enter something takes 10 ms, the import of SQLAlchemy for it 0.2 s, and all processes then read
 the catalogue again: more than many cuts. A line in a file takes 0.1 ms. A process that is killed
@@ -132,7 +132,7 @@ class LineLog:
             os.close(handle)
 
     def _wait_for_lock(self, handle: int) -> None:
-        """Lock the open log; who may read it may hold the lock, too, and for ever.
+        """Lock the open log; any reader of the file may hold the lock, too, and for ever.
 
         Raises:
             CatalogError: If another process holds it for LOCK_S.

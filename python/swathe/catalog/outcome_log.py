@@ -56,7 +56,7 @@ class OutcomeLog(LineLog):
             yield self.parse(lines)
 
     def parse(self, lines: Iterable[bytes]) -> list[Outcome]:
-        """Return the outcomes in some lines; a line that is none is left out with a warning."""
+        """Return the outcomes in some lines; an invalid line is left out with a warning."""
         outcomes = []
         for line in lines:
             try:

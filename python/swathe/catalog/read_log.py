@@ -47,7 +47,7 @@ class ReadLog(LineLog):
         return sum(line.endswith(LONE) for line in lines) >= enough
 
     def parse(self, lines: Iterable[bytes]) -> dict[tuple[str, str], list[SampleRecord]]:
-        """Return the reads in some lines by store and host; a line that is none is left out."""
+        """Return the reads in some lines by store and host; an invalid line is left out."""
         reads: dict[tuple[str, str], list[SampleRecord]] = {}
         for line in lines:
             try:

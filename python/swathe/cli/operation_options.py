@@ -17,7 +17,7 @@ RESULTS = "results"
 def with_operations(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of all operations.
 
-    The command takes those that were given as the mapping `results`, by name.
+    The command takes the given options as the mapping `results`, by name.
     """
     parameters = [
         _option("operation", "Operation on the targets; by default cut.", tuple(operations())),

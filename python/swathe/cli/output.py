@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Timer
+from threading import Event, Thread
 from typing import Any
 
 import typer
@@ -15,6 +15,7 @@ import typer
 from swathe.core.format import harmless_text, number_text, rate_text, seconds_text
 
 REPORT_AFTER_S = 1.0
+"""Seconds between two checks of a lock."""
 json_requested: ContextVar[bool] = ContextVar("json_requested", default=False)
 """Whether the command was given --json: then its error is printed as JSON, too."""
 
@@ -26,7 +27,7 @@ def print_json(value: object) -> None:
 
 
 def print_text(text: str, *, err: bool = False) -> None:
-    """Print a text that may have names of files, or what a file or a server said."""
+    """Print a text that may have names of files, or text from a file or a server."""
     typer.echo(harmless_text(text), err=err)
 
 
@@ -84,16 +85,23 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 @contextmanager
-def report_wait(what: str) -> Iterator[None]:
-    """Print to standard error what the command waits for, after `REPORT_AFTER_S` seconds."""
+def report_wait(what: str, is_locked: Callable[[], bool]) -> Iterator[None]:
+    """Print to standard error what the command waits for, once it is locked.
+
+    Args:
+        what: what the command waits for.
+        is_locked: function that checks whether it is locked; called in another thread.
+    """
+    is_done = Event()
 
     def report() -> None:
-        typer.echo(f"waiting for {what}: another process may have locked it", err=True)
+        while not is_done.wait(REPORT_AFTER_S):
+            if is_locked() and not is_done.is_set():
+                typer.echo(f"waiting for {what}: another process may have locked it", err=True)
+                return
 
-    timer = Timer(REPORT_AFTER_S, report)
-    timer.daemon = True
-    timer.start()
+    Thread(target=report, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        is_done.set()

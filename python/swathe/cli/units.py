@@ -57,7 +57,7 @@ def _number(text: str | float, units: Mapping[str, float], forms: str) -> float:
     """Return a quantity in the unit whose factor is 1. Defaults of options are numbers already.
 
     Raises:
-        typer.BadParameter: If the text is no number with one of these units.
+        typer.BadParameter: If the text is not a number with one of these units.
     """
     if not isinstance(text, str):
         return text

@@ -253,7 +253,7 @@ def _read_json(answer: httpx.Response) -> dict[str, Any]:
     """Return the JSON object of an answer.
 
     Raises:
-        SourceError: If it is no JSON object, or too large.
+        SourceError: If it is not a JSON object, or too large.
     """
     data = read_content(answer, MOST_JSON_BYTES)
     try:

@@ -1,4 +1,4 @@
-"""A job on a portal elsewhere: its state, its rows, its results."""
+"""A job on a remote portal: its state, its rows, its results."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ class RemoteJob:
         """Return the results of a job.
 
         Raises:
-            SourceError: If it has more rows than `most_rows`, or a checksum is none.
+            SourceError: If it has more rows than `most_rows`, or a checksum is invalid.
         """
         results, url = ResultList(), self._connection.url
         # Of all rows, in turn: for a page of one status the portal looks through the whole job.
@@ -425,7 +425,7 @@ def _table(content: bytes, url: str) -> Table:
     """Return the manifest that a portal sent.
 
     Raises:
-        SourceError: If it is none.
+        SourceError: If the content is not a manifest.
     """
     from astropy.table import Table
 
@@ -445,7 +445,7 @@ def _no_manifest(url: str, reason: Exception) -> SourceError:
 
 
 def _manifest_lines(blocks: Iterator[bytes], url: str) -> Iterator[str]:
-    """Yield the lines of a manifest behind its head.
+    """Yield the lines of a manifest after its head.
 
     Raises:
         SourceError: If it does not begin as ECSV does, or has a line of more than BLOCK bytes.

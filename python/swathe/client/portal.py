@@ -1,4 +1,4 @@
-"""A portal elsewhere: `swathe.connect`."""
+"""A remote portal: `swathe.connect`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def connect(url: str, token: str | None = None) -> RemotePortal:
 
 
 class RemotePortal:
-    """A portal elsewhere, as `connect` returns it. May be shared by threads."""
+    """A remote portal, as `connect` returns it. May be shared by threads."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         """Take the URL and the token. Users call `swathe.connect`."""

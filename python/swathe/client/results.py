@@ -46,10 +46,10 @@ class ResultList:
         self._digests = bytearray()
 
     def add(self, row: Row) -> None:
-        """Add the result of a row, if it has one; those that went into a stack have none.
+        """Add the result of a row, if it has one; inputs of a stack have no result.
 
         Raises:
-            ValueError: If the checksum of the result is no SHA-256.
+            ValueError: If the checksum of the result is not a SHA-256.
         """
         self.sources.add(row.source)
         if not row.name and not row.sha256:
@@ -83,7 +83,7 @@ def compare(path: Path, kind: str, results: ResultList) -> None:
     """Compare the members of an archive with the checksums of the results.
 
     Raises:
-        SourceError: If a member is missing, differs, or is no result, or the archive cannot be
+        SourceError: If a member is missing, differs, or is not a result, or the archive cannot be
             read.
     """
     number_of = {name: number for number, name in enumerate(results.names)}

@@ -12,7 +12,7 @@ def summary_of(kind: type) -> str:
 
 
 def attributes_of(kind: type) -> dict[str, str]:
-    """Return what the docstring of a class says of its attributes."""
+    """Return the descriptions of attributes in the docstring of a class."""
     _, _, text = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     texts: dict[str, str] = {}
     name = ""

@@ -89,7 +89,7 @@ def harmless_text(text: str, allowed: str = "\n\t") -> str:
     r"""Return a text with control characters as `\x1b`: a terminal would obey them.
 
     Args:
-        text: text that may contain names of files, or what a server said.
+        text: text that may contain names of files, or text from a server.
         allowed: control characters that stay.
     """
     if text.isprintable():

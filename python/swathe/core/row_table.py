@@ -1,6 +1,6 @@
 """Targets and rows of jobs as columns.
 
-A job may have 100,000 rows, and to make an object of each would take as long as to cut them. So
+A job may have 100,000 rows. An object for each row would take as much time as its cut. So
 lists of targets are read into a `RowTable`, the catalogue stores it, and the engine takes its
 columns. It is also a sequence of `RowRecord`, for code that reads few rows.
 """

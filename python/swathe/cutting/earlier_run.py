@@ -1,4 +1,4 @@
-"""What a run of `cut_many` finds at its output: an earlier run, or files of others."""
+"""Files of an earlier run at the output of `cut_many`: an earlier run, or files of others."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def check_same_kind(earlier: Table | EarlierRows, output_paths: OutputPaths) -> 
 def check_same_pixels(
     earlier: Table | EarlierRows, output_paths: OutputPaths, options: dict[str, Any]
 ) -> None:
-    """Check that results of the earlier run, which are kept, have the pixels that are asked for.
+    """Check that results of the earlier run, which are kept, have the requested pixels.
 
     Combined results are compared by their inputs.
 
@@ -132,7 +132,7 @@ def sources_of(targets: Any, files: Iterable[str]) -> list[str]:
 
 
 def sources_before(output_paths: OutputPaths) -> set[str]:
-    """Return what an earlier run has read successfully."""
+    """Return the sources that an earlier run has read successfully."""
     path = output_paths.latest_manifest
     if output_paths.is_null or not path.exists():
         return set()
@@ -155,7 +155,7 @@ def keep_earlier(
 
     Returns:
         The rows whose results are to be made, and the length in bytes up to which an archive is
-        kept; `None` to begin anew.
+        kept; `None` for a new run.
 
     Raises:
         OutputError: If an archive that was checked before holds a result of another source.

@@ -44,7 +44,7 @@ class GivenList:
 
     Attributes:
         targets: the list, as in `cut_many`.
-        choices: what it lacks.
+        choices: values for columns that it lacks.
         settings: mode, planes, threads and stores of the run.
         counts: number of targets by store, if there are several.
         replicas: files of the last piece that was read, in all of the stores.

@@ -72,9 +72,9 @@ def cut_many(
             counts: the cutouts are made and dropped, and no manifest is written.
         stores: names of stores with replicas, or one name, with the same paths in each. The files
             are read from all of them, by the shares that `predict(stores=...)` shows; a store that
-            lacks a file gets none of its targets. If a store slows or fails, the others take what
-            it has not begun; `meta["notes"]` says so. The column `source` and `meta["stores"]` say
-            from which each was read.
+            lacks a file gets none of its targets. If a store slows or fails, the others take the
+            files that it has not begun; `meta["notes"]` says so. The column `source` and
+            `meta["stores"]` say from which each was read.
         mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
         planes: planes of cubes to keep along NAXIS3, zero-based, as in `cut`, but counted from the
@@ -89,8 +89,8 @@ def cut_many(
         bands: three band names for `rgb`, red first. Each picture is made from the rows of its
             group with these names in the column `band`, in any order. Other rows are left out.
         threads: number of threads; by default the number of cores.
-        objective: what plans keep small: `auto`, `latency` or `throughput`, as in `cut`. To each
-            other, the threads of the run are no others.
+        objective: what plans keep small: `auto`, `latency` or `throughput`, as in `cut`. The
+            threads of this run do not count as others.
         resume: whether to keep the results of an earlier run, by id and source, and do only the
             rest. Mode, fill and planes must be those of the earlier run; boxes are not compared.
         overwrite: whether to replace an archive of this name, or files with the names of this run's
@@ -123,9 +123,9 @@ def cut_many(
         failed targets as `failed`, and `tables()`, which yields the rows from the file.
 
     Raises:
-        TargetsError: If the list cannot be read, or an iterator raises an error. What was cut
-            before is kept, and is in the manifest. Stacks, pictures of three bands and `.fits`
-            take up to 100,000 targets.
+        TargetsError: If the list cannot be read, or an iterator raises an error. The results before
+            it are kept, and are in the manifest. Stacks, pictures of three bands and `.fits` take
+            up to 100,000 targets.
         NoSuchStoreError: If there is no such store.
         OutputExistsError: If a result or manifest of this name exists, and neither `resume` nor
             `overwrite` is true.

@@ -1,4 +1,4 @@
-"""Output of `cut_many`: its results, its manifest, and hidden files on the way."""
+"""Output of `cut_many`: its results, its manifest, and hidden files during the run."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def whole_members(
 
     After a power cut an archive may hold less than its manifest says, or more. Members follow each
     other. From the first of our `names` with a wrong size on, no member is kept. The manifest is
-    not kept either; it is written anew. In `.fits` a result has this many `extensions`. The valid
+    not kept either; it is written again. In `.fits` a result has this many `extensions`. The valid
     members are added to `members`, by default a new set.
 
     Raises:

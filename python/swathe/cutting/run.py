@@ -71,7 +71,7 @@ class CutRun:
         progress: whether to show a bar, or what receives the progress.
         start_s: time when the run was started.
         output: the open output, once the first piece is cut.
-        call: what was predicted, and what it came to.
+        call: its prediction, and its outcome.
     """
 
     output_paths: OutputPaths
@@ -102,7 +102,7 @@ class CutRun:
             manifest: manifest of the piece.
             results: rows of the results to make.
             todo: targets to cut.
-            end: length in bytes up to which an archive is kept; `None` to begin anew.
+            end: length in bytes up to which an archive is kept; `None` for a new run.
             replicas: stores that have copies of the objects.
             is_only: whether the list has no other piece.
         """

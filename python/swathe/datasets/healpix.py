@@ -58,7 +58,7 @@ def cells_at(vectors: NDArray[np.float64], order: int) -> NDArray[np.uint64]:
 
 
 def cells_around(centre: NDArray[np.float64], radius: float, order: int) -> NDArray[np.uint64]:
-    """Return the cells that touch a circle, perhaps with some more; `radius` in radians."""
+    """Return the cells that touch a circle, and possibly some more; `radius` in radians."""
     import astropy.units as u
     from astropy.coordinates import Latitude, Longitude
     from cdshealpix import nested

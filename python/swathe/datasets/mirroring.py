@@ -122,7 +122,11 @@ def copy_objects(
 
 
 def _begin(catalog: Catalog, work: MirrorPlan) -> dict[str, Replica]:
-    """Record the copies to come, so that a killed run's files are known; return those before."""
+    """Record copies before they are made, so that files of a killed run are known.
+
+    Returns:
+        The copies that were recorded before, by path.
+    """
     copies = {copy.object_path: copy for copy in catalog.replicas(work.dataset, work.store)}
     reason = "its copy was begun, and not finished"
     catalog.put_objects(

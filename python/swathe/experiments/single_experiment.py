@@ -66,7 +66,7 @@ def single(
     Args:
         settings: settings of the experiment.
         scratch: folder for images and crops; by default the system's temporary folder.
-        tell: called with the progress, and with what is left out.
+        tell: called with the progress, and with the cases that are left out.
 
     Raises:
         SettingsError: If no client can run any case.

@@ -33,7 +33,7 @@ PREVIEW_BYTES = 16 << 20
 
 
 class ImageFile(Protocol):
-    """What an image needs of its file, a `File`."""
+    """Part of a `File` that an image uses."""
 
     url: str
     version: str
@@ -147,7 +147,7 @@ class Image:
 
     @property
     def data(self) -> NDArray[Any]:
-        """Return all physical pixels, read anew each time."""
+        """Return all physical pixels; each use reads them again."""
         data: NDArray[Any] = self.section[...]
         return data
 
@@ -236,8 +236,8 @@ class Image:
         """Return `[start, stop)` of all axes for NumPy slices, for `cut_all_axes`.
 
         Raises:
-            RegionError: If there are more slices than axes, one is no slice or has a step, or the
-                slices are empty.
+            RegionError: If there are more slices than axes, one is not a slice or has a step, or
+                the slices are empty.
         """
         slices = slices if isinstance(slices, tuple) else (slices,)
         wrong = [each for each in slices if not isinstance(each, slice | EllipsisType)]

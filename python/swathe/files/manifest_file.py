@@ -102,11 +102,30 @@ class LongManifest:
 
 
 def read_rows(path: Path) -> Iterator[list[str]]:
-    """Yield the rows of a manifest; a killed process may have left half a row at the end."""
+    """Yield the rows of a manifest; a killed process may have left half a row at the end.
+
+    Raises:
+        OutputError: If the file has other columns, or a row before the last has more or fewer
+            cells.
+    """
     with path.open(newline="", encoding="utf-8") as file:
         lines = (line for line in file if not line.startswith("#") and line.endswith("\n"))
-        for number, row in enumerate(csv.reader(lines)):
-            if number and len(row) == len(COLUMNS):
+        rows = csv.reader(lines)
+        columns = next(rows, list(COLUMNS))
+        if columns != list(COLUMNS):
+            raise OutputError(
+                f"{path}: expected the columns {', '.join(COLUMNS)}, found "
+                f"{', '.join(columns)[:200]}; write to another output, or give --overwrite"
+            )
+        is_short = False
+        for number, row in enumerate(rows, 1):
+            if is_short or len(row) > len(COLUMNS):
+                raise OutputError(
+                    f"{path}: row {number - is_short}: expected {len(COLUMNS)} cells, found "
+                    f"{'fewer' if is_short else 'more'}"
+                )
+            is_short = len(row) < len(COLUMNS)
+            if not is_short:
                 yield row
 
 
@@ -143,9 +162,9 @@ def read_unfinished(path: Path) -> Iterator[list[str]]:
 class ManifestFile:
     """File to which the manifests of pieces are written; without a path they are only counted.
 
-    During a run it holds the rows of the pieces that have ended. Those of the present piece, as of
-    the last `save`, are in a file beside it, but for the first piece. Only `finish` gives it its
-    final head.
+    During a run it holds the rows of the pieces that have ended. The rows of the present piece, as
+    of the last `save`, are in a file beside it, except for the first piece. Only `finish` writes
+    the final head.
 
     Attributes:
         path: the file.
@@ -180,7 +199,7 @@ class ManifestFile:
         _replace(piece_path(self.path), parts)
 
     def _write_first(self, manifest: Manifest) -> None:
-        """Write the first piece, and remove what an earlier run left of another."""
+        """Write the first piece, and remove the file of a piece that an earlier run left."""
         assert self.path is not None
         piece_path(self.path).unlink(missing_ok=True)
         manifest.write(self.path)

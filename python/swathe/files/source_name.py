@@ -1,4 +1,4 @@
-"""Paths and URLs of what users open."""
+"""Paths and URLs that users open."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ class Jobs:
         the last member of zip and tar.
 
         Raises:
-            JobError: If the job is pending, or its results are no FITS files and kind is `fits`.
+            JobError: If the job is pending, or its results are not FITS files and kind is `fits`.
         """
         job = self.catalog.job(job_id)
         options = Options.from_mapping(job.options)
@@ -439,7 +439,7 @@ class Jobs:
             self._deleted = False
 
     def removal_lag(self) -> str:
-        """Return why no job may run: too much of deleted jobs is not removed; empty if they may."""
+        """Return why no job may run: too many results of deleted jobs remain. Else empty."""
         return self._allowance.removal_lag(self.catalog.removal_backlog())
 
     # ---- Private

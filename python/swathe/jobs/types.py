@@ -90,7 +90,7 @@ class Options:
 
     @cached_property
     def results(self) -> ResultOptions:
-        """Return the options that say what the results are.
+        """Return the options that define the results.
 
         Raises:
             JobError: If they do not fit together; the text names the option.

@@ -31,7 +31,7 @@ def align_cutout(
     Args:
         cut: file of the cutout; it is removed.
         grid: grid of the result; `None` if its size is not known.
-        sky: right ascension and declination of the row, in degrees, perhaps with its size.
+        sky: right ascension and declination of the row, in degrees, with its size if it is known.
         path: file of the pixels.
         check_size: function that raises a `RegionError` for too many pixels.
     """

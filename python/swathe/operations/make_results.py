@@ -1,4 +1,4 @@
-"""Make results from what the engine cut: other formats, stacks, colour pictures.
+"""Make results from the files that the engine cut: other formats, stacks, colour pictures.
 
 A result from several images is made as soon as all of them are cut. The images are combined in the
 order in which they were listed. Options have the same names as in jobs of a portal, and give the

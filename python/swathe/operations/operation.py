@@ -1,7 +1,7 @@
-"""What an operation is: what jobs and `cut_many` make from the regions that the engine cuts.
+"""Operations: jobs and `cut_many` make results from the regions that the engine cuts.
 
-An operation declares its formats and options, says which images go into each result and what a
-result costs, and makes the results. Jobs, workers, `cut_many`, pages, the REST interface and the
+An operation declares its formats and options. It chooses the images of each result, states the cost
+of a result, and makes the results. Jobs, workers, `cut_many`, pages, the REST interface and the
 commands ask `swathe.operations.registry` for it. A new operation is one module in
 `swathe.operations.kinds`.
 """

@@ -62,7 +62,7 @@ def own_options() -> dict[str, tuple[Operation, OperationOption]]:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """Options of a job that say what its results are.
+    """Options of a job that define its results.
 
     Attributes:
         operation: name of the operation.
@@ -84,7 +84,7 @@ class ResultOptions:
         bands: Sequence[str] = (),
         own: Mapping[str, Any] | None = None,
     ) -> ResultOptions:
-        """Check names and values, and fill in what is not given.
+        """Check names and values, and fill in defaults.
 
         A format that only one operation makes chooses that operation: `rgb` needs no other word.
 

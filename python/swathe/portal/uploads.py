@@ -126,7 +126,7 @@ class Uploads:
         return await asyncio.wrap_future(reading)
 
     async def _call(self, function: str, file: IO[bytes], suffix: str, **more: str) -> bytes:
-        """Return what a function of this module makes of a copied file, in a confined process."""
+        """Call a function of this module for a copy of a file, in a confined process."""
         folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="swathe-upload-")
         try:
             path = Path(folder) / f"targets{suffix}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredStore:
-    """A store, and what it costs from this machine.
+    """A store, and its costs from this machine.
 
     Attributes:
         store: the store.
@@ -127,7 +127,7 @@ def show(name: str) -> MeasuredStore:
 
 
 def _store_of(catalog: Catalog, name: str) -> Store:
-    """Return the store of a name; of a path or a URL what a probe of it measures.
+    """Return the store of a name, or the store that a probe of a path or URL measures.
 
     Raises:
         NoSuchStoreError: If it is a name, and there is no such store.

@@ -39,8 +39,8 @@ class StoreSnapshot:
         stores: name, root and options of each store. There are no credentials, since a catalogue
             holds none.
         costs: measured costs by host and key of the store.
-        bounds: logarithms of how much faster and slower 80 of 100 jobs are at most, by host and key
-            of the store.
+        bounds: logarithms of the factors by which 80 of 100 jobs are at most faster and slower, by
+            host and key of the store.
         compute: costs of computing by host.
     """
 
@@ -147,7 +147,7 @@ def to_native(stores: Iterable[Store]) -> _swathe.Stores:
 
 
 def bounds_of(root: str) -> tuple[float, float]:
-    """Return logarithms of how much faster and slower 80 of 100 jobs of a store are at most."""
+    """Return logarithms of the factors by which 80 of 100 jobs are at most faster and slower."""
     content = _load_if_changed()
     return content.bounds.get(root, (0.0, 0.0)) if content else (0.0, 0.0)
 
@@ -184,7 +184,7 @@ def storages() -> StoreSnapshot:
 
 
 def _bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
-    """Return how far jobs may be off: the scatter of reads, and what the probe has not seen."""
+    """Return how far jobs may be off: the scatter of reads, and limits that no read reached."""
     faster, slower = (
         math.hypot(spread.get("model", 0), spread.get(f"unseen_{name}", 0))
         for name in ("faster", "slower")

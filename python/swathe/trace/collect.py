@@ -58,7 +58,7 @@ FAULTS = {
 
 @dataclass(frozen=True)
 class CollectorCounts:
-    """What a collector did.
+    """Counts of a collector.
 
     Attributes:
         senders: accepted senders.

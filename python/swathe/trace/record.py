@@ -112,7 +112,7 @@ def recording(
 
 
 def point(name: str, **fields: Value) -> None:
-    """Record that something happened.
+    """Record an event without duration.
 
     Args:
         name: upper-case letters, digits, `.`, `_` and `-`.

@@ -208,7 +208,7 @@ class JobQueue(Database):
     def deleted_jobs(self, before: datetime | None = None) -> list[DeletedJob]:
         """Return deleted jobs, earliest first: all, or those to remove.
 
-        To remove are those that are not removed yet, and those deleted before a time.
+        These are the jobs whose results are not removed yet, and jobs deleted before a time.
         """
         columns = DeletedJobTable.id, DeletedJobTable.deleted_at, DeletedJobTable.removed
         query = select(*columns).order_by(DeletedJobTable.deleted_at)
@@ -220,7 +220,7 @@ class JobQueue(Database):
             return [DeletedJob(*row) for row in session.execute(query)]
 
     def removal_backlog(self) -> RemovalBacklog:
-        """Return how much of deleted jobs is not removed yet, over all users."""
+        """Return the size of the results of deleted jobs that remain, over all users."""
         size = func.coalesce(func.sum(DeletedJobTable.bytes), 0)
         query = select(func.count(), size).where(DeletedJobTable.removed.is_(False))
         with self._reading() as session:

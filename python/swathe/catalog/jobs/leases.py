@@ -51,7 +51,7 @@ class Leases(Database):
     ) -> Chunk | None:
         """Lease a chunk to a runner; `None` if there is no work.
 
-        The user who was served longest ago comes first, then that user's job that was. `size`
+        The user who has waited longest comes first, with the job that has waited longest. `size`
         returns the approximate number of rows of a job's chunk, or of a chunk of combined results.
         An object is not divided over chunks unless it has more than LARGEST_CHUNK rows.
         """

@@ -1,4 +1,4 @@
-"""The commands `swathe cache`: show and clear what is cached on local disk."""
+"""The commands `swathe cache`: show and clear the caches on local disk."""
 
 from __future__ import annotations
 

@@ -15,6 +15,13 @@ from swathe.core.format import counted
 if TYPE_CHECKING:
     from astropy.table import Table
 
+SEARCHED = {
+    "sky": "position (s_region)",
+    "time": "time (t_min, t_max)",
+    "band": "band (band, em_min, em_max)",
+}
+"""Criteria of a search, with the columns that it compares."""
+SYNC = "swathe dataset sync NAME, which reads new files"
 FORMATS = {".csv": "ascii.csv", ".ecsv": "ascii.ecsv", ".vot": "votable", ".xml": "votable"}
 
 
@@ -88,10 +95,16 @@ def find(
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in _plain(table)]
         print_json({"images": rows})
-    elif output is not None:
+        return
+    if output is not None:
         print_text(f"{output}: {counted(len(table), 'image')}")
-    else:
+    elif len(table):
         _show(table)
+    if not len(table):
+        print_text(
+            _no_match(dataset, sky=sky is not None, time=time is not None, band=band is not None),
+            err=True,
+        )
 
 
 def _plain(table: Table) -> list[list[Any]]:
@@ -121,10 +134,35 @@ def _content(table: Table, kind: str) -> bytes:
     return text.getvalue().encode()
 
 
+def _no_match(dataset: str | None, **criteria: bool) -> str:
+    """Return what was searched without a match, and what the user can try.
+
+    Args:
+        dataset: The only dataset that was searched; `None` for all.
+        criteria: Whether the search had a criterion, by its name in `SEARCHED`.
+    """
+    from swathe import datasets
+
+    searched = [each for each in datasets.list() if dataset in (None, each.name)]
+    images = sum(each.granules for each in searched)
+    if not images:
+        where = "the catalogue" if dataset is None else f"dataset {dataset}"
+        return (
+            f"no image matches: {where} has no images; "
+            "add some: swathe dataset add NAME STORE:FOLDER"
+        )
+    given = [name for name, is_given in criteria.items() if is_given]
+    by = "".join(f", by {SEARCHED[name]}" for name in given)
+    tries = ["a larger --radius"] * ("sky" in given)
+    tries += [f"without --{name}" for name in given if name != "sky"]
+    tries += ["without --dataset"] * (dataset is not None)
+    return (
+        f"no image matches: searched {counted(images, 'image')} in "
+        f"{counted(len(searched), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
+    )
+
+
 def _show(table: Table) -> None:
-    if not len(table):
-        typer.echo("no catalogued image matches", err=True)
-        return
     titles = ("file", "hdu", "dataset", "band", "t_min", "s_ra", "s_dec", "s_fov", "shape")
     digits = {"t_min": 5, "s_ra": 5, "s_dec": 5, "s_fov": 4}
     rows = []

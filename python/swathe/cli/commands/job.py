@@ -168,7 +168,10 @@ def fetch(
     if as_json:
         print_json({**state, "output": str(output)})
     else:
-        print_text(f"{output}: {state['counts'].get('ok', 0):,} of {counted(len(table), 'row')}")
+        print_text(
+            f"{output}: {state['counts'].get('ok', 0):,} of {counted(len(table), 'row')}, "
+            f"{size_text(state['bytes'])}"
+        )
     _exit_as(state)
 
 

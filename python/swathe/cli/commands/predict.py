@@ -33,6 +33,11 @@ OTHERS = {
     "whole object": "the whole object",
     "decompressed once": "decompressed once",
 }
+PARTS = "reading and cutting, by store:"
+WHOLE_STORES = (
+    "reading and cutting, if one store alone were used; "
+    "share is the part of each in the cheapest mixture, which the total is for:"
+)
 SHOWN_REQUESTS, SHOWN_FAULTS, SHOWN_OUTCOMES = 4, 5, 100
 
 
@@ -124,28 +129,36 @@ def predict(
 def _show(prediction: Prediction) -> None:
     low, high = map(seconds_text, prediction.interval_s)
     typer.echo(
-        f"{seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
+        f"total: {seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
         f"{size_text(prediction.bytes)} in {prediction.requests:,} requests"
     )
+    if prediction.overhead_s:
+        reading_s = prediction.median_s - prediction.overhead_s
+        typer.echo(
+            f"  of this {seconds_text(reading_s)} for reading and cutting, "
+            f"{seconds_text(prediction.overhead_s)} for list, results and manifest"
+        )
+    typer.echo(WHOLE_STORES if prediction.shares else PARTS)
+    notes = {
+        name: "" if cost.measured or cost.is_local else "not probed"
+        for name, cost in prediction.per_store.items()
+    }
+    titles = ["store", "time", "80 of 100 cases", "bytes", "requests", "objects", "targets"]
+    titles += ["share"] * bool(prediction.shares) + [""] * any(notes.values())
     rows = []
     for name, cost in prediction.per_store.items():
-        share = f"{prediction.shares[name]:.0%}" if prediction.shares else ""
-        interval = " to ".join(map(seconds_text, cost.interval_s))
-        note = "" if cost.measured or cost.is_local else "not probed"
-        rows.append(
-            [
-                name,
-                seconds_text(cost.median_s),
-                interval,
-                size_text(cost.bytes),
-                f"{cost.requests:,}",
-                f"{cost.objects:,}",
-                f"{cost.targets:,}",
-                share,
-                note,
-            ]
-        )
-    titles = ["store", "time", "80 %", "bytes", "requests", "objects", "targets", "share", ""]
+        row = [
+            name,
+            seconds_text(cost.median_s),
+            " to ".join(map(seconds_text, cost.interval_s)),
+            size_text(cost.bytes),
+            f"{cost.requests:,}",
+            f"{cost.objects:,}",
+            f"{cost.targets:,}",
+        ]
+        if prediction.shares:
+            row.append(f"{prediction.shares[name]:.0%}")
+        rows.append([*row, notes[name]][: len(titles)])
     print_table(titles, rows)
     read = sum(cost.headers_read for cost in prediction.per_store.values())
     if read:

@@ -53,7 +53,7 @@ def add(
     from swathe import stores
 
     options = _options(option or [])
-    with report_wait("the catalogue"):
+    with report_wait("the catalogue", _is_locked):
         store = stores.add(name, url, tier=tier, options=options)
     if as_json:
         print_json(asdict(store))
@@ -61,6 +61,16 @@ def add(
         typer.echo(f"{store.name}: {store.url} ({store.tier})")
         if "://" not in url and not Path(url).expanduser().is_dir():
             typer.echo(f"  note: {url}: no such folder on this machine", err=True)
+
+
+def _is_locked() -> bool:
+    from swathe.catalog.database import is_locked
+    from swathe.core.errors import CatalogError
+
+    try:
+        return is_locked()
+    except CatalogError:
+        return False  # the command itself reports it
 
 
 def _options(texts: list[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ app = typer.Typer(help="Add, remove and list the tokens of a portal's users.", n
 
 
 class TokenScope(StrEnum):
-    """What a token permits."""
+    """Permission of a token."""
 
     READ = "read"
     SUBMIT = "submit"

@@ -155,7 +155,7 @@ def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[flo
 
 
 def samples_needed(cases: int, alpha: float) -> int:
-    """Return how many values per run are enough for a verdict with this many cases."""
+    """Return the number of values per run that suffices for a verdict with this many cases."""
     return next(
         count for count in itertools.count(2) if cases * least_chance(count, count) <= alpha
     )

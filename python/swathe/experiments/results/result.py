@@ -38,7 +38,7 @@ class Study:
         samples: rows of SAMPLE_COLUMNS.
         figures: figures by file name.
         sentences: findings in words, made from the numbers.
-        notes: what was left out, and why.
+        notes: cases that were left out, and why.
         more: further tables by title.
     """
 

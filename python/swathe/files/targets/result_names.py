@@ -56,7 +56,7 @@ class TextSet:
     """Texts seen before, by a hash of 64 bits each: 10 million of them take 80 MB."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without names."""
         self._parts: list[NDArray[np.int64]] = []
 
     def add(self, texts: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ class PieceNames:
     """Names of the results of a list that is read in pieces: unique in the whole list."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without names."""
         self._used = TextSet()
 
     def __call__(self, ids: list[str]) -> list[str]:

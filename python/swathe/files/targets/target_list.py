@@ -83,9 +83,10 @@ def read_targets(
 
     Relative file names in a table file are relative to its folder; with a `store` all are paths in
     it. `sky_of` returns the sky mapping of an HDU, and is called for at most `most_images` images.
-    `choices` fill in what the list lacks. With `combined`, results are made from several targets,
-    which must be sky positions; then the table has their groups and bands. For a piece of a list,
-    `first` is the number of its first target, and `names` returns the names of results from ids.
+    `choices` have values for columns that the list lacks. With `combined`, results are made from
+    several targets, which must be sky positions; then the table has their groups and bands. For a
+    piece of a list, `first` is the number of its first target, and `names` returns the names of
+    results from ids.
 
     Raises:
         TargetsError: If the table cannot be read or lacks columns.

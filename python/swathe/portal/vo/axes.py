@@ -37,7 +37,7 @@ class Axis:
 
     @property
     def ends(self) -> Interval:
-        """The smallest and the largest value."""
+        """Return the smallest and the largest value."""
         return float(self.low.min()), float(self.high.max())
 
     def planes(self, values: Interval) -> Span | None:

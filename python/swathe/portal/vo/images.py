@@ -125,12 +125,12 @@ class OpenImage:
 
     @cached_property
     def spectral(self) -> Axis | None:
-        """The axis of wavelengths, or None."""
+        """Return the axis of wavelengths, or `None`."""
         return spectral_axis(self.image.wcs, self.lengths)
 
     @cached_property
     def times(self) -> Axis | None:
-        """The time axis, or None."""
+        """Return the time axis, or `None`."""
         return time_axis(self.image.wcs, self.lengths)
 
     @cached_property

@@ -30,11 +30,11 @@ def report(run: Run) -> TraceReport:
 
     Returns:
         Times in seconds, rates in bytes per second. Stores that were probed from the hosts of the
-        run are compared with what the probe measured.
+        run are compared with the profile of the probe.
 
     Raises:
         NotFoundError: If there is no such file.
-        FormatError: If the lines are no events.
+        FormatError: If the lines are not events.
         CatalogError: If there is a catalogue that cannot be read.
     """
     events = read_trace(run_files(run))

@@ -58,7 +58,7 @@ HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 @dataclass(frozen=True)
 class ExportCounts:
-    """What was sent.
+    """Counts of the exported spans and events.
 
     Attributes:
         spans: stages.
@@ -66,7 +66,7 @@ class ExportCounts:
         requests: requests.
         unfinished: stages without an end, which OpenTelemetry cannot express.
         unowned: points outside any stage, including those of the host monitor.
-        damaged: lines of the run that are no events.
+        damaged: lines of the run that are not events.
     """
 
     spans: int

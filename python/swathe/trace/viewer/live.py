@@ -59,7 +59,7 @@ class EventTail:
         return self._dropped or self._files.left_out
 
     def read_on(self) -> bool:
-        """Read what was added; return whether there was anything.
+        """Read the added data; return whether there was any.
 
         Raises:
             SourceError: If a file cannot be read.

@@ -63,7 +63,7 @@ def view(
         OutputExistsError: If a file exists, and `overwrite` is false.
         OutputError: If a file cannot be written.
         NotFoundError: If there is no such run.
-        FormatError: If the lines are no events.
+        FormatError: If the lines are not events.
     """
     runs = run_files(run)
     outputs = [Path(each) for each in (page, plot) if each is not None]

@@ -238,7 +238,7 @@ class Replication:
         return {heir: room for heir, room in zip(heirs, rooms, strict=True) if room}
 
     def _describe_refused(self, plan: HandOverPlan, blocks: Sequence[HeldBlock]) -> str:
-        """Describe what is not handed over, and why."""
+        """Describe the objects that are not handed over, and why."""
         sizes = {each.source: each.size for each in blocks}
         objects, size = Counter(plan.refused.values()), Counter[str]()
         for source, why in plan.refused.items():

@@ -116,7 +116,7 @@ class BatchReply(NamedTuple):
 
 
 class PullReply(NamedTuple):
-    """Result of a pull: bytes, blocks, and what the worker now has cached and measured."""
+    """Result of a pull: bytes, blocks, and the objects and costs that the worker now reports."""
 
     bytes: int
     blocks: int
@@ -426,7 +426,7 @@ def grant(seconds: float) -> None:
 
 
 async def describe(objects: list[str]) -> dict[str, BlockDescription]:
-    """Return what others need to pull objects."""
+    """Return the data that other workers need to pull objects."""
     descriptions = await asyncio.to_thread(_swathe.describe_blocks, objects)
     return {
         name: description

@@ -486,7 +486,7 @@ class Simulation:
     def _hand_over(
         self, worker: SimulatedWorker, heirs: Sequence[SimulatedWorker], limits: GrowthLimits
     ) -> None:
-        """Let a worker go, and hand over what is worth it."""
+        """End a worker, and copy the objects that are worth it to others."""
         rooms = {heir.name: self._pool.cache_bytes - heir.cache.bytes for heir in heirs}
         blocks = [
             HeldBlock(name, cached.bytes, self._wires.alone_s(cached.bytes))

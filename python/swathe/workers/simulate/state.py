@@ -22,7 +22,7 @@ class Task:
         client: whether a client waits for it.
         choice: chosen peer; `None`: the store.
         peers: peers to ask, in order.
-        fetched: whether it lacked anything.
+        fetched: whether its worker lacked some blocks.
         from_store: bytes it will request from the store.
     """
 

@@ -1,4 +1,4 @@
-"""Outcomes say what the model predicted, and how the time of the call divides."""
+"""Outcomes have the time predicted by the model, and the parts of the time of the call."""
 
 import sqlalchemy as sa
 from alembic import op

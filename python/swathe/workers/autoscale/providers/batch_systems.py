@@ -104,7 +104,7 @@ def run_command(command: Sequence[str], stdin: str = "") -> str:
 def complete_command(
     command: Sequence[str], stdin: str = "", fine: Collection[int] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a batch system; the exit codes in `fine` are no failures."""
+    """Run a command of a batch system; the exit codes in `fine` are not failures."""
     try:
         process = subprocess.run(
             command,
