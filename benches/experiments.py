@@ -6,8 +6,8 @@ Settings are in experiments.toml; made here are the stores: a local folder, and 
 the tests nginx as on a LAN (1 ms, 600 Mb/s) and a WAN (56 ms, 160 Mb/s), XRootD and S3 (1 ms,
 600 Mb/s), the links of 2005; each is probed first. Also a portal, and two processes that join a
 ramp as hosts do, of which one is 56 ms away and has a clock that is 3.2 s ahead (if libfaketime is
-installed). Results of each run go to build/bench/experiments/RUN; docs/experiments/README.md has them beside those of
-2005.
+installed). Results of each run go to build/bench/experiments/RUN; docs/experiments/README.md has
+them beside those of 2005.
 """
 
 from __future__ import annotations

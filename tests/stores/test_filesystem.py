@@ -196,8 +196,11 @@ def test_an_open_file_is_of_one_version(folder: Path) -> None:
         (folder / "a").unlink()
         (folder / "a").write_bytes(b"y" * 100_000)
         file.seek(50_000)
-        with pytest.raises((ChangedError, SourceError)):
-            file.read(10)
+        try:
+            rest = file.read(10)
+        except (ChangedError, SourceError):
+            return
+    assert rest == b"x" * 10
 
 
 def test_names_and_what_they_are(folder: Path) -> None:

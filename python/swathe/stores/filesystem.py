@@ -257,7 +257,8 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             IsADirectoryError: If one is a folder, without `recursive`.
         """
         for each in self.expand_path(path, recursive=recursive, maxdepth=maxdepth):
-            if self.isfile(each):
+            kind = self.info(each)["type"]
+            if kind == "file":
                 self.rm_file(each)
             elif not recursive:
                 raise IsADirectoryError(each)
