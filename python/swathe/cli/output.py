@@ -15,7 +15,7 @@ import typer
 from swathe.core.format import harmless_text, number_text, rate_text, seconds_text
 
 REPORT_AFTER_S = 1.0
-json_requested: ContextVar[bool] = ContextVar("json_requested", default=False)
+wants_json: ContextVar[bool] = ContextVar("wants_json", default=False)
 """Whether the command was given --json: then its error is printed as JSON, too."""
 
 
@@ -32,7 +32,7 @@ def print_text(text: str, *, err: bool = False) -> None:
 
 def print_error(text: str, kind: str, exit_code: int) -> None:
     """Print an error as one line of JSON, if the command was given --json."""
-    if json_requested.get():
+    if wants_json.get():
         print_json({"error": text, "kind": kind, "exit_code": exit_code})
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from swathe.catalog.records.jobs import ENDED, count_done
+from swathe.catalog.records.jobs import END_PHASES, count_finished_rows
 from swathe.client.connection import BLOCK, content_blocks, read_content
 from swathe.client.results import ResultFile, ResultList, compare
 from swathe.core.errors import OutputError, SourceError, SwatheError
@@ -25,7 +25,7 @@ from swathe.core.outputs import (
     check_new,
     check_output,
     make_folder,
-    open_unfinished,
+    open_part_file,
     publish,
     sole_writer,
     write_file,
@@ -133,10 +133,11 @@ class RemoteJob:
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
                 show(
-                    count_done(status.counts), time_left_text(**status.left) if status.left else ""
+                    count_finished_rows(status.counts),
+                    time_left_text(**status.left) if status.left else "",
                 )
                 left_s = WAIT_S if end is None else end - time.monotonic()
-                if status.phase in ENDED or left_s <= 0:
+                if status.phase in END_PHASES or left_s <= 0:
                     return status
                 wait_s = min(left_s, most_s)
                 asked_s = time.monotonic()
@@ -144,7 +145,7 @@ class RemoteJob:
                 status = self._job_of(content)
                 # A portal that answers at once is not asked again at once.
                 took_s = time.monotonic() - asked_s
-                if took_s < pause_s and status.phase not in ENDED:
+                if took_s < pause_s and status.phase not in END_PHASES:
                     time.sleep(min(pause_s, wait_s) - min(took_s, wait_s))
                     pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
                 else:
@@ -239,7 +240,7 @@ class RemoteJob:
         Raises:
             SourceError: If it is larger than `most_bytes`.
         """
-        with self._connection.open_answer(request) as answer, open_unfinished(part) as file:
+        with self._connection.open_answer(request) as answer, open_part_file(part) as file:
             for block in content_blocks(answer):
                 file.write(block)
                 if file.tell() > most_bytes:
@@ -391,7 +392,7 @@ class RemoteJob:
                 self._connection.open_answer(
                     f"{self._path}/files/{quote(name)}", first_byte=first_byte
                 ) as answer,
-                open_unfinished(part, append=answer.status_code == 206) as file,
+                open_part_file(part, append=answer.status_code == 206) as file,
             ):
                 bytes_left = size - file.tell()
                 for block in content_blocks(answer):
@@ -488,8 +489,8 @@ def _check_names(names: Iterable[str], results: ResultList, url: str) -> None:
     Raises:
         SourceError: If it names another file.
     """
-    known = set(results.names)
-    other = next((name for name in names if name not in known), None)
+    result_names = set(results.names)
+    other = next((name for name in names if name not in result_names), None)
     if other is not None:
         raise SourceError(
             f"{url}: expected the manifest of the results, found that it names {other[:100]!r}, too"

@@ -215,8 +215,8 @@ def good_stars(seed: int, frame: int) -> list[tuple[float, float]]:
     )
     near &= catalogue.peak > 0.02 * catalogue.peak[:, None]
     alone = near.sum(axis=1) == 1  # itself
-    chosen = np.flatnonzero(inside & bright & alone)
-    return [(float(catalogue.x[star]), float(catalogue.y[star])) for star in chosen]
+    rows = np.flatnonzero(inside & bright & alone)
+    return [(float(catalogue.x[star]), float(catalogue.y[star])) for star in rows]
 
 
 def fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:

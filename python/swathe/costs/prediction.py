@@ -452,9 +452,9 @@ def readable_objects(prediction: Prediction) -> int:
 
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
     """Return the sky mapping of an image."""
-    from swathe.files.file import open_cached
+    from swathe.files.file import open_from_cache
 
-    return open_cached(file).image(hdu).sky
+    return open_from_cache(file).image(hdu).sky
 
 
 def known_call_costs() -> CallCosts:

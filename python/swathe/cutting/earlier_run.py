@@ -9,7 +9,7 @@ from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.outputs import check_new
 from swathe.cutting.resume import LEFT, whole_members
 from swathe.files.manifest import COLUMNS, FAILED
-from swathe.files.manifest_file import read_unfinished
+from swathe.files.manifest_file import read_part_file
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def sources_before(output_paths: OutputPaths) -> set[str]:
     path = output_paths.latest_manifest
     if output_paths.is_null or not path.exists():
         return set()
-    return {row[SOURCE] for row in read_unfinished(path) if row[STATUS] == "ok"}
+    return {row[SOURCE] for row in read_part_file(path) if row[STATUS] == "ok"}
 
 
 def keep_earlier(

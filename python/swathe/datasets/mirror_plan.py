@@ -111,13 +111,13 @@ def plan_mirror(
     source, target = catalog.store(dataset_record.store), catalog.store(store)
     prefix = dataset_record.prefix if prefix is None else prefix
     _check_apart(dataset_record, source, target, prefix)
-    copies_there, unlisted = _list_target(target, prefix)
+    copies_there, unread_paths = _list_target(target, prefix)
     copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     result = MirrorPlan(dataset, source.name, store, prefix)
     sizes = []
-    skipped = 0
+    skip_count = 0
     present = 0
-    unmatched = dict(copies)
+    other_copies = dict(copies)
     objects = catalog.replicas(dataset, source.name)
     refusal = _refusals(source, target, objects, copies_there)
     is_same = partial(_is_same, source, target)
@@ -125,9 +125,9 @@ def plan_mirror(
         path = replica.object_path
         if replica.state == "vanished":
             continue
-        copy = unmatched.pop(path, None)
+        copy = other_copies.pop(path, None)
         if replica.state != "ok" or replica.version is None:
-            skipped += 1
+            skip_count += 1
             continue
         below = path.removeprefix(f"{dataset_record.prefix}/") if dataset_record.prefix else path
         to = f"{prefix}/{below}" if prefix else below
@@ -152,16 +152,16 @@ def plan_mirror(
         result.versions.append(replica.version)
         result.replaces.append(may_replace)
         sizes.append(int(replica.version.partition(" ")[0]))
-    remaining = [copy for copy in unmatched.values() if copy.state != "vanished"]
-    _sort_out(result, remaining, target, copies_there, unlisted)
-    seconds, measured = _predict_time(catalog, (source, target), sizes, threads)
+    remaining = [copy for copy in other_copies.values() if copy.state != "vanished"]
+    _sort_out(result, remaining, target, copies_there, unread_paths)
+    seconds, is_measured = _predict_time(catalog, (source, target), sizes, threads)
     return replace(
         result,
         there=present,
-        skipped=skipped,
+        skipped=skip_count,
         bytes=sum(sizes),
         predicted_s=seconds,
-        measured=measured,
+        measured=is_measured,
     )
 
 
@@ -206,7 +206,7 @@ def _sort_out(
     copies: list[Replica],
     target: Store,
     copies_there: dict[str, ListedObject],
-    unlisted: list[str],
+    unread_paths: list[str],
 ) -> None:
     """Separate copies that may be deleted from those that no longer exist.
 
@@ -220,11 +220,11 @@ def _sort_out(
             except SwatheError:  # deleting reports the error
                 more, silent = {}, [folder]
             copies_there.update(more)
-            unlisted += silent
+            unread_paths += silent
     for copy in copies:
         if (now := copies_there.get(copy.path)) is not None:
             (result.vanished if _is_recorded(copy, now) else result.changed).append(copy)
-        elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unlisted):
+        elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unread_paths):
             result.untold.append(copy)
         else:
             result.gone.append(copy)

@@ -32,7 +32,7 @@ EXTENSION = "MANIFEST"
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 FAILED: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
 """Statuses of a target that is not `ok`."""
-ENDED: tuple[RowStatus, ...] = ("ok", *FAILED)
+END_STATUSES: tuple[RowStatus, ...] = ("ok", *FAILED)
 
 
 def columns_as_table(columns: Mapping[str, Sequence[Any]], meta: Mapping[str, Any]) -> Table:

@@ -22,7 +22,7 @@ from swathe.core.errors import (
 from swathe.core.row_table import RowTable
 from swathe.jobs import archives as made
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
-from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
+from swathe.jobs.expand_targets import LONGEST_LIST, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import SOON_S, Quota
 from swathe.jobs.times_left import TimesLeft
@@ -84,12 +84,12 @@ class Jobs:
         results: Path | ResultStore,
         *,
         limits: Limits,
-        allowed: Callable[[str], None] = _anything,
+        check_source: Callable[[str], None] = _anything,
     ) -> None:
         """Take the database, and the folder or bucket for results.
 
-        The database must be that of `default_url()`, where the engine looks up stores. `allowed`
-        raises `AccessError` for a target's `file` that users may not read.
+        The database must be that of `default_url()`, where the engine looks up stores.
+        `check_source` raises `AccessError` for a target's `file` that users may not read.
 
         Raises:
             OutputError: If the folder is not writable.
@@ -98,11 +98,11 @@ class Jobs:
         self.limits = limits
         self._allowance = Quota(limits)
         self.place = Folder(results) if isinstance(results, Path) else results
-        self._allowed = allowed
+        self._check_source = check_source
         self._news = threading.Condition()
         self._change_counts = 0
-        self._closed = False
-        self._deleted = False
+        self._is_closed = False
+        self._has_deletions = False
         self._times_left = TimesLeft()
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class Jobs:
 
     def close(self) -> None:
         """Wake all waiting threads. The database stays open."""
-        self._closed = True
+        self._is_closed = True
         self.wake()
 
     def estimate(self, table: Any, options: Options) -> Estimate:
@@ -129,8 +129,8 @@ class Jobs:
             LimitError: If there are too many rows.
             NoSuchDatasetError: If there is no such dataset.
         """
-        work = self._expanded(table, options)
-        rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), MOST_LISTED)
+        work = self._expand(table, options)
+        rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), LONGEST_LIST)
         return Estimate(
             targets=work.targets,
             rows=len(work.rows) + len(work.results),
@@ -178,7 +178,7 @@ class Jobs:
         if lag := self.removal_lag():
             raise LimitError(f"{lag}: try again later", SOON_S)
         self._allowance.check(self.catalog.usage_of(owner))
-        work = self._expanded(table, options)
+        work = self._expand(table, options)
         work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
         prediction = self._prediction_of(work.rows.to_predict(), len(work.results), options)
@@ -266,7 +266,7 @@ class Jobs:
     def delete(self, job_id: str) -> None:
         """Stop a job and delete it with its results."""
         self.catalog.delete_job(job_id)
-        self._deleted = True
+        self._has_deletions = True
         self.wake()
         self.place.begin_removal(job_id)
 
@@ -289,7 +289,7 @@ class Jobs:
         job = self.catalog.job(job_id)
         options = Options.from_mapping(job.options)
         stem = name.removesuffix(options.results.suffix)
-        row = self.catalog.row_named(job.number, stem)
+        row = self.catalog.row_by_name(job.number, stem)
         if row is None or made.file_name(row, options) != name:
             raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
         return made.result_of(self.place, job_id, row, options)
@@ -386,7 +386,7 @@ class Jobs:
         """Add a warning to a job, shown to its user."""
         self.catalog.note_job(job_id, text)
 
-    def remove_if_gone(self, job_id: str) -> None:
+    def remove_orphan(self, job_id: str) -> None:
         """Move the results of a deleted job aside; `tidy` removes them, which takes longer.
 
         Raises:
@@ -395,7 +395,7 @@ class Jobs:
         try:
             self.catalog.job_state(job_id)
         except NoSuchJobError:
-            self.catalog.remember_deleted(job_id)
+            self.catalog.record_deletion(job_id)
             self.place.begin_removal(job_id)
 
     def remove_inputs(self, job: JobRecord) -> None:
@@ -426,17 +426,19 @@ class Jobs:
                 fault = fault or error
                 continue
             if job.deleted_at < over:
-                self.catalog.forget_deleted(job.id)
+                self.catalog.forget_deletion(job.id)
             else:
-                self.catalog.mark_removed(job.id)
+                self.catalog.record_removal(job.id)
         if fault is not None:
             raise fault
 
     def await_deletion(self, timeout_s: float, should_stop: Callable[[], bool]) -> None:
         """Wait until a job is deleted here, or for a time, or until stopped."""
         with self._news:
-            self._news.wait_for(lambda: self._deleted or self._closed or should_stop(), timeout_s)
-            self._deleted = False
+            self._news.wait_for(
+                lambda: self._has_deletions or self._is_closed or should_stop(), timeout_s
+            )
+            self._has_deletions = False
 
     def removal_lag(self) -> str:
         """Return why no job may run: too much of deleted jobs is not removed; empty if they may."""
@@ -444,13 +446,13 @@ class Jobs:
 
     # ---- Private
 
-    def _expanded(self, table: Any, options: Options) -> ExpandedJob:
+    def _expand(self, table: Any, options: Options) -> ExpandedJob:
         limits = self.limits
         return expand(
             table,
             options,
             self.catalog,
-            self._allowed,
+            self._check_source,
             limits.rows_per_job,
             limits.cutout_bytes,
         )
@@ -473,7 +475,7 @@ class Jobs:
                 snapshot = self._change_counts
             phase, changes = self.catalog.job_state(job_id)
             seconds_left = limit - time.monotonic()
-            if is_so(phase, changes) or seconds_left <= 0 or self._closed:
+            if is_so(phase, changes) or seconds_left <= 0 or self._is_closed:
                 return changes
             with self._news:
                 if self._change_counts == snapshot:
@@ -509,7 +511,7 @@ class Jobs:
             if next_row >= job.rows:
                 return
             self.wait_for_change(job_id, job.changes, FOLLOW_S, should_stop)
-            if self._closed or should_stop():
+            if self._is_closed or should_stop():
                 raise JobError(
                     f"job {job_id}: the archive could not be completed: the portal is shutting down"
                 )

@@ -103,7 +103,7 @@ class Leases(Database):
             session.flush()
             if result.failure is not None:
                 fail(job, result.failure)
-            end_if_done(session, job)
+            end_complete_job(session, job)
             job.changes += 1
             session.flush()
             return to_job_record(job)
@@ -255,7 +255,7 @@ def _chunks(job: JobTable, *states: ChunkState) -> Any:
 def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
     """Return a chunk that was given back; combined results only once their inputs are finished."""
     chunk = session.scalars(_chunks(job, "free").limit(1)).one_or_none()
-    if chunk is not None and chunk.first >= job.inputs and not _inputs_done(session, job):
+    if chunk is not None and chunk.first >= job.inputs and not _are_inputs_done(session, job):
         return None
     return chunk
 
@@ -268,7 +268,7 @@ def _next_chunk(
     if first >= job.rows:
         return None
     of_results = first >= job.inputs
-    if of_results and not _inputs_done(session, job):
+    if of_results and not _are_inputs_done(session, job):
         return None
     end = job.rows if of_results else job.inputs
     row_count = min(max(1, size(to_job_record(job), of_results)), LARGEST_CHUNK)
@@ -281,7 +281,7 @@ def _next_chunk(
     return chunk
 
 
-def _inputs_done(session: Session, job: JobTable) -> bool:
+def _are_inputs_done(session: Session, job: JobTable) -> bool:
     before = _chunks(job, "free", "taken").where(JobChunkTable.first < job.inputs)
     return session.scalars(before.limit(1)).one_or_none() is None
 
@@ -314,7 +314,7 @@ def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
     _mark(session, job, RowTable.concatenate(waiting).end("error", "stopped the worker twice"))
     session.delete(chunk)
     session.flush()
-    end_if_done(session, job)
+    end_complete_job(session, job)
     job.changes += 1
 
 
@@ -330,7 +330,7 @@ def _mark(session: Session, job: JobTable, rows: RowTable) -> None:
     job.bytes += int(rows.bytes[rows.result < 0].sum())
 
 
-def end_if_done(session: Session, job: JobTable) -> None:
+def end_complete_job(session: Session, job: JobTable) -> None:
     """End a job without remaining work."""
     session.flush()
     if job.phase not in ("QUEUED", "EXECUTING") or job.cursor < job.rows:

@@ -198,7 +198,7 @@ def compare(
 ) -> None:
     """Compare two folders of results, case by case, for regressions."""
     from swathe.core.errors import SettingsError
-    from swathe.experiments.results.compare import TOO_FEW, samples_needed
+    from swathe.experiments.results.compare import TOO_FEW, least_samples
     from swathe.experiments.results.compare import compare as compare_folders
     from swathe.experiments.results.report import keep, ready
 
@@ -213,7 +213,7 @@ def compare(
     if fail_on_regression and few:
         raise SettingsError(
             f"{few} of {len(study.table)} cases have too few samples to detect a regression: "
-            f"expected {samples_needed(len(study.table), alpha)} of each case in both runs"
+            f"expected {least_samples(len(study.table), alpha)} of each case in both runs"
         )
 
 

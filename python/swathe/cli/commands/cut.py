@@ -183,11 +183,11 @@ def cut(
         raise typer.BadParameter("--frame goes with --sky or --targets")
     from swathe.core.outputs import check_output
     from swathe.cutting.one import cut as cut_one
-    from swathe.files.file import open_cached
+    from swathe.files.file import open_from_cache
 
     path = output or Path("cut.fits")
     _check_local(path)
-    open_cached(image)  # an image that is not there is reported first
+    open_from_cache(image)  # an image that is not there is reported first
     check_output(path, overwrite=overwrite, sources=[image])
     cutout = cut_one(
         image,
@@ -285,7 +285,7 @@ def _cut_table(
     from swathe.cutting.many import cut_many
     from swathe.cutting.output_paths import NULL
 
-    with nullcontext() if quiet or as_json else _prediction_printed():
+    with nullcontext() if quiet or as_json else _print_prediction():
         try:
             progress = _print_progress if as_json and not quiet else not quiet
             manifest = cut_many(targets, output, threads=threads, progress=progress, **options)
@@ -330,7 +330,7 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
 
 
 @contextmanager
-def _prediction_printed() -> Iterator[None]:
+def _print_prediction() -> Iterator[None]:
     """Print the first prediction that `cut_many` logs: that of the list, or of its first part."""
     from swathe.cutting.run import PREDICTED, log
 

@@ -10,7 +10,7 @@ import typer
 
 from swathe.cli.options import SIZE_FORMS, Frame, Json, Overwrite, TimeRange, place_of, size_of
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import counted
+from swathe.core.format import count_text
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -89,7 +89,7 @@ def find(
         rows = [dict(zip(table.colnames, row, strict=True)) for row in _plain(table)]
         print_json({"images": rows})
     elif output is not None:
-        print_text(f"{output}: {counted(len(table), 'image')}")
+        print_text(f"{output}: {count_text(len(table), 'image')}")
     else:
         _show(table)
 

@@ -231,10 +231,10 @@ def _store_as_dict(store: SimulatedStore) -> dict[str, float | bool | None]:
 
 def _show(results: Sequence[SimulationResult], store: SimulatedStore) -> None:
     total = store.total_bytes_per_s
-    shared = "no shared limit" if total == inf else f"{rate_text(total)} in total"
+    limit_text = "no shared limit" if total == inf else f"{rate_text(total)} in total"
     typer.echo(
         f"store: {seconds_text(store.latency_s)}, {rate_text(store.stream_bytes_per_s)} "
-        f"per worker, {shared}"
+        f"per worker, {limit_text}"
     )
     print_table(COLUMNS, [_row(result) for result in results])
     for result in results:

@@ -81,7 +81,7 @@ def view(
         return
     from swathe.trace import view as write_view
 
-    traced = write_view(
+    trace = write_view(
         runs,
         page=output,
         plot=picture,
@@ -91,7 +91,7 @@ def view(
         overwrite=overwrite,
         **data,
     )
-    count, damaged_count = len(traced.time_ns), traced.damaged_count
+    count, damaged_count = len(trace.time_ns), trace.damaged_count
     if as_json:
         files = {"page": output, "picture": picture}
         paths = {name: str(path) for name, path in files.items() if path}
@@ -99,7 +99,7 @@ def view(
     else:
         for path in filter(None, (output, picture)):
             print_text(f"{path}: {count:,} events")
-        for each in traced.damaged[:5]:
+        for each in trace.damaged[:5]:
             typer.echo(f"  line {each.line}: {each.reason}", err=True)
         if (more := damaged_count - 5) > 0:
             typer.echo(f"  and {more:,} more damaged lines", err=True)

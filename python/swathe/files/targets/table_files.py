@@ -41,7 +41,7 @@ OPENING_QUOTES = {
     "\t": re.compile('(?:^|\t) *"'),
 }
 """What begins a cell within quotes, by the separator of a CSV; of other tables under ""."""
-PACKED = ".gz"
+PACKED_SUFFIX = ".gz"
 BLOCK_BYTES = 1 << 20
 LARGEST_TEXT_BYTES = 1 << 30
 """Limit of a text list after decompression; larger lists should be Parquet or FITS."""
@@ -89,13 +89,13 @@ def kind_of(path: Path) -> str:
         TargetsError: If the suffix is unknown.
     """
     suffix = path.suffix.lower()
-    if suffix == PACKED:
+    if suffix == PACKED_SUFFIX:
         suffix = Path(path.stem).suffix.lower()
     reader = READERS.get(suffix)
     packs = reader in ("fits", "text", "votable", "ascii.csv", "ascii.ecsv")
-    if reader is None or (path.suffix.lower() == PACKED and not packs):
+    if reader is None or (path.suffix.lower() == PACKED_SUFFIX and not packs):
         raise TargetsError(
-            f"{path}: a table ends in one of {', '.join(READERS)}, or in that and {PACKED}"
+            f"{path}: a table ends in one of {', '.join(READERS)}, or in that and {PACKED_SUFFIX}"
         )
     return reader
 
@@ -152,31 +152,31 @@ def _text_pieces(
     with _lines(path) as lines:
         head, rest = _head(lines, reader)
         is_text = reader == "text"
-        numbered = (
+        numbered_lines = (
             (number, line)
             for number, line in enumerate(rest, len(head) + 1)
             if not is_text or (line.strip() and line[0] != "#")
         )
-        first, (number, line) = 0, next(numbered, (0, ""))
+        first, (number, line) = 0, next(numbered_lines, (0, ""))
         kinds: dict[str, str] = {}
         while line:
             block: list[str] = []
             numbers: list[int] = []
             # A cell within quotes may hold line ends.
-            is_open, opened, open_size = False, 0, 0
+            is_open, open_number, open_size = False, 0, 0
             while line and (len(block) < rows or is_open):
                 block.append(line)
                 numbers.append(number)
                 if not is_text and (is_open or '"' in line):
                     was_open, is_open = is_open, _is_open_after(line, opening, is_open)
-                    opened, open_size = (opened, open_size) if was_open else (number, 0)
+                    open_number, open_size = (open_number, open_size) if was_open else (number, 0)
                     open_size += len(line)
                 if is_open and open_size > LONGEST_ROW:
                     raise TargetsError(
-                        f"{path}: line {opened:,}: expected the end of a cell within quotes after "
-                        f"up to {LONGEST_ROW:,} characters, found none"
+                        f"{path}: line {open_number:,}: expected the end of a cell within quotes "
+                        f"after up to {LONGEST_ROW:,} characters, found none"
                     )
-                number, line = next(numbered, (0, ""))
+                number, line = next(numbered_lines, (0, ""))
             try:
                 table = _text_table(head, block, numbers, reader, mark, hours)
                 if reader == "ascii.csv":
@@ -326,7 +326,7 @@ def read_fits_piece(path: Path, first: int, rows: int) -> Table:
     from astropy.io import fits
     from astropy.table import Table
 
-    with fits.open(path, memmap=path.suffix.lower() != PACKED) as hdus:
+    with fits.open(path, memmap=path.suffix.lower() != PACKED_SUFFIX) as hdus:
         hdu = _first_table(hdus)
         part = type(hdu)(hdu.data[first : first + rows], hdu.header)
         return Table.read(part, format="fits", character_as_bytes=False).copy()
@@ -438,7 +438,7 @@ def _set_unit(table: Table, name: str, unit: str) -> None:
 
 def is_packed(path: Path) -> bool:
     """Check whether a file is packed, by its name."""
-    return path.suffix.lower() == PACKED
+    return path.suffix.lower() == PACKED_SUFFIX
 
 
 def _open(path: Path) -> IO[bytes]:

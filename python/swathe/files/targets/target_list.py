@@ -33,7 +33,7 @@ from swathe.files.targets.columns import (
     ListOptions,
     standard_columns,
 )
-from swathe.files.targets.frames import frame_named
+from swathe.files.targets.frames import frame_by_name
 from swathe.files.targets.positions import is_equatorial, size_of
 from swathe.files.targets.result_names import unique_names
 from swathe.files.targets.table_files import (
@@ -135,7 +135,7 @@ def read_targets(
         source=source,
         hdu=hdu,
         box=np.zeros((count, 4), np.int64),
-        placed=np.zeros(count, bool),
+        has_box=np.zeros(count, bool),
         planes=DictColumn.same(planes, count),
         sky=np.broadcast_to(np.nan, (count, 3)),
         status=np.zeros(count, np.uint8),
@@ -211,7 +211,7 @@ def choices_of(
         RegionError: If the size or the frame is invalid.
     """
     if frame is not None:
-        frame_named(frame)
+        frame_by_name(frame)
     sides = None if size is None else size_of(size)
     return ListOptions(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
 
@@ -302,13 +302,11 @@ def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tup
     has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
     ways = [way for way, is_there in has.items() if is_there]
     if len(ways) != 1:
-        expected = " or ".join(
-            f"({', '.join(column_names[way])})" for way in (ways or column_names)
-        )
+        choices = " or ".join(f"({', '.join(column_names[way])})" for way in (ways or column_names))
         what = "have more than one of" if ways else "need the columns"
         hint = "; or give one size for all: --size, size= in Python"
         raise TargetsError(
-            f"the targets {what} {expected}; found: {_names_text(table.colnames)}"
+            f"the targets {what} {choices}; found: {_names_text(table.colnames)}"
             + (hint if can_add_size and not ways and "ra" in columns and "dec" in columns else "")
         )
     return ways[0]
@@ -424,7 +422,7 @@ def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable
         is_integer = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
         is_integer[:, 2:] &= boxes[:, 2:] >= 1
         good[part] = fits = np.logical_and.reduce(is_integer, axis=1) & sound[part]
-        rows.box[part][fits], rows.placed[part][fits] = boxes[fits], True
+        rows.box[part][fits], rows.has_box[part][fits] = boxes[fits], True
 
     def one_box(row: int) -> Box:
         values = ((column[row], name) for name, column in zip(way, columns, strict=True))
@@ -465,10 +463,10 @@ def _with_boxes(rows: RowTable, boxes: Mapping[int, Box], faults: Mapping[int, F
     """Return the rows with the boxes of some and the faults of others."""
     if not boxes:
         return rows.with_status(faults)
-    box, placed = rows.box.copy(), rows.placed.copy()
+    box, has_box = rows.box.copy(), rows.has_box.copy()
     which = list(boxes)
-    box[which], placed[which] = list(boxes.values()), True
-    return replace(rows, box=box, placed=placed).with_status(faults)
+    box[which], has_box[which] = list(boxes.values()), True
+    return replace(rows, box=box, has_box=has_box).with_status(faults)
 
 
 def _check_sky(rows: RowTable, columns: list[Any]) -> RowTable:
@@ -500,7 +498,7 @@ def place_in_sky(
     import numpy as np
 
     sizes = rows.sky[:, 2].tolist() if sizes is None else sizes
-    later = np.flatnonzero(rows.unplaced)
+    later = np.flatnonzero(rows.lacks_box)
     images: dict[tuple[int, int], list[int]] = {}
     columns = (later, rows.source.codes[later], rows.hdu.codes[later])
     for row, file, hdu in zip(*(column.tolist() for column in columns), strict=True):

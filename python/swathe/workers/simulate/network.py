@@ -62,7 +62,7 @@ class Network:
 
     Attributes:
         now: time of predictions.
-        to_come: bytes that sent batches will request from the store.
+        coming_bytes: bytes that sent batches will request from the store.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Network:
     ) -> None:
         """Take the store, and the workers' links."""
         self.now = 0.0
-        self.to_come = 0
+        self.coming_bytes = 0
         self._store = store
         self._link_bytes_per_s, self._peer_latency_s = link_bytes_per_s, peer_latency_s
         self._line = NetworkLink(store.total_bytes_per_s)
@@ -79,7 +79,7 @@ class Network:
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all are in one
         """Predict a fetch from the store, after all current and expected traffic."""
         line_s = max(0.0, self._line.free_at - self.now)
-        line_s += (self.to_come + size) / self._store.total_bytes_per_s
+        line_s += (self.coming_bytes + size) / self._store.total_bytes_per_s
         return max(self.alone_s(size), self._store.latency_s + line_s)
 
     def alone_s(self, size: int) -> float:

@@ -125,7 +125,9 @@ def simulate_pool(
     rates = {"fetch_bytes_per_s": fetch_bytes_per_s, "total_bytes_per_s": total_bytes_per_s}
     _check_numbers(1000, link_bytes_per_s=link_bytes_per_s, **rates)
     picture = None if plot is None else plot_path(plot, overwrite=overwrite)
-    simulated = _changed(_store(store, tier), latency_s, fetch_bytes_per_s, total_bytes_per_s)
+    simulated_store = _with_costs(
+        _store(store, tier), latency_s, fetch_bytes_per_s, total_bytes_per_s
+    )
     todo = _workload(workload, frames, batches or frames, cuts, cut_s, seed)
     if todo.count * rounds > MOST_BATCHES:
         raise SettingsError(
@@ -149,12 +151,14 @@ def simulate_pool(
             limits = GrowthLimits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
             sized_pool = replace(pool, workers=size, grow=limits)
             try:
-                results.append(Simulation(sized_pool, simulated, todo, clients, rounds, seed).run())
+                results.append(
+                    Simulation(sized_pool, simulated_store, todo, clients, rounds, seed).run()
+                )
             except StuckError as error:
                 raise SettingsError(f"{size} workers: {error}") from error
     if picture is not None:
         save(_figure(results), picture, overwrite=overwrite)
-    return SimulationStudy(simulated, tuple(results))
+    return SimulationStudy(simulated_store, tuple(results))
 
 
 def _check_numbers(least: float, **numbers: float | None) -> None:
@@ -187,10 +191,10 @@ def _store(name: str | None, tier: str | None) -> SimulatedStore:
         return TIERS[tier or "lan"]
     if tier is not None:
         raise SettingsError("store: expected a store or a tier, found both")
-    return _measured(name)
+    return _measured_store(name)
 
 
-def _changed(
+def _with_costs(
     store: SimulatedStore,
     latency_s: float | None,
     fetch_bytes_per_s: float | None,
@@ -205,7 +209,7 @@ def _changed(
     return replace(store, **{name: cost for name, cost in costs.items() if cost is not None})
 
 
-def _measured(name: str) -> SimulatedStore:
+def _measured_store(name: str) -> SimulatedStore:
     """Return a store with the costs measured from this host."""
     from swathe.catalog import Catalog, this_host
     from swathe.costs.cost_model import Costs
