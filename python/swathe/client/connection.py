@@ -309,7 +309,7 @@ def _json_targets(targets: Any, choices: ListOptions) -> dict[str, list[Any]] | 
     if is_lines and choices == ListOptions():
         return list(targets)
     from swathe.files.targets.columns import standard_columns
-    from swathe.files.targets.target_list import read_list
+    from swathe.files.targets.list_tables import read_list
 
     table, _, faults = read_list(targets, choices)
     if faults:

@@ -182,7 +182,7 @@ class RowTable(Sequence[RowRecord]):
             source=DictColumn.of(column["source"]),
             hdu=DictColumn.of(column["hdu"]),
             box=np.array([each or (0,) * 4 for each in column["box"]], np.int64).reshape(count, 4),
-            placed=np.array([each is not None for each in column["box"]], bool),
+            has_box=np.array([each is not None for each in column["box"]], bool),
             planes=DictColumn.of(column["planes"]),
             sky=np.array([each or nowhere for each in column["sky"]], float).reshape(count, 3),
             status=np.array([CODES[each] for each in column["status"]], np.uint8),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from swathe.core.outputs import write_file
-from swathe.core.row_record import STATUSES, RowStatus
+from swathe.core.row_record import END_STATUSES, STATUSES, RowStatus
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, TextColumn, hexadecimal
 from swathe.files.hdu import BLOCK
-from swathe.files.manifest import END_STATUSES, EXTENSION, columns_as_table
+from swathe.files.manifest import EXTENSION, columns_as_table
 from swathe.files.manifest_head import head_of
 
 if TYPE_CHECKING:

@@ -15,11 +15,10 @@ import numpy as np
 
 from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
-from swathe.core.row_record import STATUSES
+from swathe.core.row_record import END_STATUSES, STATUSES
 from swathe.core.row_table import CODES
 from swathe.files.manifest import (
     COLUMNS,
-    END_STATUSES,
     columns_as_table,
     manifest_meta,
     rows_as_tables,

@@ -22,7 +22,7 @@ from swathe.costs.prediction import (
 )
 from swathe.files.file import open_from_cache
 from swathe.files.hdu import BLOCK, whole_blocks
-from swathe.files.targets.target_list import hdu_key
+from swathe.files.targets.hdus import hdu_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

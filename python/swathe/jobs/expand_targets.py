@@ -28,13 +28,8 @@ from swathe.core.row_table import DictColumn, RowTable
 from swathe.costs.prediction import sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
-from swathe.files.targets.target_list import (
-    SKY,
-    check_sky_box,
-    one_angle,
-    read_list,
-    read_targets,
-)
+from swathe.files.targets.list_tables import read_list
+from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read_targets
 from swathe.jobs.types import read_planes
 from swathe.operations.grid import enlarge_boxes
 from swathe.operations.inputs import inputs_of, rows_of_bands

@@ -16,7 +16,7 @@ import numpy as np
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.core.sky import SkyMapping
 from swathe.costs.prediction import sky_of
-from swathe.files.targets.target_list import hdu_key
+from swathe.files.targets.hdus import hdu_key
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,9 @@ from xml.parsers import expat
 from swathe.core.confined import ProcessLimits
 from swathe.core.errors import LimitError, TargetsError
 from swathe.core.table_bytes import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
+from swathe.files.targets.list_tables import read_table
 from swathe.files.targets.resolver import UnaskedError, asking_for
-from swathe.files.targets.target_list import READERS, read_table
+from swathe.files.targets.target_list import READERS
 from swathe.files.targets.text_list import parse_lines
 from swathe.portal.pasted_targets import PastedTargets, pack_paste, read_paste, unpack_paste
 

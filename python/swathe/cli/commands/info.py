@@ -203,7 +203,7 @@ def _hdu_as_dict(file: File, hdu: HduInfo, granule: Granule | None) -> dict[str,
 
 
 def _print_headers(file: File, hdu: str | None, as_json: bool) -> None:
-    from swathe.files.targets.target_list import parse_hdu
+    from swathe.files.targets.hdus import parse_hdu
 
     key: HduKey | None = None if hdu is None else parse_hdu(hdu)
     only = None if key is None else file[key].index

@@ -29,14 +29,13 @@ from swathe.cli.options import (
 )
 from swathe.cli.output import print_json, print_table, print_text
 from swathe.core.format import count_text, forecast_text, seconds_text, size_text, time_left_text
+from swathe.core.row_record import WITHOUT_RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe.core.row_record import RowStatus
     from swathe.jobs.types import Estimate, Job, Row
 
-UNSUCCESSFUL: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
 app = typer.Typer(
     help="Submit jobs to a portal, follow them, fetch their results. The token is $SWATHE_TOKEN.",
     no_args_is_help=True,
@@ -134,7 +133,7 @@ def status(
         state = to_json(remote_job.wait(progress=not quiet) if wait else remote_job.status())
         rows = [
             to_json(row)
-            for kind in UNSUCCESSFUL
+            for kind in WITHOUT_RESULT
             if failed and state["counts"].get(kind)
             for row in remote_job.rows(kind)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -14,6 +14,7 @@ from swathe.cli.output import print_json, print_table
 from swathe.core.errors import SettingsError
 from swathe.core.format import number_text, rate_text, seconds_text, size_text
 from swathe.core.toml_settings import read_toml, refuse_unknown, value, value_error
+from swathe.workers.simulate.network import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def simulate(
         str | None, typer.Option(help="Store that was probed from this host; else see --tier.")
     ] = None,
     tier: Annotated[
-        Literal["local", "lan", "wan"] | None,
+        Tier | None,
         typer.Option(help="Typical store instead of --store; by default lan."),
     ] = None,
     latency_ms: Annotated[

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
+from swathe.trace.viewer.kinds import Clocks, Kind
 
 PIXELS = 20_000
 
@@ -33,7 +34,7 @@ def view(
         int, typer.Option(min=200, max=PIXELS, help="Height of the picture, pixels.")
     ] = 1000,
     kind: Annotated[
-        Literal["target", "object", "request", "portal", "job", "stage"] | None,
+        Kind | None,
         typer.Option(
             help="Kind of line; request: to a store, portal: request to a portal; else the first "
             "in use."
@@ -48,7 +49,7 @@ def view(
         typer.Option(metavar="A,B,...", help="Load-lines to show, as `CUT done`; else the first."),
     ] = None,
     clocks: Annotated[
-        Literal["aligned", "written"],
+        Clocks,
         typer.Option(help="Clocks: aligned to that of the collector, or as written."),
     ] = "aligned",
     follow: Annotated[

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LARGEST = (1 << 63) - 1
+"""Largest integer of a column."""
+
 
 def texts(column: Any) -> list[str]:
     """Return a column as text."""

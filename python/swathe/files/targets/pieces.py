@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe.core.errors import TargetsError
 from swathe.files.targets.columns import CENTER, ListOptions
+from swathe.files.targets.list_tables import read_list
+from swathe.files.targets.parquet_files import count_parquet, read_parquet_pieces
 from swathe.files.targets.positions import is_equatorial
 from swathe.files.targets.table_files import (
     TargetTable,
     count_fits,
-    count_parquet,
     kind_of,
     read_fits_piece,
-    read_parquet_pieces,
     table_of_lines,
     text_pieces,
 )
-from swathe.files.targets.target_list import read_list
 from swathe.files.targets.text_list import header_of
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from swathe.catalog.records.jobs import END_PHASES, count_finished_rows
 from swathe.core.errors import NoSuchResultError
+from swathe.core.row_record import STATUSES, WITHOUT_RESULT
 from swathe.files.preview import Stretch
 from swathe.jobs import Phase, RowStatus
 from swathe.portal.access import Reader
@@ -32,8 +33,6 @@ PICTURES = 24
 ROWS = 50
 LOOK_BACK = 1000
 """Number of rows that are searched for the previous page."""
-FAILED: tuple[RowStatus, ...] = ("error", "missing", "no-overlap")
-STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
 
 Action = Literal["start", "cancel", "resume", "delete"]
 # A form also sends empty fields.
@@ -116,7 +115,7 @@ def job(
         job=job,
         bars=bars(job),
         done=count_finished_rows(job.counts),
-        failed=sum(job.counts.get(each, 0) for each in FAILED),
+        failed=sum(job.counts.get(each, 0) for each in WITHOUT_RESULT),
         ended=job.phase in END_PHASES,
         progress_text=progress_text(job),
         times=times(job),
@@ -253,7 +252,7 @@ def progress_text(job: Job) -> str:
     rows = max(1, sum(job.counts.values()))
     if job.phase == "EXECUTING":
         return f"executing, {count_finished_rows(job.counts) * 10 // rows * 10} percent done"
-    failed = sum(job.counts.get(status, 0) for status in FAILED)
+    failed = sum(job.counts.get(status, 0) for status in WITHOUT_RESULT)
     summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {rows:,} rows cut"
     return f"{summary}, {failed:,} failed" if failed else summary
 

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from swathe.core.box import box_from_section
 from swathe.core.errors import RegionError
-from swathe.files.targets.target_list import parse_hdu
+from swathe.files.targets.hdus import parse_hdu
 from swathe.portal.vo.errors import VoError, usage
 from swathe.portal.vo.geometry.regions import Circle, Polygon, Range
 
