@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from sqlalchemy import delete, func, select
 
 from swathe.catalog.database import Database
+from swathe.catalog.jobs.mapping import COUNTS
+from swathe.catalog.records.jobs import AT_WORK
 from swathe.catalog.tables import JobTable, ReservationTable
-
-AT_WORK = ("QUEUED", "EXECUTING")
-ENDED_AS = ("ok", "no_overlap", "missing", "error")
-"""Columns with numbers of rows."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class ReservationRecords(Database):
         sums = {
             "jobs": func.count(),
             "waiting": func.sum(JobTable.waiting),
-            **{name: func.sum(getattr(JobTable, name)) for name in ENDED_AS},
+            **{name: func.sum(getattr(JobTable, name)) for name in COUNTS[1:]},
             "bytes": func.sum(JobTable.bytes),
             "work_s": func.sum(JobTable.work_s),
         }
@@ -72,10 +70,7 @@ class ReservationRecords(Database):
         phases = {str(row["phase"]): row for row in rows}
         return Totals(
             phases={phase: int(row["jobs"]) for phase, row in phases.items()},
-            rows={
-                name.replace("_", "-"): sum(int(row[name]) for row in rows)
-                for name in ("waiting", *ENDED_AS)
-            },
+            rows={name.replace("_", "-"): sum(int(row[name]) for row in rows) for name in COUNTS},
             queue_rows=sum(int(phases[phase]["waiting"]) for phase in AT_WORK if phase in phases),
             bytes=sum(int(row["bytes"]) for row in rows),
             work_s=sum(float(row["work_s"]) for row in rows),

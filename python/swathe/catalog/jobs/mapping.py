@@ -57,7 +57,8 @@ def fail(job: JobTable, reason: str) -> None:
         job.failure = plain_text(reason, LONGEST_REASON)
 
 
-COUNTS = ("waiting", "ok", "no_overlap", "missing", "error")
+COUNTS = tuple(status.replace("-", "_") for status in STATUSES)
+"""Columns with the numbers of rows, in the order of STATUSES."""
 DIFFERENT = ("number", "parameters", "counts")
 PLAIN = [each.name for each in fields(JobRecord) if each.name not in DIFFERENT]
 """Columns with the same name in a job and in the database."""

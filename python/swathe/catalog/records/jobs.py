@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
 ChunkState = Literal["free", "taken"]
 
-ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
+AT_WORK: tuple[Phase, ...] = ("QUEUED", "EXECUTING")
+ACTIVE: tuple[Phase, ...] = ("PENDING", *AT_WORK)
 END_PHASES: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
-FAILED: tuple[RowStatus, ...] = ("error", "missing")
+TO_RETRY: tuple[RowStatus, ...] = ("error", "missing")
+"""Statuses of rows that a resume of the job tries again."""
 
 
 def count_finished_rows(counts: Mapping[RowStatus, int]) -> int:
