@@ -18,7 +18,7 @@ from swathe.workers.autoscale.policy import (
     Reservation,
     choose_leavers,
     count_ending,
-    count_needs,
+    needed_workers,
     plan_hand_over,
 )
 
@@ -28,31 +28,31 @@ MB = 1_000_000
 
 
 def test_a_few_are_always_ready() -> None:
-    assert count_needs(NOTHING, LIMITS, 0.0) == 2
-    assert count_needs(replace(NOTHING, busy=7), LIMITS, 0.0) == 9
+    assert needed_workers(NOTHING, LIMITS, 0.0) == 2
+    assert needed_workers(replace(NOTHING, busy=7), LIMITS, 0.0) == 9
 
 
 def test_as_many_as_do_what_waits_soon_enough() -> None:
-    assert count_needs(replace(NOTHING, waiting_s=4 * 60.0 * 10), LIMITS, 0.0) == 12
-    assert count_needs(replace(NOTHING, waiting_s=4 * 60.0 * 10 + 1), LIMITS, 0.0) == 13
-    assert count_needs(replace(NOTHING, waiting_s=1.0, busy=20), LIMITS, 0.0) == 22
+    assert needed_workers(replace(NOTHING, waiting_s=4 * 60.0 * 10), LIMITS, 0.0) == 12
+    assert needed_workers(replace(NOTHING, waiting_s=4 * 60.0 * 10 + 1), LIMITS, 0.0) == 13
+    assert needed_workers(replace(NOTHING, waiting_s=1.0, busy=20), LIMITS, 0.0) == 22
 
 
 def test_minimum_and_maximum_hold() -> None:
-    assert count_needs(NOTHING, replace(LIMITS, minimum=5), 0.0) == 5
+    assert needed_workers(NOTHING, replace(LIMITS, minimum=5), 0.0) == 5
     flood = PoolDemand(1e9, 1, busy=100, ending=50)
-    assert count_needs(flood, LIMITS, 0.0, [Reservation(0.0, 9.0, 10_000)]) == 100
+    assert needed_workers(flood, LIMITS, 0.0, [Reservation(0.0, 9.0, 10_000)]) == 100
 
 
 def test_one_that_ends_is_replaced_before() -> None:
     assert count_ending([math.inf, 1000.0, 91.0, 89.0, 10.0, -5.0], LIMITS, 0.0) == 3
-    assert count_needs(replace(NOTHING, busy=5, ending=3), LIMITS, 0.0) == 10
+    assert needed_workers(replace(NOTHING, busy=5, ending=3), LIMITS, 0.0) == 10
 
 
 def test_what_is_reserved_is_there_when_it_starts() -> None:
     reserved = [Reservation(100.0, 200.0, 20), Reservation(150.0, 160.0, 5)]
     found = [
-        count_needs(NOTHING, LIMITS, now, reserved) for now in (69.0, 70.0, 150.0, 199.0, 200.0)
+        needed_workers(NOTHING, LIMITS, now, reserved) for now in (69.0, 70.0, 150.0, 199.0, 200.0)
     ]
     assert found == [2, 20, 25, 20, 2]
 
@@ -84,7 +84,7 @@ def test_target_is_the_most_of_the_last_while() -> None:
     for _ in range(500):
         now += rng.expovariate(1 / 40)
         demand = replace(NOTHING, busy=rng.randrange(50))
-        seen.append((now, count_needs(demand, LIMITS, now)))
+        seen.append((now, needed_workers(demand, LIMITS, now)))
         most = max(count for at, count in seen if at >= now - LIMITS.idle_s)
         assert growth.target(demand, now) == most
 

@@ -269,5 +269,5 @@ def test_one_that_is_to_end_joins_nobody_again() -> None:
     here.end()
     # Whatever it is told, and by whom.
     joined = here.join(pickle.dumps(None))
-    assert joined.refused.endswith("is ending")
+    assert joined.refusal.endswith("is ending")
     assert not here.has_portal

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
 from swathe import _swathe
@@ -129,21 +129,16 @@ def plan_mirror(
         if replica.state != "ok" or replica.version is None:
             skip_count += 1
             continue
-        below = path.removeprefix(f"{dataset_record.prefix}/") if dataset_record.prefix else path
-        to = f"{prefix}/{below}" if prefix else below
+        to = _moved_path(path, dataset_record.prefix, prefix)
         if fault := _unsafe(to):
             result.faults.append(SkippedObject(path, fault))
             continue
         objects_there = copies_there.get(to)
-        is_own = False
-        if copy is not None and copy.path == to and objects_there is not None:
-            is_own = _is_recorded(copy, objects_there)
-            if is_own and copy.state == "ok":
-                present += 1
-                continue
-            # A killed run may have left a complete copy that is not recorded.
-            is_own = is_own or (copy.version is None and is_same(replica, objects_there))
-        may_replace = overwrite or is_own
+        state = _state_of(copy, replica, to, objects_there, is_same)
+        if state == "current":
+            present += 1
+            continue
+        may_replace = overwrite or state == "own"
         if fault := refusal(to, may_replace):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
             result.faults.append(SkippedObject(path, reason))
@@ -163,6 +158,28 @@ def plan_mirror(
         predicted_s=seconds,
         measured=is_measured,
     )
+
+
+def _moved_path(path: str, before: str, after: str) -> str:
+    """Return a path with another folder at its beginning."""
+    below = path.removeprefix(f"{before}/") if before else path
+    return f"{after}/{below}" if after else below
+
+
+def _state_of(
+    copy: Replica | None,
+    replica: Replica,
+    to: str,
+    there: ListedObject | None,
+    is_same: Callable[[Replica, ListedObject], bool],
+) -> Literal["current", "own", "other"]:
+    """Return whether the object at a path is an up-to-date copy, another own one, or neither."""
+    if copy is None or copy.path != to or there is None:
+        return "other"
+    if _is_recorded(copy, there):
+        return "current" if copy.state == "ok" else "own"
+    # A killed run may have left a complete copy that is not recorded.
+    return "own" if copy.version is None and is_same(replica, there) else "other"
 
 
 def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) -> None:

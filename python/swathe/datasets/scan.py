@@ -151,7 +151,7 @@ def _sort_out(
             report.faults.append(SkippedObject(each.path, each.reason))
         else:
             objects_by_path[each.path] = each
-    report.entry = len(objects_by_path)
+    report.listed = len(objects_by_path)
     return objects_by_path, unread_paths
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -105,6 +105,8 @@ StorePrefix = Annotated[str, _condition("NAME:prefix", len)]
 FullPath = Annotated[Path, BeforeValidator(_full_path)]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Positive = Annotated[float, Field(gt=0, le=1e12)]
+TokenPolicy: TypeAlias = Literal["none", "required"]
+"""Whether each request needs a token."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class AccessSettings:
         metrics: Users who may read /metrics: admins, or everyone.
     """
 
-    tokens: Literal["none", "required"] = "none"
+    tokens: TokenPolicy = "none"
     open: bool = False
     origins: tuple[Origin, ...] = ()
     hosts: tuple[HostPort, ...] = ()

@@ -23,6 +23,7 @@ from swathe.core.box import Mode
 from swathe.core.docstrings import attributes_of, summary_of
 from swathe.jobs.types import Estimate, Job, Options, Row
 from swathe.operations.registry import formats, operations, own_options
+from swathe.portal.config import TokenPolicy
 from swathe.workers.pool import (
     GrowthStatus,
     HandOver,
@@ -184,7 +185,7 @@ class About(BaseModel):
 
     title: str
     version: str
-    tokens: Literal["none", "required"]
+    tokens: TokenPolicy
     user: str
     scopes: list[str]
     limits: LimitsModel

@@ -48,20 +48,20 @@ def archive_counts_of(request: Request) -> ArchiveCounts:
 def front(request: Request, _user: Reader) -> Response:
     """Show an overview of the archive."""
     holdings = archive_counts_of(request)
-    holdings_by_dataset = holdings.all()
-    times = [(each.summary.t_min, each.summary.t_max) for each in holdings_by_dataset]
+    dataset_counts = holdings.all()
+    times = [(each.summary.t_min, each.summary.t_max) for each in dataset_counts]
     starts = [start for start, _ in times if start is not None]
     ends = [end for _, end in times if end is not None]
     return page(
         request,
         "front.html",
-        held=holdings_by_dataset,
-        images=sum(each.dataset.granules for each in holdings_by_dataset),
-        objects=sum(each.dataset.objects for each in holdings_by_dataset),
-        bytes=sum(each.summary.bytes for each in holdings_by_dataset),
+        held=dataset_counts,
+        images=sum(each.dataset.granules for each in dataset_counts),
+        objects=sum(each.dataset.objects for each in dataset_counts),
+        bytes=sum(each.summary.bytes for each in dataset_counts),
         t_min=min(starts, default=None),
         t_max=max(ends, default=None),
-        bands=_together(each.summary.bands for each in holdings_by_dataset),
+        bands=_together(each.summary.bands for each in dataset_counts),
         stores=portal_of(request).catalog.stores(),
         sky=holdings.map(),
         scale=scale_svg(),

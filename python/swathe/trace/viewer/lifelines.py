@@ -32,13 +32,14 @@ from swathe.trace.analysis.stages import (
     partners,
     stage_of,
 )
+from swathe.trace.viewer.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from swathe.trace.ulm import Events
+    from swathe.trace.viewer.kinds import Kind
 
-KINDS = ("target", "object", "request", "portal", "job", "stage")
 OUTCOMES = ("done", "no result", "unfinished", "failed")
 DONE, EMPTY, OPEN, FAILED = range(4)
 _RESULTS = {"error": FAILED, "missing": FAILED, "no-overlap": EMPTY, "cancelled": EMPTY}
@@ -96,10 +97,10 @@ class TracedEvents:
             self._codes[name] = codes_of(self.events, name)
         return self._codes[name]
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[Kind]:
         """Return the kinds of lines that can be drawn, best first; stages always."""
         is_present = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
-        return [kind for kind in KINDS[:-1] if is_present[kind].any()] + ["stage"]
+        return [*(kind for kind in KINDS[:-1] if is_present[kind].any()), "stage"]
 
     def lines(self, kind: str) -> Lifelines:
         """Return the lifelines of a kind."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.outputs import check_output, write_file
 from swathe.trace.run_files import run_files
-from swathe.trace.viewer.lifelines import KINDS
+from swathe.trace.viewer.kinds import KINDS, Clocks, Kind
 from swathe.trace.viewer.live import LiveView
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from swathe.trace.ulm import Events
     from swathe.trace.viewer.lifelines import TracedEvents
     from swathe.trace.viewer.loads import LoadLine
-
-Kind = Literal["target", "object", "request", "portal", "job", "stage"]
-Clocks = Literal["aligned", "written"]
 
 
 def view(

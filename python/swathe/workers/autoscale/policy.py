@@ -118,7 +118,7 @@ class HandOverPlan(NamedTuple):
     refusals: dict[str, Refusal]
 
 
-def count_needs(
+def needed_workers(
     demand: PoolDemand, limits: GrowthLimits, now: float, reservations: Iterable[Reservation] = ()
 ) -> int:
     """Return how many workers the current demand needs.
@@ -149,7 +149,7 @@ class Growth:
         self, demand: PoolDemand, now: float, reservations: Iterable[Reservation] = ()
     ) -> int:
         """Return the target number of workers, including those already requested."""
-        count = count_needs(demand, self.limits, now, reservations)
+        count = needed_workers(demand, self.limits, now, reservations)
         while self._counts and self._counts[-1][1] <= count:
             self._counts.pop()
         self._counts.append((now, count))

@@ -233,7 +233,7 @@ class Replication:
         stayers = [
             (each.cache_bytes - sum(each.cached_bytes.values()), address)
             for address, each in crew.workers.items()
-            if each.placed and not each.leaving and each.peer is not None
+            if each.is_placed and not each.leaving and each.peer is not None
         ]
         heirs = [address for _, address in sorted(stayers, reverse=True)[:HEIRS]]
         rooms = await asyncio.gather(*(crew.ask(each, ASK_S, member.room) for each in heirs))

@@ -80,7 +80,7 @@ class BatchSender:
         if self._spread:
             # Some are placed but not sent, if their worker matters.
             return int(self._crew.placement.room) - len(self._pending)
-        ready = [each for each in self._crew.workers.values() if each.placed]
+        ready = [each for each in self._crew.workers.values() if each.is_placed]
         return AHEAD * sum(each.threads for each in ready) - len(self.flights)
 
     def begin(self, key: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class SimulatedStore:
         return 1 / self.requests_per_s + size / self.served_bytes_per_s
 
 
-TIERS = {
+Tier: TypeAlias = Literal["local", "lan", "wan"]
+TIERS: dict[Tier, SimulatedStore] = {
     "local": SimulatedStore(1e-4, 5e8, inf, remote=False),
     "lan": SimulatedStore(1e-3, 1e8, 1.25e9, 2e4),
     "wan": SimulatedStore(0.056, 2e7, 1.25e8, 5e3),

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoSuchStoreError, SettingsError, StoreSettingsError
 from swathe.workers.autoscale.policy import GrowthLimits
-from swathe.workers.simulate.network import TIERS, SimulatedStore
+from swathe.workers.simulate.network import TIERS, SimulatedStore, Tier
 from swathe.workers.simulate.result import SimulationResult
 from swathe.workers.simulate.simulator import SimulatedPool, Simulation, StuckError
 from swathe.workers.simulate.workload import MOST_BATCHES, Crops, Workload, read_workload
@@ -21,7 +21,6 @@ from swathe.workers.simulate.workload import MOST_BATCHES, Crops, Workload, read
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Tier = Literal["local", "lan", "wan"]
 KINDS = ("job", "random", "hot")
 MOST_WORKERS = 100_000
 
@@ -184,7 +183,7 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _store(name: str | None, tier: str | None) -> SimulatedStore:
+def _store(name: str | None, tier: Tier | None) -> SimulatedStore:
     if name is None:
         if (tier or "lan") not in TIERS:
             raise SettingsError(f"tier: expected one of {', '.join(TIERS)}, found {tier!r}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from vo_models.uws import ResultReference
 
+from swathe.catalog.records.jobs import ACTIVE
 from swathe.core.errors import NoSuchResultError
 from swathe.jobs import Options, Phase
 from swathe.portal.access import downloads_of, streams_of
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from swathe.portal.vo.parameters import Part
     from swathe.portal.vo.service import Service
 
-ACTIVE = ("PENDING", "QUEUED", "EXECUTING")
 LONGEST_WAIT_S = 60.0
 """Longest wait of one request; clients request again."""
 LONGEST_LIST = 1000
@@ -242,8 +242,8 @@ async def result(service: Service, request: Request) -> Response:
         )
     if name == "result" and current.rows != 1:
         make = partial(portal.jobs.archive, current.id, "zip")
-        file_name = {"Content-Disposition": f'attachment; filename="{current.id}.zip"'}
-        return GeneratedResponse(downloads_of(request), make, ARCHIVE, file_name)
+        disposition = {"Content-Disposition": f'attachment; filename="{current.id}.zip"'}
+        return GeneratedResponse(downloads_of(request), make, ARCHIVE, disposition)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)
