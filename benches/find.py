@@ -122,7 +122,7 @@ def fill(catalog: Catalog, count: int) -> None:
             catalog.put_objects("survey", "disk", batch)
             batch = []
     catalog.put_objects("survey", "disk", batch)
-    catalog.set_synced("survey")
+    catalog.set_sync_time("survey")
 
 
 def time_searches(catalog: Catalog, count: int, searches: int) -> None:

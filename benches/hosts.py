@@ -250,7 +250,7 @@ def simulate_case(case: Case, workers: int, frame_bytes: int, of: BatchCost) -> 
         cache_bytes=case.cache_bytes,
         link_bytes_per_s=NEAR_BYTES_PER_S,
         dispatch_s=DISPATCH_S,
-        predicted=of.predicted_s / of.seconds,
+        prediction_ratio=of.predicted_s / of.seconds,
     )
     times = []
     for seed in range(RUNS):

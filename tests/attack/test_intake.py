@@ -276,7 +276,7 @@ def test_estimates_try_few_of_many_missing_files(monkeypatch: pytest.MonkeyPatch
         tried.append(file)
         raise NotFoundError(f"{file}: not found")
 
-    monkeypatch.setattr(estimate, "open_cached", opened)
+    monkeypatch.setattr(estimate, "open_from_cache", opened)
     files = [f"missing-{number}.fits" for number in range(10_000)]
     table = {"file": files, **{name: [5] * len(files) for name in ("x0", "y0", "width", "height")}}
     read = read_targets(table, sky_of)
@@ -534,8 +534,8 @@ def test_l5_urls_are_refused_with_the_right_reason(tmp_path: Path, url: str) -> 
     with Catalog.open(f"sqlite:///{tmp_path}/c.sqlite") as catalog:
         sources = Sources(catalog, ["h.example"])
         with pytest.raises(AccessError, match=r"in lower case, and has no \. or \.\."):
-            sources.allowed(url)
-        sources.allowed("http://h.example/..a/a..b/%2e%2e%2e")
+            sources.check(url)
+        sources.check("http://h.example/..a/a..b/%2e%2e%2e")
 
 
 def test_l11_results_of_fill_are_counted(tmp_path: Path) -> None:

@@ -108,9 +108,9 @@ def test_rows_are_found_by_number_status_and_name(catalog: Catalog) -> None:
         found = catalog.job_rows(job.number, start=1234, limit=17, status=status)
         assert list(found) == expected
     for row in done[::97]:
-        assert catalog.row_named(job.number, row.name) == row
-    assert catalog.row_named(job.number, "t") is None
-    assert catalog.row_named(job.number + 1, "t1") is None
+        assert catalog.row_by_name(job.number, row.name) == row
+    assert catalog.row_by_name(job.number, "t") is None
+    assert catalog.row_by_name(job.number + 1, "t1") is None
     counts = catalog.job(job.id).counts
     assert counts == {status: sum(row.status == status for row in done) for status in STATUSES}
     assert catalog.job(job.id).bytes == sum(row.bytes for row in done)
@@ -124,7 +124,7 @@ def test_names_with_the_same_mark_are_told_apart(
     kept = shuffled()
     job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     for row in kept[::311]:
-        assert catalog.row_named(job.number, row.name) == row
+        assert catalog.row_by_name(job.number, row.name) == row
 
 
 def test_a_chunk_done_in_parts_is_marked_once(catalog: Catalog) -> None:

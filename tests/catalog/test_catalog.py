@@ -916,14 +916,14 @@ def test_samples_are_bounded_and_quick(catalog: Catalog) -> None:
         catalog.add_samples(ROOT, HOST, [sample(at=NOON - timedelta(days=1 + number))])
     found = catalog.samples(ROOT, HOST)
     assert [each.source for each in found[:3]] == ["probe"] * 3
-    assert len(found) == 3 + profiles.SAMPLES_KEPT == 3 + 2 * batch
+    assert len(found) == 3 + profiles.MOST_SAMPLES == 3 + 2 * batch
     assert {each.at for each in found[3:]} == {NOON + timedelta(seconds=s) for s in (1, 2)}
 
 
 def test_histories_are_bounded(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (profiles.PROFILES_KEPT, outcomes.OUTCOMES_KEPT) == (50, 10_000)
-    monkeypatch.setattr(outcomes, "OUTCOMES_KEPT", 20)
-    monkeypatch.setattr(profiles, "PROBES_KEPT", 5)
+    assert (profiles.MOST_PROFILES, outcomes.MOST_OUTCOMES) == (50, 10_000)
+    monkeypatch.setattr(outcomes, "MOST_OUTCOMES", 20)
+    monkeypatch.setattr(profiles, "MOST_PROBES", 5)
     for number in range(60):
         catalog.put_profile(ROOT, HOST, {"n": number}, {}, NOON + timedelta(seconds=number))
         catalog.put_profile("/data", HOST, {}, {}, NOON) if number < 3 else None

@@ -151,12 +151,12 @@ def test_what_is_counted_holds_until_something_changes(
             held, drawn = holdings.all(), holdings.map()
         assert asked and not counts(asked)
     assert [each.dataset for each in held] == catalog.datasets()
-    catalog.set_synced("none")
+    catalog.set_sync_time("none")
     held = holdings.all()
     for change in (
         lambda: catalog.set_states("one", "disk", ["d"], "ok"),
         lambda: catalog.put_objects("two", "disk", [(replica("f"), [granule("f", (0, 9))])]),
-        lambda: catalog.set_synced("two"),
+        lambda: catalog.set_sync_time("two"),
         lambda: catalog.set_calib_level("two", 3),
         lambda: catalog.add_dataset("more", "disk", "more", None),
         lambda: catalog.remove_dataset("one"),

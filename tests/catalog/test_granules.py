@@ -69,7 +69,7 @@ def test_datasets_are_added_listed_and_removed_with_all_they_hold(catalog: Catal
         "survey", "stripe82", "*.fits", None,
     )  # fmt: skip
     put(catalog, "dr17", granule("a", (0, 9)), granule("a", (0, 9), hdu=1), granule("b", (5, 7)))
-    catalog.set_synced("dr17")
+    catalog.set_sync_time("dr17")
     (told,) = catalog.datasets()
     assert told == catalog.dataset("dr17")
     assert (told.objects, told.granules, told.states) == (2, 3, {"survey": {"ok": 2}})
@@ -86,7 +86,7 @@ def test_a_name_is_taken_once_its_first_scan_is_done(catalog: Catalog) -> None:
     for other in (("mirror", "", None), ("survey", "", None, 1)):
         with pytest.raises(errors.DatasetError, match="another place, pattern or calibration"):
             catalog.add_dataset("dr17", *other)
-    catalog.set_synced("dr17")
+    catalog.set_sync_time("dr17")
     with pytest.raises(errors.DatasetError, match="there is a dataset 'dr17' already"):
         catalog.add_dataset("dr17", "survey", "", None)
 
@@ -116,7 +116,7 @@ def test_a_dataset_has_a_calibration_level(catalog: Catalog) -> None:
 def test_what_is_not_there_is_told(catalog: Catalog) -> None:
     with pytest.raises(errors.NoSuchStoreError, match="'nowhere'"):
         catalog.add_dataset("dr17", "nowhere", "", None)
-    for ask in (catalog.dataset, catalog.remove_dataset, catalog.set_synced):
+    for ask in (catalog.dataset, catalog.remove_dataset, catalog.set_sync_time):
         with pytest.raises(errors.NoSuchDatasetError, match="no dataset 'dr18'"):
             ask("dr18")
     with pytest.raises(errors.NoSuchDatasetError):

@@ -21,7 +21,7 @@ import swathe
 from swathe.catalog import store_settings, tokens
 from swathe.cli.app import app, main
 from swathe.operations.registry import formats
-from swathe.trace.viewer import lifelines
+from swathe.trace.viewer import kinds
 from swathe.workers.simulate import network
 from tests.support.fits_frames import SWATHE, swathe_command
 
@@ -103,7 +103,7 @@ def choices(option: str, *words: str) -> tuple[str, ...]:
 def test_choices_are_those_of_the_code() -> None:
     assert choices("--tier", "store", "add") == store_settings.TIERS
     assert choices("--tier", "simulate") == tuple(network.TIERS)
-    assert choices("--kind", "trace", "view") == lifelines.KINDS
+    assert choices("--kind", "trace", "view") == kinds.KINDS
     assert choices("--scope", "portal", "token", "add") == tokens.SCOPES
     assert set(choices("--format", "cut")) == set(formats())
 

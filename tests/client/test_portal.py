@@ -332,7 +332,7 @@ COLUMN_NAMES = ",".join(COLUMNS)
 def test_a_manifest_too_long_for_a_table_comes_in_tables(
     done: RemoteJob, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.client.job.LARGEST_TABLE_BYTES", 100)
+    monkeypatch.setattr("swathe.client.manifests.LARGEST_TABLE_BYTES", 100)
     for _ in range(2):  # the second time the files are known by the manifest
         manifest = done.fetch(tmp_path / output, overwrite=output == "all.tar")
     assert isinstance(manifest, LongManifest)
@@ -354,7 +354,7 @@ def test_a_manifest_too_long_for_a_table_comes_in_tables(
 def test_a_long_manifest_is_checked_atk(
     tmp_path: Path, content: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.client.job.LARGEST_TABLE_BYTES", 1)
+    monkeypatch.setattr("swathe.client.manifests.LARGEST_TABLE_BYTES", 1)
     answers: list[Answer] = [(200, {}, b"good"), (200, {}, content)]
     with (
         answering(GOOD, ENDED, row("a.fits", b"good"), *answers) as (url, _),

@@ -10,7 +10,7 @@ from swathe.core.format import (
     GIB,
     KIB,
     MIB,
-    counted,
+    count_text,
     forecast_text,
     harmless_text,
     moment_text,
@@ -66,9 +66,9 @@ def test_moments_are_in_utc() -> None:
 def test_terminals_are_not_sent_control_characters() -> None:
     text = "a\x1b[31m\nb\u202e\x9b\r\udcff é"
     assert harmless_text(text) == "a\\x1b[31m\nb\\u202e\\x9b\\r\\udcff é"
-    assert harmless_text("a\nb", allowed="") == "a\\nb"
+    assert harmless_text("a\nb", controls="") == "a\\nb"
 
 
 def test_a_count_has_its_noun_in_the_right_number() -> None:
-    texts = [counted(number, "image") for number in (0, 1, 2, 1200)]
+    texts = [count_text(number, "image") for number in (0, 1, 2, 1200)]
     assert texts == ["0 images", "1 image", "2 images", "1,200 images"]

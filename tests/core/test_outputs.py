@@ -32,7 +32,7 @@ from swathe.cli.app import main
 from swathe.client.connection import PortalConnection
 from swathe.client.job import RemoteJob
 from swathe.core.errors import OutputError, OutputExistsError, SwatheError
-from swathe.core.outputs import check_new, make_folder, open_unfinished, sole_writer, write_file
+from swathe.core.outputs import check_new, make_folder, open_part_file, sole_writer, write_file
 from swathe.core.sample_survey import KINDS, make_sample
 from swathe.experiments.results.report import ready
 from swathe.jobs import Jobs, Limits, Options
@@ -677,7 +677,7 @@ def test_an_unfinished_file_is_not_what_a_link_leads_to(
 ) -> None:
     before = image.read_bytes()
     link(tmp_path / ".o.part", image)
-    with open_unfinished(tmp_path / ".o.part", append=append) as file:
+    with open_part_file(tmp_path / ".o.part", append=append) as file:
         file.write(b"new")
     assert (image.read_bytes(), (tmp_path / ".o.part").read_bytes()) == (before, b"new")
 
@@ -685,7 +685,7 @@ def test_an_unfinished_file_is_not_what_a_link_leads_to(
 def test_an_unfinished_file_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / ".o.part"
     for append, content in ((True, b"one"), (True, b"oneone"), (False, b"one")):
-        with open_unfinished(path, append=append) as file:
+        with open_part_file(path, append=append) as file:
             file.write(b"one")
         assert path.read_bytes() == content
 

@@ -97,7 +97,7 @@ def test_faults_are_those_of_the_rows(records: list[RowRecord], data: st.DataObj
         for at, row in enumerate(expected)
         if row.status not in ("waiting", "ok")
     }
-    assert changed.unplaced.tolist() == [
+    assert changed.lacks_box.tolist() == [
         row.box is None and row.sky is not None and row.status in ("waiting", "ok")
         for row in expected
     ]

@@ -36,7 +36,7 @@ from swathe.core.errors import (
     RegionError,
     TargetsError,
 )
-from swathe.core.format import counted, forecast_text, seconds_text, size_text
+from swathe.core.format import forecast_text, seconds_text, size_text
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.time_left import CutProgress
 from swathe.files.file import sky_of
@@ -218,7 +218,7 @@ def test_prediction_and_outcome_are_logged_where_that_is_wanted(
     assert after.startswith(
         f"{tmp_path / 'out'}: took {seconds_text(meta['actual_s'])}, predicted "
     )
-    moved, requests = size_text(meta["bytes_moved"]), counted(meta["requests"], "request")
+    moved, requests = size_text(meta["bytes_moved"]), count_text(meta["requests"], "request")
     assert after.endswith(f": {moved} in {requests}")
 
 

@@ -60,7 +60,7 @@ from swathe.experiments.load_experiment import _study as load_study
 from swathe.experiments.load_experiment import host_over_time, line_over_time, load, ran_out
 from swathe.experiments.ramp_experiment import Host, _limits, _one, portal_paths, ramp
 from swathe.experiments.region_experiment import region
-from swathe.experiments.results.compare import compare, samples_needed
+from swathe.experiments.results.compare import compare, least_samples
 from swathe.experiments.results.environment_record import circumstances
 from swathe.experiments.results.report import keep
 from swathe.experiments.results.result import Study, read_result, samples_table
@@ -1191,7 +1191,7 @@ def test_ties_do_not_make_few_samples_enough(tmp_path: Path) -> None:
 
 
 def test_enough_samples_are_as_few_as_can_tell() -> None:
-    assert [samples_needed(cases, 0.05) for cases in (1, 6, 20, 50)] == [4, 5, 6, 7]
+    assert [least_samples(cases, 0.05) for cases in (1, 6, 20, 50)] == [4, 5, 6, 7]
 
 
 def keep_samples(folder: Path, rows: list[Any]) -> None:

@@ -23,7 +23,7 @@ from swathe.core.angles import Size
 from swathe.core.errors import TargetsError
 from swathe.files.targets.cells import InvalidCell
 from swathe.files.targets.columns import ListOptions, standard_columns
-from swathe.files.targets.target_list import read_list
+from swathe.files.targets.list_tables import read_list
 
 RA, DEC = np.array([150.119166, 10.25, 359.9]), np.array([2.205833, -41.5, -0.001])
 PLACES = SkyCoord(RA, DEC, unit="deg")

@@ -21,13 +21,12 @@ from swathe.core.row_table import RowTable
 from swathe.core.sky import SkyMapping
 from swathe.files.targets import target_list
 from swathe.files.targets.columns import standard_columns
+from swathe.files.targets.hdus import hdu_key, parse_hdu
 from swathe.files.targets.result_names import NAME_BYTES, unique_names
 from swathe.files.targets.table_files import read_listing
 from swathe.files.targets.target_list import (
     BOX,
     ListOptions,
-    hdu_key,
-    parse_hdu,
     read_targets,
 )
 from tests.support.fits_frames import noise, sky_header

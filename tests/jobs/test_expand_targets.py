@@ -260,7 +260,7 @@ def test_a_sky_image_read_later_is_placed_when_it_is_cut(
         "size_deg": [0.003] * 7,
     }
     at_once = ended(jobs, jobs.submit(table, Options(), "me"))
-    monkeypatch.setattr("swathe.jobs.expand_targets.IMAGES_PLACED", 2)
+    monkeypatch.setattr("swathe.jobs.expand_targets.MOST_IMAGES", 2)
     waiting = jobs.submit(table, Options(), "me", start=False)
     boxes = [row.box for row in jobs.rows(waiting.id)]
     assert [box is None for box in boxes] == [False, False, *[True] * 5]

@@ -18,7 +18,7 @@ import sqlalchemy
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.jobs import Jobs, Limits, Options, result_store_named
+from swathe.jobs import Jobs, Limits, Options, result_store_by_name
 from tests.conftest import fits_bytes
 from tests.support.cloud_servers import forget_credentials
 from tests.support.job_runner import PATIENCE_S, check_each, ended, running
@@ -101,7 +101,7 @@ def jobs(
             catalog.add_store("results", "s3://bucket")
         else:
             catalog.add_store("results", str(tmp_path / "bucket"))
-        place = result_store_named(catalog, "results:jobs", tmp_path / "scratch")
+        place = result_store_by_name(catalog, "results:jobs", tmp_path / "scratch")
         yield stack.enter_context(Jobs(catalog, place, limits=Limits()))
 
 

@@ -36,7 +36,7 @@ from swathe.core.errors import (
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.jobs.archives import PART, SPOOLED, in_file
+from swathe.jobs.archives import PART, SPOOL_BYTES, in_file
 from swathe.jobs.estimate import overhead_s
 from swathe.jobs.quota import REMOVAL_S
 from swathe.jobs.types import ArchiveKind
@@ -400,7 +400,7 @@ def test_files_that_may_not_be_read(catalog: Catalog, tmp_path: Path, images: li
         if file == images[1]:
             raise AccessError(f"{file}: may not be read")
 
-    with Jobs(catalog, tmp_path / "r", limits=Limits(), allowed=allowed) as jobs:
+    with Jobs(catalog, tmp_path / "r", limits=Limits(), check_source=allowed) as jobs:
         with running(jobs):
             job = ended(jobs, jobs.submit(targets(images), Options(), "me"))
         assert job.phase == "COMPLETED"
@@ -621,12 +621,12 @@ class SlowRemover:
     """Removes a folder only when it is let."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.allowed = threading.Event()
+        self.check = threading.Event()
         self._remove = _swathe.remove_folder
         monkeypatch.setattr(_swathe, "remove_folder", self)
 
     def __call__(self, path: str) -> None:
-        assert self.allowed.wait(PATIENCE_S)
+        assert self.check.wait(PATIENCE_S)
         self._remove(path)
 
 
@@ -650,7 +650,7 @@ def test_deleted_results_count_for_their_owner_until_they_are_removed(
             assert raised.value.retry_after_s == REMOVAL_S
             assert jobs.start(waiting.id).phase == "QUEUED"  # others are not held up
             assert catalog.removal_backlog() == (1, job.bytes)
-            remover.allowed.set()
+            remover.check.set()
             while catalog.usage_of("me").deleted_bytes:
                 jobs.pause(0.05)
             assert ended(jobs, jobs.submit(few, Options(), "me")).counts["ok"] > 0
@@ -695,7 +695,7 @@ def test_results_of_deleted_jobs_end_no_job(
         jobs.delete(job.id)
         second = ended(jobs, jobs.start(second.id))
         assert (second.phase, second.error) == ("COMPLETED", None)
-        remover.allowed.set()
+        remover.check.set()
 
 
 def test_jobs_wait_while_removal_is_behind(
@@ -724,7 +724,7 @@ def test_jobs_wait_while_removal_is_behind(
             jobs.pause(1.0)
             assert jobs.job(waiting.id).phase == "QUEUED"
         assert "jobs wait: the results of 1 deleted jobs" in caplog.text
-        remover.allowed.set()
+        remover.check.set()
         assert ended(jobs, jobs.job(waiting.id)).phase == "COMPLETED"
         assert runner.lag == ""
         assert "jobs continue" in caplog.text
@@ -736,9 +736,9 @@ def test_results_that_come_after_all_are_recorded_and_removed(
     """A worker may still write when the deletion of its job is forgotten."""
     job = jobs.submit(targets(images, 3), Options(), "me")
     jobs.delete(job.id)
-    catalog.forget_deleted(job.id)
+    catalog.forget_deletion(job.id)
     jobs.folder(job.id).mkdir()
-    jobs.remove_if_gone(job.id)
+    jobs.remove_orphan(job.id)
     assert [(each.id, each.removed) for each in catalog.deleted_jobs()] == [(job.id, False)]
     jobs.tidy()
     assert list((tmp_path / "results").iterdir()) == []
@@ -884,7 +884,7 @@ def test_small_results_are_sent_together(jobs: Jobs, done: Job) -> None:
 def test_a_long_manifest_in_an_archive_is_in_a_file_meanwhile(
     jobs: Jobs, done: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.jobs.archives.SPOOLED", 10)
+    monkeypatch.setattr("swathe.jobs.archives.SPOOL_BYTES", 10)
     expected = b"".join(jobs.manifest(done.id))
     with tarfile.open(fileobj=io.BytesIO(b"".join(jobs.archive(done.id, "tar")))) as archive:
         member = archive.extractfile("manifest.ecsv")
@@ -896,9 +896,9 @@ def test_a_long_manifest_in_an_archive_is_in_a_file_meanwhile(
 def test_of_a_long_manifest_little_is_in_memory() -> None:
     tracemalloc.start()
     try:
-        with in_file(bytes(PART) for _ in range(5 * SPOOLED // PART)) as file:
-            assert file.tell() == 5 * SPOOLED
-        assert tracemalloc.get_traced_memory()[1] < 3 * SPOOLED
+        with in_file(bytes(PART) for _ in range(5 * SPOOL_BYTES // PART)) as file:
+            assert file.tell() == 5 * SPOOL_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 3 * SPOOL_BYTES
     finally:
         tracemalloc.stop()
 

@@ -67,7 +67,7 @@ def sources(catalog: Catalog) -> Sources:
     ],
 )
 def test_files_of_stores_and_allowed_servers_may_be_read(sources: Sources, file: str) -> None:
-    sources.allowed(file)
+    sources.check(file)
 
 
 @pytest.mark.parametrize(
@@ -127,22 +127,22 @@ def test_files_of_stores_and_allowed_servers_may_be_read(sources: Sources, file:
 )
 def test_nothing_else_may_be_read(sources: Sources, file: str) -> None:
     with pytest.raises(AccessError):
-        sources.allowed(file)
+        sources.check(file)
 
 
 def test_new_stores_are_seen(sources: Sources, catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(AccessError, match="found no store 'later'"):
-        sources.allowed("later:a.fits")
+        sources.check("later:a.fits")
     with pytest.raises(AccessError, match="found a path without a store"):
-        sources.allowed("later/a.fits")
+        sources.check("later/a.fits")
     catalog.add_store("later", str(tmp_path))
     sources._asked_at -= 10  # as if time had passed
-    sources.allowed("later:a.fits")
+    sources.check("later:a.fits")
 
 
 def test_secrets_of_urls_are_not_repeated(sources: Sources) -> None:
     with pytest.raises(AccessError) as raised:
-        sources.allowed("http://user:hush-hush@other.example/a.fits")
+        sources.check("http://user:hush-hush@other.example/a.fits")
     assert "hush" not in str(raised.value)
 
 

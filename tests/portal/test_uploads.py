@@ -22,7 +22,7 @@ from swathe.core.confined import ConfinedProcess
 from swathe.core.errors import LimitError, TargetsError
 from swathe.files.targets import resolver
 from swathe.portal import uploads
-from swathe.portal.pasted_targets import PastedTargets, read_pasted
+from swathe.portal.pasted_targets import PastedTargets, read_paste
 from swathe.portal.uploads import IMPORTS, SMALL, Uploads, columns_of
 
 CONFINED = ConfinedProcess(imports=IMPORTS)
@@ -168,7 +168,7 @@ def test_lines_of_text_are_columns() -> None:
 
 
 def pasted_list(text: str) -> PastedTargets:
-    return asyncio.run(Uploads(CONFINED, 100_000, 512).pasted(text))
+    return asyncio.run(Uploads(CONFINED, 100_000, 512).paste(text))
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,12 @@ def pasted_list(text: str) -> PastedTargets:
 )
 def test_long_pasted_lists_are_read_as_short_ones_elsewhere(text: str) -> None:
     assert len(text) > SMALL
-    here, there = read_pasted(text), pasted_list(text)
+    here, there = read_paste(text), pasted_list(text)
     assert there.columns == here.columns
-    assert (there.faults, there.refused, there.numbered) == (
+    assert (there.faults, there.refusals, there.has_line_numbers) == (
         here.faults,
-        here.refused,
-        here.numbered,
+        here.refusals,
+        here.has_line_numbers,
     )
     assert here.table is not None
     assert there.table is not None
@@ -255,7 +255,7 @@ def test_names_in_long_lists_are_resolved_through_a_proxy(monkeypatch: pytest.Mo
         assert len(text) > SMALL
         try:
             with closing(ConfinedProcess(imports=IMPORTS)) as fresh:
-                pasted = asyncio.run(Uploads(fresh, 100, 512).pasted(text))
+                pasted = asyncio.run(Uploads(fresh, 100, 512).paste(text))
         finally:
             proxy.shutdown()
     assert pasted.table is not None

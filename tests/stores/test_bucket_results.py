@@ -25,7 +25,7 @@ from swathe.core.errors import (
     SettingsError,
     SourceError,
 )
-from swathe.jobs import Bucket, Folder, Jobs, Limits, Options, ResultStore, result_store_named
+from swathe.jobs import Bucket, Folder, Jobs, Limits, Options, ResultStore, result_store_by_name
 from swathe.portal.app import open_portal
 from swathe.portal.config import config_of
 from swathe.stores.registry import to_native
@@ -79,7 +79,7 @@ def lake(
 
 @pytest.fixture
 def place(lake: str, catalog: Catalog, tmp_path: Path) -> ResultStore:
-    return result_store_named(catalog, f"{lake}:jobs", tmp_path / "scratch")
+    return result_store_by_name(catalog, f"{lake}:jobs", tmp_path / "scratch")
 
 
 @pytest.fixture
@@ -226,7 +226,9 @@ def test_results_are_put_before_the_disk_is_full(
     most = 0
     put = Bucket.put
 
-    def counted(self: Bucket, job: str, files: Any, stopped: Callable[[], bool]) -> Iterator[int]:
+    def count_text(
+        self: Bucket, job: str, files: Any, stopped: Callable[[], bool]
+    ) -> Iterator[int]:
         nonlocal most
         most = max(most, len(files))
         yield from put(self, job, files, stopped)
@@ -247,7 +249,7 @@ def test_postgres_and_s3(
         monkeypatch.setenv("SWATHE_DATABASE", database)
         with Catalog.open(database) as catalog:
             catalog.add_store("lake", f"s3://archive/{tmp_path.name}")
-            place = result_store_named(catalog, "lake:", tmp_path / "scratch")
+            place = result_store_by_name(catalog, "lake:", tmp_path / "scratch")
             with Jobs(catalog, place, limits=Limits()) as jobs:
                 with running(jobs):
                     job = ended(jobs, jobs.submit(targets(images), Options(), "me"))
@@ -354,7 +356,7 @@ def test_what_goes_into_stacks_is_cut_again_where_it_is_lost(
     in_small_chunks(monkeypatch)
     with monkeypatch.context() as patch:
         # The results are not worked on.
-        patch.setattr("swathe.catalog.jobs.leases._inputs_done", lambda *_: False)
+        patch.setattr("swathe.catalog.jobs.leases._are_inputs_done", lambda *_: False)
         job = jobs.submit(table, options, "me")
         with running(jobs):
             while jobs.job(job.id).counts["ok"] < 3:
@@ -402,7 +404,7 @@ def test_a_job_goes_on_when_the_bucket_is_back(
 ) -> None:
     in_small_chunks(monkeypatch)
     with harbour():
-        place = result_store_named(catalog, "lake:jobs", tmp_path / "scratch")
+        place = result_store_by_name(catalog, "lake:jobs", tmp_path / "scratch")
         with Jobs(catalog, place, limits=Limits()) as jobs, running(jobs):
             job = jobs.submit(targets(images, 120), Options(), "me")
             while jobs.job(job.id).counts["ok"] == 0:
@@ -434,7 +436,7 @@ def test_a_job_that_cannot_put_its_results_says_so_and_is_resumed(
 ) -> None:
     monkeypatch.setattr("swathe.stores.bucket_results.PATIENCE_S", 0.0)
     with harbour():
-        place = result_store_named(catalog, "lake:jobs", tmp_path / "scratch")
+        place = result_store_by_name(catalog, "lake:jobs", tmp_path / "scratch")
     with Jobs(catalog, place, limits=Limits()) as jobs, running(jobs):
         job = ended(jobs, jobs.submit(targets(images), Options(), "me"))
         assert job.phase == "ERROR"
@@ -514,7 +516,7 @@ def test_a_bucket_that_is_not_there(
 
 def test_a_store_that_is_a_folder(catalog: Catalog, images: list[str], tmp_path: Path) -> None:
     catalog.add_store("disk", str(tmp_path / "a disk"))
-    place = result_store_named(catalog, "disk:jobs", None)
+    place = result_store_by_name(catalog, "disk:jobs", None)
     assert isinstance(place, Folder)
     with Jobs(catalog, place, limits=Limits()) as jobs, running(jobs):
         job = ended(jobs, jobs.submit(targets(images, 4), Options(), "me"))
@@ -523,9 +525,9 @@ def test_a_store_that_is_a_folder(catalog: Catalog, images: list[str], tmp_path:
     (tmp_path / "file").write_text("")
     catalog.add_store("blocked", str(tmp_path / "file"))
     with pytest.raises(OutputError, match="cannot be a folder for results"):
-        result_store_named(catalog, "blocked:jobs", None)
+        result_store_by_name(catalog, "blocked:jobs", None)
     with pytest.raises(NoSuchStoreError):
-        result_store_named(catalog, "none:jobs", None)
+        result_store_by_name(catalog, "none:jobs", None)
 
 
 def test_the_folder_for_temporary_files_is_nobody_elses(
@@ -535,13 +537,13 @@ def test_the_folder_for_temporary_files_is_nobody_elses(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     catalog.add_store("lake", "s3://archive")
-    (folder,) = [result_store_named(catalog, "lake:x", None).scratch("").resolve()]
+    (folder,) = [result_store_by_name(catalog, "lake:x", None).scratch("").resolve()]
     assert folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(OutputError, match="other users may write to it"):
-        result_store_named(catalog, "lake:x", None)
+        result_store_by_name(catalog, "lake:x", None)
     folder.rmdir()
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OutputError, match="other users may write to it"):
-        result_store_named(catalog, "lake:x", None)
+        result_store_by_name(catalog, "lake:x", None)

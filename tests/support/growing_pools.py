@@ -83,7 +83,7 @@ def growing(
         prefix=PREFIX,
         threads=1,
         waiting=jobs.catalog.waiting,
-        reserved=jobs.catalog.reservations,
+        reservations=jobs.catalog.reservations,
     )
     runner = Runner(jobs, pool)
     with pytest.MonkeyPatch.context() as patch:

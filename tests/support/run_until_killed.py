@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from swathe.catalog import Catalog
-from swathe.jobs import Jobs, Limits, result_store_named
+from swathe.jobs import Jobs, Limits, result_store_by_name
 from swathe.workers import Runner, runner
 
 # Else it is done in a few chunks, perhaps before anybody kills it.
@@ -15,7 +15,7 @@ runner.MOST_GROWTH = 1.0
 def main() -> None:
     url, store, scratch = sys.argv[1:]
     catalog = Catalog.open(url)
-    jobs = Jobs(catalog, result_store_named(catalog, store, Path(scratch)), limits=Limits())
+    jobs = Jobs(catalog, result_store_by_name(catalog, store, Path(scratch)), limits=Limits())
     Runner(jobs, threads=2).start()
     sys.stdout.write("started\n")
     sys.stdout.flush()

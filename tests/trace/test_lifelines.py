@@ -25,9 +25,9 @@ from swathe.trace.viewer import live
 from swathe.trace.viewer import tail as growing
 from swathe.trace.viewer.encode import encode_view
 from swathe.trace.viewer.figure import density, figure, save, segments
-from swathe.trace.viewer.lifelines import DONE, EMPTY, FAILED, UNFINISHED, Lifelines, TracedEvents
+from swathe.trace.viewer.lifelines import DONE, EMPTY, FAILED, OPEN, Lifelines, TracedEvents
 from swathe.trace.viewer.live import EventTail, LiveView, merge_events
-from swathe.trace.viewer.loads import LoadLine, binned, first_loads, loads, series
+from swathe.trace.viewer.loads import LoadLine, bin_rates, first_loads, loads, series
 from tests.support import traces
 
 
@@ -269,7 +269,7 @@ def test_line_that_stops_says_so(tmp_path: Path) -> None:
     traced = TracedEvents(found)
     lines = traced.lines("target")
     told = {lines.words[name]: how for name, how in zip(lines.names, lines.outcome, strict=True)}
-    assert told == {"stopped": UNFINISHED, "outside": EMPTY, "broken": FAILED, "good": DONE}
+    assert told == {"stopped": OPEN, "outside": EMPTY, "broken": FAILED, "good": DONE}
     assert steps(traced, lines)["stopped"] == [(0, "CUT_START"), (1, "READ_START")]
 
 
@@ -369,7 +369,7 @@ def test_damaged_lines_are_left_out_and_counted(tmp_path: Path) -> None:
     good = traces.line(0, "CUT_START", TARGET="a", PID=1)
     (tmp_path / "run.ulm").write_text(f"{good}\nnonsense\nDATE=2026 NL.EVNT=X\n")
     shown = LiveView([tmp_path / "run.ulm"], grows=False)
-    header = encode_view(shown.traced()).header
+    header = encode_view(shown.trace()).header
     assert header["damaged_count"] == 2
     assert [line for line, _ in header["damaged"]] == [2, 3]
     assert header["count"] == 1
@@ -405,7 +405,7 @@ def test_load_lines(tmp_path: Path) -> None:
     assert [speed for _, speed in told] == pytest.approx([speed for _, speed in flow])
     (done,) = series(traced, load_of(traced, "FETCH done"))
     edges: NDArray[np.int64] = found.time_ns[0] + np.array([0, 25_000, 50_000])
-    assert binned(done, edges).tolist() == [40_000, 80_000]
+    assert bin_rates(done, edges).tolist() == [40_000, 80_000]
 
 
 def test_gauges_are_told_apart(tmp_path: Path) -> None:
@@ -437,7 +437,7 @@ def header_of(parts: list[bytes | memoryview]) -> dict[str, Any]:
 
 def test_trace_without_events_is_shown(tmp_path: Path) -> None:
     (tmp_path / "run.ulm").write_text("")
-    traced = LiveView([tmp_path / "run.ulm"], grows=False).traced()
+    traced = LiveView([tmp_path / "run.ulm"], grows=False).trace()
     assert encode_view(traced).header["count"] == 0
     for kind in traced.kinds():
         assert len(traced.lines(kind)) == 0
@@ -839,7 +839,7 @@ def test_picture_shows_points(few: int, tmp_path: Path, monkeypatch: pytest.Monk
         for number in range(50):
             trace.point("CALIBRATED", number=number)
     save(
-        figure(LiveView([run], grows=False).traced(), "run", width=800, height=600),
+        figure(LiveView([run], grows=False).trace(), "run", width=800, height=600),
         tmp_path / "p.png",
     )
     with Image.open(tmp_path / "p.png") as picture:
@@ -851,7 +851,7 @@ def test_picture_shows_points(few: int, tmp_path: Path, monkeypatch: pytest.Monk
 def test_picture_shows_the_lines(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     path.write_text("\n".join(traces.job(10, 10)) + "\n")
-    traced = LiveView([path], grows=False).traced()
+    traced = LiveView([path], grows=False).trace()
     lines = traced.lines("target")
     first, last, line = segments(traced, lines, ["CUT_START", "CUT_END"])
     assert len(line) == len(lines) == 100
@@ -885,7 +885,7 @@ def test_a_flat_piece_has_no_gaps_and_one_over_many_lanes_neither() -> None:
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"nothing\.ulm"):
-        LiveView([tmp_path / "nothing.ulm"], grows=False).traced()
+        LiveView([tmp_path / "nothing.ulm"], grows=False).trace()
     # One that is followed may come.
     shown = LiveView([tmp_path / "nothing.ulm"])
     version, parts = shown.data("")

@@ -142,7 +142,7 @@ def test_stages_are_paired_by_their_ids_across_threads() -> None:
     spans = spans_of(run.events())
     durations = sorted((spans.duration_ns / 1e9).tolist())
     assert durations == sorted(200.0 - 2 * number for number in range(50))
-    assert not spans.nested.any()
+    assert not spans.is_nested.any()
 
 
 def test_of_two_threads_each_ends_its_own() -> None:
@@ -171,7 +171,7 @@ def test_stages_that_cross_have_no_place_in_the_thread_but_others_do() -> None:
     run.stage(8, 9, "WRITE", TARGET="a")
     spans = spans_of(run.events())
     names = [spans.names[stage] for stage in spans.stage]
-    assert dict(zip(names, spans.nested.tolist(), strict=True)) == {
+    assert dict(zip(names, spans.is_nested.tolist(), strict=True)) == {
         "CUT": True,
         "ONE": False,
         "OTHER": False,

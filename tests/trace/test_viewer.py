@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def traced(run: Path) -> TracedEvents:
-    return LiveView([run], grows=False).traced()
+    return LiveView([run], grows=False).trace()
 
 
 @pytest.fixture(scope="module")
@@ -516,7 +516,7 @@ def test_a_body_that_breaks_off_is_asked_for_again(
     with path.open("a") as file:
         file.write("".join(text[-200:-100]))
     settle(page, "d.live === 'yes' && d.events == value", len(text) - 100)
-    traced = LiveView([path], grows=False).traced()
+    traced = LiveView([path], grows=False).trace()
     through = traced.lines("target")
     assert number(page, "lines") == len(through)
     assert number(page, "pieces") == len(through.points) - len(through) + 1

@@ -26,7 +26,7 @@ import swathe
 from swathe import trace
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.row_table import RowTable
-from swathe.jobs import Folder, Job, Jobs, Limits, Options, result_store_named
+from swathe.jobs import Folder, Job, Jobs, Limits, Options, result_store_by_name
 from swathe.portal.config import config_of
 from swathe.workers import Runner
 from swathe.workers.dask.certificates import ROLES, make_certificates
@@ -375,7 +375,7 @@ def test_results_in_a_bucket(
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         jobs.catalog.add_store("lake", "s3://bucket")
-        place = result_store_named(jobs.catalog, "lake:made", tmp_path / "scratch")
+        place = result_store_by_name(jobs.catalog, "lake:made", tmp_path / "scratch")
         with (
             Jobs(jobs.catalog, place, limits=Limits()) as into,
             pool_of(1) as (scheduler, _),

@@ -190,7 +190,7 @@ def test_none_is_given_when_enough_is_placed() -> None:
 def test_batches_beyond_those_in_flight_are_parked_until_others_end() -> None:
     placement = pool(1, ahead=2)
     found = [placed(placement.place(batch, work("a"), 0.0)) for batch in range(4)]
-    assert [each.parked for each in found] == [False, False, True, True]
+    assert [each.is_parked for each in found] == [False, False, True, True]
     assert placement.in_flight("w0") == 2
     assert placement.load("w0", 0.0) == pytest.approx(4.0 + found[0].fetch_s)
     assert placement.end(1, 1.0) == [2]
@@ -233,7 +233,7 @@ def test_no_worker_is_sent_more_than_it_may_have_in_flight_whatever_happens(seed
             found = placement.place(waiting[0], wanted, now)
             if found is None:
                 return
-            (parked if found.parked else sent)[found.worker].add(waiting.pop(0))
+            (parked if found.is_parked else sent)[found.worker].add(waiting.pop(0))
 
     def end() -> None:
         flying = [(name, batch) for name in sorted(sent) for batch in sorted(sent[name])]
@@ -288,7 +288,7 @@ def test_holder_gets_its_batches_although_another_has_just_become_free() -> None
         assert placed(placement.place(name, wanted, 0.0)).fetch == {}
     placement.end("a0", 0.005)
     found = placed(placement.place("b2", work("b", seconds=0.005), 0.005))
-    assert (found.worker, found.parked) == ("w1", True)
+    assert (found.worker, found.is_parked) == ("w1", True)
 
 
 def test_fetching_costs_more_where_others_wait_behind() -> None:
@@ -563,14 +563,14 @@ def test_whatever_is_decided_counts_hold(seed: int) -> None:
             counts = Counter(flights.values())
             if found is None:
                 continue
-            assert found.parked == (counts[found.worker] >= ahead * threads[found.worker])
+            assert found.is_parked == (counts[found.worker] >= ahead * threads[found.worker])
             assert found.start_s >= found.fetch_s >= 0
             for object, peer in found.fetch.items():
                 assert held.get((found.worker, object), 0) < objects[object]
                 assert peer is None or (peer in threads and peer != found.worker)
             for object, worker in found.copies:
                 assert (worker, object) not in held and worker in threads
-            (parked if found.parked else flights)[batch] = found.worker
+            (parked if found.is_parked else flights)[batch] = found.worker
         counts = Counter(flights.values())
         for name in threads:
             assert placement.in_flight(name) == counts[name] <= ahead * threads[name]

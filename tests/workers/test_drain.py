@@ -163,7 +163,7 @@ def hand_over_when_let_go(rig: Rig, provider: WatchProvider, kind: str) -> None:
         prefix=PREFIX,
         threads=1,
         waiting=list,
-        reserved=lambda: wanted,
+        reservations=lambda: wanted,
     )
     with caching(), started(pool) as work:
         members(pool, ready(2))  # type: ignore[arg-type]

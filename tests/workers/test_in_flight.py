@@ -22,7 +22,7 @@ def lead(rows: int, guilty: set[int]) -> tuple[ChunkResult, int]:
         firsts.append(flight.batch.first)
         if numbers & guilty:
             deaths += 1
-            flight.died()
+            flight.add_death()
             verdict = flight.verdict()
             flight.reset()
             if verdict is None:
@@ -71,7 +71,7 @@ def test_what_was_lost_without_blame_is_tried_again() -> None:
     flight = PendingBatch(0, batch(["images:0.fits"], 10), b"", never)
     for _ in range(100):
         assert flight.verdict() is None
-    flight.died()
+    flight.add_death()
     assert flight.verdict() is None
 
 
@@ -81,8 +81,8 @@ def test_parts_are_counted_together() -> None:
     assert (done.from_peers, done.from_cache) == ((2, 4), (6, 8))
     assert done.notes == ["a note"] * 2
     flight = PendingBatch(0, batch(["images:0.fits"], 2), b"", never)
-    flight.died()
-    flight.died()
+    flight.add_death()
+    flight.add_death()
     halves = flight.verdict()
     assert isinstance(halves, list)
     whole = halves[0].division

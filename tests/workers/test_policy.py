@@ -18,8 +18,8 @@ from swathe.workers.autoscale.policy import (
     Reservation,
     choose_leavers,
     count_ending,
+    needed_workers,
     plan_hand_over,
-    workers_needed,
 )
 
 LIMITS = GrowthLimits(minimum=0, maximum=100, spare=2, soon_s=60.0, idle_s=300.0, start_s=30.0)
@@ -28,31 +28,31 @@ MB = 1_000_000
 
 
 def test_a_few_are_always_ready() -> None:
-    assert workers_needed(NOTHING, LIMITS, 0.0) == 2
-    assert workers_needed(replace(NOTHING, busy=7), LIMITS, 0.0) == 9
+    assert needed_workers(NOTHING, LIMITS, 0.0) == 2
+    assert needed_workers(replace(NOTHING, busy=7), LIMITS, 0.0) == 9
 
 
 def test_as_many_as_do_what_waits_soon_enough() -> None:
-    assert workers_needed(replace(NOTHING, waiting_s=4 * 60.0 * 10), LIMITS, 0.0) == 12
-    assert workers_needed(replace(NOTHING, waiting_s=4 * 60.0 * 10 + 1), LIMITS, 0.0) == 13
-    assert workers_needed(replace(NOTHING, waiting_s=1.0, busy=20), LIMITS, 0.0) == 22
+    assert needed_workers(replace(NOTHING, waiting_s=4 * 60.0 * 10), LIMITS, 0.0) == 12
+    assert needed_workers(replace(NOTHING, waiting_s=4 * 60.0 * 10 + 1), LIMITS, 0.0) == 13
+    assert needed_workers(replace(NOTHING, waiting_s=1.0, busy=20), LIMITS, 0.0) == 22
 
 
 def test_minimum_and_maximum_hold() -> None:
-    assert workers_needed(NOTHING, replace(LIMITS, minimum=5), 0.0) == 5
+    assert needed_workers(NOTHING, replace(LIMITS, minimum=5), 0.0) == 5
     flood = PoolDemand(1e9, 1, busy=100, ending=50)
-    assert workers_needed(flood, LIMITS, 0.0, [Reservation(0.0, 9.0, 10_000)]) == 100
+    assert needed_workers(flood, LIMITS, 0.0, [Reservation(0.0, 9.0, 10_000)]) == 100
 
 
 def test_one_that_ends_is_replaced_before() -> None:
     assert count_ending([math.inf, 1000.0, 91.0, 89.0, 10.0, -5.0], LIMITS, 0.0) == 3
-    assert workers_needed(replace(NOTHING, busy=5, ending=3), LIMITS, 0.0) == 10
+    assert needed_workers(replace(NOTHING, busy=5, ending=3), LIMITS, 0.0) == 10
 
 
 def test_what_is_reserved_is_there_when_it_starts() -> None:
     reserved = [Reservation(100.0, 200.0, 20), Reservation(150.0, 160.0, 5)]
     found = [
-        workers_needed(NOTHING, LIMITS, now, reserved) for now in (69.0, 70.0, 150.0, 199.0, 200.0)
+        needed_workers(NOTHING, LIMITS, now, reserved) for now in (69.0, 70.0, 150.0, 199.0, 200.0)
     ]
     assert found == [2, 20, 25, 20, 2]
 
@@ -84,7 +84,7 @@ def test_target_is_the_most_of_the_last_while() -> None:
     for _ in range(500):
         now += rng.expovariate(1 / 40)
         demand = replace(NOTHING, busy=rng.randrange(50))
-        seen.append((now, workers_needed(demand, LIMITS, now)))
+        seen.append((now, needed_workers(demand, LIMITS, now)))
         most = max(count for at, count in seen if at >= now - LIMITS.idle_s)
         assert growth.target(demand, now) == most
 
@@ -115,7 +115,7 @@ def test_the_worthiest_is_handed_over_first() -> None:
     ]
     plan = plan_hand_over(blocks, heirs, 100 * MB, 1.15)
     assert plan.heirs == [("dearest per byte", "w1"), ("dear", "w1")]
-    assert plan.refused == {"cheap": "no time"}
+    assert plan.refusals == {"cheap": "no time"}
 
 
 def test_what_is_cheaper_to_fetch_again_is_refused() -> None:
@@ -140,7 +140,7 @@ def test_heirs_are_filled_evenly_and_never_over_their_room() -> None:
     shares = [sum(heir == name for _, heir in given) for name in ("w1", "w2", "full")]
     assert shares == [9, 9, 0]
     alone = plan_hand_over(blocks, {}, 1e9, 60.0)
-    assert (alone.heirs, set(alone.refused.values())) == ([], {"no other worker"})
+    assert (alone.heirs, set(alone.refusals.values())) == ([], {"no other worker"})
     assert plan_hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).heirs == []
 
 

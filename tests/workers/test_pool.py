@@ -490,7 +490,7 @@ def test_a_fault_in_the_loop_begins_anew(
 ) -> None:
     pool = connected(cluster.address, Folder(tmp_path / "results"))
     compare, faults = pool._connection._compare, iter([1, 2])
-    lost, losses = pool._connection._lost, iter([1])
+    lost, losses = pool._connection._note_loss, iter([1])
 
     def loses() -> None:
         if next(losses, None):
@@ -503,7 +503,7 @@ def test_a_fault_in_the_loop_begins_anew(
         compare(found)
 
     monkeypatch.setattr(pool._connection, "_compare", compared)
-    monkeypatch.setattr(pool._connection, "_lost", loses)
+    monkeypatch.setattr(pool._connection, "_note_loss", loses)
     with started(pool) as at_work:
         at_work.give(0, batch(images))
         assert at_work.next()[1].complete

@@ -74,9 +74,9 @@ def test_batches_count_for_what_they_take_within_bounds() -> None:
     made = Queue(1, 2)
     for batch, (seconds, placed) in enumerate([(0.3, 0.3), (7.0, 1.3), (0.001, 1.35)]):
         made.put(batch, seconds, 0.0)
-        assert made.placed == pytest.approx(placed)
+        assert made.sum_s == pytest.approx(placed)
     made.remove(1, 0.0)
-    assert made.placed == pytest.approx(0.35)
+    assert made.sum_s == pytest.approx(0.35)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -106,4 +106,4 @@ def test_whatever_happens_nothing_is_left_when_all_is_done(seed: int) -> None:
         assert made.behind_s == pytest.approx(sum(made.batches[each] for each in waiting))
     for batch in list(made.batches):
         made.remove(batch, now)
-    assert (made.behind_s, made.running, made.wait_s(now), made.placed) == (0.0, {}, 0.0, 0.0)
+    assert (made.behind_s, made.running, made.wait_s(now), made.sum_s) == (0.0, {}, 0.0, 0.0)

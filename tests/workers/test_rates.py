@@ -6,17 +6,24 @@ import math
 
 import pytest
 
-from swathe.workers.placement.rates import NEAR, PACED, TELLERS, UNMEASURED, ComputeRates, Rates
+from swathe.workers.placement.rates import (
+    MOST_PACES,
+    NEAR,
+    TELLERS,
+    USUAL_SPEED,
+    ComputeRates,
+    Rates,
+)
 
 
 def test_stores_and_workers_cost_what_was_measured() -> None:
     rates = Rates()
-    assert rates.store_s("web:a", 0) == UNMEASURED[0]
+    assert rates.store_s("web:a", 0) == USUAL_SPEED[0]
     assert rates.peer == NEAR
     rates.of_stores({"web": (0.1, 1e6)})
     rates.learn("w0", (0.002, 5e7))
     assert rates.store_s("web:a", 1_000_000) == pytest.approx(1.1)
-    assert rates.store_s("other:a", 0) == UNMEASURED[0]
+    assert rates.store_s("other:a", 0) == USUAL_SPEED[0]
     assert rates.peer_s(50_000_000) == pytest.approx(1.002)
 
 
@@ -62,6 +69,6 @@ def test_jobs_take_what_they_took_before() -> None:
     assert paces.of_job("a") == pytest.approx(0.8)
     assert paces.of_job("b") is None
     assert paces.expected_s("b", 3.0) == pytest.approx(2.4)
-    for number in range(PACED):
+    for number in range(MOST_PACES):
         paces.learn(f"{number}", 1, 1.0)
     assert paces.of_job("a") is None

@@ -31,7 +31,7 @@ class Asked(PoolState):
         self.gone: set[str] = set()
         self.pause_s = 0.0
         for name in ("leaver", *rooms):
-            self.workers[name] = WorkerEntry(name, "host", 1, "state", 10**9, placed=True)
+            self.workers[name] = WorkerEntry(name, "host", 1, "state", 10**9, is_placed=True)
             self.workers[name].peer = f"http://{name}", "token"
             self.placement.join(name, 1, 10**9)
 
@@ -77,10 +77,10 @@ def parting(
 
     async def go() -> None:
         leaver = crew.workers["leaver"]
-        leaver.leaving, leaver.placed = True, False
+        leaver.leaving, leaver.is_placed = True, False
         crew.placement.leave("leaver")
         spreading.part("leaver", held, grace_s)
-        while not leaver.parted:
+        while not leaver.has_parted:
             await asyncio.sleep(0.01)
             while_at_it()
         await turns()
@@ -269,5 +269,5 @@ def test_one_that_is_to_end_joins_nobody_again() -> None:
     here.end()
     # Whatever it is told, and by whom.
     joined = here.join(pickle.dumps(None))
-    assert joined.refused.endswith("is ending")
+    assert joined.refusal.endswith("is ending")
     assert not here.has_portal

@@ -69,14 +69,14 @@ class At:
         self.scheduler, self.crew, self.kept = Scheduler(), PoolState(), list[ChunkResult]()
         self.crew.client = self.scheduler  # type: ignore[assignment]  # all that is called of it
         for name in ("w0", "w1"):
-            self.crew.workers[name] = WorkerEntry(name, "host", 1, "state", 10**9, placed=True)
+            self.crew.workers[name] = WorkerEntry(name, "host", 1, "state", 10**9, is_placed=True)
             self.crew.workers[name].peer = f"http://{name}", "token"
             self.crew.placement.join(name, 1, 10**9)
         briefing: Any = SimpleNamespace(invitation=(b"", "state"))
         nothing: Any = lambda *_: None  # noqa: E731 - of several kinds
         self.sending = BatchSender(
             "pool", self.crew, briefing, BATCH_S,
-            join=nothing, copy=nothing, changed=nothing,
+            join=nothing, copy=nothing, note_room=nothing,
             keep=lambda _, done: self.kept.append(done),
         )  # fmt: skip
 

@@ -164,7 +164,7 @@ def test_batches_run_on_holders_that_have_room_whatever_was_predicted(
 ) -> None:
     """Of each round less than a second's work is for a holder: it has room for all of it."""
     work = Shuffled(12 * workers, seconds)
-    found = run(work, replace(POOL, workers=workers, predicted=predicted), rounds=6)
+    found = run(work, replace(POOL, workers=workers, prediction_ratio=predicted), rounds=6)
     assert found.on_holder >= 0.95
     assert found.store_bytes == work.count * 5 * MB
 
@@ -179,7 +179,7 @@ def test_many_quick_batches_wait_for_their_holders() -> None:
 def test_what_batches_take_is_learnt_from_those_that_came_first() -> None:
     pool = replace(POOL, workers=4)
     right = run(listed(40, compute_s=0.05), pool, rounds=3)
-    wrong = run(listed(40, compute_s=0.05), replace(pool, predicted=20.0), rounds=3)
+    wrong = run(listed(40, compute_s=0.05), replace(pool, prediction_ratio=20.0), rounds=3)
     assert wrong.rounds[1].elapsed_s <= 1.25 * right.rounds[1].elapsed_s
     assert wrong.rounds[2].elapsed_s <= 1.05 * right.rounds[2].elapsed_s
 

@@ -69,10 +69,10 @@ class Database:
             CatalogError: If it cannot be opened, is not a Swathe database, or was made by a newer
                 Swathe, or by one before the first version.
         """
-        parsed = _parse_url(url or default_url())
-        if parsed.get_backend_name() == "sqlite":
-            _make_room(parsed)
-        database = cls(parsed)
+        address = _parse_url(url or default_url())
+        if address.get_backend_name() == "sqlite":
+            _make_room(address)
+        database = cls(address)
         try:
             with database._errors():
                 database._bring_up_to_date()
@@ -243,25 +243,25 @@ def is_locked(url: str | None = None) -> bool:
 def _parse_url(url: str) -> sqlalchemy.URL:
     hint = "a database's URL is sqlite:////absolute/path or postgresql+psycopg://user@host/name"
     try:
-        parsed = sqlalchemy.make_url(url)
+        address = sqlalchemy.make_url(url)
     except (ArgumentError, ValueError, TypeError):
         # The cause may contain the password.
         raise CatalogError(f"the database's URL cannot be read; {hint}") from None
-    match parsed.drivername:
+    match address.drivername:
         case "sqlite" | "sqlite+pysqlite":
-            if parsed.database in (None, "", ":memory:") or parsed.host:
+            if address.database in (None, "", ":memory:") or address.host:
                 raise CatalogError("the catalogue needs a file: sqlite:////absolute/path")
         case "postgresql" | "postgres" | "postgresql+psycopg":
             # If an @ in the password is not written as %40, the end of the password would be shown.
-            if "@" in f"{parsed.host}{parsed.database}" or not parsed.database:
+            if "@" in f"{address.host}{address.database}" or not address.database:
                 raise CatalogError(
                     "the database's URL cannot be read: it lacks the name of a database, or its "
                     "user or password has an '@' or '/' that is not written as %40 or %2F"
                 )
-            parsed = parsed.set(drivername="postgresql+psycopg")
+            address = address.set(drivername="postgresql+psycopg")
         case _:
             raise CatalogError(f"the database is of a kind that is not supported; {hint}")
-    return parsed
+    return address
 
 
 def _secrets(url: sqlalchemy.URL) -> list[str]:

@@ -61,7 +61,7 @@ class LineLog:
         """
         try:
             self.path.absolute().parent.mkdir(parents=True, exist_ok=True)
-            with self._locked(os.O_CREAT) as handle:
+            with self._open_alone(os.O_CREAT) as handle:
                 size = os.fstat(handle).st_size
                 if os.write(handle, lines) != len(lines):
                     os.ftruncate(handle, size)
@@ -85,7 +85,7 @@ class LineLog:
             yield []
             return
         try:
-            with self._locked(0) as handle:
+            with self._open_alone(0) as handle:
                 yield os.pread(handle, os.fstat(handle).st_size, 0).splitlines()
                 os.ftruncate(handle, 0)
         except CatalogError:
@@ -122,7 +122,7 @@ class LineLog:
         return text[:end].splitlines(), start + end
 
     @contextmanager
-    def _locked(self, flags: int) -> Iterator[int]:
+    def _open_alone(self, flags: int) -> Iterator[int]:
         """Open the file for reading and appending; no other process has it open so."""
         handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o666)
         try:

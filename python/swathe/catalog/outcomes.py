@@ -11,7 +11,7 @@ from swathe.catalog.outcome_log import OutcomeLog, valid_fields
 from swathe.catalog.records.measurements import Outcome
 from swathe.catalog.tables import OutcomeRow
 
-OUTCOMES_KEPT = 10_000
+MOST_OUTCOMES = 10_000
 
 
 class OutcomeRecords(Database):
@@ -46,14 +46,14 @@ class OutcomeRecords(Database):
         """Record outcomes; unless they are new, those that are recorded already are left out."""
         rows = [OutcomeRow(**valid_fields(outcome)) for outcome in outcomes]
         newest = select(OutcomeRow.id).order_by(OutcomeRow.id.desc())
-        oldest = newest.offset(OUTCOMES_KEPT).limit(1).scalar_subquery()
+        oldest = newest.offset(MOST_OUTCOMES).limit(1).scalar_subquery()
         with self._writing() as session:
             if not is_new:
                 first = min(outcome.at for outcome in outcomes)
                 recent = select(OutcomeRow).where(OutcomeRow.at >= first)
-                recorded = {_outcome(row) for row in session.scalars(recent)}
+                earlier = {_outcome(row) for row in session.scalars(recent)}
                 rows = [
-                    row for row, each in zip(rows, outcomes, strict=True) if each not in recorded
+                    row for row, each in zip(rows, outcomes, strict=True) if each not in earlier
                 ]
             session.add_all(rows)
             session.flush()

@@ -18,10 +18,10 @@ from swathe.catalog.records.measurements import ProbeRecord, ProfileRecord, Samp
 from swathe.catalog.store_settings import root_url
 from swathe.catalog.tables import HostRow, LinkRow, ProbeRow, ProfileRow, SampleRow
 
-SAMPLES_KEPT = 20_000
+MOST_SAMPLES = 20_000
 """Samples kept per link and source."""
-PROBES_KEPT = 1_000
-PROFILES_KEPT = 50
+MOST_PROBES = 1_000
+MOST_PROFILES = 50
 LONGEST_NOTE = 1_000
 
 
@@ -61,7 +61,7 @@ class MeasurementRecords(Database):
             session.add(row)
             session.flush()
             number = row.id
-            _forget(session, ProbeRow, PROBES_KEPT, ProbeRow.link_id == link, ProbeRow.at)
+            _forget(session, ProbeRow, MOST_PROBES, ProbeRow.link_id == link, ProbeRow.at)
         return number
 
     def probes(self, root: str | None = None, host: str | None = None) -> list[ProbeRecord]:
@@ -79,13 +79,13 @@ class MeasurementRecords(Database):
                 ProbeRecord(
                     row.id,
                     of,
-                    last_seen,
+                    last_time,
                     row.at,
                     dict(row.parameters),
                     row.elapsed_s,
                     row.bytes_moved,
                 )
-                for row, of, last_seen in session.execute(query)
+                for row, of, last_time in session.execute(query)
             ]
 
     def add_samples(
@@ -110,7 +110,7 @@ class MeasurementRecords(Database):
             session.connection().execute(insert(SampleRow), rows)
             for source in sorted({row["source"] for row in rows}):
                 where = (SampleRow.link_id == link) & (SampleRow.source == source)
-                _forget(session, SampleRow, SAMPLES_KEPT, where, SampleRow.at)
+                _forget(session, SampleRow, MOST_SAMPLES, where, SampleRow.at)
 
     def enter_reads(self) -> list[str]:
         """Record the reads that wait in the log beside the database; return their stores."""
@@ -172,7 +172,7 @@ class MeasurementRecords(Database):
             )
             session.flush()
             where = ProfileRow.link_id == link
-            _forget(session, ProfileRow, PROFILES_KEPT, where, ProfileRow.fitted_at)
+            _forget(session, ProfileRow, MOST_PROFILES, where, ProfileRow.fitted_at)
 
     def profile(self, root: str, host: str) -> ProfileRecord | None:
         """Return the latest profile of a link, if it has one."""

@@ -20,7 +20,7 @@ OUTCOMES = f"""
     SELECT {", ".join(NAMES)} FROM outcomes WHERE host = ? AND model_s > 0
     ORDER BY id DESC LIMIT {RECENT}
 """
-PROBED = """
+PROBE_TIMES = """
     SELECT links.root, MAX(probes.at) FROM probes JOIN links ON links.id = probes.link_id
     WHERE links.host = ? GROUP BY links.root
 """
@@ -37,11 +37,11 @@ def recent_outcomes(path: str, host: str) -> tuple[list[Outcome], dict[str, date
     try:
         with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as database:
             rows = database.execute(OUTCOMES, (host,)).fetchall()[::-1]
-            probed = dict(database.execute(PROBED, (host,)).fetchall())
+            probe_times = dict(database.execute(PROBE_TIMES, (host,)).fetchall())
     except sqlite3.Error:
         return [], {}
     outcomes = [_outcome(dict(zip(NAMES, row, strict=True))) for row in rows]
-    return outcomes, {root: _moment(at) for root, at in probed.items()}
+    return outcomes, {root: _moment(at) for root, at in probe_times.items()}
 
 
 def _outcome(values: dict[str, Any]) -> Outcome:

@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from sqlalchemy import delete, func, select
 
 from swathe.catalog.database import Database
+from swathe.catalog.jobs.mapping import COUNTS
+from swathe.catalog.records.jobs import AT_WORK
 from swathe.catalog.tables import JobTable, ReservationTable
-
-AT_WORK = ("QUEUED", "EXECUTING")
-ENDED_AS = ("ok", "no_overlap", "missing", "error")
-"""Columns with numbers of rows."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,14 @@ class Totals:
     Attributes:
         phases: number of jobs per phase.
         rows: number of rows per status.
-        queued: unfinished rows of running and queued jobs.
+        queue_rows: unfinished rows of running and queued jobs.
         bytes: size of the results.
         work_s: seconds of work.
     """
 
     phases: dict[str, int]
     rows: dict[str, int]
-    queued: int
+    queue_rows: int
     bytes: int
     work_s: float
 
@@ -61,22 +59,19 @@ class ReservationRecords(Database):
         sums = {
             "jobs": func.count(),
             "waiting": func.sum(JobTable.waiting),
-            **{name: func.sum(getattr(JobTable, name)) for name in ENDED_AS},
+            **{name: func.sum(getattr(JobTable, name)) for name in COUNTS[1:]},
             "bytes": func.sum(JobTable.bytes),
             "work_s": func.sum(JobTable.work_s),
         }
-        labelled = [total.label(name) for name, total in sums.items()]
-        query = select(JobTable.phase, *labelled).group_by(JobTable.phase)
+        columns = [total.label(name) for name, total in sums.items()]
+        query = select(JobTable.phase, *columns).group_by(JobTable.phase)
         with self._reading() as session:
             rows = session.execute(query).mappings().all()
         phases = {str(row["phase"]): row for row in rows}
         return Totals(
             phases={phase: int(row["jobs"]) for phase, row in phases.items()},
-            rows={
-                name.replace("_", "-"): sum(int(row[name]) for row in rows)
-                for name in ("waiting", *ENDED_AS)
-            },
-            queued=sum(int(phases[phase]["waiting"]) for phase in AT_WORK if phase in phases),
+            rows={name.replace("_", "-"): sum(int(row[name]) for row in rows) for name in COUNTS},
+            queue_rows=sum(int(phases[phase]["waiting"]) for phase in AT_WORK if phase in phases),
             bytes=sum(int(row["bytes"]) for row in rows),
             work_s=sum(float(row["work_s"]) for row in rows),
         )
@@ -89,9 +84,9 @@ class ReservationRecords(Database):
             records = session.execute(query).all()
         return [
             WaitingJobs(
-                job, rows, None if predicted is None else predicted["median_s"] / max(inputs, 1)
+                job, rows, None if prediction is None else prediction["median_s"] / max(inputs, 1)
             )
-            for job, rows, inputs, predicted in records
+            for job, rows, inputs, prediction in records
         ]
 
     def reserve(self, workers: int, starts_at: datetime, ends_at: datetime) -> ReservationRecord:
@@ -107,14 +102,14 @@ class ReservationRecords(Database):
                     ReservationTable.number != row.number,
                 )
             )
-            return _reserved(row)
+            return _reservation_of(row)
 
     def reservations(self) -> list[ReservationRecord]:
         """Return the reservations that have not ended, earliest first."""
         query = select(ReservationTable).where(ReservationTable.ends_at > datetime.now(UTC))
         with self._reading() as session:
             rows = session.scalars(query.order_by(ReservationTable.starts_at))
-            return [_reserved(row) for row in rows]
+            return [_reservation_of(row) for row in rows]
 
     def release(self, number: int) -> bool:
         """End a reservation; return whether there was one."""
@@ -127,5 +122,5 @@ class ReservationRecords(Database):
             return True
 
 
-def _reserved(row: ReservationTable) -> ReservationRecord:
+def _reservation_of(row: ReservationTable) -> ReservationRecord:
     return ReservationRecord(row.number, row.starts_at, row.ends_at, row.workers)

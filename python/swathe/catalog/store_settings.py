@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 from urllib.parse import quote, unquote, urlsplit
 
 from swathe._swathe import StoreKind, store_key
@@ -17,7 +18,8 @@ from swathe.core.errors import StoreSettingsError
 from swathe.core.value_errors import short_text
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
-TIERS = ("local", "lan", "wan", "tape")
+Tier: TypeAlias = Literal["local", "lan", "wan", "tape"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
 OPTIONS = (
     "endpoint",
     "region",

@@ -75,7 +75,7 @@ class Stores(Database):
             NoSuchStoreError: If there is no such store.
             StoreSettingsError: If it contains a dataset.
         """
-        used = (
+        dataset_query = (
             select(DatasetRow.name)
             .outerjoin(ReplicaRow, ReplicaRow.dataset_id == DatasetRow.id)
             .join(StoreRow, StoreRow.id.in_((DatasetRow.store_id, ReplicaRow.store_id)))
@@ -83,7 +83,7 @@ class Stores(Database):
             .limit(1)
         )
         with self._writing() as session:
-            dataset = session.scalar(used)
+            dataset = session.scalar(dataset_query)
             if dataset is not None:
                 raise StoreSettingsError(
                     f"the dataset {dataset!r} is in the store {name!r}; "

@@ -48,8 +48,8 @@ class Token:
 
     def is_good(self) -> bool:
         """Check whether it is valid now."""
-        expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)
-        return self.revoked_at is None and not expired
+        is_expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)
+        return self.revoked_at is None and not is_expired
 
 
 class Tokens(Database):
@@ -88,10 +88,10 @@ class Tokens(Database):
 
     def token(self, secret: str) -> Token | None:
         """Return the record of a token; `None` if it is unknown."""
-        hashed = _hash(secret)
+        secret_hash = _hash(secret)
         with self._reading() as session:
-            row = session.scalar(select(TokenRow).where(TokenRow.hash == hashed))
-            if row is None or not hmac.compare_digest(row.hash, hashed):
+            row = session.scalar(select(TokenRow).where(TokenRow.hash == secret_hash))
+            if row is None or not hmac.compare_digest(row.hash, secret_hash):
                 return None
             return _token(row)
 

@@ -74,10 +74,10 @@ class WorkerReplicaRecords(Database):
 
     def forget_replicas(self, pool: str | None = None, older_s: float = 0.0) -> None:
         """Delete the records of a pool, or of all pools whose last report is too old."""
-        chosen = delete(PoolTable)
+        query = delete(PoolTable)
         rows = delete(WorkerReplicaTable)
         if pool is not None:
-            chosen = chosen.where(PoolTable.id == pool)
+            query = query.where(PoolTable.id == pool)
             rows = rows.where(WorkerReplicaTable.pool == pool)
         else:
             until = datetime.now(UTC) - timedelta(seconds=older_s)
@@ -85,11 +85,11 @@ class WorkerReplicaRecords(Database):
             with self._reading() as session:
                 if session.scalar(old.limit(1)) is None:
                     return
-            chosen = chosen.where(PoolTable.told_at <= until)
+            query = query.where(PoolTable.told_at <= until)
             rows = rows.where(WorkerReplicaTable.pool.in_(old))
         with self._writing() as session:
             session.execute(rows)
-            session.execute(chosen)
+            session.execute(query)
 
     def worker_replicas(self, limit: int = 1000) -> list[WorkerReplicas]:
         """Return the cached objects of workers by pool, at most `limit` of the largest each."""

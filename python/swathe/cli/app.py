@@ -14,7 +14,7 @@ from typer.main import get_group
 
 from swathe import trace
 from swathe.cli.options import ValuesCommand
-from swathe.cli.output import json_requested, print_error
+from swathe.cli.output import print_error, wants_json
 from swathe.cli.usage import ARCHIVE, CUTTING, MEASURING, PORTAL, Group
 from swathe.core import errors
 from swathe.core.format import harmless_text
@@ -107,7 +107,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
-    json_requested.set(False)
+    wants_json.set(False)
     try:
         try:
             _check_arguments()

@@ -101,14 +101,14 @@ class Demonstration:
         targets = self.make_targets(folder / "sample")
         register(folder / "sample", settings, self.progress, self.tell)
         with portal(settings) as (url, process):
-            status, succeeded = self.run_job(url, targets, folder / "cutouts", sheet)
+            status, results = self.run_job(url, targets, folder / "cutouts", sheet)
             self.tell(f"portal: {url}")
             places = {"portal": url, "output": f"{folder}/cutouts", "sheet": str(sheet)}
             show({**as_json(status), **places})
             if not self.once:
                 with suppress(KeyboardInterrupt):
                     process.wait()
-            return succeeded == len(targets)
+            return results == len(targets)
 
     def make_targets(self, folder: Path) -> Table:
         """Make the sample survey. Return its targets with files named `STORE:path`."""
@@ -138,10 +138,10 @@ class Demonstration:
             for row in list(job.rows("error"))[:5]:
                 self.tell(f"  {row.id}: {row.reason}")
             manifest = job.fetch(folder, overwrite=self.overwrite, progress=self.progress)
-        succeeded = manifest[manifest["status"] == "ok"]
-        write_picture(draw_sheet(succeeded, folder), sheet, self.overwrite)
-        self.tell(f"{len(succeeded)} cutouts in {folder}/, a selection in {sheet}")
-        return status, len(succeeded)
+        results = manifest[manifest["status"] == "ok"]
+        write_picture(draw_sheet(results, folder), sheet, self.overwrite)
+        self.tell(f"{len(results)} cutouts in {folder}/, a selection in {sheet}")
+        return status, len(results)
 
 
 def is_own_settings(settings: Path) -> bool:

@@ -76,7 +76,7 @@ PortalConfig = Annotated[
 ]
 
 
-def connected(url: str | None) -> RemotePortal:
+def connect_portal(url: str | None) -> RemotePortal:
     """Connect to the portal at a URL, else at $SWATHE_PORTAL.
 
     Raises:
@@ -279,7 +279,7 @@ def _plot_path(context: typer.Context, path: Path | None) -> Path | None:
 
 
 # Options on measurements.
-Measured = Annotated[
+MeasureTarget = Annotated[
     str,
     typer.Argument(
         metavar="STORE", help="Store or object to measure: name of a store, NAME:path, URL or path."

@@ -16,7 +16,7 @@ from swathe.core.format import harmless_text, number_text, rate_text, seconds_te
 
 REPORT_AFTER_S = 1.0
 """Seconds between two checks of a lock."""
-json_requested: ContextVar[bool] = ContextVar("json_requested", default=False)
+wants_json: ContextVar[bool] = ContextVar("wants_json", default=False)
 """Whether the command was given --json: then its error is printed as JSON, too."""
 
 
@@ -33,7 +33,7 @@ def print_text(text: str, *, err: bool = False) -> None:
 
 def print_error(text: str, kind: str, exit_code: int) -> None:
     """Print an error as one line of JSON, if the command was given --json."""
-    if json_requested.get():
+    if wants_json.get():
         print_json({"error": text, "kind": kind, "exit_code": exit_code})
 
 

@@ -11,7 +11,7 @@ from typer._coercion import RuntimeParam, build_runtime_param
 from typer._param_types import coerce_cli_path
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
-from swathe.cli.output import json_requested, print_error
+from swathe.cli.output import print_error, wants_json
 from swathe.core.value_errors import fault_text
 
 if TYPE_CHECKING:
@@ -126,10 +126,10 @@ class Group(TyperGroup):
             name, command, rest = super().resolve_command(ctx, args)
         except UsageError:
             # What a command that does not exist would make of its arguments is unknown.
-            json_requested.set("--json" in args)
+            wants_json.set("--json" in args)
             raise
         if command is not None and not isinstance(command, TyperGroup):
-            json_requested.set(_has_json(command, ctx, rest))
+            wants_json.set(_has_json(command, ctx, rest))
         return name, command, rest
 
     def invoke(self, ctx: Context) -> Any:

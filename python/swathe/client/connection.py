@@ -52,7 +52,7 @@ class PortalConnection:
 
         from swathe._swathe import __version__
 
-        self.url = _validated(url)
+        self.url = _portal_url(url)
         headers = {"User-Agent": f"swathe/{__version__}", "Accept-Encoding": "gzip"}
         if token:
             if not re.fullmatch(r"[\x21-\x7e]+", token):
@@ -87,7 +87,7 @@ class PortalConnection:
                 _raise_for(answer)
                 return _read_json(answer) if answer.status_code != NO_CONTENT else {}
         except httpx.HTTPError as error:
-            raise self._failed(error) from error
+            raise self._connection_error(error) from error
 
     def send_targets(
         self,
@@ -101,8 +101,8 @@ class PortalConnection:
 
         A file is sent as it is, unless it is packed, or `choices` fill in what it lacks.
         """
-        packed = isinstance(targets, str | os.PathLike) and is_packed(Path(targets))
-        if not isinstance(targets, str | os.PathLike) or packed or choices != ListOptions():
+        is_compressed = isinstance(targets, str | os.PathLike) and is_packed(Path(targets))
+        if not isinstance(targets, str | os.PathLike) or is_compressed or choices != ListOptions():
             return self.post_json(
                 path,
                 json={"targets": _json_targets(targets, choices), "options": options, **fields},
@@ -134,7 +134,7 @@ class PortalConnection:
             _raise_for(answer)
             yield answer
         except httpx.HTTPError as error:
-            raise self._failed(error) from error
+            raise self._connection_error(error) from error
         finally:
             answer.close()
 
@@ -152,7 +152,7 @@ class PortalConnection:
                 answer = self._http.send(request, stream=True)
             except httpx.HTTPError as error:
                 if number == TRIES or not isinstance(error, httpx.TransportError):
-                    raise self._failed(error) from error
+                    raise self._connection_error(error) from error
             else:
                 if answer.status_code not in RETRY_STATUSES or number == TRIES:
                     return answer
@@ -163,7 +163,7 @@ class PortalConnection:
             time.sleep(min(pause_s, LONGEST_PAUSE_S))
         raise AssertionError("the last try returns or raises")
 
-    def _failed(self, error: Exception) -> SourceError:
+    def _connection_error(self, error: Exception) -> SourceError:
         import httpx
 
         reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
@@ -172,7 +172,7 @@ class PortalConnection:
         return SourceError(f"{self.url}: {reason}")
 
 
-def _validated(url: str) -> str:
+def _portal_url(url: str) -> str:
     """Return the URL of a portal, without a slash at its end.
 
     Raises:
@@ -214,13 +214,13 @@ def content_blocks(answer: httpx.Response) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     packed_bytes = unpacked_bytes = 0
     try:
-        for packed in answer.iter_raw(BLOCK):
-            packed_bytes += len(packed)
-            while packed:
-                block = unpacker.decompress(packed, BLOCK)
+        for content in answer.iter_raw(BLOCK):
+            packed_bytes += len(content)
+            while content:
+                block = unpacker.decompress(content, BLOCK)
                 unpacked_bytes += len(block)
                 yield block
-                packed = unpacker.unconsumed_tail
+                content = unpacker.unconsumed_tail
             # Empty parts of gzip could be sent without an end, and no limit of size would count.
             if packed_bytes > 1.01 * unpacked_bytes + 2 * BLOCK:
                 raise SourceError(f"{answer.url}: expected gzip, found parts without content")
@@ -309,7 +309,7 @@ def _json_targets(targets: Any, choices: ListOptions) -> dict[str, list[Any]] | 
     if is_lines and choices == ListOptions():
         return list(targets)
     from swathe.files.targets.columns import standard_columns
-    from swathe.files.targets.target_list import read_list
+    from swathe.files.targets.list_tables import read_list
 
     table, _, faults = read_list(targets, choices)
     if faults:

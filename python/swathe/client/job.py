@@ -16,8 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from swathe.catalog.records.jobs import ENDED, count_done
-from swathe.client.connection import BLOCK, content_blocks, read_content
+from swathe.catalog.records.jobs import END_PHASES, count_finished_rows
+from swathe.client.connection import content_blocks, read_content
+from swathe.client.manifests import (
+    lines_of,
+    manifest_fault,
+    manifest_of,
+    manifest_table,
+    names_in,
+)
 from swathe.client.results import ResultFile, ResultList, compare
 from swathe.core.errors import OutputError, SourceError, SwatheError
 from swathe.core.format import seconds_text, size_text, time_left_text
@@ -25,7 +32,7 @@ from swathe.core.outputs import (
     check_new,
     check_output,
     make_folder,
-    open_unfinished,
+    open_part_file,
     output_kind,
     publish,
     sole_writer,
@@ -37,14 +44,13 @@ from swathe.files.manifest import (
     MANIFEST,
     manifest_meta,
     manifest_path,
-    read_manifest,
     rows_as_tables,
 )
-from swathe.files.manifest_file import LARGEST_TABLE_BYTES, LongManifest, read_rows
+from swathe.files.manifest_file import LongManifest
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from astropy.table import Table
 
@@ -63,14 +69,10 @@ PROGRESS_S = 0.5
 """Interval between requests for progress, if a progress bar is shown."""
 PARALLEL_FILES = 4
 """Number of files fetched in parallel."""
-ECSV = b"# %ECSV "
-"""First bytes of a manifest."""
 WAITING_FILES = 1000
 """Number of files that wait for one of these fetches."""
 MOST_MANIFEST_BYTES = 512 << 20
 """Maximum size of a manifest: more than that of a million rows."""
-MOST_HEAD_BYTES = 256 << 10
-"""Bytes of a manifest in which its rows begin: the reader takes long for a longer head."""
 MOST_ROWS = 1_000_000
 """Maximum number of rows of a job that is fetched, whatever the portal says."""
 ROW_BYTES = 16 << 10
@@ -133,10 +135,11 @@ class RemoteJob:
         with progress_bar("cutting", progress, status.rows) as show:
             while True:
                 show(
-                    count_done(status.counts), time_left_text(**status.left) if status.left else ""
+                    count_finished_rows(status.counts),
+                    time_left_text(**status.left) if status.left else "",
                 )
                 left_s = WAIT_S if end is None else end - time.monotonic()
-                if status.phase in ENDED or left_s <= 0:
+                if status.phase in END_PHASES or left_s <= 0:
                     return status
                 wait_s = min(left_s, most_s)
                 asked_s = time.monotonic()
@@ -144,7 +147,7 @@ class RemoteJob:
                 status = self._job_of(content)
                 # A portal that answers at once is not asked again at once.
                 took_s = time.monotonic() - asked_s
-                if took_s < pause_s and status.phase not in ENDED:
+                if took_s < pause_s and status.phase not in END_PHASES:
                     time.sleep(min(pause_s, wait_s) - min(took_s, wait_s))
                     pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
                 else:
@@ -180,7 +183,7 @@ class RemoteJob:
         """Return the outcome of every row as a table. Write it if a path is given."""
         with self._connection.open_answer(f"{self._path}/manifest") as answer:
             content = read_content(answer, MOST_MANIFEST_BYTES)
-        table = _table(content, self._connection.url)
+        table = manifest_table(content, self._connection.url)
         if path is not None:
             write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
         return table
@@ -192,7 +195,7 @@ class RemoteJob:
             SourceError: If the portal sends something else, or more than a million rows.
         """
         with self._connection.open_answer(f"{self._path}/manifest") as answer:
-            lines = _manifest_lines(content_blocks(answer), self._connection.url)
+            lines = lines_of(content_blocks(answer), self._connection.url)
             try:
                 table = csv.reader(lines)
                 if next(table, None) != list(COLUMNS):
@@ -204,7 +207,7 @@ class RemoteJob:
                         raise ValueError(f"it has more than {MOST_ROWS:,} rows")
                     yield some
             except (ValueError, OverflowError, csv.Error) as error:
-                raise _no_manifest(self._connection.url, error) from error
+                raise manifest_fault(self._connection.url, error) from error
 
     def _save_manifest(
         self, path: Path, overwrite: bool, results: ResultList, most_bytes: int
@@ -213,25 +216,11 @@ class RemoteJob:
         part = _part(path)
         try:
             self._receive(f"{self._path}/manifest", part, most_bytes, "an answer", "")
-            url = self._connection.url
-            if part.stat().st_size <= LARGEST_TABLE_BYTES:
-                table = _table(part.read_bytes(), url)
-                _check_names(_names(table), results, url)
-                publish(part, path, overwrite=overwrite)
-                return table
-            try:
-                with part.open(encoding="utf-8") as file:
-                    columns = next((line for line in file if not line.startswith("#")), "")
-                if columns.rstrip("\n").split(",") != list(COLUMNS):
-                    raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
-                _check_names(_names_in(part), results, url)
-                manifest = replace(LongManifest.of(part), path=path)
-            except (ValueError, csv.Error, OutputError) as error:
-                raise _no_manifest(url, error) from error
+            manifest = manifest_of(part, results, self._connection.url)
             publish(part, path, overwrite=overwrite)
-            return manifest
         finally:
             part.unlink(missing_ok=True)
+        return replace(manifest, path=path) if isinstance(manifest, LongManifest) else manifest
 
     def _receive(self, request: str, part: Path, most_bytes: int, what: str, of_what: str) -> None:
         """Write an answer to a file.
@@ -239,7 +228,7 @@ class RemoteJob:
         Raises:
             SourceError: If it is larger than `most_bytes`.
         """
-        with self._connection.open_answer(request) as answer, open_unfinished(part) as file:
+        with self._connection.open_answer(request) as answer, open_part_file(part) as file:
             for block in content_blocks(answer):
                 file.write(block)
                 if file.tell() > most_bytes:
@@ -301,7 +290,7 @@ class RemoteJob:
         make_folder(manifest.parent)
         with sole_writer(manifest):
             is_own = kind == "folder" and manifest_meta(manifest).get("job") == self.id
-            own_names = set(_names_in(manifest)) if is_own else set()
+            own_names = set(names_in(manifest)) if is_own else set()
             most_rows = min(job.rows, MOST_ROWS)
             results = self._results(most_rows)
             # The portal may use the same local stores as this machine's catalogue.
@@ -391,7 +380,7 @@ class RemoteJob:
                 self._connection.open_answer(
                     f"{self._path}/files/{quote(name)}", first_byte=first_byte
                 ) as answer,
-                open_unfinished(part, append=answer.status_code == 206) as file,
+                open_part_file(part, append=answer.status_code == 206) as file,
             ):
                 bytes_left = size - file.tell()
                 for block in content_blocks(answer):
@@ -419,81 +408,6 @@ class RemoteJob:
         if kind != "fits":
             compare(part, kind, results)
         publish(part, path, overwrite=overwrite)
-
-
-def _table(content: bytes, url: str) -> Table:
-    """Return the manifest that a portal sent.
-
-    Raises:
-        SourceError: If the content is not a manifest.
-    """
-    from astropy.table import Table
-
-    try:
-        # The reader takes another text for the name of a file, or a URL, and opens that.
-        if not content.startswith(ECSV) or b"\n" not in content:
-            raise ValueError("it does not begin as ECSV does")
-        if content.find(f"\n{','.join(COLUMNS)}\n".encode(), 0, MOST_HEAD_BYTES) < 0:
-            raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
-        return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
-    except Exception as error:  # the reader raises many kinds of errors
-        raise _no_manifest(url, error) from error
-
-
-def _no_manifest(url: str, reason: Exception) -> SourceError:
-    return SourceError(f"{url}: expected a manifest, found another text: {reason}")
-
-
-def _manifest_lines(blocks: Iterator[bytes], url: str) -> Iterator[str]:
-    """Yield the lines of a manifest after its head.
-
-    Raises:
-        SourceError: If it does not begin as ECSV does, or has a line of more than BLOCK bytes.
-    """
-    rest, is_first = b"", True
-    for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        if len(rest) > BLOCK:
-            raise SourceError(f"{url}: expected lines of up to {size_text(BLOCK)}, found more")
-        for line in lines:
-            if is_first and not line.startswith(ECSV):
-                raise SourceError(f"{url}: expected a manifest, found another text")
-            is_first = False
-            if not line.startswith(b"#"):
-                yield line.decode() + "\n"
-    if rest or is_first:
-        raise SourceError(f"{url}: expected a manifest to its end, found a part of it")
-
-
-def _names(manifest: Table | None) -> set[str]:
-    """Return the names of the files that a manifest lists."""
-    if manifest is None or "path" not in manifest.colnames:
-        return set()
-    return {str(name) for name in manifest["path"] if name}
-
-
-def _names_in(path: Path) -> Iterable[str]:
-    """Yield the names of the files that a manifest lists, which may be too long for a table."""
-    if path.stat().st_size <= LARGEST_TABLE_BYTES:
-        return _names(read_manifest(path))
-    at = COLUMNS.index("path")
-    return (row[at] for row in read_rows(path) if row[at])
-
-
-def _check_names(names: Iterable[str], results: ResultList, url: str) -> None:
-    """Check that a manifest names only results.
-
-    The next time, files that the manifest names are known to be results of this job.
-
-    Raises:
-        SourceError: If it names another file.
-    """
-    known = set(results.names)
-    other = next((name for name in names if name not in known), None)
-    if other is not None:
-        raise SourceError(
-            f"{url}: expected the manifest of the results, found that it names {other[:100]!r}, too"
-        )
 
 
 def _part(path: Path) -> Path:

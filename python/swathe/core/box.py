@@ -99,13 +99,13 @@ def section_ends(text: str) -> tuple[int, int, int, int]:
     if numbers is None:
         raise RegionError(
             f"a section is written [x1:x2,y1:y2], not {text[:LONGEST_SECTION]!r}"
-            f"{_unsupported(text[:LONGEST_SECTION])}"
+            f"{_explain_section(text[:LONGEST_SECTION])}"
         )
     x1, x2, y1, y2 = map(int, numbers.groups())
     return x1, x2, y1, y2
 
 
-def _unsupported(text: str) -> str:
+def _explain_section(text: str) -> str:
     """Return a message about the unsupported part of a CFITSIO section; empty if none."""
     for axis, part in zip("xy", text.strip("[] ").split(","), strict=False):
         if "*" in part:

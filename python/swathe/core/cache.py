@@ -67,11 +67,11 @@ def clear() -> dict[CacheName, int]:
     Raises:
         SwatheError: If a file cannot be removed.
     """
-    freed = {}
+    freed_bytes = {}
     for before in show():
         _swathe.clear_cache(before.name)
-        freed[before.name] = before.bytes - _folder(before.name).bytes
-    return freed
+        freed_bytes[before.name] = before.bytes - _folder(before.name).bytes
+    return freed_bytes
 
 
 def _folder(name: CacheName) -> CacheFolder:

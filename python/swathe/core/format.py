@@ -32,7 +32,7 @@ def number_text(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Return a count with its noun: `1 image`, `1,200 images`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -85,15 +85,15 @@ def moment_text(at: datetime, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     return f"{at.astimezone(UTC):{form}} UTC"
 
 
-def harmless_text(text: str, allowed: str = "\n\t") -> str:
+def harmless_text(text: str, controls: str = "\n\t") -> str:
     r"""Return a text with control characters as `\x1b`: a terminal would obey them.
 
     Args:
         text: text that may contain names of files, or text from a server.
-        allowed: control characters that stay.
+        controls: control characters that stay.
     """
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or char in allowed else ascii(char)[1:-1] for char in text
+        char if char.isprintable() or char in controls else ascii(char)[1:-1] for char in text
     )

@@ -362,7 +362,7 @@ def unfinished_results(folder: Path) -> Iterator[Path]:
     return folder.glob(".swathe-[0-9]*-[0-9]*.part")
 
 
-def open_unfinished(path: Path, *, append: bool = False) -> BinaryIO:
+def open_part_file(path: Path, *, append: bool = False) -> BinaryIO:
     """Open the unfinished file of an output; an earlier run may have left one.
 
     A link of this name is removed, never followed: it may point to a file of someone else.
@@ -382,7 +382,7 @@ def open_unfinished(path: Path, *, append: bool = False) -> BinaryIO:
     return os.fdopen(os.open(path, flags, 0o666), "ab")
 
 
-def remove_unfinished(folder: Path) -> None:
+def remove_part_files(folder: Path) -> None:
     """Remove the unfinished results that a killed process left in a folder.
 
     Raises:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Protocol
 
-    class ShowDone(Protocol):
+    class ShowCount(Protocol):
         """Function that shows the number of finished items, and the time left if it is known."""
 
         def __call__(self, done: int, time_left: str = "", /) -> Any:
@@ -23,7 +23,7 @@ def can_show_progress() -> bool:
 
 
 @contextmanager
-def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[ShowDone]:
+def progress_bar(label: str, is_shown: bool, total: int) -> Iterator[ShowCount]:
     """Yield a function that sets the number of finished items, of `total`, and the time left.
 
     Without a text of the time left, the bar extrapolates it from the items. The bar is shown if

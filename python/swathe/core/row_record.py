@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from swathe.core.errors import NoOverlapError, NotFoundError, SwatheError
 
@@ -10,7 +10,11 @@ RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
 
 Fault: TypeAlias = tuple[RowStatus, str]
 """Status of a row that cannot be cut, and the reason."""
-STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "error")
+STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
+END_STATUSES = STATUSES[1:]
+"""Statuses of rows that do not wait."""
+WITHOUT_RESULT = STATUSES[2:]
+"""Statuses of rows that have ended without a result."""
 
 
 def fault_of(error: SwatheError) -> Fault:

@@ -81,8 +81,8 @@ class DictColumn(Generic[T]):
 
     def few(self) -> DictColumn[T]:
         """Return the same column without unused values."""
-        used, codes = np.unique(self.codes, return_inverse=True)
-        return DictColumn([self.values[code] for code in used.tolist()], codes.astype(np.int32))
+        distinct, codes = np.unique(self.codes, return_inverse=True)
+        return DictColumn([self.values[code] for code in distinct.tolist()], codes.astype(np.int32))
 
     def __reduce__(self) -> tuple[Any, ...]:
         few = self.few()
@@ -136,7 +136,7 @@ class RowTable(Sequence[RowRecord]):
 
     Attributes:
         result: index of the combined result; -1 if the row belongs to none.
-        box: `(n, 4)`; valid if `placed` is true.
+        box: `(n, 4)`; valid if `has_box` is true.
         sky: `(n, 3)`; NaN if there is none, and for a size that is not one angle.
         status: index in STATUSES.
         sha256: `(n, 32)` bytes; zeros if there is none.
@@ -153,7 +153,7 @@ class RowTable(Sequence[RowRecord]):
     source: DictColumn[str]
     hdu: DictColumn[str | None]
     box: NDArray[np.int64]
-    placed: NDArray[np.bool_]
+    has_box: NDArray[np.bool_]
     planes: DictColumn[tuple[int, ...] | None]
     sky: NDArray[np.float64]
     status: NDArray[np.uint8]
@@ -182,7 +182,7 @@ class RowTable(Sequence[RowRecord]):
             source=DictColumn.of(column["source"]),
             hdu=DictColumn.of(column["hdu"]),
             box=np.array([each or (0,) * 4 for each in column["box"]], np.int64).reshape(count, 4),
-            placed=np.array([each is not None for each in column["box"]], bool),
+            has_box=np.array([each is not None for each in column["box"]], bool),
             planes=DictColumn.of(column["planes"]),
             sky=np.array([each or nowhere for each in column["sky"]], float).reshape(count, 3),
             status=np.array([CODES[each] for each in column["status"]], np.uint8),
@@ -255,20 +255,20 @@ class RowTable(Sequence[RowRecord]):
         if not changes:
             return self
         rows = list(changes)
-        status, placed = self.status.copy(), self.placed.copy()
+        status, has_box = self.status.copy(), self.has_box.copy()
         status[rows] = [CODES[new] for new, _ in changes.values()]
-        placed[rows] = False
+        has_box[rows] = False
         reason = self.reason.put(rows, [text for _, text in changes.values()])
-        return replace(self, status=status, placed=placed, reason=reason)
+        return replace(self, status=status, has_box=has_box, reason=reason)
 
     def to_predict(self) -> RowTable:
         """Return the rows that can be cut; those whose image was not read yet get a similar box."""
         rows = self if (sound := self.sound).all() else self.take(sound)
-        if rows.placed.all():
+        if rows.has_box.all():
             return rows
-        placed = rows.box[rows.placed]
-        like = np.median(placed, axis=0) if len(placed) else np.array([0, 0, *UNKNOWN_SHAPE])
-        return replace(rows, box=np.where(rows.placed[:, None], rows.box, like.astype(np.int64)))
+        boxes = rows.box[rows.has_box]
+        like = np.median(boxes, axis=0) if len(boxes) else np.array([0, 0, *UNKNOWN_SHAPE])
+        return replace(rows, box=np.where(rows.has_box[:, None], rows.box, like.astype(np.int64)))
 
     def faults(self) -> dict[int, Fault]:
         """Return status and reason of the rows that cannot be cut, by index."""
@@ -289,9 +289,9 @@ class RowTable(Sequence[RowRecord]):
         return self.has("waiting", "ok")
 
     @property
-    def unplaced(self) -> NDArray[np.bool_]:
+    def lacks_box(self) -> NDArray[np.bool_]:
         """Mask of rows given by sky position whose box is not computed yet."""
-        return ~self.placed & self.in_sky & self.sound
+        return ~self.has_box & self.in_sky & self.sound
 
     @property
     def in_sky(self) -> NDArray[np.bool_]:
@@ -322,10 +322,10 @@ class RowTable(Sequence[RowRecord]):
 
     def __iter__(self) -> Iterator[RowRecord]:
         boxes: Any = map(tuple, self.box.tolist())
-        if not self.placed.all():
+        if not self.has_box.all():
             boxes = [
                 box if is_placed else None
-                for box, is_placed in zip(boxes, self.placed, strict=True)
+                for box, is_placed in zip(boxes, self.has_box, strict=True)
             ]
         in_sky = self.in_sky
         skies: Any = repeat(None, len(self))

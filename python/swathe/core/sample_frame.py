@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from astropy.io import fits
     from numpy.typing import NDArray
 
+Card = tuple[str, str | int | float, str]
+"""Keyword, value and comment of a card."""
 RECIPE = 2
 """Version of the recipe; raise it when the same seed gives different bytes."""
 
@@ -99,25 +101,26 @@ def draw(seed: int, frame: int) -> NDArray[np.uint16]:
 
 
 def header(seed: int, frame: int) -> fits.Header:
-    """Return the header of a frame (numbered from 1), as in SDSS, with a TAN WCS.
-
-    The scan runs along NAXIS2 with right ascension, so the CD matrix is a quarter turn, a
-    flip and the small TILT_DEG; CRPIX is the centre of the frame.
-    """
-    import math
-    from datetime import datetime, timedelta
-
+    """Return the header of a frame (numbered from 1), as in SDSS, with a TAN WCS."""
     from astropy.io import fits
 
+    result = fits.Header([*_observation_cards(seed, frame), *_sky_cards(frame)])
+    result["VERSION"] = ("v5_6_3", "Version of the pipeline imitated")
+    result["COMMENT"] = "Made by swathe.core.sample_survey in the likeness of an SDSS fpC frame."
+    result["COMMENT"] = "Stars and noise are drawn from a seed; the sky position is fictitious."
+    result["HISTORY"] = "bias, sky, Moffat stars (beta = 3), noise, clipping"
+    return result
+
+
+def _observation_cards(seed: int, frame: int) -> list[Card]:
+    """Return the cards of the telescope, the time and the detector."""
+    from datetime import datetime, timedelta
+
     turn, step = divmod(frame - 1, FRAMES_PER_TURN)
-    ra_deg = (STRIPE_RA_DEG + step * STEP_DEG) % 360
-    dec_deg = STRIPE_DEC_DEG + turn * STRIP_DEC_DEG
     tai_s = FIRST_TAI_S + (frame - 1) * STEP_S
     began = datetime(1858, 11, 17) + timedelta(seconds=tai_s)
-    along = PIXEL_ARCSEC / 3600 * math.cos(math.radians(TILT_DEG))
-    across = PIXEL_ARCSEC / 3600 * math.sin(math.radians(TILT_DEG))
     run, camcol, field = 1000 + seed % 9000, 1 + turn % 6, 10 + step
-    cards: list[tuple[str, str | int | float, str]] = [
+    return [
         ("TELESCOP", "2.5m", "made up after the Sloan telescope"),
         ("ORIGIN", "Swathe", "sample survey, not an observation"),
         ("FLAVOR", "science", "Flavor of this run"),
@@ -149,6 +152,23 @@ def header(seed: int, frame: int) -> fits.Header:
         ("SATURATE", SATURATION, "DN at which a pixel is full"),
         ("FWHM", FWHM_ARCSEC, "[arcsec] Full width at half maximum of a star"),
         ("BADLINES", 0, "Number of bad lines in frame"),
+    ]
+
+
+def _sky_cards(frame: int) -> list[Card]:
+    """Return the cards of the WCS.
+
+    The scan runs along NAXIS2 with right ascension, so the CD matrix is a quarter turn, a
+    flip and the small TILT_DEG; CRPIX is the centre of the frame.
+    """
+    import math
+
+    turn, step = divmod(frame - 1, FRAMES_PER_TURN)
+    ra_deg = (STRIPE_RA_DEG + step * STEP_DEG) % 360
+    dec_deg = STRIPE_DEC_DEG + turn * STRIP_DEC_DEG
+    along = PIXEL_ARCSEC / 3600 * math.cos(math.radians(TILT_DEG))
+    across = PIXEL_ARCSEC / 3600 * math.sin(math.radians(TILT_DEG))
+    return [
         ("RADESYS", "ICRS", "Celestial frame"),
         ("EQUINOX", 2000.0, "[yr] Equinox"),
         ("RA", round(ra_deg, 6), "[deg] of the frame's centre"),
@@ -167,13 +187,7 @@ def header(seed: int, frame: int) -> fits.Header:
         ("CD1_2", round(along, 15), "[deg] RA per row"),
         ("CD2_1", round(along, 15), "[deg] Dec per column"),
         ("CD2_2", round(-across, 15), "[deg] Dec per row"),
-        ("VERSION", "v5_6_3", "Version of the pipeline imitated"),
     ]
-    result = fits.Header(cards)
-    result["COMMENT"] = "Made by swathe.core.sample_survey in the likeness of an SDSS fpC frame."
-    result["COMMENT"] = "Stars and noise are drawn from a seed; the sky position is fictitious."
-    result["HISTORY"] = "bias, sky, Moffat stars (beta = 3), noise, clipping"
-    return result
 
 
 def _generator(seed: int, frame: int, part: str) -> np.random.Generator:
@@ -215,8 +229,8 @@ def good_stars(seed: int, frame: int) -> list[tuple[float, float]]:
     )
     near &= catalogue.peak > 0.02 * catalogue.peak[:, None]
     alone = near.sum(axis=1) == 1  # itself
-    chosen = np.flatnonzero(inside & bright & alone)
-    return [(float(catalogue.x[star]), float(catalogue.y[star])) for star in chosen]
+    rows = np.flatnonzero(inside & bright & alone)
+    return [(float(catalogue.x[star]), float(catalogue.y[star])) for star in rows]
 
 
 def fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:

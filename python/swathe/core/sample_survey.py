@@ -78,14 +78,14 @@ def sample(
             below 0 or too large.
         OutputError: If the folder cannot be written, or holds other files.
     """
-    with progress_bar("drawing", progress, frames) as show_done:
+    with progress_bar("drawing", progress, frames) as show_count:
         try:
             return make_sample(
                 folder,
                 frames,
                 seed,
                 targets,
-                lambda count, _frames: show_done(count),
+                lambda count, _frames: show_count(count),
                 overwrite=overwrite,
             )
         except OutputError:

@@ -46,16 +46,16 @@ def pack_table(table: Table) -> bytes:
     return _join({"columns": heads, "meta": _short(table.meta)}, parts)
 
 
-def unpack_table(packed: bytes) -> Table:
+def unpack_table(content: bytes) -> Table:
     """Return the table that `pack_table` packed; texts are objects, missing ones are `None`."""
     from astropy.table import Table
 
-    head, at = _head(packed)
+    head, at = _head(content)
     columns = {}
     for each in head["columns"]:
         parts = []
         for length in each["lengths"]:
-            parts.append(memoryview(packed)[at : at + length])
+            parts.append(memoryview(content)[at : at + length])
             at += length
         columns[each["name"]] = _unpack_column(each, parts)
     return Table(columns, meta=head["meta"])
@@ -76,14 +76,14 @@ def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> byt
     return _join({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
 
 
-def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def unpack_lists(content: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """Return the columns that `pack_lists` packed, and the other values."""
-    head, at = _head(packed)
+    head, at = _head(content)
     columns: dict[str, list[Any]] = {}
     for name, lengths in zip(head["names"], head["lengths"], strict=True):
         values = columns[name] = []
         for length in lengths:
-            values += json.loads(packed[at : at + length])
+            values += json.loads(content[at : at + length])
             at += length
     return columns, head["rest"]
 
@@ -93,10 +93,10 @@ def _join(head: Mapping[str, Any], parts: list[bytes]) -> bytes:
     return b"".join([LENGTH.pack(len(first)), first, *parts])
 
 
-def _head(packed: bytes) -> tuple[dict[str, Any], int]:
-    (length,) = LENGTH.unpack_from(packed)
+def _head(content: bytes) -> tuple[dict[str, Any], int]:
+    (length,) = LENGTH.unpack_from(content)
     at = LENGTH.size + length
-    head: dict[str, Any] = json.loads(packed[LENGTH.size : at])
+    head: dict[str, Any] = json.loads(content[LENGTH.size : at])
     return head, at
 
 

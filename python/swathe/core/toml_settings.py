@@ -83,6 +83,6 @@ def value(name: str, kind: Any, raw: Any) -> Any:
         raise SettingsError(f"{name}: {fault_text(error.errors()[0])}") from None
 
 
-def value_error(name: str, expected: str, raw: Any) -> SettingsError:
+def value_error(name: str, requirement: str, raw: Any) -> SettingsError:
     """Return the error for an invalid value."""
-    return SettingsError(f"{name}: expected {expected}, found {short_text(raw)}")
+    return SettingsError(f"{name}: expected {requirement}, found {short_text(raw)}")

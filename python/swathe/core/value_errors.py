@@ -52,10 +52,10 @@ def fault_text(fault: Mapping[str, Any]) -> str:
         return "is not valid JSON"
     if kind == "value_error":
         return str(fault["msg"]).removeprefix("Value error, ").removesuffix(".")
-    return f"expected {_expected(fault, kind, context)}, found {short_text(fault.get('input'))}"
+    return f"expected {_requirement(fault, kind, context)}, found {short_text(fault.get('input'))}"
 
 
-def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -> str:
+def _requirement(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -> str:
     """Return a description of the valid values."""
     if kind in KINDS:
         return KINDS[kind]

@@ -29,7 +29,7 @@ def to_engine_job(
     Raises:
         ValueError: If the planes differ.
     """
-    from swathe.files.targets.target_list import hdu_key
+    from swathe.files.targets.hdus import hdu_key
 
     source, hdu, planes = rows.source.few(), rows.hdu.few().map(hdu_key), rows.planes.few().values
     if len(planes) > 1:

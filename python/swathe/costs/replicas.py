@@ -123,12 +123,12 @@ def _silent(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def _why_silent(files: Sequence[str]) -> str:
     """Return why a store does not answer, or empty text if it does."""
-    from swathe.files.file import open_cached
+    from swathe.files.file import open_from_cache
 
     reason = ""
     for file in files[:MOST_TRIED]:
         try:
-            open_cached(file)
+            open_from_cache(file)
         except OSError as error:
             if isinstance(error, NotFoundError):
                 return ""
@@ -173,13 +173,13 @@ def choose_stores(
 
 def _lacking(files: Sequence[str]) -> set[int]:
     """Return the numbers of the files that cannot be opened in their store."""
-    from swathe.files.file import open_cached
+    from swathe.files.file import open_from_cache
 
     lacking = set()
     for number, file in enumerate(files):
         try:
             # Predicting has opened it, so the index knows most of them.
-            open_cached(file)
+            open_from_cache(file)
         except SwatheError:  # if no store has the file, its rows report the error
             lacking.add(number)
     return lacking

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import OutputError
 from swathe.cutting.resume import LEFT, whole_members
 from swathe.files.manifest import COLUMNS, columns_as_table, manifest_meta
-from swathe.files.manifest_file import read_unfinished
+from swathe.files.manifest_file import read_part_file
 from swathe.files.targets import pieces
 from swathe.files.targets.result_names import PieceNames
 
@@ -82,7 +82,7 @@ class EarlierRows:
         self.end = None if output_paths.kind == "folder" else self._check_archive()
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        rows, names = read_unfinished(self._paths.latest_manifest), PieceNames()
+        rows, names = read_part_file(self._paths.latest_manifest), PieceNames()
         # As the list was read, so that repeated ids give the same names.
         while block := list(islice(rows, pieces.PIECE_ROWS)):
             for row, name in zip(block, names([row[ID] for row in block]), strict=True):

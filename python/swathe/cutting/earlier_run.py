@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError, OutputExistsError
 from swathe.core.outputs import check_new
+from swathe.core.row_record import WITHOUT_RESULT
 from swathe.cutting.resume import LEFT, whole_members
-from swathe.files.manifest import COLUMNS, FAILED
-from swathe.files.manifest_file import read_unfinished
+from swathe.files.manifest import COLUMNS
+from swathe.files.manifest_file import read_part_file
 from swathe.stores.registry import local_paths
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def sources_before(output_paths: OutputPaths) -> set[str]:
     path = output_paths.latest_manifest
     if output_paths.is_null or not path.exists():
         return set()
-    return {row[SOURCE] for row in read_unfinished(path) if row[STATUS] == "ok"}
+    return {row[SOURCE] for row in read_part_file(path) if row[STATUS] == "ok"}
 
 
 def keep_earlier(
@@ -277,7 +278,7 @@ def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table
     """Copy the reasons of failed rows of an earlier run; `rows` are in its order."""
     columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
     for row, status, reason, source, version in zip(rows.values(), *columns, strict=True):
-        if status in FAILED and row is not None and source == manifest.source.value(row):
+        if status in WITHOUT_RESULT and row is not None and source == manifest.source.value(row):
             # It is valid until the row is tried again: this run may be stopped before that.
             manifest.enter(row, status, reason, version=version)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.core.errors import OutputError, TargetsError
-from swathe.core.outputs import refuse_if_sources, remove_unfinished
+from swathe.core.outputs import refuse_if_sources, remove_part_files
 from swathe.cutting.earlier_rows import EarlierRows, earlier_rows_path
 from swathe.cutting.earlier_run import (
     check_outputs,
@@ -239,7 +239,7 @@ class ListRun:
             check_outputs(paths, work, earlier, sources, self.overwrite, is_first=is_first)
         if is_first:
             if paths.kind == "folder":
-                remove_unfinished(paths.path)
+                remove_part_files(paths.path)
             if not self.resume and not paths.is_null:
                 earlier_rows_path(paths).unlink(missing_ok=True)
             replaces = self.overwrite or (paths.kind == "folder" and earlier is not None)

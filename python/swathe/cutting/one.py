@@ -10,7 +10,7 @@ from swathe._swathe import trace_is_on
 from swathe.core.argument_checks import check_fill, check_objective, check_text
 from swathe.core.box import box_around, box_from_section, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
-from swathe.files.file import open_cached
+from swathe.files.file import open_from_cache
 from swathe.files.source_name import name_of
 from swathe.files.targets.positions import position, size_of
 from swathe.stores.registry import is_named
@@ -125,10 +125,10 @@ def cut(
         return image.cut_all_axes(start, stop, mode, fill, objective)
 
     try:
-        return cut_from(open_cached(name))
+        return cut_from(open_from_cache(name))
     except ChangedError:
         # The index entry of an object on a server may be out of date.
-        return cut_from(open_cached(name, fresh=True))
+        return cut_from(open_from_cache(name, fresh=True))
 
 
 def _tell(file: File, name: str, error: SwatheError) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from swathe import _swathe, trace
 from swathe.core.format import (
-    counted,
+    count_text,
     forecast_text,
     harmless_text,
     seconds_text,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from swathe.core.progress import ShowDone
+    from swathe.core.progress import ShowCount
     from swathe.core.row_record import RowStatus
     from swathe.core.row_table import RowTable
     from swathe.costs.prediction import Prediction
@@ -225,7 +225,7 @@ class CutRun:
                     self.manifest_file.end_piece(piece.manifest, is_only=piece.is_only)
 
     def _progress_report(
-        self, batch: _swathe.Batch, targets: int, prediction: Prediction, show: ShowDone
+        self, batch: _swathe.Batch, targets: int, prediction: Prediction, show: ShowCount
     ) -> Callable[[int], None]:
         """Return the function that reports the number of targets done, with the time left."""
         from swathe.costs.time_left import CutProgress, TimeLeftModel
@@ -337,7 +337,7 @@ class CutRun:
             results = DoneRows.of(todo, *news)
             piece.move(results)
             if maker is None:
-                piece.enter_done(results)
+                piece.enter_results(results)
             else:
                 for cut in results.outcomes():
                     for outcome in maker.take(cut):
@@ -405,9 +405,9 @@ class PieceFiles(NamedTuple):
         ]
         self.manifest.source = self.manifest.source.put(rows, sources)
 
-    def enter_done(self, results: DoneRows) -> None:
+    def enter_results(self, results: DoneRows) -> None:
         """Enter rows as the engine returns them."""
-        self.manifest.enter_done(results.rows, results.size, results.version, results.sha256)
+        self.manifest.enter_results(results.rows, results.size, results.version, results.sha256)
         for at, status, reason in results.failed:
             version = results.version.value(at)
             self.manifest.enter(int(results.rows[at]), status, reason, version=version)
@@ -477,13 +477,13 @@ def _tell_prediction(
         PREDICTED,
         harmless_text(f"{output_paths.path}"),
         *(forecast_text(prediction.median_s), spread),
-        counted(targets, "target") if is_only else f"a part of {counted(targets, 'target')}",
+        count_text(targets, "target") if is_only else f"a part of {count_text(targets, 'target')}",
         _traffic_text(prediction.bytes, prediction.requests),
     )
 
 
 def _traffic_text(size: int, requests: int) -> str:
-    return f"{size_text(size)} in {counted(requests, 'request')}"
+    return f"{size_text(size)} in {count_text(requests, 'request')}"
 
 
 @contextmanager

@@ -83,8 +83,8 @@ def with_neighbours(cells: NDArray[np.uint64], order: int) -> NDArray[np.uint64]
     from cdshealpix import nested
 
     around = nested.neighbours(cells, order)
-    enlarged: NDArray[np.uint64] = np.unique(around[around >= 0]).astype(np.uint64)
-    return enlarged
+    cells_around: NDArray[np.uint64] = np.unique(around[around >= 0]).astype(np.uint64)
+    return cells_around
 
 
 def ranges(cells: NDArray[np.uint64], order: int) -> list[tuple[int, int]]:

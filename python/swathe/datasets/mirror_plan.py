@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
 from swathe import _swathe
@@ -111,13 +111,13 @@ def plan_mirror(
     source, target = catalog.store(dataset_record.store), catalog.store(store)
     prefix = dataset_record.prefix if prefix is None else prefix
     _check_apart(dataset_record, source, target, prefix)
-    copies_there, unlisted = _list_target(target, prefix)
+    copies_there, unread_paths = _list_target(target, prefix)
     copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     result = MirrorPlan(dataset, source.name, store, prefix)
     sizes = []
-    skipped = 0
+    skip_count = 0
     present = 0
-    unmatched = dict(copies)
+    other_copies = dict(copies)
     objects = catalog.replicas(dataset, source.name)
     refusal = _refusals(source, target, objects, copies_there)
     is_same = partial(_is_same, source, target)
@@ -125,25 +125,20 @@ def plan_mirror(
         path = replica.object_path
         if replica.state == "vanished":
             continue
-        copy = unmatched.pop(path, None)
+        copy = other_copies.pop(path, None)
         if replica.state != "ok" or replica.version is None:
-            skipped += 1
+            skip_count += 1
             continue
-        below = path.removeprefix(f"{dataset_record.prefix}/") if dataset_record.prefix else path
-        to = f"{prefix}/{below}" if prefix else below
+        to = _moved_path(path, dataset_record.prefix, prefix)
         if fault := _unsafe(to):
             result.faults.append(SkippedObject(path, fault))
             continue
         objects_there = copies_there.get(to)
-        is_own = False
-        if copy is not None and copy.path == to and objects_there is not None:
-            is_own = _is_recorded(copy, objects_there)
-            if is_own and copy.state == "ok":
-                present += 1
-                continue
-            # A killed run may have left a complete copy that is not recorded.
-            is_own = is_own or (copy.version is None and is_same(replica, objects_there))
-        may_replace = overwrite or is_own
+        state = _state_of(copy, replica, to, objects_there, is_same)
+        if state == "current":
+            present += 1
+            continue
+        may_replace = overwrite or state == "own"
         if fault := refusal(to, may_replace):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
             result.faults.append(SkippedObject(path, reason))
@@ -152,17 +147,39 @@ def plan_mirror(
         result.versions.append(replica.version)
         result.replaces.append(may_replace)
         sizes.append(int(replica.version.partition(" ")[0]))
-    remaining = [copy for copy in unmatched.values() if copy.state != "vanished"]
-    _sort_out(result, remaining, target, copies_there, unlisted)
-    seconds, measured = _predict_time(catalog, (source, target), sizes, threads)
+    remaining = [copy for copy in other_copies.values() if copy.state != "vanished"]
+    _sort_out(result, remaining, target, copies_there, unread_paths)
+    seconds, is_measured = _predict_time(catalog, (source, target), sizes, threads)
     return replace(
         result,
         there=present,
-        skipped=skipped,
+        skipped=skip_count,
         bytes=sum(sizes),
         predicted_s=seconds,
-        measured=measured,
+        measured=is_measured,
     )
+
+
+def _moved_path(path: str, before: str, after: str) -> str:
+    """Return a path with another folder at its beginning."""
+    below = path.removeprefix(f"{before}/") if before else path
+    return f"{after}/{below}" if after else below
+
+
+def _state_of(
+    copy: Replica | None,
+    replica: Replica,
+    to: str,
+    there: ListedObject | None,
+    is_same: Callable[[Replica, ListedObject], bool],
+) -> Literal["current", "own", "other"]:
+    """Return whether the object at a path is an up-to-date copy, another own one, or neither."""
+    if copy is None or copy.path != to or there is None:
+        return "other"
+    if _is_recorded(copy, there):
+        return "current" if copy.state == "ok" else "own"
+    # A killed run may have left a complete copy that is not recorded.
+    return "own" if copy.version is None and is_same(replica, there) else "other"
 
 
 def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) -> None:
@@ -206,7 +223,7 @@ def _sort_out(
     copies: list[Replica],
     target: Store,
     copies_there: dict[str, ListedObject],
-    unlisted: list[str],
+    unread_paths: list[str],
 ) -> None:
     """Separate copies that may be deleted from those that no longer exist.
 
@@ -220,11 +237,11 @@ def _sort_out(
             except SwatheError:  # deleting reports the error
                 more, silent = {}, [folder]
             copies_there.update(more)
-            unlisted += silent
+            unread_paths += silent
     for copy in copies:
         if (now := copies_there.get(copy.path)) is not None:
             (result.vanished if _is_recorded(copy, now) else result.changed).append(copy)
-        elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unlisted):
+        elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unread_paths):
             result.untold.append(copy)
         else:
             result.gone.append(copy)

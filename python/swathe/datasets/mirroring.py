@@ -99,21 +99,23 @@ def copy_objects(
             mirror_plan.copies, mirror_plan.versions, mirror_plan.replaces, strict=True
         )
     ]
-    recorded = _begin(catalog, mirror_plan)
+    earlier_copies = _begin(catalog, mirror_plan)
     copies = _swathe.Copies(orders, threads, engine)
-    finished = 0
+    count = 0
     try:
         while (outcomes := copies.poll(POLL_S)) is not None:
             if outcomes:
-                replicas = [_replica_of(mirror_plan, copy, report, recorded) for copy in outcomes]
+                replicas = [
+                    _replica_of(mirror_plan, copy, report, earlier_copies) for copy in outcomes
+                ]
                 # Recorded at once: an object that is not recorded is copied again.
                 catalog.put_objects(
                     mirror_plan.dataset,
                     mirror_plan.store,
                     [(replica, None) for replica in replicas],
                 )
-            finished += len(outcomes)
-            show(finished)
+            count += len(outcomes)
+            show(count)
     finally:
         copies.cancel()
     report.bytes = copies.bytes
@@ -145,7 +147,7 @@ def _replica_of(
     work: MirrorPlan,
     outcome: _swathe.CopyOutcome,
     report: MirrorReport,
-    recorded: Mapping[str, Replica],
+    earlier_copies: Mapping[str, Replica],
 ) -> Replica:
     """Return the record of an object that was copied, or could not be."""
     path, to = work.copies[outcome.number]
@@ -157,7 +159,7 @@ def _replica_of(
     reason = f"{work.source}:{path} to {work.store}:{to}: {outcome.reason}"
     report.faults.append(SkippedObject(path, reason))
     report.outdated |= outcome.kind in ("ChangedError", "NotFoundError")
-    before = recorded.get(path)
+    before = earlier_copies.get(path)
     if before is not None and before.path == to:  # the earlier copy is still there
         return replace(before, state="failed", reason=reason)
     return Replica(path, to, None, None, None, "failed", reason)
@@ -173,7 +175,7 @@ def _mark(tag: str) -> str:
 def _delete(
     catalog: Catalog, work: MirrorPlan, engine: _swathe.Stores, report: MirrorReport
 ) -> None:
-    deleted, missing = [], [copy.object_path for copy in work.gone]
+    deleted_paths, missing = [], [copy.object_path for copy in work.gone]
     for copy in work.untold:
         reason = f"{work.store}:{copy.path}: not deleted: its store cannot tell whether it exists"
         report.faults.append(SkippedObject(copy.object_path, reason))
@@ -187,6 +189,6 @@ def _delete(
             reason = f"{work.store}:{copy.path}: it cannot be deleted: {error}"
             report.faults.append(SkippedObject(copy.object_path, reason))
             continue
-        deleted.append(copy.object_path)
-    catalog.set_states(work.dataset, work.store, deleted + missing, "vanished")
-    report.deleted = len(deleted)
+        deleted_paths.append(copy.object_path)
+    catalog.set_states(work.dataset, work.store, deleted_paths + missing, "vanished")
+    report.deleted = len(deleted_paths)

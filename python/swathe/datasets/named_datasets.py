@@ -143,14 +143,14 @@ def _scan(
     else:
         paths = list_objects(catalog.store(dataset.store), dataset.prefix, dataset.pattern)
     names = [*paths]
-    with progress_bar("cataloguing", progress, len(names)) as show_done:
+    with progress_bar("cataloguing", progress, len(names)) as show_count:
         return scan(
             catalog,
             dataset.name,
             names,
             threads=threads,
             reread=reread,
-            show=lambda count, _total: show_done(count),
+            show=lambda count, _total: show_count(count),
         )
 
 
@@ -282,13 +282,13 @@ def mirror(
     threads = check_threads(threads)
     with Catalog.open() as catalog:
         plan = _plan(catalog, name, place, threads, overwrite)
-        with progress_bar("copying", progress, len(plan.copies)) as show_done:
+        with progress_bar("copying", progress, len(plan.copies)) as show_count:
             return copy_objects(
                 catalog,
                 plan,
                 delete=delete,
                 threads=threads or THREADS,
-                show=show_done,
+                show=show_count,
             )
 
 

@@ -10,7 +10,7 @@ from swathe.core.errors import RegionError, SwatheError
 from swathe.core.sky import SkyMapping, read_wcs
 from swathe.datasets.footprint import footprint
 from swathe.datasets.header_metadata import band, origin, polarizations, times
-from swathe.files.file import open_cached
+from swathe.files.file import open_from_cache
 
 if TYPE_CHECKING:
     from astropy.io.fits import Header
@@ -66,7 +66,7 @@ def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
         NotFoundError, AccessError, SourceError: If the object cannot be read.
         FormatError: If it is not a FITS file.
     """
-    file = open_cached(path, fresh=True)
+    file = open_from_cache(path, fresh=True)
     if file.version == known_version:
         return ObjectHeaders(file.size, file.version, None, None)
     return headers_of(file)
@@ -111,7 +111,7 @@ def _granule(
 
     cards = fits.Header.fromstring(image.cards)
     # INHERIT = F means that the first header does not apply to this HDU.
-    shared = None if cards.get("INHERIT") is False else primary
+    inherited_cards = None if cards.get("INHERIT") is False else primary
     wcs, place, note = None, None, image.problem
     label = f"{path}, HDU {image.hdu}"
     if len(image.shape) >= 2 and all(image.shape):
@@ -121,9 +121,9 @@ def _granule(
                 place = _footprint(wcs, image, label)
         except RegionError as error:
             note = note or str(error).removeprefix(f"{label}: ")
-    t_min, t_max = times(cards, shared)
-    name, em_min, em_max = band(cards, wcs, image.shape, shared)
-    facility, instrument, target = origin(cards, shared)
+    t_min, t_max = times(cards, inherited_cards)
+    name, em_min, em_max = band(cards, wcs, image.shape, inherited_cards)
+    facility, instrument, target = origin(cards, inherited_cards)
     states = None if wcs is None else polarizations(wcs, image.shape[::-1])
     return Granule(
         path=path,

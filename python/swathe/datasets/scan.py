@@ -97,16 +97,16 @@ def scan(
     store = catalog.dataset(dataset).store
     replicas = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     report = ScanReport(dataset)
-    listed, unlisted = _sort_out(objects, report)
-    returned = [
+    objects_by_path, unread_paths = _sort_out(objects, report)
+    returned_paths = [
         path
-        for path, now in listed.items()
+        for path, now in objects_by_path.items()
         if path in replicas and replicas[path].state == "vanished" and _is_same(replicas[path], now)
     ]
-    catalog.set_states(dataset, store, returned, "ok")
-    report.returned = len(returned)
+    catalog.set_states(dataset, store, returned_paths, "ok")
+    report.returned = len(returned_paths)
     to_read: list[tuple[ListedObject, Replica | None]] = []
-    for path, now in listed.items():
+    for path, now in objects_by_path.items():
         before = replicas.get(path)
         if before is None or reread or not _is_settled(before, now):
             to_read.append((now, before))
@@ -114,28 +114,28 @@ def scan(
         report.unchanged += 1
         if before.state == "damaged":
             report.faults.append(SkippedObject(path, before.reason or "damaged"))
-    finished = report.unchanged
-    total = len(listed)
-    show(finished, total)
+    count = report.unchanged
+    total = len(objects_by_path)
+    show(count, total)
     keeper = _Keeper(catalog, dataset, store)
     if reread:
         to_read = [(now, before and replace(before, version=None)) for now, before in to_read]
     for outcome, before in _headers(store, to_read, threads or THREADS_PER_CORE * cores()):
         replica, images = _catalogue_entry(outcome, before, report)
         keeper.add(replica, images)
-        finished += 1
-        show(finished, total)
+        count += 1
+        show(count, total)
     keeper.flush()
     missing = [
         path
         for path, replica in replicas.items()
-        if path not in listed
+        if path not in objects_by_path
         and replica.state != "vanished"
-        and not any(path == at or path.startswith(f"{at}/") for at in unlisted)
+        and not any(path == at or path.startswith(f"{at}/") for at in unread_paths)
     ]
     catalog.set_states(dataset, store, missing, "vanished")
     report.vanished = len(missing)
-    catalog.set_synced(dataset)
+    catalog.set_sync_time(dataset)
     report.elapsed_s = time.monotonic() - start_s
     return report
 
@@ -143,16 +143,16 @@ def scan(
 def _sort_out(
     objects: Iterable[ListedObject | UnlistedObject], report: ScanReport
 ) -> tuple[dict[str, ListedObject], list[str]]:
-    listed: dict[str, ListedObject] = {}
-    unlisted = []
+    objects_by_path: dict[str, ListedObject] = {}
+    unread_paths = []
     for each in objects:
         if isinstance(each, UnlistedObject):
-            unlisted.append(each.path)
+            unread_paths.append(each.path)
             report.faults.append(SkippedObject(each.path, each.reason))
         else:
-            listed[each.path] = each
-    report.listed = len(listed)
-    return listed, unlisted
+            objects_by_path[each.path] = each
+    report.listed = len(objects_by_path)
+    return objects_by_path, unread_paths
 
 
 def _is_same(before: Replica, now: ListedObject) -> bool:
@@ -171,7 +171,7 @@ def _is_settled(before: Replica, now: ListedObject) -> bool:
 class _Read:
     """Outcome of reading an object: its headers, or an error."""
 
-    listed: ListedObject
+    entry: ListedObject
     headers: ObjectHeaders | None = None
     error: SwatheError | None = None
 
@@ -181,15 +181,15 @@ def _headers(
 ) -> Iterator[tuple[_Read, Replica | None]]:
     """Read headers in threads, a limited number ahead of the consumer."""
 
-    def read(listed: ListedObject, before: Replica | None) -> _Read:
+    def read(listed_object: ListedObject, before: Replica | None) -> _Read:
         version = before.version if before is not None else None
         try:
-            return _Read(listed, read_headers(f"{store}:{listed.path}", version))
+            return _Read(listed_object, read_headers(f"{store}:{listed_object.path}", version))
         except SwatheError as error:
-            return _Read(listed, error=error)
+            return _Read(listed_object, error=error)
         except Exception as error:  # one file must not end the scan of a million
-            wrapped = SwatheError(f"{type(error).__name__}: {error}")
-            return _Read(listed, error=wrapped)
+            failure = SwatheError(f"{type(error).__name__}: {error}")
+            return _Read(listed_object, error=failure)
 
     with ThreadPoolExecutor(threads, "headers") as pool:
         waiting: dict[Future[_Read], Replica | None] = {}
@@ -197,13 +197,13 @@ def _headers(
         try:
             while True:
                 while len(waiting) < threads * AHEAD and (next_one := next(rest, None)):
-                    listed, before = next_one
-                    pending = pool.submit(copy_context().run, read, listed, before)
+                    candidate, before = next_one
+                    pending = pool.submit(copy_context().run, read, candidate, before)
                     waiting[pending] = before
                 if not waiting:
                     return
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
+                futures, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in futures:
                     yield future.result(), waiting.pop(future)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -213,9 +213,9 @@ def _catalogue_entry(
     outcome: _Read, before: Replica | None, report: ScanReport
 ) -> tuple[Replica, list[Granule] | None]:
     """Return the record of an object and its granules; `None` to keep the known granules."""
-    listed = outcome.listed
-    path = listed.path
-    replica = Replica(path, path, listed.size, listed.mark, None, "ok")
+    entry = outcome.entry
+    path = entry.path
+    replica = Replica(path, path, entry.size, entry.mark, None, "ok")
     error = outcome.error
     images: list[Granule] = []
     if outcome.headers is not None:
@@ -229,8 +229,8 @@ def _catalogue_entry(
             return replica, None
         try:
             images = granules_of(path, outcome.headers)
-        except Exception as raised:  # one header must not end the scan of a million
-            error = FormatError(f"{path}: {type(raised).__name__}: {raised}")
+        except Exception as fault:  # one header must not end the scan of a million
+            error = FormatError(f"{path}: {type(fault).__name__}: {fault}")
     if error is not None:
         report.faults.append(SkippedObject(path, str(error)))
         if isinstance(error, FormatError):

@@ -359,16 +359,19 @@ def _disc(place: _SearchArea) -> NDArray[np.float64]:
     return np.concatenate(points)
 
 
-def _table(unsorted: list[list[Any]], place: _SearchArea | None) -> Table:
+def _table(unsorted_columns: list[list[Any]], place: _SearchArea | None) -> Table:
     """Return a sorted table of the columns; each is freed when copied, to save memory."""
     import numpy as np
     from astropy.table import Table
 
-    order = sorted(range(len(unsorted[0])), key=lambda at: (unsorted[0][at], unsorted[1][at]))
+    order = sorted(
+        range(len(unsorted_columns[0])),
+        key=lambda at: (unsorted_columns[0][at], unsorted_columns[1][at]),
+    )
     columns: dict[str, Any] = {}
     for name, kind, _ in COLUMNS:
-        unordered = unsorted.pop(0)
-        values = [unordered[at] for at in order]
+        unsorted_values = unsorted_columns.pop(0)
+        values = [unsorted_values[at] for at in order]
         blank: Any = "" if kind == "U" else 0
         cells = [blank if value is None else value for value in values]
         data = np.array(cells, dtype=kind if cells or kind != "U" else "U1")

@@ -94,13 +94,13 @@ def _that_show(
     others: dict[tuple[str, tuple[int, ...]], list[tuple[int, int]]] = {}
     for place, number in pairs:
         granule = matches[number].granule
-        covered = granule.footprint
-        if covered is None:
+        footprint = granule.footprint
+        if footprint is None:
             continue
-        if covered.outline is not None:
-            alike.setdefault(len(covered.outline), []).append((place, number))
-        elif covered.wcs is not None:
-            others.setdefault((covered.wcs, granule.shape[-2:]), []).append((place, number))
+        if footprint.outline is not None:
+            alike.setdefault(len(footprint.outline), []).append((place, number))
+        elif footprint.wcs is not None:
+            others.setdefault((footprint.wcs, granule.shape[-2:]), []).append((place, number))
     covering = []
     for group in alike.values():
         for at in range(0, len(group), TOGETHER):
@@ -118,15 +118,15 @@ def _within(
     matches: Sequence[Match], points: NDArray[np.float64], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Return the pairs whose position is in the polygon; all polygons have as many corners."""
-    used = sorted({number for _, number in pairs})
+    numbers = sorted({number for _, number in pairs})
     outlines = []
-    for number in used:
-        covered = matches[number].granule.footprint
-        assert covered is not None
-        outlines.append(covered.outline)
+    for number in numbers:
+        footprint = matches[number].granule.footprint
+        assert footprint is not None
+        outlines.append(footprint.outline)
     corners = np.array(outlines)
     polygons = directions(corners[:, ::2], corners[:, 1::2])
-    which = np.searchsorted(used, [number for _, number in pairs])
+    which = np.searchsorted(numbers, [number for _, number in pairs])
     places = points[[place for place, _ in pairs]]
     inside = distances(polygons[which], places) <= NEAR
     return [pair for pair, within in zip(pairs, inside.tolist(), strict=True) if within]

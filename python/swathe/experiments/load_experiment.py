@@ -235,8 +235,8 @@ def _sentence(
 ) -> str:
     if first == "none":
         return f"{store}, {mix}: no resource was exhausted (none at {settings.full_percent:g} %)."
-    begun = [level["workers"] for level in levels if level["start"] <= when]
-    workers = begun[-1] if begun else levels[0]["workers"]
+    worker_counts = [level["workers"] for level in levels if level["start"] <= when]
+    workers = worker_counts[-1] if worker_counts else levels[0]["workers"]
     names = {"cpu": "the CPU", "disk": "the disk", "swap": "memory (swapping)", "line": "the line"}
     after_s, ending = when - levels[0]["start"], "s" if workers != 1 else ""
     return (

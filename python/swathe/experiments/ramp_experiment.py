@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MANY = 100_000
 BUSY_PERCENT = 90.0
 """CPU use above which a host may be the limit."""
-SENT = 0.98
+SENT_SHARE = 0.98
 """Fraction of the due requests that a machine sends if it keeps up."""
 OWN = 0.1
 """Fraction of response times that clients' own delays may reach."""
@@ -251,8 +251,8 @@ def _study(
         host_names = list(hosts)
         clients["host"] = [host_names[at] if at >= 0 else "" for at in clients["host"]]
         good = records[records["status"] == OK]
-        observed = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
-        drawings[f"ramp-{place}"] = figures.ramp(name, at, observed)
+        observations = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
+        drawings[f"ramp-{place}"] = figures.ramp(name, at, observations)
         drawings[f"clients-{place}"] = figures.per_client(name, clients)
         more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
         more[f"Each client: {name}"] = clients
@@ -345,7 +345,7 @@ def _limits(
     row: dict[str, Any], requests: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
 ) -> Iterator[str]:
     """Yield notes if the client machines limit the measurement, or not all requests were sent."""
-    if row["sent"] < SENT * row["offered"]:
+    if row["sent"] < SENT_SHARE * row["offered"]:
         yield (
             f"{row['offered']:.4g} requests/s were due, {row['sent']:.4g} were sent in time: "
             "clients waited for answers"

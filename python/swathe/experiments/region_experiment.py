@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
 MEGABIT = 125_000
-COPIED, COPY_S = 8, 2.0
+MOST_COPIES, COPY_S = 8, 2.0
 """Most images copied, and seconds, to measure the rate of a single stream."""
 PATIENCE_S = 300.0
 TRIAL = 0.1
@@ -104,8 +104,8 @@ def region(
                 results[case].append({**one, "image_bytes": place.image_bytes,
                                     "pixel_bytes": place.pixel_bytes})  # fmt: skip
         images = {place.label: place for place in stores}
-    ordered = {case: results[case] for case, _ in cases}
-    return _study(settings, conditions, ordered, copies, images)
+    results_by_case = {case: results[case] for case, _ in cases}
+    return _study(settings, conditions, results_by_case, copies, images)
 
 
 def _order(
@@ -153,7 +153,7 @@ def copy_rate(place: FramesInStore, frames: int) -> float:
     """Return the rate of copying whole images one by one, bytes per second: the upper limit."""
     stores = known_stores() or _swathe.Stores("[]")
     start_s, total_bytes = time.perf_counter(), 0
-    for number in range(min(frames, COPIED)):
+    for number in range(min(frames, MOST_COPIES)):
         timings = _swathe.measure(
             place.frame(number + 1), [(0, place.image_bytes)], 1, stores=stores
         )

@@ -6,7 +6,7 @@ A field is a key of the file and a flag of the command; its help and bounds are 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from swathe import _swathe
 from swathe.core.errors import SettingsError
@@ -50,11 +50,11 @@ class SingleSettings(CommonSettings):
     """One client: seconds of each stage of a crop."""
 
     methods: tuple[Method, ...] = setting(
-        ("GZ", "GUNZIP", "FIT", "bz2", "fz"), "Storage and read methods of the frames."
+        get_args(Method), "Storage and read methods of the frames."
     )
     crops: tuple[int, ...] = setting((1, 10), "Numbers of crops per image.", 1, 10_000)
     clients: tuple[Client, ...] = setting(
-        ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy", "astropy-fsspec"),
+        get_args(Client),
         "Clients to compare.",
     )
     size: int = setting(100, "Side of a crop in pixels.", 1, 100_000)

@@ -37,7 +37,7 @@ FSSPEC = "astropy-fsspec"
 MODULES = {"fitsio": ("fitsio",), "astropy": ("astropy",), FSSPEC: ("fsspec", "aiohttp")}
 """Modules of peers that are Python packages."""
 SOURCE = Path(__file__).with_name("cfitsio.c")
-HUNDRED = 100
+MANY = 100
 PATIENCE_S = 120.0
 """Seconds beyond its budget that a case may take for one image."""
 SHOWN_ROWS = 3000
@@ -101,7 +101,7 @@ def single(
             first = turn * len(groups) // settings.repeats
             for group in groups[first:] + groups[:first]:
                 results.run(group, turn)
-    return _study(settings, conditions, results.timed(), results.left_out())
+    return _study(settings, conditions, results.rounds(), results.left_out())
 
 
 def is_supported(client: str, method: str, place: FramesInStore) -> bool:
@@ -210,7 +210,7 @@ class _CaseRows:
             self._reasons[case] = answer["error"]
             self._say(f"{case.name}: left out: {answer['error']}")
 
-    def timed(self) -> dict[SingleCase, list[list[list[float]]]]:
+    def rounds(self) -> dict[SingleCase, list[list[list[float]]]]:
         """Return the rows of each round, for cases that ran in all rounds."""
         return {
             case: self._rows[case]
@@ -315,7 +315,7 @@ def _study(
         },
         sentences(times),
         notes,
-        {f"Median total of a crop, and {HUNDRED} crops of different images": overview_table(times),
+        {f"Median total of a crop, and {MANY} crops of different images": overview_table(times),
          "How many times as fast as each client": fast},
     )  # fmt: skip
 
@@ -346,7 +346,7 @@ def overview_table(times: dict[SingleCase, Any]) -> Table:
             {
                 **case._asdict(),
                 "median": 1e3 * float(np.median(total)),
-                "hundred": HUNDRED * float(total.mean()),
+                "hundred": MANY * float(total.mean()),
             }
         )
     return Table(rows=rows, units={"median": "ms", "hundred": "s"})

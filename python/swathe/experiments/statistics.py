@@ -103,9 +103,9 @@ def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> A
     step = max(1, AT_ONCE // table.size)
     for first in range(0, draws, step):
         count = min(step, draws - first)
-        chosen = rng.integers(len(rounds), size=(count, len(rounds), 1))
-        of_round = sizes[chosen]
-        samples = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
+        picks = rng.integers(len(rounds), size=(count, len(rounds), 1))
+        of_round = sizes[picks]
+        samples = table[picks, rng.integers(of_round, size=(count, len(rounds), longest))]
         flat = samples.reshape(count, -1)
         if len(set(sizes.tolist())) > 1:
             # Shorter rounds give no more than they have.
@@ -162,10 +162,10 @@ def holm(probabilities: Sequence[float]) -> Array:
     """Correct the probabilities of several tests to the false-alarm rate of one test."""
     values = np.asarray(probabilities, float)
     order = np.argsort(values, kind="stable")
-    scaled = values[order] * np.arange(len(values), 0, -1)
-    corrected = np.empty(len(values))
-    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return corrected
+    products = values[order] * np.arange(len(values), 0, -1)
+    result = np.empty(len(values))
+    result[order] = np.minimum(np.maximum.accumulate(products), 1.0)
+    return result
 
 
 def edges_of(start: float, stop: float, width: float) -> Array:
@@ -193,17 +193,17 @@ def quantile_in(times: Array, values: Array, edges: Array, part: float) -> Array
 
 def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
     """Return the average number of intervals open in each window."""
-    covered = _since(starts, edges) - _since(ends, edges)
-    return np.asarray(np.diff(covered) / np.diff(edges), float)
+    open_s = _since(starts, edges) - _since(ends, edges)
+    return np.asarray(np.diff(open_s) / np.diff(edges), float)
 
 
 def _since(times: Array, edges: Array) -> Array:
     """Return the summed ages, at each edge, of all times before it."""
     # Relative to the first edge: sums of times of day would lose digits.
-    ordered = np.sort(np.asarray(times, float)) - edges[0]
-    before = np.searchsorted(ordered, edges - edges[0])
+    offsets = np.sort(np.asarray(times, float)) - edges[0]
+    before = np.searchsorted(offsets, edges - edges[0])
     return np.asarray(
-        before * (edges - edges[0]) - np.append(0.0, np.cumsum(ordered))[before], np.float64
+        before * (edges - edges[0]) - np.append(0.0, np.cumsum(offsets))[before], np.float64
     )
 
 

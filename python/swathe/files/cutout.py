@@ -33,7 +33,7 @@ _CHANGEABLE = ("data", "header")
 _COUNTS = re.compile(
     r"(?P<name>adu|dn|counts?|cts?|electrons?|e-)(?P<per>/s(ec(onds?)?)?)?", re.IGNORECASE
 )
-_STORED = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
+_PIXEL_TYPES = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 
 
 class Cutout:
@@ -173,7 +173,7 @@ class Cutout:
         import numpy as np
 
         pixels = memoryview(self._native.stored)
-        flat: NDArray[Any] = np.frombuffer(pixels, _STORED[self._native.bitpix])
+        flat: NDArray[Any] = np.frombuffer(pixels, _PIXEL_TYPES[self._native.bitpix])
         return flat.reshape(self.shape)
 
     @cached_property
@@ -219,13 +219,13 @@ class Cutout:
         """
         from astropy.nddata import CCDData
 
-        unit_found = self._unit(unit)
-        if unit_found is None:
+        ccd_unit = self._unit(unit)
+        if ccd_unit is None:
             raise FormatError(
                 f"{self.url}, HDU {self.hdu}: a CCDData needs a unit, and there is no BUNIT: "
                 'give one, such as unit="adu", or unit="" for none'
             )
-        return CCDData(self.data, wcs=self.wcs, meta=self.header, unit=unit_found)
+        return CCDData(self.data, wcs=self.wcs, meta=self.header, unit=ccd_unit)
 
     def _unit(self, unit: Any) -> UnitBase | None:
         """Return the given unit, or that of BUNIT; `None` if there is neither."""
@@ -236,13 +236,13 @@ class Cutout:
         text = self.header.get("BUNIT")
         if text is None or not str(text).strip():
             return None
-        parsed = parse_unit(str(text))
-        if parsed is None:
+        unit_object = parse_unit(str(text))
+        if unit_object is None:
             raise FormatError(
                 f"{self.url}, HDU {self.hdu}: BUNIT: expected a unit that astropy knows, "
                 f'found {str(text)!r}: give one, such as unit="adu", or unit="" for none'
             )
-        return parsed
+        return unit_object
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the FITS file that `write` writes."""
@@ -322,7 +322,7 @@ def parse_unit(text: str) -> UnitBase | None:
 
 
 def physical(
-    stored: NDArray[Any], bscale: float, bzero: float, blank: int | None, *, native: bool
+    stored_pixels: NDArray[Any], bscale: float, bzero: float, blank: int | None, *, native: bool
 ) -> NDArray[np.generic]:
     """Return physical pixels from stored ones, with the same operations as astropy.
 
@@ -333,7 +333,7 @@ def physical(
     """
     import numpy as np
 
-    raw = stored.astype(stored.dtype.newbyteorder("=")) if native else stored
+    raw = stored_pixels.astype(stored_pixels.dtype.newbyteorder("=")) if native else stored_pixels
     bits, integer = 8 * raw.dtype.itemsize, raw.dtype.kind in "iu"
     if bscale == 1 and bzero == 0 and (blank is None or not integer):
         return raw if native else raw.copy()
@@ -341,9 +341,9 @@ def physical(
         if bits == 8 and bzero == -128:
             return (raw ^ 0x80).view(np.int8)
         if bits > 8 and bzero == 2 ** (bits - 1):
-            unsigned = np.array(raw, dtype=f"u{bits // 8}")
-            unsigned -= unsigned.dtype.type(1 << (bits - 1))
-            return unsigned
+            shifted_pixels = np.array(raw, dtype=f"u{bits // 8}")
+            shifted_pixels -= shifted_pixels.dtype.type(1 << (bits - 1))
+            return shifted_pixels
     # Floats keep their type and byte order.
     data = np.array(raw, dtype=("f8" if bits > 16 else "f4") if integer else raw.dtype)
     if bscale != 1:

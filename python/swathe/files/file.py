@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 IMAGES = ("image", "compressed-image")
 HOLDINGS = {"empty": "no data", "table": "a table", "other": "data of another kind"}
-MOST_NAMED = 20
+MOST_NAMES = 20
 """Number of HDUs named in an error."""
 
 
@@ -48,7 +48,7 @@ def open(path: Source) -> File:
         NotFoundError, AccessError, SourceError: If it cannot be read.
         FormatError: If it is not a FITS file.
     """
-    return open_cached(path, fresh=True)
+    return open_from_cache(path, fresh=True)
 
 
 class File:
@@ -218,7 +218,7 @@ class File:
         images = [_hdu_label(info) for info in self.hdus if info.kind in IMAGES]
         if not images:
             return "no HDU of the file holds an image"
-        label_list = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
+        label_list = ", ".join(images[:MOST_NAMES]) + (", ..." if len(images) > MOST_NAMES else "")
         return f"images are in HDU{'s' if len(images) > 1 else ''} {label_list}"
 
 
@@ -240,7 +240,7 @@ def reopen(name: str, version: str) -> File:
     Raises:
         ChangedError: If it has another version now.
     """
-    file = open_cached(name, fresh=True)
+    file = open_from_cache(name, fresh=True)
     if file.version != version:
         raise ChangedError(
             f"{file.url}: expected the version {version}, found {file.version}: it changed; "
@@ -249,7 +249,7 @@ def reopen(name: str, version: str) -> File:
     return file
 
 
-def open_cached(path: Source, fresh: bool = False) -> File:
+def open_from_cache(path: Source, fresh: bool = False) -> File:
     """Open a file, or return the one opened before if it has not changed.
 
     The index entry of an object on a server is taken as valid, unless `fresh`. If it is not, a cut
@@ -289,4 +289,4 @@ def _state(name: str) -> tuple[int, ...] | None:
 
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
     """Return the sky mapping of an image."""
-    return open_cached(file).image(hdu).sky
+    return open_from_cache(file).image(hdu).sky

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError
-from swathe.core.row_record import RowStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,9 +29,6 @@ ARCHIVES = (".zip", ".tar", ".fits", ".fit", ".fts")
 EXTENSION = "MANIFEST"
 """Name of the last extension of a FITS file of cutouts."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
-FAILED: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
-"""Statuses of a target that is not `ok`."""
-ENDED: tuple[RowStatus, ...] = ("ok", *FAILED)
 
 
 def columns_as_table(columns: Mapping[str, Sequence[Any]], meta: Mapping[str, Any]) -> Table:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from swathe.core.outputs import write_file
-from swathe.core.row_record import STATUSES, RowStatus
+from swathe.core.row_record import END_STATUSES, STATUSES, RowStatus
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, TextColumn, hexadecimal
 from swathe.files.hdu import BLOCK
-from swathe.files.manifest import ENDED, EXTENSION, columns_as_table
+from swathe.files.manifest import EXTENSION, columns_as_table
 from swathe.files.manifest_head import head_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ Content: TypeAlias = bytes
 LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
-QUOTED = re.compile('[",\n]|^\\s*#')
-ROWS_WRITTEN = 10_000
+QUOTE_REASONS = re.compile('[",\n]|^\\s*#')
+TEXT_ROWS = 10_000
 """Rows that are made text together."""
 
 
@@ -81,7 +81,7 @@ class Manifest:
         self.source_version[row] = version
         self.sha256[row] = np.frombuffer(bytes.fromhex(sha256), np.uint8) if sha256 else 0
 
-    def enter_done(
+    def enter_results(
         self,
         rows: NDArray[np.int64],
         size: NDArray[np.int64],
@@ -102,7 +102,7 @@ class Manifest:
     def counts(self) -> dict[str, int]:
         """Return the number of targets with each status."""
         numbers = np.bincount(self.status, minlength=len(STATUSES)).tolist()
-        return {status: numbers[CODES[status]] for status in ENDED}
+        return {status: numbers[CODES[status]] for status in END_STATUSES}
 
     def columns(self, rows: slice = slice(None)) -> dict[str, list[Any]]:
         """Return some rows as columns of plain values, in the order of COLUMNS."""
@@ -152,10 +152,10 @@ class Manifest:
 
     def rows(self) -> Iterator[Content]:
         """Yield the rows of the file, some at a time."""
-        for first in range(0, len(self.id), ROWS_WRITTEN):
+        for first in range(0, len(self.id), TEXT_ROWS):
             cells = (
                 map(str, column) if name == "bytes" else _cells(column)
-                for name, column in self.columns(slice(first, first + ROWS_WRITTEN)).items()
+                for name, column in self.columns(slice(first, first + TEXT_ROWS)).items()
             )
             lines = map(",".join, zip(*cells, strict=True))
             yield "".join(f"{line}\n" for line in lines).encode()
@@ -176,7 +176,7 @@ def _cell(text: str) -> str:
     if HARMLESS(text):
         return text
     text = LINE_ENDS.sub(" ", BLANKS.sub(_before_comment, text))
-    return '"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text
+    return '"' + text.replace('"', '""') + '"' if QUOTE_REASONS.search(text) else text
 
 
 def _before_comment(blanks: re.Match[str]) -> str:

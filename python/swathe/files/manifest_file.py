@@ -15,11 +15,10 @@ import numpy as np
 
 from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
-from swathe.core.row_record import STATUSES
+from swathe.core.row_record import END_STATUSES, STATUSES
 from swathe.core.row_table import CODES
 from swathe.files.manifest import (
     COLUMNS,
-    ENDED,
     columns_as_table,
     manifest_meta,
     rows_as_tables,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from swathe.files.manifest_columns import Manifest
 
-MOST_FAILED = 1000
+MOST_FAILURES = 1000
 """Number of failed rows in a LongManifest; the file has all."""
 TABLE_ROWS = 100_000
 LARGEST_TABLE_BYTES = 64 << 20
@@ -73,7 +72,7 @@ class LongManifest:
                     f"{path}: expected a status of {', '.join(counts)}, found {row[1][:40]!r}"
                 )
             counts[row[1]] += 1
-            if row[1] != "ok" and len(failed) < MOST_FAILED:
+            if row[1] != "ok" and len(failed) < MOST_FAILURES:
                 failed.append(row[:3])
         return cls(path, manifest_meta(path) | counts, _failed_table(failed))
 
@@ -139,7 +138,7 @@ def is_in_pieces(path: Path) -> bool:
     return piece_path(path).exists() or path.stat().st_size > LARGEST_TABLE_BYTES
 
 
-def read_unfinished(path: Path) -> Iterator[list[str]]:
+def read_part_file(path: Path) -> Iterator[list[str]]:
     """Yield the rows of a manifest, complete or as a killed process left it."""
     piece = piece_path(path)
     before = manifest_meta(piece).get(ROWS_BEFORE)
@@ -178,7 +177,7 @@ class ManifestFile:
         """Begin without pieces."""
         self.path, self.meta = path, meta
         self.pieces = 0
-        self.counts: dict[str, int] = dict.fromkeys(ENDED, 0)
+        self.counts: dict[str, int] = dict.fromkeys(END_STATUSES, 0)
         self.last: Manifest | None = None
         self._failed: list[tuple[str, str, str]] = []
         self._stores: Counter[str] = Counter()
@@ -240,7 +239,7 @@ class ManifestFile:
             self._append(manifest)
         for status, count in manifest.counts().items():
             self.counts[status] += count
-        room = MOST_FAILED - len(self._failed)
+        room = MOST_FAILURES - len(self._failed)
         for row in np.flatnonzero(manifest.status != CODES["ok"])[:room].tolist():
             status = STATUSES[manifest.status[row]]
             self._failed.append((manifest.id[row], status, manifest.reason.list()[row]))

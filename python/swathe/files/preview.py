@@ -65,8 +65,8 @@ def grey(
     spread = white - black
     if not (np.isfinite(black) and 0 < spread < np.inf):
         black, spread = float(plane[finite].min()), 1.0
-    scaled = np.clip((np.where(finite, plane, black) - black) / spread, 0, 1)
-    return np.asarray(_stretch(scaled, stretch)[::-1] * 255).round().astype(np.uint8)
+    levels = np.clip((np.where(finite, plane, black) - black) / spread, 0, 1)
+    return np.asarray(_stretch(levels, stretch)[::-1] * 255).round().astype(np.uint8)
 
 
 def _limits(
@@ -118,17 +118,17 @@ def zscale(values: NDArray[np.float64]) -> tuple[float, float]:
 def _stretch(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
     import numpy as np
 
-    curved: NDArray[np.float64]
+    levels: NDArray[np.float64]
     match stretch:
         case "asinh":
-            curved = np.arcsinh(values / SOFTENING) / np.arcsinh(1 / SOFTENING)
+            levels = np.arcsinh(values / SOFTENING) / np.arcsinh(1 / SOFTENING)
         case "log":
-            curved = np.log(LOG_SCALE * values + 1) / np.log(LOG_SCALE + 1)
+            levels = np.log(LOG_SCALE * values + 1) / np.log(LOG_SCALE + 1)
         case "sqrt":
-            curved = np.sqrt(values)
+            levels = np.sqrt(values)
         case "linear":
-            curved = values
-    return curved
+            levels = values
+    return levels
 
 
 def contact_sheet(

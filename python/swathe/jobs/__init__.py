@@ -13,7 +13,7 @@ from swathe.core.errors import JobError, LimitError, NoSuchJobError, NoSuchResul
 from swathe.core.row_record import RowStatus
 from swathe.jobs.service import Jobs
 from swathe.jobs.types import ArchiveKind, Estimate, Job, Limits, Options, Result, Row
-from swathe.stores.bucket_results import Bucket, result_store_named
+from swathe.stores.bucket_results import Bucket, result_store_by_name
 from swathe.stores.results import Folder, ResultStore
 
 __all__ = [
@@ -34,5 +34,5 @@ __all__ = [
     "ResultStore",
     "Row",
     "RowStatus",
-    "result_store_named",
+    "result_store_by_name",
 ]

@@ -34,12 +34,12 @@ IN_FOLDER = 1000
 """Rows whose results share a folder."""
 PART = 1 << 20
 """Bytes per read and write."""
-SPOOLED = 8 << 20
+SPOOL_BYTES = 8 << 20
 """Bytes of a manifest that are in memory while its length is found; a longer one is in a file."""
 CARD = 80
 TAR_BLOCK = 512
 MODE = 0o644
-REPLACED = {
+OTHER_CARDS = {
     b"PCOUNT",
     b"GCOUNT",
     b"EXTEND",
@@ -83,16 +83,16 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
     Raises:
         NoSuchResultError: If the file no longer exists.
     """
-    stored = place.find(job, place_of(row, options))
+    result = place.find(job, place_of(row, options))
     suffix = options.results.suffix
     return Result(
-        file=stored.file,
+        file=result.file,
         name=f"{row.name}{suffix}",
-        size=stored.size,
+        size=result.size,
         etag=f'"{row.sha256[:32]}"',
         media_type=options.results.file_format.media_type,
         sha256=row.sha256,
-        open=stored.open,
+        open=result.open,
     )
 
 
@@ -144,14 +144,14 @@ def archive(
 
 def _gather(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield small parts together: a part of an answer costs as much as reading several results."""
-    gathered = bytearray()
+    content = bytearray()
     for part in parts:
-        gathered += part
-        if len(gathered) >= PART:
-            yield bytes(gathered)
-            gathered.clear()
-    if gathered:
-        yield bytes(gathered)
+        content += part
+        if len(content) >= PART:
+            yield bytes(content)
+            content.clear()
+    if content:
+        yield bytes(content)
 
 
 def _files(
@@ -182,8 +182,8 @@ def _rest(row: RowRecord, file: BinaryIO) -> Iterator[bytes]:
         if at <= row.bytes:
             yield part
     if at != row.bytes:
-        found = "more" if at > row.bytes else f"{at}"
-        raise SourceError(f"{row.name}: expected a result of {row.bytes} bytes, found {found}")
+        length = "more" if at > row.bytes else f"{at}"
+        raise SourceError(f"{row.name}: expected a result of {row.bytes} bytes, found {length}")
 
 
 def _zip(
@@ -217,7 +217,7 @@ def _zip(
 
 def in_file(parts: Iterable[bytes]) -> BinaryIO:
     """Return an unnamed file of these parts, at its end: a long manifest does not fit in memory."""
-    file: Any = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115 - the caller closes it
+    file: Any = tempfile.SpooledTemporaryFile(SPOOL_BYTES)  # noqa: SIM115 - the caller closes it
     try:
         for part in parts:  # not `writelines`, which takes all before it looks at their size
             file.write(part)
@@ -293,7 +293,7 @@ def _extension_header(file: BinaryIO, row: RowRecord, options: Options) -> bytes
         _card(f"PCOUNT  = {0:>20}"),
         _card(f"GCOUNT  = {1:>20}"),
         _card(f"EXTNAME = '{row.name:<8}'"),
-        *(card for card in cards[mandatory:] if card[:8].rstrip() not in REPLACED),
+        *(card for card in cards[mandatory:] if card[:8].rstrip() not in OTHER_CARDS),
         _card("END"),
     ]
     text = b"".join(new)

@@ -16,9 +16,9 @@ from swathe.core.host import cores
 from swathe.costs.engine_job import plane_spans, to_engine_job
 from swathe.costs.predict_list import predict_job
 from swathe.costs.prediction import Prediction, total_of
-from swathe.files.file import open_cached
+from swathe.files.file import open_from_cache
 from swathe.files.hdu import BLOCK, whole_blocks
-from swathe.files.targets.target_list import hdu_key
+from swathe.files.targets.hdus import hdu_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from swathe.jobs.types import Options
     from swathe.operations.operation import ResultFormat
 
-MOST_INSPECTED = 16
+MOST_INSPECTIONS = 16
 """Objects per store that a prediction opens; the others are assumed to be similar."""
-MOST_TRIES = 4 * MOST_INSPECTED
+MOST_TRIES = 4 * MOST_INSPECTIONS
 """Objects tried per store to find MOST_INSPECTED readable ones: any file may be missing."""
 CARD_BYTES = 80
 ADDED_CARDS = 6
@@ -86,16 +86,16 @@ def overhead_s(
     import numpy as np
     from scipy.optimize import least_squares  # type: ignore[import-untyped]  # as in stacking
 
-    assumed = np.array((file_format.job_s, file_format.row_s))
+    usual_s = np.array((file_format.job_s, file_format.row_s))
     terms = np.array([(1.0, job.rows) for job in past_jobs]).reshape(-1, 2)
     took = np.array([max(0.0, job.work_s - job.engine_s) for job in past_jobs])
-    scale = terms @ assumed
+    scale = terms @ usual_s
 
     def residuals(times: Any) -> Any:
-        return np.concatenate([(terms @ times - took) / scale, BELIEF * (times / assumed - 1)])
+        return np.concatenate([(terms @ times - took) / scale, BELIEF * (times / usual_s - 1)])
 
     # Some take far longer: the first job of a process, and jobs that run beside others.
-    times = least_squares(residuals, assumed, bounds=(0, np.inf), loss="soft_l1").x
+    times = least_squares(residuals, usual_s, bounds=(0, np.inf), loss="soft_l1").x
     median = float(times @ (1.0, rows))
     ratios = [*(took / (terms @ times + LEAST_S)), 1 / SPREAD, SPREAD]
     low, high = np.percentile(ratios, (10, 90))
@@ -107,7 +107,7 @@ def _of_engine(rows: RowTable, options: Options) -> Prediction | None:
     if not len(rows):
         return None
     targets = [
-        predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTED)
+        predict_job(to_engine_job(part, mode=options.mode, threads=cores()), MOST_INSPECTIONS)
         for same_planes in rows.by_planes()
         for part in _in_parts(same_planes)
     ]
@@ -139,10 +139,10 @@ def bytes_out(rows: RowTable, options: Options) -> int:
     header_bytes: list[int] = []
     _, first_of_file = np.unique(rows.source.codes, return_index=True)
     for row in rows.take(np.sort(first_of_file)[:MOST_TRIES]):
-        if len(per_pixel) == MOST_INSPECTED:
+        if len(per_pixel) == MOST_INSPECTIONS:
             break
         try:
-            image = open_cached(row.source).image(hdu_key(row.hdu))
+            image = open_from_cache(row.source).image(hdu_key(row.hdu))
             lengths = image.shape[-3::-1]
             spans = plane_spans(row.planes)
             plane_counts = [last - first for first, last in spans], lengths[len(spans) :]

@@ -28,13 +28,8 @@ from swathe.core.row_table import DictColumn, RowTable
 from swathe.files.file import sky_of
 from swathe.files.targets.cells import float_column, texts
 from swathe.files.targets.columns import standard_columns
-from swathe.files.targets.target_list import (
-    SKY,
-    check_sky_box,
-    one_angle,
-    read_list,
-    read_targets,
-)
+from swathe.files.targets.list_tables import read_list
+from swathe.files.targets.target_list import SKY, check_sky_box, one_angle, read_targets
 from swathe.jobs.types import read_planes
 from swathe.operations.grid import enlarge_boxes
 from swathe.operations.inputs import inputs_of, rows_of_bands
@@ -53,10 +48,10 @@ if TYPE_CHECKING:
     from swathe.datasets.search_many import SearchMatches
     from swathe.jobs.types import Options
 
-IMAGES_PLACED = 32
+MOST_IMAGES = 32
 """Images on which sky positions are converted to pixels at submission. On the others this happens
 when they are cut, because their headers must be read."""
-MOST_LISTED = 20
+LONGEST_LIST = 20
 """Maximum number of errors and of matches listed in an estimate."""
 MOST_PLANES = 100
 """Maximum number of different values of `planes` in one list."""
@@ -93,7 +88,7 @@ def expand(
     target_list: Any,
     options: Options,
     catalog: Catalog,
-    allowed: Callable[[str], None],
+    check_source: Callable[[str], None],
     most_rows: int,
     cutout_bytes: int | None = None,
 ) -> ExpandedJob:
@@ -134,9 +129,9 @@ def expand(
                 raise JobError(
                     f"option {name}: it selects images only for sky positions without a file"
                 )
-        work = _of_files(columns, len(table), options, allowed)
+        work = _of_files(columns, len(table), options, check_source)
     else:
-        work = _of_positions(columns, options, catalog, allowed, most_rows)
+        work = _of_positions(columns, options, catalog, check_source, most_rows)
     if work.rows.group is not None:
         check_rows(len(work.rows) + len(work.results), most_rows)
         work.rows.box = enlarge_boxes(work.rows.box)
@@ -181,7 +176,7 @@ def check_rows(rows: int, most: int) -> None:
 
 
 def _of_files(
-    columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
+    columns: dict[str, Any], count: int, options: Options, check_source: Callable[[str], None]
 ) -> ExpandedJob:
     """Expand targets that name their files."""
     from astropy.table import Table
@@ -190,7 +185,7 @@ def _of_files(
     faults: dict[int, Fault] = {}
     if options.is_combined:
         columns, group, faults = _by_result(columns, count, options)
-    rows, unread = _read(Table(columns, copy=False), allowed)
+    rows, unread = _read(Table(columns, copy=False), check_source)
     rows.group = None if group is None else DictColumn.of(group)
     sound = rows.sound
     rows = rows.with_status({row: fault for row, fault in faults.items() if sound[row]})
@@ -222,8 +217,8 @@ def _by_result(
     # Place in the new list, row that takes it, its result, and its fault if it has one.
     entries: list[tuple[int, int, str, Fault | None]] = []
     for each in results:
-        used = set(each.rows)
-        every = [*each.rows, *(row for row in each.faults if row not in used)]
+        own_rows = set(each.rows)
+        every = [*each.rows, *(row for row in each.faults if row not in own_rows)]
         # The result takes the places of its rows in the list; an image may be used twice.
         places = sorted(set(every))
         places += places[-1:] * (len(every) - len(places))
@@ -239,7 +234,7 @@ def _by_result(
     return {name: table[name] for name in table.colnames}, names, faults
 
 
-def _read(table: Any, allowed: Callable[[str], None]) -> tuple[RowTable, set[int]]:
+def _read(table: Any, check_source: Callable[[str], None]) -> tuple[RowTable, set[int]]:
     """Read a list whose files are allowed; return it and the rows whose file cannot be read.
 
     Raises:
@@ -247,20 +242,20 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[RowTable, set[int
     """
     unreadable: set[str] = set()
 
-    def sky_if_allowed(file: str, hdu: HduKey | None) -> SkyMapping:
-        _check(file, allowed)
+    def sky_of_source(file: str, hdu: HduKey | None) -> SkyMapping:
+        _check(file, check_source)
         try:
             return sky_of(file, hdu)
         except SwatheError:
             unreadable.add(file)
             raise
 
-    rows = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
+    rows = read_targets(table, sky_of_source, most_images=MOST_IMAGES)
     rows.reason = rows.reason.map(with_store_names)
     faults_by_file: dict[str, Fault] = {}
     for file in rows.source.values:
         try:
-            _check(file, allowed)
+            _check(file, check_source)
         except AccessError as error:
             faults_by_file[file] = ("error", str(error))
     if faults_by_file and len(faults_by_file) == len(rows.source.values):
@@ -276,14 +271,14 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[RowTable, set[int
     return rows.with_status(refusals), unread
 
 
-def _check(file: str, allowed: Callable[[str], None]) -> None:
+def _check(file: str, check_source: Callable[[str], None]) -> None:
     """Check that a file may be read.
 
     Raises:
         AccessError: If it may not, or if its URL holds a secret: no job stores secrets.
     """
     if file:
-        allowed(file)
+        check_source(file)
     if _swathe.redact_url(file) != file:
         raise AccessError(f"{_swathe.redact_url(file)}: a job keeps no URL with credentials")
 
@@ -292,7 +287,7 @@ def _of_positions(
     columns: dict[str, Any],
     options: Options,
     catalog: Catalog,
-    allowed: Callable[[str], None],
+    check_source: Callable[[str], None],
     most_rows: int,
 ) -> ExpandedJob:
     """Expand sky positions into the images that cover them."""
@@ -310,15 +305,15 @@ def _of_positions(
     pairs: list[tuple[int, Match | None]] = []
     reasons: dict[int, Fault] = {}
     counts: list[tuple[str, int]] = []
-    unmatched = 0
+    unmatched_count = 0
     for target in range(count):
         matches, reason = matches_of.get(target, ([], ""))
         if target in wrong or not matches:
             reasons[len(pairs)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
-            unmatched += target not in wrong
+            unmatched_count += target not in wrong
             pairs.append((target, None))
         pairs += [(target, match) for match in matches]
-        if len(counts) < MOST_LISTED:
+        if len(counts) < LONGEST_LIST:
             counts.append((ids[target], len(matches)))
     check_rows(len(pairs), most_rows)
     target_of_row = [target for target, _ in pairs]
@@ -331,14 +326,16 @@ def _of_positions(
     row_columns = {
         name: [column[target] for target in target_of_row] for name, column in columns.items()
     }
-    rows, unread = _read(table, allowed)
+    rows, unread = _read(table, check_source)
     rows = rows.with_status(reasons)
     unread -= reasons.keys()
     targets = _numbered_ids(ids)
     rows.group = _name_results(
         options, [targets[target] for target in target_of_row], row_columns, len(rows)
     )
-    return ExpandedJob(count, _with_planes(rows, row_columns, options), unread, unmatched, counts)
+    return ExpandedJob(
+        count, _with_planes(rows, row_columns, options), unread, unmatched_count, counts
+    )
 
 
 def _invalid_positions(columns: dict[str, Any]) -> Iterator[tuple[int, Fault]]:
@@ -423,18 +420,18 @@ def _distance(matches: Sequence[Match], position: NDArray[np.float64], index: in
 
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
     """Return unique ids: id, id-2, id-3 ... for equal ones, without those that others have."""
-    used: set[str] = set()
+    earlier: set[str] = set()
     counts: dict[str, int] = {}
-    numbered = []
+    unique_ids = []
     for user_id in ids:
         name, copies = user_id, counts.get(user_id, 1)
-        while name in used:
+        while name in earlier:
             copies += 1
             name = f"{user_id}-{copies}"
         counts[user_id] = copies
-        used.add(name)
-        numbered.append(name)
-    return numbered
+        earlier.add(name)
+        unique_ids.append(name)
+    return unique_ids
 
 
 def _name_results(

@@ -48,11 +48,12 @@ class Quota:
             )
         if (text := self._excess_text(usage)) is not None:
             raise LimitError(text, LATER_S)
-        stored, most = usage.bytes + usage.deleted_bytes, limits.result_bytes
-        if stored >= most:
+        stored_bytes, most = usage.bytes + usage.deleted_bytes, limits.result_bytes
+        if stored_bytes >= most:
             raise LimitError(
-                f"your results take {size_text(stored)}, with {size_text(usage.deleted_bytes)} of "
-                f"deleted jobs; {size_text(most)} are allowed: wait until these are removed",
+                f"your results take {size_text(stored_bytes)}, with "
+                f"{size_text(usage.deleted_bytes)} of deleted jobs; {size_text(most)} are allowed: "
+                "wait until these are removed",
                 REMOVAL_S,
             )
 
@@ -72,14 +73,14 @@ class Quota:
             LimitError: If they are not.
         """
         most = self._limits.result_bytes
-        stored = usage.bytes + usage.deleted_bytes
-        if stored + least_bytes > most:
-            deleted = (
+        stored_bytes = usage.bytes + usage.deleted_bytes
+        if stored_bytes + least_bytes > most:
+            deleted_text = (
                 f", with {size_text(usage.deleted_bytes)} of deleted jobs that are not removed yet"
             )
             raise LimitError(
                 f"the results would take at least {size_text(least_bytes)}, yours take "
-                f"{size_text(stored)}{deleted if usage.deleted_bytes else ''}; "
+                f"{size_text(stored_bytes)}{deleted_text if usage.deleted_bytes else ''}; "
                 f"{size_text(most)} are allowed",
                 LATER_S if least_bytes <= most else None,
             )
@@ -102,12 +103,12 @@ class Quota:
         text = self._excess_text(usage)
         return None if text is None else f"{text}, and resume the job"
 
-    def expiry(self, created_at: datetime, requested: datetime | None) -> datetime:
+    def expiry(self, created_at: datetime, expires_at: datetime | None) -> datetime:
         """Return the expiry time of a job, within the limits."""
         latest = created_at + timedelta(seconds=self._limits.longest_s)
-        if requested is None:
+        if expires_at is None:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
-        return min(requested, latest)
+        return min(expires_at, latest)
 
     def _excess_text(self, usage: UserUsage) -> str | None:
         """Return the message if a user's results exceed the limit, else `None`."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
-import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -20,9 +18,10 @@ from swathe.core.errors import (
     SwatheError,
 )
 from swathe.core.row_table import RowTable
-from swathe.jobs import archives as made
+from swathe.jobs import archives
+from swathe.jobs.changes import JobChanges
 from swathe.jobs.estimate import PAST, bytes_out, predict_rows, to_stored_prediction
-from swathe.jobs.expand_targets import MOST_LISTED, ExpandedJob, certain_bytes, expand
+from swathe.jobs.expand_targets import LONGEST_LIST, ExpandedJob, certain_bytes, expand
 from swathe.jobs.new_rows import to_row_table
 from swathe.jobs.quota import SOON_S, Quota
 from swathe.jobs.times_left import TimesLeft
@@ -45,8 +44,6 @@ PAGE_ROWS = 5_000
 """Rows of the user's list read at once: they may be in as many blocks of the database."""
 PAGE_GROWTH = 10
 """Growth factor of the next page if the first was short."""
-LOOK_S = 0.5
-"""Seconds after which changes by other processes are noticed."""
 FOLLOW_S = 10.0
 GRACE_S = 600.0
 """Seconds after deletion of a job during which a worker may still write results of it."""
@@ -84,12 +81,12 @@ class Jobs:
         results: Path | ResultStore,
         *,
         limits: Limits,
-        allowed: Callable[[str], None] = _anything,
+        check_source: Callable[[str], None] = _anything,
     ) -> None:
         """Take the database, and the folder or bucket for results.
 
-        The database must be that of `default_url()`, where the engine looks up stores. `allowed`
-        raises `AccessError` for a target's `file` that users may not read.
+        The database must be that of `default_url()`, where the engine looks up stores.
+        `check_source` raises `AccessError` for a target's `file` that users may not read.
 
         Raises:
             OutputError: If the folder is not writable.
@@ -98,11 +95,8 @@ class Jobs:
         self.limits = limits
         self._allowance = Quota(limits)
         self.place = Folder(results) if isinstance(results, Path) else results
-        self._allowed = allowed
-        self._news = threading.Condition()
-        self._change_counts = 0
-        self._closed = False
-        self._deleted = False
+        self._check_source = check_source
+        self._changes = JobChanges(catalog)
         self._times_left = TimesLeft()
 
     def __enter__(self) -> Self:
@@ -113,8 +107,7 @@ class Jobs:
 
     def close(self) -> None:
         """Wake all waiting threads. The database stays open."""
-        self._closed = True
-        self.wake()
+        self._changes.close()
 
     def estimate(self, table: Any, options: Options) -> Estimate:
         """Estimate a job's rows and cost, without reading a pixel.
@@ -129,8 +122,8 @@ class Jobs:
             LimitError: If there are too many rows.
             NoSuchDatasetError: If there is no such dataset.
         """
-        work = self._expanded(table, options)
-        rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), MOST_LISTED)
+        work = self._expand(table, options)
+        rows, faults = work.rows.to_predict(), islice(work.rows.faults().items(), LONGEST_LIST)
         return Estimate(
             targets=work.targets,
             rows=len(work.rows) + len(work.results),
@@ -178,7 +171,7 @@ class Jobs:
         if lag := self.removal_lag():
             raise LimitError(f"{lag}: try again later", SOON_S)
         self._allowance.check(self.catalog.usage_of(owner))
-        work = self._expanded(table, options)
+        work = self._expand(table, options)
         work.rows = work.rows.with_status(faults)
         self._allowance.check_room(self.catalog.usage_of(owner), certain_bytes(work, options))
         prediction = self._prediction_of(work.rows.to_predict(), len(work.results), options)
@@ -266,8 +259,7 @@ class Jobs:
     def delete(self, job_id: str) -> None:
         """Stop a job and delete it with its results."""
         self.catalog.delete_job(job_id)
-        self._deleted = True
-        self.wake()
+        self._changes.note_deletion()
         self.place.begin_removal(job_id)
 
     def set_expiry(self, job_id: str, when: datetime) -> Job:
@@ -289,10 +281,10 @@ class Jobs:
         job = self.catalog.job(job_id)
         options = Options.from_mapping(job.options)
         stem = name.removesuffix(options.results.suffix)
-        row = self.catalog.row_named(job.number, stem)
-        if row is None or made.file_name(row, options) != name:
+        row = self.catalog.row_by_name(job.number, stem)
+        if row is None or archives.file_name(row, options) != name:
             raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
-        return made.result_of(self.place, job_id, row, options)
+        return archives.result_of(self.place, job_id, row, options)
 
     def archive(
         self, job_id: str, kind: ArchiveKind, should_stop: Callable[[], bool] = _never
@@ -312,12 +304,14 @@ class Jobs:
         if kind == "fits" and options.results.suffix != ".fits":
             raise JobError(f"job {job_id}: its results are {options.format}, not fits")
         pages = self._done_rows(job_id, should_stop)
-        return made.archive(kind, pages, self.place, job_id, options, lambda: self.manifest(job_id))
+        return archives.archive(
+            kind, pages, self.place, job_id, options, lambda: self.manifest(job_id)
+        )
 
     def manifest(self, job_id: str) -> Iterator[bytes]:
         """Return the status of every row as ECSV, with the columns of cut_many's manifest."""
         job = self.catalog.job(job_id)
-        return made.manifest(job, self._pages(job.number))
+        return archives.manifest(job, self._pages(job.number))
 
     def wait(
         self, job_id: str, phase: Phase, timeout_s: float, should_stop: Callable[[], bool] = _never
@@ -326,7 +320,9 @@ class Jobs:
 
         It also returns soon after `should_stop` says so.
         """
-        self._until(job_id, timeout_s, lambda now, _changes: now != phase or should_stop())
+        self._changes.await_state(
+            job_id, timeout_s, lambda now, _changes: now != phase or should_stop()
+        )
         return self.job(job_id)
 
     def wait_for_change(
@@ -341,7 +337,7 @@ class Jobs:
         The counter has no other meaning; 0 is never a value of it. The method also returns soon
         after `should_stop` says so.
         """
-        return self._until(
+        return self._changes.await_state(
             job_id, timeout_s, lambda _phase, changes: changes != last_change or should_stop()
         )
 
@@ -360,14 +356,11 @@ class Jobs:
 
     def wake(self) -> None:
         """Wake all waiting threads: something changed."""
-        with self._news:
-            self._change_counts += 1
-            self._news.notify_all()
+        self._changes.wake()
 
     def pause(self, timeout_s: float) -> None:
         """Wait for something to change."""
-        with self._news:
-            self._news.wait(timeout_s)
+        self._changes.pause(timeout_s)
 
     def note_progress(self, job: JobRecord) -> None:
         """Take the progress of a job, for its time left."""
@@ -386,7 +379,7 @@ class Jobs:
         """Add a warning to a job, shown to its user."""
         self.catalog.note_job(job_id, text)
 
-    def remove_if_gone(self, job_id: str) -> None:
+    def remove_orphan(self, job_id: str) -> None:
         """Move the results of a deleted job aside; `tidy` removes them, which takes longer.
 
         Raises:
@@ -395,7 +388,7 @@ class Jobs:
         try:
             self.catalog.job_state(job_id)
         except NoSuchJobError:
-            self.catalog.remember_deleted(job_id)
+            self.catalog.record_deletion(job_id)
             self.place.begin_removal(job_id)
 
     def remove_inputs(self, job: JobRecord) -> None:
@@ -426,17 +419,15 @@ class Jobs:
                 fault = fault or error
                 continue
             if job.deleted_at < over:
-                self.catalog.forget_deleted(job.id)
+                self.catalog.forget_deletion(job.id)
             else:
-                self.catalog.mark_removed(job.id)
+                self.catalog.record_removal(job.id)
         if fault is not None:
             raise fault
 
     def await_deletion(self, timeout_s: float, should_stop: Callable[[], bool]) -> None:
         """Wait until a job is deleted here, or for a time, or until stopped."""
-        with self._news:
-            self._news.wait_for(lambda: self._deleted or self._closed or should_stop(), timeout_s)
-            self._deleted = False
+        self._changes.await_deletion(timeout_s, should_stop)
 
     def removal_lag(self) -> str:
         """Return why no job may run: too many results of deleted jobs remain. Else empty."""
@@ -444,13 +435,13 @@ class Jobs:
 
     # ---- Private
 
-    def _expanded(self, table: Any, options: Options) -> ExpandedJob:
+    def _expand(self, table: Any, options: Options) -> ExpandedJob:
         limits = self.limits
         return expand(
             table,
             options,
             self.catalog,
-            self._allowed,
+            self._check_source,
             limits.rows_per_job,
             limits.cutout_bytes,
         )
@@ -464,20 +455,6 @@ class Jobs:
 
     def _view(self, record: JobRecord) -> Job:
         return job_view(record, self._times_left.of(record))
-
-    def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
-        """Wait until `is_so` holds for a job, or for a time; return its change counter."""
-        limit = time.monotonic() + timeout_s
-        while True:
-            with self._news:
-                snapshot = self._change_counts
-            phase, changes = self.catalog.job_state(job_id)
-            seconds_left = limit - time.monotonic()
-            if is_so(phase, changes) or seconds_left <= 0 or self._closed:
-                return changes
-            with self._news:
-                if self._change_counts == snapshot:
-                    self._news.wait(min(seconds_left, LOOK_S))
 
     def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[RowTable]:
         while rows := self.catalog.job_rows(job, start=start, limit=limit):
@@ -509,7 +486,7 @@ class Jobs:
             if next_row >= job.rows:
                 return
             self.wait_for_change(job_id, job.changes, FOLLOW_S, should_stop)
-            if self._closed or should_stop():
+            if self._changes.is_closed or should_stop():
                 raise JobError(
                     f"job {job_id}: the archive could not be completed: the portal is shutting down"
                 )

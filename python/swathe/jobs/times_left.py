@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from swathe.catalog.records.jobs import count_done
+from swathe.catalog.records.jobs import count_finished_rows
 from swathe.costs.time_left import TimeLeftModel
 
 if TYPE_CHECKING:
@@ -41,6 +41,6 @@ class TimesLeft:
                     del self._models[next(iter(self._models))]
                 # What was done before this process saw it took that time.
                 self._models[job.number] = (TimeLeftModel.of(job.predicted), now - job.work_s)
-            model, begun = self._models[job.number]
-            model.update(now - begun, count_done(job.counts) / max(job.rows, 1))
-            return model.left(now - begun)
+            model, begun_s = self._models[job.number]
+            model.update(now - begun_s, count_finished_rows(job.counts) / max(job.rows, 1))
+            return model.left(now - begun_s)

@@ -134,10 +134,10 @@ class Options:
         }
 
 
-def _choice(*allowed: str) -> Any:
+def _choice(*values: str) -> Any:
     def read(name: str, value: Any) -> str:
-        if value not in allowed:
-            raise JobError(f"option {name}: one of {', '.join(allowed)}, not {short_text(value)}")
+        if value not in values:
+            raise JobError(f"option {name}: one of {', '.join(values)}, not {short_text(value)}")
         return str(value)
 
     return read

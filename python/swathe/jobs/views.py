@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PREDICTION_KEYS = ("median_s", "interval_s", "bytes", "requests")
 """Keys of a prediction that users see."""
-UNCHANGED = {each.name for each in fields(Job)} - {
+SAME_FIELDS = {each.name for each in fields(Job)} - {
     "options",
     "predicted",
     "actual",
@@ -34,13 +34,13 @@ def job_view(record: JobRecord, left: TimeLeft | None = None) -> Job:
             "bytes": record.bytes_moved,
             "requests": record.requests,
         }
-    predicted = record.predicted
-    if predicted is not None:
-        predicted = {name: value for name, value in predicted.items() if name in PREDICTION_KEYS}
+    prediction = record.predicted
+    if prediction is not None:
+        prediction = {name: value for name, value in prediction.items() if name in PREDICTION_KEYS}
     return Job(
-        **{name: getattr(record, name) for name in UNCHANGED},
+        **{name: getattr(record, name) for name in SAME_FIELDS},
         options=Options.from_mapping(record.options),
-        predicted=predicted,
+        predicted=prediction,
         actual=actual,
         error=record.failure,
         left=None if left is None else {"median_s": left.median_s, "interval_s": left.interval_s},

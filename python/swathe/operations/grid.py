@@ -16,7 +16,7 @@ import numpy as np
 from swathe.core.errors import NoOverlapError, RegionError
 from swathe.core.sky import SkyMapping
 from swathe.files.file import sky_of
-from swathe.files.targets.target_list import hdu_key
+from swathe.files.targets.hdus import hdu_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +105,7 @@ def enlarge_boxes(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def scale_deg(rows: RowTable) -> float | None:
     """Return the pixel size in degrees of the first readable image; `None` if there is none."""
-    for row in rows.take(np.flatnonzero(rows.placed & rows.sound)[:1]):
+    for row in rows.take(np.flatnonzero(rows.has_box & rows.sound)[:1]):
         scales = sky_of(row.source, hdu_key(row.hdu)).scales
         return math.sqrt(scales[0] * scales[1])
     return None
@@ -148,11 +148,11 @@ def align_pixels(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     off_image = ~np.isfinite(positions).all(axis=0)
     positions[:, off_image] = -1e6
     valid = np.isfinite(data)
-    filled = np.where(valid, data, np.median(data[valid]) if valid.any() else 0.0)
+    finite_data = np.where(valid, data, np.median(data[valid]) if valid.any() else 0.0)
     if not valid.all():
         # The spline rings around the values put in for NaN pixels.
         valid = binary_erosion(valid, iterations=NAN_RINGS, border_value=1)
-    pixels = map_coordinates(filled, positions, order=SPLINE, mode="constant", cval=np.nan)
+    pixels = map_coordinates(finite_data, positions, order=SPLINE, mode="constant", cval=np.nan)
     weight = map_coordinates(valid.astype(float), positions, order=1, mode="constant", cval=0.0)
     pixels[weight < LEAST_WEIGHT] = np.nan
     area = sky.scales[0] * sky.scales[1]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from swathe.core.row_record import Fault
     from swathe.operations.registry import ResultOptions
 
-MOST_NAMED = 20
+MOST_NAMES = 20
 """Rows whose bands are named in an error."""
 
 
@@ -45,7 +45,7 @@ def rows_of_bands(image_bands: Sequence[str] | None, bands: Sequence[str]) -> li
         )
     rows = [row for row, band in enumerate(image_bands) if band in bands]
     if not rows:
-        names = ", ".join(dict.fromkeys(image_bands[:MOST_NAMED]))
+        names = ", ".join(dict.fromkeys(image_bands[:MOST_NAMES]))
         raise TargetsError(
             f"the targets: expected a row of the bands {', '.join(bands)} in the column 'band', "
             f"found {short_text(names)}"
@@ -73,10 +73,10 @@ def _inputs(
     result_options: ResultOptions, result: str, rows: list[int], image_bands: Sequence[str]
 ) -> Inputs:
     bands_of_rows = [image_bands[row] for row in rows]
-    chosen, fault = result_options.kind.choose_images(bands_of_rows, result_options.bands, None)
+    indexes, fault = result_options.kind.choose_images(bands_of_rows, result_options.bands, None)
     if fault:
         return Inputs(result, rows, dict.fromkeys(rows, ("error", f"{result}: {fault}")), fault)
-    used = [rows[index] for index in chosen]
-    unused = set(rows).difference(used)
+    input_rows = [rows[index] for index in indexes]
+    other_rows = set(rows).difference(input_rows)
     reason = f"{result}: operation {result_options.operation} does not use this image"
-    return Inputs(result, used, dict.fromkeys(sorted(unused), ("no-overlap", reason)), "")
+    return Inputs(result, input_rows, dict.fromkeys(sorted(other_rows), ("no-overlap", reason)), "")

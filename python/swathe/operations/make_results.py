@@ -56,8 +56,8 @@ class CombinedResults:
 
     def unused_rows(self, count: int) -> list[int]:
         """Return the rows of all `count` that go into no result."""
-        used = set(self.rows_of(range(len(self.inputs))))
-        return [row for row in range(count) if row not in used]
+        input_rows = set(self.rows_of(range(len(self.inputs))))
+        return [row for row in range(count) if row not in input_rows]
 
 
 def of_bands(rows: RowTable, bands: tuple[str, ...]) -> RowTable:
@@ -312,15 +312,15 @@ class Combiner:
         inputs = self.results.inputs[result]
         outcomes = {at: self._outcomes[each] for at, each in enumerate(inputs)}
         rows = self.rows.take(inputs).with_status(outcomes)
-        used, grid = rows.take(rows.sound), self.results.grids[result]
-        if not len(used) or grid is None:
+        input_rows, grid = rows.take(rows.sound), self.results.grids[result]
+        if not len(input_rows) or grid is None:
             status, reason = without_images(rows)
             yield new._replace(status=status, reason=reason)
             return
         path = self.files.scratch / f"{row}{self.result_options.suffix}"
         pixels = [self._pixels(each) for each in inputs if self._outcomes[each][0] == "ok"]
         try:
-            if combine(path, grid, used, pixels, self.result_options, self.files.should_stop):
+            if combine(path, grid, input_rows, pixels, self.result_options, self.files.should_stop):
                 yield self.files.put(new, self._content(path, self.files.paths[row]))
         except (SwatheError, OSError) as error:
             yield new._replace(reason=str(error))

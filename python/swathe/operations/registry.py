@@ -178,6 +178,6 @@ def _own_values(kind: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
                 f"{name}: expected operation {others[name][0].name}, found {kind.name}"
             )
         if value not in own[name].values:
-            expected = ", ".join(own[name].values)
-            raise OptionError(f"{name}: expected one of {expected}, found {short_text(value)}")
+            choices = ", ".join(own[name].values)
+            raise OptionError(f"{name}: expected one of {choices}, found {short_text(value)}")
     return {name: values.get(name, each.default) for name, each in own.items()}

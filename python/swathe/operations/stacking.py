@@ -54,16 +54,16 @@ def write_stack(
     pixels = _Images([each.pixels for each in images], should_stop)
     match way:
         case "mean":
-            stacked = _weighted_mean(pixels, grid, lambda _pixels: 1.0)
+            stack = _weighted_mean(pixels, grid, lambda _pixels: 1.0)
         case "weighted":
-            stacked = _weighted_mean(pixels, grid, _inverse_variance)
+            stack = _weighted_mean(pixels, grid, _inverse_variance)
         case "median":
-            stacked = _by_blocks(pixels, grid, path, _median)
+            stack = _by_blocks(pixels, grid, path, _median)
         case _:
-            stacked = _by_blocks(pixels, grid, path, _clipped_mean)
+            stack = _by_blocks(pixels, grid, path, _clipped_mean)
     if pixels.was_stopped:
         return False
-    _write(path, grid, images, way, *stacked)
+    _write(path, grid, images, way, *stack)
     return True
 
 
@@ -90,12 +90,12 @@ class _Images:
             yield np.load(path, allow_pickle=False)
 
 
-Stacked = tuple["NDArray[np.float64]", "NDArray[np.int32]"]
+Stack = tuple["NDArray[np.float64]", "NDArray[np.int32]"]
 
 
 def _weighted_mean(
     images: _Images, grid: Grid, weigh: Callable[[NDArray[np.float32]], float]
-) -> Stacked:
+) -> Stack:
     """Return the weighted mean of the valid images at each pixel, and their number."""
     total = np.zeros((grid.side, grid.side))
     weights = np.zeros_like(total)
@@ -126,8 +126,8 @@ def _by_blocks(
     images: _Images,
     grid: Grid,
     path: Path,
-    combine: Callable[[NDArray[np.float64]], Stacked],
-) -> Stacked:
+    combine: Callable[[NDArray[np.float64]], Stack],
+) -> Stack:
     """Combine images that must all be in memory, a block of pixels at a time.
 
     They are first written to a file with all values of a pixel side by side, so nothing is read
@@ -159,13 +159,13 @@ def _by_blocks(
     return result.reshape(grid.side, grid.side), count.reshape(grid.side, grid.side)
 
 
-def _median(block: NDArray[np.float64]) -> Stacked:
+def _median(block: NDArray[np.float64]) -> Stack:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice")
         return np.nanmedian(block, axis=1), np.isfinite(block).sum(axis=1, dtype=np.int32)
 
 
-def _clipped_mean(block: NDArray[np.float64]) -> Stacked:
+def _clipped_mean(block: NDArray[np.float64]) -> Stack:
     """Return the mean after clipping values far from the median, in several rounds."""
     values = np.where(np.isfinite(block), block, np.nan)
     with warnings.catch_warnings():
@@ -185,7 +185,7 @@ def _write(
     grid: Grid,
     inputs: Sequence[AlignedImage],
     way: str,
-    stacked: NDArray[np.float64],
+    stack: NDArray[np.float64],
     count: NDArray[np.int32],
 ) -> None:
     """Write the image, and after it the number of images at each pixel."""
@@ -194,7 +194,7 @@ def _write(
     header = _header(grid, inputs)
     header["STACK"] = (way, "how pixels were put together")
     header["NCOMBINE"] = (len(inputs), "images that went in")
-    image = fits.PrimaryHDU(stacked.astype(np.float32), header)
+    image = fits.PrimaryHDU(stack.astype(np.float32), header)
     counts = fits.ImageHDU(count, _header(grid, inputs), name="COUNT")
     fits.HDUList([image, counts]).writeto(path, checksum=True)
 

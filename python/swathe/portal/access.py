@@ -50,7 +50,7 @@ def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:
 
     async def user_with_scope(connection: HTTPConnection) -> User:
         access, token = portal_of(connection).access, token_of(connection)
-        user = access.remembered(token)
+        user = access.cached_user(token)
         if user is None:
             user = await run_in_threadpool(access.user, token)
         if not user.may(scope):
@@ -65,7 +65,7 @@ def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:
 def visitor_of(connection: HTTPConnection) -> str:
     """Return the visitor whose share a request uses: a user known by a token, else an address."""
     access = portal_of(connection).access
-    user = access.remembered(token_of(connection)) if access.required else None
+    user = access.cached_user(token_of(connection)) if access.needs_token else None
     if user is not None:
         return f"user {user.name}"
     return f"address {network_of(connection.client.host) if connection.client else ''}"

@@ -20,12 +20,12 @@ from swathe.core.confined import ConfinedProcess
 from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.core.host import cores
 from swathe.core.outputs import refuse_inside
-from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_named
+from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_by_name
 from swathe.portal import health, pages, vo
-from swathe.portal.api import make_api, not_served
+from swathe.portal.api import answer_unknown, make_api
 from swathe.portal.config import growth_of
 from swathe.portal.context import Portal
-from swathe.portal.guard import EXPOSED, Guard
+from swathe.portal.guard import EXPOSED_HEADERS, Guard
 from swathe.portal.http.access_log import count_answers, log_answers
 from swathe.portal.http.headers import add_security_headers
 from swathe.portal.http.long_responses import Streams
@@ -74,11 +74,11 @@ def open_portal(config: Config) -> Iterator[Portal]:
         _swathe.confine(list(config.access.hosts))
         try:
             with (
-                Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs,
-                closing(ConfinedProcess(imports=IMPORTS)) as confined,
+                Jobs(catalog, place, limits=limits, check_source=sources.check) as jobs,
+                closing(ConfinedProcess(imports=IMPORTS)) as launcher,
             ):
                 bounds = config.limits
-                uploads = Uploads(confined, limits.rows_per_job, bounds.upload_mb)
+                uploads = Uploads(launcher, limits.rows_per_job, bounds.upload_mb)
                 streams = Streams(bounds.streams, bounds.share)
                 downloads = Streams(bounds.downloads, bounds.share)
                 pool = pool_of(config, place, catalog)
@@ -111,7 +111,7 @@ def place_of(config: Config, catalog: Catalog) -> ResultStore:
         if results.store is None:
             refuse_inside(results.folder, store_folders(catalog.stores()))
             return Folder(results.folder)
-        return result_store_named(catalog, results.store, results.scratch)
+        return result_store_by_name(catalog, results.store, results.scratch)
     except (NoSuchStoreError, OutputError) as error:
         raise SettingsError(f"results.{name}: {error}") from error
 
@@ -180,7 +180,7 @@ def growing(workers: WorkersSettings, pool: DaskPool, catalog: Catalog) -> Growi
         prefix=prefix,
         threads=threads,
         waiting=catalog.waiting,
-        reserved=catalog.reservations,
+        reservations=catalog.reservations,
     )
 
 
@@ -220,7 +220,7 @@ class SecureApp(FastAPI):
         """Handle a request."""
         if scope["type"] == "http":
             portal: Portal = self.state.portal
-            send = add_security_headers(send, shared=bool(portal.config.access.origins))
+            send = add_security_headers(send, is_shared=bool(portal.config.access.origins))
             send = count_answers(send, portal.answers)
             if portal.config.server.access_log:
                 send = log_answers(send, scope)
@@ -247,7 +247,7 @@ def make_app(portal: Portal) -> FastAPI:
     async def tell_of_none(request: Request, error: HTTPException) -> Response:
         # Paths with line feeds do not reach the mounted interface.
         to_api = request.url.path.startswith("/api/")
-        return await (not_served if to_api else http_exception_handler)(request, error)
+        return await (answer_unknown if to_api else http_exception_handler)(request, error)
 
     # The middleware added last handles a request first.
     app.add_middleware(Guard, config=portal.config)
@@ -257,6 +257,6 @@ def make_app(portal: Portal) -> FastAPI:
             allow_origins=origins,
             allow_methods=("GET", "HEAD", "POST", "PATCH", "DELETE"),
             allow_headers=("Authorization", "Content-Type", "If-None-Match", "If-Range", "Range"),
-            expose_headers=EXPOSED,
+            expose_headers=EXPOSED_HEADERS,
         )
     return app

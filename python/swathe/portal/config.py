@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -74,14 +74,14 @@ def _full_path(raw: object) -> Path:
     raise ValueError(f"expected an absolute path, found {short_text(raw)}")
 
 
-def _condition(expected: str, is_met: Callable[[str], object]) -> AfterValidator:
+def _condition(requirement: str, is_met: Callable[[str], object]) -> AfterValidator:
     """Return a check of texts: one passes if `is_met` returns a true value for it."""
 
     def check(text: str) -> str:
         with suppress(ValueError):
             if is_met(text):
                 return text
-        raise ValueError(f"expected {expected}, found {short_text(text)}")
+        raise ValueError(f"expected {requirement}, found {short_text(text)}")
 
     return AfterValidator(check)
 
@@ -105,6 +105,8 @@ StorePrefix = Annotated[str, _condition("NAME:prefix", len)]
 FullPath = Annotated[Path, BeforeValidator(_full_path)]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Positive = Annotated[float, Field(gt=0, le=1e12)]
+TokenPolicy: TypeAlias = Literal["none", "required"]
+"""Whether each request needs a token."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class AccessSettings:
         metrics: Users who may read /metrics: admins, or everyone.
     """
 
-    tokens: Literal["none", "required"] = "none"
+    tokens: TokenPolicy = "none"
     open: bool = False
     origins: tuple[Origin, ...] = ()
     hosts: tuple[HostPort, ...] = ()
@@ -315,7 +317,7 @@ class Config:
             )
             for name, keys in changes.items()
         }
-        return _checked(replace(self, **sections))
+        return _check_together(replace(self, **sections))
 
 
 def read_config(path: Path | None) -> Config:
@@ -345,10 +347,10 @@ def config_of(content: Mapping[str, Any]) -> Config:
     results = sections.get("results", ResultsSettings())
     if results.store is not None and "folder" in content["results"]:
         raise value_error("results.store", "either this or results.folder, not both", results.store)
-    return _checked(Config(**sections))
+    return _check_together(Config(**sections))
 
 
-def _checked(config: Config) -> Config:
+def _check_together(config: Config) -> Config:
     """Return settings after checking that they fit together."""
     server, access = config.server, config.access
     store, scratch = config.results.store, config.results.scratch
@@ -422,11 +424,11 @@ def _check_growth(workers: WorkersSettings) -> None:
     if submits or workers.walltime_s:
         least = 2 * workers.start_s
         if not max(least, 60.0) <= workers.walltime_s < math.inf:
-            expected = f"at least 60 and twice workers.start_s, {least:g}"
-            raise value_error("workers.walltime_s", expected, workers.walltime_s)
+            requirement = f"at least 60 and twice workers.start_s, {least:g}"
+            raise value_error("workers.walltime_s", requirement, workers.walltime_s)
     for name, systems in SUPPORT.items():
         if workers.grow not in systems and (value_text := getattr(workers, name)):
-            expected = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
-            raise value_error(f"workers.{name}", expected, value_text)
+            requirement = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
+            raise value_error(f"workers.{name}", requirement, value_text)
     if submits and shutil.which(submits) is None:
         raise value_error("workers.grow", f"{submits} to be found in $PATH", workers.grow)

@@ -58,7 +58,7 @@ class Portal:
         """Return whether a user may see the data of all users and the details of the machine."""
         if user is None:
             return False
-        return user.may("admin") or not (self.access.required or self.is_public)
+        return user.may("admin") or not (self.access.needs_token or self.is_public)
 
     @property
     def is_public(self) -> bool:

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 REQUESTS = count(1)
 """Numbers of requests, in events."""
-CLOSED = {"Connection": "close"}
+CLOSE = {"Connection": "close"}
 """Without this header the server would wait for the rest of the body."""
 DRAIN_S = 5.0
 """Time for which the rest of a refused body is read and discarded."""
 SMALL_BODY = 50_000
 """Maximum size of a body without tables, which is parsed in the portal's process."""
 SAFE = ("GET", "HEAD", "OPTIONS")
-EXPOSED = (
+EXPOSED_HEADERS = (
     "Accept-Ranges",
     "Content-Disposition",
     "Content-Length",
@@ -81,7 +81,7 @@ def _is_large(scope: Scope) -> bool:
 
 
 def _too_many(error: LimitError) -> JSONResponse:
-    headers = {**CLOSED, "Retry-After": str(error.retry_after_s)}
+    headers = {**CLOSE, "Retry-After": str(error.retry_after_s)}
     return JSONResponse({"error": str(error), "kind": "LimitError"}, 429, headers)
 
 
@@ -113,7 +113,7 @@ async def _answer_and_drain(
     await answer(scope, receive, send_and_drain)
 
 
-def _counted(receive: Receive, most: int) -> Receive:
+def _limit_body(receive: Receive, most: int) -> Receive:
     """Return a `receive` that raises an error when the body becomes too long."""
     length = 0
 
@@ -122,7 +122,7 @@ def _counted(receive: Receive, most: int) -> Receive:
         message = await receive()
         length += len(message.get("body", b""))
         if length > most:
-            raise HTTPException(413, _too_long(most), CLOSED)
+            raise HTTPException(413, _too_long(most), CLOSE)
         return message
 
     return receive_some
@@ -158,16 +158,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif _swathe.trace_is_on() and scope["path"] != WATCHING:
-            await self._traced(scope, receive, send)
+            await self._answer_in_trace(scope, receive, send)
         else:
             await self._answer(scope, receive, send)
 
-    async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_in_trace(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, and record it as an event, with its path but not its query."""
         facts = {"status": 0, "bytes": 0}
         new_job = ""
 
-        async def send_counted(message: Message) -> None:
+        async def send_and_count(message: Message) -> None:
             nonlocal new_job
             facts["status"] = message.get("status", facts["status"])
             facts["bytes"] += len(message.get("body", b""))
@@ -180,7 +180,7 @@ class Guard:
             trace.scope(portal=f"portal-{next(REQUESTS)}"),
             trace.event("PORTAL", method=scope["method"], path=path) as event,
         ):
-            await self._answer(scope, receive, send_counted)
+            await self._answer(scope, receive, send_and_count)
             if new_job:
                 trace.point("SUBMITTED", job=new_job)
             result = "ok" if facts["status"] < 400 else "error"
@@ -189,15 +189,15 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         content_length = Headers(scope=scope).get("content-length", "")
         most = self._most_bytes(scope)
-        if refusal := self._refused(scope):
+        if refusal := self._refusal(scope):
             status, error = refusal
             answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
         elif content_length.isdecimal() and int(content_length[:20]) > most:
-            answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSED)
+            answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSE)
             await _answer_and_drain(answer, scope, receive, send)
             return
         else:
-            await self._pass_on(scope, _counted(receive, self._most_bytes(scope)), send)
+            await self._pass_on(scope, _limit_body(receive, self._most_bytes(scope)), send)
             return
         await answer(scope, receive, send)
 
@@ -221,7 +221,7 @@ class Guard:
         """Return the maximum size of the body. Only POST requests contain tables."""
         return self._body_bytes if scope["method"] == "POST" else min(self._body_bytes, SMALL_BODY)
 
-    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) > 1:

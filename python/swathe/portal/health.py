@@ -88,11 +88,15 @@ def metrics_of(portal: Portal) -> str:
             "swathe_up",
             "gauge",
             "Working parts (1) and failing ones (0).",
-            labelled("part", health_of(portal)),
+            label_values("part", health_of(portal)),
         ),
-        *metric("swathe_jobs", "gauge", "Stored jobs, by phase.", labelled("phase", totals.phases)),
-        *metric("swathe_rows", "gauge", "Stored rows, by status.", labelled("status", totals.rows)),
-        *metric("swathe_queue_rows", "gauge", "Waiting rows.", {"": totals.queued}),
+        *metric(
+            "swathe_jobs", "gauge", "Stored jobs, by phase.", label_values("phase", totals.phases)
+        ),
+        *metric(
+            "swathe_rows", "gauge", "Stored rows, by status.", label_values("status", totals.rows)
+        ),
+        *metric("swathe_queue_rows", "gauge", "Waiting rows.", {"": totals.queue_rows}),
         *metric("swathe_result_bytes", "gauge", "Bytes of stored results.", {"": totals.bytes}),
         *metric(
             "swathe_removal_jobs",
@@ -118,13 +122,16 @@ def metrics_of(portal: Portal) -> str:
         *metric("swathe_workers", "gauge", "Workers of the pool.", {"": len(status.workers)}),
         *metric("swathe_batches", "gauge", "Batches in flight.", {"": status.batches}),
         *metric(
-            "swathe_places", "gauge", "Slots in use, by kind.", labelled("kind", places_of(portal))
+            "swathe_places",
+            "gauge",
+            "Slots in use, by kind.",
+            label_values("kind", places_of(portal)),
         ),
         *metric(
             "swathe_requests_total",
             "counter",
             "Responses, by class of status.",
-            labelled("status", portal.answers.by_class()),
+            label_values("status", portal.answers.by_class()),
         ),
         *metric("process_resident_memory_bytes", "gauge", "Memory, bytes.", {"": resident_bytes()}),
     ]
@@ -136,7 +143,7 @@ def places_of(portal: Portal) -> dict[str, int]:
     return {"streams": portal.streams.places_in_use, "downloads": portal.downloads.places_in_use}
 
 
-def labelled(label: str, values: Mapping[str, float]) -> dict[str, float]:
+def label_values(label: str, values: Mapping[str, float]) -> dict[str, float]:
     """Return values keyed by their label in Prometheus format."""
     return {f'{{{label}="{name}"}}': float(value) for name, value in values.items()}
 

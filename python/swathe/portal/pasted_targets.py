@@ -28,55 +28,57 @@ class PastedTargets:
         columns: Columns by name, of equal length.
         table: The same columns as a table, with the units of the list.
         faults: Number and error of each line that is not a target, at most FAULTS of them.
-        refused: Number of all such lines.
-        numbered: Whether the ids are line numbers, as the list has none.
+        refusals: Number of all such lines.
+        has_line_numbers: Whether the ids are line numbers, as the list has none.
     """
 
     columns: dict[str, list[Cell]] = field(default_factory=dict)
     table: Table | None = None
     faults: list[tuple[int, str]] = field(default_factory=list)
-    refused: int = 0
-    numbered: bool = False
+    refusals: int = 0
+    has_line_numbers: bool = False
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
 
-def read_pasted(text: str) -> PastedTargets:
+def read_paste(text: str) -> PastedTargets:
     """Parse a list of targets. If it has no ids, use line numbers.
 
     Raises:
         TargetsError: If the list is empty or has no target.
     """
-    parsed = parse_lines(text.splitlines())
-    return _pasted(parsed, len(parsed.faults))
+    text_list = parse_lines(text.splitlines())
+    return _paste_of(text_list, len(text_list.faults))
 
 
-def pack_pasted(text: str) -> bytes:
+def pack_paste(text: str) -> bytes:
     """Return the list of targets in a text, packed as bytes.
 
     Raises:
         TargetsError: If the list is empty or has no target.
     """
-    parsed = parse_lines(text.splitlines())
+    text_list = parse_lines(text.splitlines())
     rest = {
-        "units": parsed.units,
-        "faults": parsed.faults[:FAULTS],
-        "refused": len(parsed.faults),
-        "numbered": parsed.numbered,
+        "units": text_list.units,
+        "faults": text_list.faults[:FAULTS],
+        "refused": len(text_list.faults),
+        "numbered": text_list.has_line_numbers,
     }
-    return pack_lists(parsed.columns, rest)
+    return pack_lists(text_list.columns, rest)
 
 
-def unpack_pasted(packed: bytes) -> PastedTargets:
-    """Return the list that `pack_pasted` packed."""
-    columns, rest = unpack_lists(packed)
+def unpack_paste(content: bytes) -> PastedTargets:
+    """Return the list that `pack_paste` packed."""
+    columns, rest = unpack_lists(content)
     rows = len(next(iter(columns.values()), []))
     faults = [(number, fault) for number, fault in rest["faults"]]
-    parsed = TextList(columns, rest["units"], faults, list(range(rows)), rest["numbered"])
-    return _pasted(parsed, rest["refused"])
+    text_list = TextList(columns, rest["units"], faults, list(range(rows)), rest["numbered"])
+    return _paste_of(text_list, rest["refused"])
 
 
-def _pasted(parsed: TextList, refused: int) -> PastedTargets:
-    table, _ = table_of_list(replace(parsed, faults=[]))
-    return PastedTargets(parsed.columns, table, parsed.faults[:FAULTS], refused, parsed.numbered)
+def _paste_of(text_list: TextList, refusals: int) -> PastedTargets:
+    table, _ = table_of_list(replace(text_list, faults=[]))
+    return PastedTargets(
+        text_list.columns, table, text_list.faults[:FAULTS], refusals, text_list.has_line_numbers
+    )

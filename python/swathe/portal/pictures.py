@@ -62,8 +62,8 @@ def _color_picture(result: Result) -> Image.Image:
 
     try:
         with (
-            result.open() as stored,
-            Image.open(stored) as picture,
+            result.open() as file,
+            Image.open(file) as picture,
             _room_for(result, (picture.height, picture.width)),
         ):
             return picture.copy()
@@ -96,9 +96,9 @@ def _plane_of_array(result: Result) -> Iterator[NDArray[Any]]:
             raise FormatError(f"{result.name}: cannot be read: {error}") from error
         with _room_for(result, shape):
             plane = shape[-2:]
-            stored = file.read(math.prod(plane) * dtype.itemsize)
+            content = file.read(math.prod(plane) * dtype.itemsize)
             try:
-                pixels = np.frombuffer(stored, dtype).reshape(plane)
+                pixels = np.frombuffer(content, dtype).reshape(plane)
             except ValueError as error:
                 raise FormatError(f"{result.name}: cannot be read: {error}") from error
             yield pixels
@@ -110,7 +110,7 @@ class PixelBudget:
     def __init__(self, pixels: int) -> None:
         """Set the number of pixels."""
         self._free = pixels
-        self._changed = threading.Condition()
+        self._change = threading.Condition()
 
     @contextmanager
     def reserve(self, pixels: int, what: str) -> Iterator[None]:
@@ -119,8 +119,8 @@ class PixelBudget:
         Raises:
             LimitError: If too few are free after that time.
         """
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._free >= pixels, WAIT_S):
+        with self._change:
+            if not self._change.wait_for(lambda: self._free >= pixels, WAIT_S):
                 raise LimitError(
                     f"{what}: too many large pictures are being made; try again soon", RETRY_S
                 )
@@ -128,9 +128,9 @@ class PixelBudget:
         try:
             yield
         finally:
-            with self._changed:
+            with self._change:
                 self._free += pixels
-                self._changed.notify_all()
+                self._change.notify_all()
 
 
 room = PixelBudget(MOST_TOGETHER)

@@ -35,7 +35,7 @@ class Replicas:
         """Set the catalogue to write to, and the pool."""
         self._catalog, self._pool = catalog, pool
         self._id = token_hex(8)
-        self._saved: dict[Place, int] = {}
+        self._sizes: dict[Place, int] = {}
         self._counts: tuple[int, int, int] | None = None
         self._told_at = 0.0
         self._ending = threading.Event()
@@ -65,10 +65,10 @@ class Replicas:
         total = sum(each.bytes for each in status.held)
         counts = len(status.workers), len(status.held), total
         is_recent = time.monotonic() - self._told_at < STILL_S
-        if now == self._saved and counts == self._counts and is_recent:
+        if now == self._sizes and counts == self._counts and is_recent:
             return
         if not is_recent:
             self._catalog.forget_replicas(older_s=OLD_S)
         record = WorkerReplicas(status.address, datetime.now(UTC), *counts, replicas=[])
-        self._catalog.keep_replicas(self._id, record, self._saved, now)
-        self._saved, self._counts, self._told_at = now, counts, time.monotonic()
+        self._catalog.keep_replicas(self._id, record, self._sizes, now)
+        self._sizes, self._counts, self._told_at = now, counts, time.monotonic()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from swathe.portal.config import Config
 
-IMPORTED = (
+IMPORTS = (
     "astropy.coordinates",
     "astropy.io.fits",
     "astropy.nddata",
@@ -56,7 +56,7 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
     """
     # Their imports are circular: two threads that begin them at the same time would see modules
     # that are only half initialised.
-    for name in IMPORTED:
+    for name in IMPORTS:
         import_module(name)
     allow_files()
     if config.server.access_log:

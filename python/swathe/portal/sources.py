@@ -40,7 +40,7 @@ class Sources:
         self._stores: dict[str, Store] = {}
         self._asked_at = -FRESH_S
 
-    def allowed(self, file: str) -> None:
+    def check(self, file: str) -> None:
         """Check that a file is `STORE:path` or a URL of an allowed server.
 
         Raises:
@@ -51,7 +51,7 @@ class Sources:
                 f"{file[:100]!r}: expected STORE:path of at most {LONGEST} printable characters"
             )
         if "://" in file:
-            self._allowed_url(file)
+            self._check_url(file)
             return
         name, colon, path = file.partition(":")
         store = self._store(name) if colon else None
@@ -70,7 +70,7 @@ class Sources:
             if not is_within(os.path.join(folders[0], path.lstrip("/")), folders):
                 raise AccessError(f"{file[:200]}: leads out of its store")
 
-    def _allowed_url(self, url: str) -> None:
+    def _check_url(self, url: str) -> None:
         scheme, _, rest = url.partition("://")
         if scheme != scheme.lower() or DOTS.search(rest):
             raise AccessError(
@@ -87,8 +87,8 @@ class Sources:
             )
         host, usual = plain[2].lower(), PORTS[plain[1].lower()]
         port = int(plain[3][1:]) if plain[3] else usual
-        allowed = {f"{host}:{port}"} | ({host} if port == usual else set())
-        if not allowed & self._hosts:
+        names = {f"{host}:{port}"} | ({host} if port == usual else set())
+        if not names & self._hosts:
             raise AccessError(f"{host}:{port}: files of this server may not be read by URL here")
 
     def _store(self, name: str) -> Store | None:

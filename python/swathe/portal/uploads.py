@@ -21,10 +21,11 @@ from xml.parsers import expat
 from swathe.core.confined import ProcessLimits
 from swathe.core.errors import LimitError, TargetsError
 from swathe.core.table_bytes import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
+from swathe.files.targets.list_tables import read_table
 from swathe.files.targets.resolver import UnaskedError, asking_for
-from swathe.files.targets.target_list import READERS, read_table
+from swathe.files.targets.target_list import READERS
 from swathe.files.targets.text_list import parse_lines
-from swathe.portal.pasted_targets import PastedTargets, pack_pasted, read_pasted, unpack_pasted
+from swathe.portal.pasted_targets import PastedTargets, pack_paste, read_paste, unpack_paste
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +50,7 @@ NAMES_S = 20.0
 """Time limit for resolving the object names of one list, which waits for another service."""
 NAMES_THREADS, NAMES_WAITING = 2, 20
 RETRY_S = 5
-COMPRESSED = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
+PACKED_STARTS = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
 IMPORTS = (
     "astropy.coordinates",
     "astropy.io.ascii",
@@ -63,9 +64,9 @@ IMPORTS = (
 class Uploads:
     """Reader of uploads, in confined processes."""
 
-    def __init__(self, confined: ConfinedProcess, most_rows: int, memory_mb: int) -> None:
+    def __init__(self, launcher: ConfinedProcess, most_rows: int, memory_mb: int) -> None:
         """Set the launcher of processes, and the limits of rows and memory."""
-        self._confined = confined
+        self._launcher = launcher
         self._most_rows = most_rows
         self._bounds = ProcessLimits(memory_mb=memory_mb)
         self._names = ThreadPoolExecutor(NAMES_THREADS, "swathe-names")
@@ -83,8 +84,8 @@ class Uploads:
             raise TargetsError(
                 f"{name[-LONGEST_NAME:]!r}: expected a name ending in one of {', '.join(READERS)}"
             )
-        packed = await self._call("packed_table", file, suffix, name=name)
-        return await asyncio.to_thread(unpack_table, packed)
+        content = await self._call("packed_table", file, suffix, name=name)
+        return await asyncio.to_thread(unpack_table, content)
 
     async def body(self, body: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
         """Return the targets of a JSON body as columns, and its other fields.
@@ -95,10 +96,10 @@ class Uploads:
         """
         if len(body) <= SMALL:
             return await self._read(partial(targets_of, body, self._most_rows))
-        packed = await self._call("packed_body", io.BytesIO(body), ".json")
-        return await asyncio.to_thread(unpack_lists, packed)
+        content = await self._call("packed_body", io.BytesIO(body), ".json")
+        return await asyncio.to_thread(unpack_lists, content)
 
-    async def pasted(self, text: str) -> PastedTargets:
+    async def paste(self, text: str) -> PastedTargets:
         """Parse a pasted list of targets.
 
         Raises:
@@ -106,11 +107,11 @@ class Uploads:
             LimitError: If it has too many or too long lines, or needs too much memory or time.
         """
         if len(text) <= SMALL:
-            return await self._read(partial(_read_pasted, text, self._most_rows))
+            return await self._read(partial(_read_paste, text, self._most_rows))
         # The text is passed on unchanged; half of a UTF-16 pair is not valid UTF-8.
         content = io.BytesIO(text.encode("utf-8", "surrogatepass"))
-        packed = await self._call("packed_pasted", content, ".txt")
-        return await asyncio.to_thread(unpack_pasted, packed)
+        packed_list = await self._call("packed_paste", content, ".txt")
+        return await asyncio.to_thread(unpack_paste, packed_list)
 
     async def _read(self, read: Callable[[], T]) -> T:
         """Read a short list. Lists with object names use a few threads of their own."""
@@ -132,7 +133,7 @@ class Uploads:
             path = Path(folder) / f"targets{suffix}"
             await asyncio.to_thread(_copy, file, path)
             argument = {"path": str(path), "most_rows": self._most_rows, **more}
-            return await self._confined.call(
+            return await self._launcher.call(
                 "the table", f"{__name__}:{function}", argument, self._bounds
             )
         finally:
@@ -176,16 +177,16 @@ def packed_body(path: str, most_rows: int) -> bytes:
     return _asking(lambda: pack_lists(*targets_of(Path(path).read_bytes(), most_rows)))
 
 
-def packed_pasted(path: str, most_rows: int) -> bytes:
+def packed_paste(path: str, most_rows: int) -> bytes:
     """Parse a pasted list, and return it packed. Runs in the confined process."""
     text = Path(path).read_bytes().decode("utf-8", "surrogatepass")
     check_lines(text, most_rows)
-    return _asking(lambda: pack_pasted(text))
+    return _asking(lambda: pack_paste(text))
 
 
-def _read_pasted(text: str, most_rows: int) -> PastedTargets:
+def _read_paste(text: str, most_rows: int) -> PastedTargets:
     check_lines(text, most_rows)
-    return read_pasted(text)
+    return read_paste(text)
 
 
 def read_upload(path: Path, name: str, most_rows: int) -> Table:
@@ -197,7 +198,7 @@ def read_upload(path: Path, name: str, most_rows: int) -> Table:
     """
     check = CHECKS.get(READERS[path.suffix])
     if check is not _check_parquet:
-        _refuse_compressed(path)
+        _check_plain(path)
     if check is not None:
         check(path, most_rows)
     try:
@@ -353,10 +354,10 @@ def check_votable(path: Path, most_rows: int) -> None:
         raise TargetsError(f"the VOTable cannot be read: {error}") from error
 
 
-def _refuse_compressed(path: Path) -> None:
+def _check_plain(path: Path) -> None:
     """Refuse a compressed file, which readers might inflate to a thousand times its size."""
     with path.open("rb") as file:
-        if file.read(8).startswith(COMPRESSED):
+        if file.read(8).startswith(PACKED_STARTS):
             raise TargetsError("the table: expected no compression, found a compressed file")
 
 
@@ -386,7 +387,7 @@ def columns_of(content: Mapping[str, Any] | Sequence[Any], most_rows: int) -> di
     if isinstance(content, list) and content and all(isinstance(line, str) for line in content):
         return _of_lines(content, most_rows)
     if isinstance(content, list):
-        return _turned(content, most_rows)
+        return _of_rows(content, most_rows)
     if not isinstance(content, dict):
         raise TargetsError(
             "targets: expected columns {name: [values]} or rows [{name: value}], found "
@@ -414,14 +415,14 @@ def columns_of(content: Mapping[str, Any] | Sequence[Any], most_rows: int) -> di
 def _of_lines(lines: list[str], most_rows: int) -> dict[str, list[Any]]:
     """Return the columns of lines, in the grammar of the portal's form."""
     _check_rows(len(lines), most_rows)
-    parsed = parse_lines(lines)
-    if parsed.faults:
-        number, fault = parsed.faults[0]
+    text_list = parse_lines(lines)
+    if text_list.faults:
+        number, fault = text_list.faults[0]
         raise TargetsError(f"targets: line {number}: {fault}")
-    return {name: list(column) for name, column in parsed.columns.items()}
+    return {name: list(column) for name, column in text_list.columns.items()}
 
 
-def _turned(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:
+def _of_rows(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:
     _check_rows(len(rows), most_rows)
     names: dict[str, None] = {}
     for number, row in enumerate(rows):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FRESH_S = 1.0
 """Time for which a token is cached; a revoked token may work until then."""
-REMEMBERED = 10_000
+MOST_USERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ ANONYMOUS = User("anonymous", frozenset({"read", "submit"}))
 class Access:
     """Lookup of users by their tokens."""
 
-    def __init__(self, required: bool, find: Callable[[str], Token | None]):
+    def __init__(self, needs_token: bool, find: Callable[[str], Token | None]):
         """Set whether tokens are required, and the function that looks one up."""
-        self.required = required
+        self.needs_token = needs_token
         self._find = find
         self._lock = threading.Lock()
         self._users: dict[str, tuple[float, User]] = {}
 
-    def remembered(self, token: str | None) -> User | None:
+    def cached_user(self, token: str | None) -> User | None:
         """Return the user of a cached token, without a query of the database; else None."""
-        if not self.required:
+        if not self.needs_token:
             return ANONYMOUS
         with self._lock:
             until, user = self._users.get(token or "", (0.0, ANONYMOUS))
@@ -63,7 +63,7 @@ class Access:
         Raises:
             TokenError: If the token is missing, unknown, expired or revoked.
         """
-        cached_user = self.remembered(token)
+        cached_user = self.cached_user(token)
         if cached_user is not None:
             return cached_user
         if not token:
@@ -75,7 +75,7 @@ class Access:
             raise TokenError("the token is unknown, expired or revoked")
         user = User(record.user, frozenset(record.scopes))
         with self._lock:
-            if len(self._users) >= REMEMBERED:
+            if len(self._users) >= MOST_USERS:
                 self._users.clear()
             self._users[token] = (time.monotonic() + FRESH_S, user)
         return user

@@ -51,7 +51,7 @@ LARGE_BUFFER = 4 << 20
 MOST_AT_ONCE = 16 << 20
 
 
-def result_store_named(catalog: Catalog, text: str, scratch: Path | None) -> ResultStore:
+def result_store_by_name(catalog: Catalog, text: str, scratch: Path | None) -> ResultStore:
     """Return the result store `NAME:prefix` of a writable store of the catalogue.
 
     Args:

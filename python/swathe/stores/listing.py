@@ -80,13 +80,13 @@ def listed_objects(
 ) -> Iterator[ListedObject | UnlistedObject]:
     """Yield the entries of a listing whose names match the pattern, as `list_objects`."""
     while (page := listing.next_page()) is not None:
-        for path, size, modified, etag, why in page:
+        for path, size, time, etag, why in page:
             if why is not None:
                 yield _check_name(UnlistedObject(path, why))
             elif matches(path, prefix, pattern):
                 if size is not None and size > LARGEST_SIZE:
                     size = None
-                yield _check_name(ListedObject(path, size, _mark(modified), _mark(etag)))
+                yield _check_name(ListedObject(path, size, _mark(time), _mark(etag)))
 
 
 def read_list(
@@ -147,8 +147,8 @@ def matches(path: str, prefix: str, pattern: str | None) -> bool:
     if pattern is None:
         return True
     below = path.removeprefix(f"{prefix}/") if prefix else path
-    compared = below if "/" in pattern else below.rpartition("/")[2]
-    return fnmatch.fnmatchcase(compared, pattern)
+    text = below if "/" in pattern else below.rpartition("/")[2]
+    return fnmatch.fnmatchcase(text, pattern)
 
 
 def _mark(text: str | None) -> str | None:

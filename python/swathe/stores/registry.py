@@ -21,7 +21,7 @@ from swathe.core.paths import default_url
 if TYPE_CHECKING:
     from swathe.catalog import Store
 
-NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
+STORE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
 """Key in the catalogue of local files outside all named stores."""
 END = r"(?![\w/.-])"
@@ -82,8 +82,8 @@ class _LocalCosts:
     compute: str | None
 
 
-_loaded: _CatalogContent | None = None
-_adopted: _CatalogContent | None = None
+_catalogue: _CatalogContent | None = None
+_snapshot_content: _CatalogContent | None = None
 _local: _LocalCosts | None = None
 
 
@@ -96,7 +96,7 @@ def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
     Raises:
         CatalogError: If a catalogue exists but cannot be read.
     """
-    if any(NAMED.match(name) for name in objects):
+    if any(STORE_NAME.match(name) for name in objects):
         return known_stores()
     local = _local_costs()
     return local.stores if local else None
@@ -110,7 +110,7 @@ def is_named(path: str) -> bool:
 
 def known_stores() -> _swathe.Stores | None:
     """Return all stores of the catalogue; `None` if there is no catalogue."""
-    content = _load_if_changed()
+    content = _current_catalogue()
     return content.stores if content else None
 
 
@@ -129,9 +129,9 @@ def local_paths(objects: Iterable[str]) -> list[str]:
 def with_store_names(text: str) -> str:
     """Return a text in which paths and URLs of stores are replaced by `NAME:path`."""
     try:
-        content = _load_if_changed()
+        content = _current_catalogue()
     except CatalogError:
-        content = _loaded  # the text may be about the missing catalogue
+        content = _catalogue  # the text may be about the missing catalogue
     if content is None or not content.names:
         return text
     return content.roots.sub(lambda match: f"{content.names[match[0]]}:", text)
@@ -148,13 +148,13 @@ def to_native(stores: Iterable[Store]) -> _swathe.Stores:
 
 def bounds_of(root: str) -> tuple[float, float]:
     """Return logarithms of the factors by which 80 of 100 jobs are at most faster and slower."""
-    content = _load_if_changed()
+    content = _current_catalogue()
     return content.bounds.get(root, (0.0, 0.0)) if content else (0.0, 0.0)
 
 
 def compute_costs() -> str | None:
     """Return the computing costs of this host as JSON; `None` if they were not measured."""
-    local = _local_costs() if _is_file(default_url()) else _load_if_changed()
+    local = _local_costs() if _is_file(default_url()) else _current_catalogue()
     return local.compute if local else None
 
 
@@ -194,21 +194,21 @@ def _bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
 
 def use_snapshot(snapshot: StoreSnapshot) -> None:
     """Use these stores from now on in place of those of a catalogue."""
-    global _adopted
-    _adopted = _of(snapshot, this_host(), None)
+    global _snapshot_content
+    _snapshot_content = _of(snapshot, this_host(), None)
 
 
-def _load_if_changed() -> _CatalogContent | None:
-    global _loaded
-    if _adopted is not None:
-        return _adopted
+def _current_catalogue() -> _CatalogContent | None:
+    global _catalogue
+    if _snapshot_content is not None:
+        return _snapshot_content
     url = default_url()
     state = catalogue_state(url)
     if state is None:
         return None
-    if _loaded is None or _loaded.state != state:
-        _loaded = _load(url)
-    return _loaded
+    if _catalogue is None or _catalogue.state != state:
+        _catalogue = _load(url)
+    return _catalogue
 
 
 def _load(url: str) -> _CatalogContent:
@@ -236,8 +236,8 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
 
 def _any_of(roots: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that finds roots at the start of a path, innermost first."""
-    ordered = sorted(roots, key=lambda root: -len(root))
-    ways = (re.escape(root) + ("" if root.endswith("/") else END) for root in ordered)
+    inner_first = sorted(roots, key=lambda root: -len(root))
+    ways = (re.escape(root) + ("" if root.endswith("/") else END) for root in inner_first)
     return re.compile(rf"(?<![\w.-])(?:{'|'.join(ways)})")
 
 
@@ -254,8 +254,8 @@ def _local_costs() -> _LocalCosts | _CatalogContent | None:
     Only a catalogue in a file is read.
     """
     global _local
-    if _adopted is not None:
-        return _adopted
+    if _snapshot_content is not None:
+        return _snapshot_content
     url = default_url()
     state = catalogue_state(url)
     if state is None or not _is_file(url):

@@ -20,7 +20,7 @@ from swathe.core.errors import NoSuchResultError, OutputError
 
 INPUTS = ".inputs"
 """Name of a folder in a job's local folder, for parts of results being made."""
-DELETED = ".gone-"
+REMOVAL_PREFIX = ".gone-"
 """Prefix of the folder of a deleted job, until it is removed."""
 
 Files = Sequence[tuple[str, str]]
@@ -157,10 +157,10 @@ class Folder:
 
     def begin_removal(self, job: str) -> None:
         """Rename the folder of a job, so that a worker still writing to it fails."""
-        folder, deleted = self._root / job, self._root / f"{DELETED}{job}"
+        folder, hidden_folder = self._root / job, self._root / f"{REMOVAL_PREFIX}{job}"
         try:
             # A folder that came back after it was renamed is moved into the renamed one.
-            folder.rename(deleted / token_hex(8) if deleted.exists() else deleted)
+            folder.rename(hidden_folder / token_hex(8) if hidden_folder.exists() else hidden_folder)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -171,7 +171,7 @@ class Folder:
         self.begin_removal(job)
         if should_stop():
             return False
-        path = self._root / f"{DELETED}{job}"
+        path = self._root / f"{REMOVAL_PREFIX}{job}"
         try:
             # Not by shutil: of a busy portal it waits for the interpreter at each file, so that
             # jobs that are made and deleted all the time would fill the disk.

@@ -137,7 +137,7 @@ class Collector:
         self.silent: dict[Sender, None] = {}
         self.is_full = False
         self.heard_s = 0.0
-        self._warn, self._warned = warn, 0
+        self._warn, self._warnings = warn, 0
         self._listener = _listen(host, port)
         self._loop = asyncio.new_event_loop()
         self.address = f"tcp://{in_url(host)}:{self._listener.getsockname()[1]}"
@@ -179,10 +179,10 @@ class Collector:
 
     def warn(self, text: str) -> None:
         """Report a warning, but only a limited number."""
-        self._warned += 1
-        if self._warned <= MOST_WARNINGS:
+        self._warnings += 1
+        if self._warnings <= MOST_WARNINGS:
             self._warn(text)
-        elif self._warned == MOST_WARNINGS + 1:
+        elif self._warnings == MOST_WARNINGS + 1:
             self._warn("further warnings are only counted")
 
     def put(self, lines: bytes) -> None:
@@ -290,10 +290,10 @@ class Sender(asyncio.BufferedProtocol):
         """Count the unfinished line."""
         if self.timer is not None:
             self.timer.cancel()
-        accepted = self in self.collector.senders
+        is_accepted = self in self.collector.senders
         self.collector.senders.discard(self)
         self.collector.stop_waiting(self)
-        if not accepted:
+        if not is_accepted:
             return
         if self.asks and (self.fill or self.skipping):
             self._fault("half")
@@ -398,8 +398,8 @@ class Sender(asyncio.BufferedProtocol):
         starts = lines.startswith(b"DATE=") + lines.count(b"\nDATE=")
         if starts != events or b"CLOCK_REPLY" in lines or not _is_text(lines):
             each_line = [each + b"\n" for each in lines.split(b"\n")[:-1]]
-            accepted = [each for each in each_line if self._is_event(each, now_ns)]
-            lines = b"".join(accepted)
+            sound_lines = [each for each in each_line if self._is_event(each, now_ns)]
+            lines = b"".join(sound_lines)
             events = lines.count(b"\n")
         self.collector.count["events"] += events
         self.collector.put(lines)

@@ -154,8 +154,8 @@ class Monitor:
         begun_s, number = time.monotonic(), 1
         while not self._ending.wait(begun_s + number * self.interval_s - time.monotonic()):
             yield
-            passed = (time.monotonic() - begun_s) / self.interval_s
-            number = max(number, int(passed + 0.5)) + 1
+            intervals = (time.monotonic() - begun_s) / self.interval_s
+            number = max(number, int(intervals + 0.5)) + 1
 
     def _keep(self, point: Point) -> None:
         if self._ending.is_set():
@@ -216,14 +216,17 @@ class Reading:
             # Counters restart at zero if a device was removed and added again.
             return round(max(after - earlier, 0) / elapsed_s, 3)
 
-        spent = {name: max(self.cpu[name] - before.cpu[name], 0.0) for name in self.cpu}
-        total = sum(spent.values()) or 1.0
-        yield "CPU", {f"{name}_PERCENT": round(100 * of / total, 2) for name, of in spent.items()}
+        cpu_times = {name: max(self.cpu[name] - before.cpu[name], 0.0) for name in self.cpu}
+        total = sum(cpu_times.values()) or 1.0
+        yield (
+            "CPU",
+            {f"{name}_PERCENT": round(100 * of / total, 2) for name, of in cpu_times.items()},
+        )
         memory = self.memory
-        cached = getattr(memory, "cached", 0) + getattr(memory, "buffers", 0)
+        cache_bytes = getattr(memory, "cached", 0) + getattr(memory, "buffers", 0)
         yield (
             "MEMORY",
-            {"USED_BYTES": memory.used, "FREE_BYTES": memory.free, "CACHED_BYTES": cached},
+            {"USED_BYTES": memory.used, "FREE_BYTES": memory.free, "CACHED_BYTES": cache_bytes},
         )
         yield (
             "SWAP",

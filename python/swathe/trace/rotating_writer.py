@@ -53,7 +53,7 @@ class RotatingWriter:
         self._room, self._warn = room, warn
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
-        self._changed = threading.Condition()
+        self._change = threading.Condition()
         self._closing = self._over = self._full = False
         self._file: _swathe.RotatingFile | None = None
         if path is not None:
@@ -72,20 +72,20 @@ class RotatingWriter:
 
     def put(self, lines: bytes) -> bool:
         """Queue whole lines; return whether there is room for more."""
-        with self._changed:
+        with self._change:
             self._waiting.append(lines)
             self._waiting_bytes += len(lines)
             self._full = self._full or self._waiting_bytes >= HIGH_BYTES
-            self._changed.notify_all()
+            self._change.notify_all()
             return not self._full
 
     def close(self, patience_s: float) -> int:
         """Write the queue within a time limit, and close; return the number of unwritten lines."""
-        with self._changed:
+        with self._change:
             self._closing = True
-            self._changed.notify_all()
+            self._change.notify_all()
         self._thread.join(patience_s)
-        with self._changed:
+        with self._change:
             self._over = True
             return sum(lines.count(b"\n") for lines in self._waiting)
 
@@ -93,7 +93,7 @@ class RotatingWriter:
         while (lines := self._next()) is not None:
             if not self._write(lines):
                 return
-            with self._changed:
+            with self._change:
                 self._waiting.popleft()
                 self._waiting_bytes -= len(lines)
                 has_room = self._full and self._waiting_bytes <= LOW_BYTES
@@ -104,8 +104,8 @@ class RotatingWriter:
 
     def _next(self) -> bytes | None:
         """Return the next bytes to write; they stay in the queue until written."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing)
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._closing)
             if not self._waiting or self._over:
                 return None
             chunks = [self._waiting.popleft()]
@@ -120,19 +120,19 @@ class RotatingWriter:
 
     def _write(self, lines: bytes) -> bool:
         """Write lines with as many calls as needed; return whether all were written."""
-        rest, warned = lines, False
+        rest, has_warned = lines, False
         while rest and not self._over:
             last = self._closing
             try:
                 rest = rest[self._append(rest, begins=len(rest) == len(lines)) :]
             except OSError as error:
-                if not warned:
+                if not has_warned:
                     self._warn(f"{self.path or 'standard output'}: {error.strerror}; retrying")
-                warned = True
+                has_warned = True
                 if last:
                     return False
-                with self._changed:
-                    self._changed.wait_for(lambda: self._closing, RETRY_S)
+                with self._change:
+                    self._change.wait_for(lambda: self._closing, RETRY_S)
         return not rest
 
     def _append(self, rest: bytes, *, begins: bool) -> int:

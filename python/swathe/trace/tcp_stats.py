@@ -14,7 +14,7 @@ SOCK_DIAG_BY_FAMILY = 20
 REQUEST_DUMP = 0x1 | 0x300
 DONE, ERROR = 3, 2
 INFO = 2
-ESTABLISHED = 1
+ESTABLISHED_STATE = 1
 MESSAGE = struct.Struct("=IHHII")
 DIAG_BYTES = 72
 RTT_AT = 68
@@ -48,7 +48,7 @@ def _of_family(family: int) -> list[float]:
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError("expected sock_diag, which this system lacks")
     request = struct.pack(
-        "=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED
+        "=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED_STATE
     )
     head = MESSAGE.pack(MESSAGE.size + len(request), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
     seconds: list[float] = []

@@ -92,7 +92,7 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
     for name in names:
         if not os.path.exists(name):
             raise NotFoundError(f"{name}: no such file")
-    times, (codes, words), columns, damaged, damaged_count = _swathe.read_ulm(names)
+    times, (codes, words), columns, damaged_lines, damaged_count = _swathe.read_ulm(names)
 
     def column(values: _swathe.Column, words: tuple[str, ...] | None) -> CodedColumn | Numbers:
         if words is None:
@@ -103,7 +103,7 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
         np.frombuffer(memoryview(times), np.int64),
         CodedColumn(np.frombuffer(memoryview(codes), np.int32), words or ()),
         {key: column(*values) for key, values in columns},
-        tuple(DamagedLine(line, reason) for line, reason in damaged),
+        tuple(DamagedLine(line, reason) for line, reason in damaged_lines),
         damaged_count,
     )
 

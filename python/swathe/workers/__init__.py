@@ -7,8 +7,22 @@
 results. A pool knows neither catalogue nor queue. If a pool fails, the queue is durable.
 """
 
-from swathe.workers.local import LocalPool
-from swathe.workers.pool import Pool
-from swathe.workers.runner import Runner
+from typing import TYPE_CHECKING
+
+from swathe.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from swathe.workers.local import LocalPool
+    from swathe.workers.pool import Pool
+    from swathe.workers.runner import Runner
 
 __all__ = ["LocalPool", "Pool", "Runner"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "LocalPool": "swathe.workers.local",
+        "Pool": "swathe.workers.pool",
+        "Runner": "swathe.workers.runner",
+    },
+)

@@ -60,7 +60,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     makes = chunk.first >= job.inputs
     numbers = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
     inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else RowTable.of([])
-    predicted = job.predicted or {}
+    prediction = job.predicted or {}
     return Batch(
         job=job.id,
         first=chunk.first,
@@ -71,12 +71,12 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         inputs={
             number: inputs.take(inputs.result == number) for number in rows.number.tolist() if makes
         },
-        row_bytes=predicted.get("bytes", 0) / max(1, job.inputs),
+        row_bytes=prediction.get("bytes", 0) / max(1, job.inputs),
         # Chunks of older versions lack it.
-        row_s=predicted.get("compute_s", 0.0) / max(1, job.inputs),
+        row_s=prediction.get("compute_s", 0.0) / max(1, job.inputs),
     )
 
 
-def summed(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def add_pairs(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     """Add two pairs of (bytes, requests)."""
     return one[0] + other[0], one[1] + other[1]

@@ -37,7 +37,7 @@ from swathe.operations.combination import align_cutout, combine, without_images
 from swathe.operations.grid import Grid, enlarge_boxes
 from swathe.stores.registry import with_store_names
 from swathe.stores.results import ResultStore, move
-from swathe.workers.batch import summed
+from swathe.workers.batch import add_pairs
 
 if TYPE_CHECKING:
     from swathe.core.row_record import RowRecord, RowStatus
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 PUT_BYTES = 256 << 20
 """Result bytes after which results are moved to the result store, or at the end of a chunk."""
-GATHERED = 1000
+MOST_TOGETHER = 1000
 """Rows per request to the engine: each request costs as much as some rows."""
 ASIDE = ".chunk-"
 """Prefix of the folder, within the job's local folder, in which a batch makes its results."""
@@ -114,7 +114,7 @@ class _BatchRun:
     requests: int = field(default=0, init=False)
     from_peers: tuple[int, int] = field(default=(0, 0), init=False)
     from_cache: tuple[int, int] = field(default=(0, 0), init=False)
-    finished: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
+    ready_parts: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
     finished_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
 
@@ -169,14 +169,14 @@ class _BatchRun:
         if taken_over:
             # Written by another worker with the same rows; one of the two results is ignored.
             return ChunkResult([], time.perf_counter() - start_s, complete=False)
-        finished = self.finished_rows()
+        finished_rows = self.finished_rows()
         return ChunkResult(
-            finished,
+            finished_rows,
             time.perf_counter() - start_s,
             self.bytes_moved,
             self.requests,
             self.notes,
-            complete=len(finished) == len(rows),
+            complete=len(finished_rows) == len(rows),
             failure=self.failure,
             from_peers=self.from_peers,
             from_cache=self.from_cache,
@@ -210,14 +210,14 @@ class _BatchRun:
 
     def _place_rows(self, rows: RowTable) -> RowTable:
         """Return rows with their boxes; rows outside their image are finished with a reason."""
-        if rows.placed.all():
+        if rows.has_box.all():
             return rows
-        unplaceable = rows.take(~rows.placed & ~rows.in_sky)
+        unplaceable = rows.take(~rows.has_box & ~rows.in_sky)
         self.parts.append(
             unplaceable.end("error", "expected a box or a sky position, found neither")
         )
-        parts = [rows.take(rows.placed)]
-        later = rows.take(~rows.placed & rows.in_sky)
+        parts = [rows.take(rows.has_box)]
+        later = rows.take(~rows.has_box & rows.in_sky)
         # One image at a time, so that it can be stopped.
         images = later.source.codes.astype(np.int64) * len(later.hdu.values) + later.hdu.codes
         for image in np.unique(images).tolist():
@@ -230,8 +230,10 @@ class _BatchRun:
         rows = place_in_sky(rows, sky_of)
         if self.options.is_combined:
             rows.box = enlarge_boxes(rows.box)
-        failed = rows.take(~rows.sound)
-        self.parts.append(failed.end(failed.status, failed.reason.map(with_store_names)))
+        failed_rows = rows.take(~rows.sound)
+        self.parts.append(
+            failed_rows.end(failed_rows.status, failed_rows.reason.map(with_store_names))
+        )
         return rows.take(rows.sound)
 
     def _end(self, rows: RowTable, faults: Sequence[tuple[str, str]]) -> None:
@@ -252,7 +254,7 @@ class _BatchRun:
             most_bytes=self.batch.cutout_bytes,
         )
         batch = job.start()
-        enough = GATHERED if self._is_plain else 1
+        enough = MOST_TOGETHER if self._is_plain else 1
         try:
             while (news := batch.gather(enough, POLL_S)) is not None:
                 if self._ends():
@@ -276,8 +278,8 @@ class _BatchRun:
         """Add the bytes read, by origin."""
         self.bytes_moved += cost["bytes_moved"]
         self.requests += cost["requests"]
-        self.from_peers = summed(self.from_peers, cost["from_peers"])
-        self.from_cache = summed(self.from_cache, cost["from_cache"])
+        self.from_peers = add_pairs(self.from_peers, cost["from_peers"])
+        self.from_cache = add_pairs(self.from_cache, cost["from_cache"])
 
     def _take(
         self,
@@ -288,7 +290,7 @@ class _BatchRun:
         versions: list[str],
         version: bytes,
         failed: Sequence[tuple[int, str, str]],
-        _moved: Sequence[tuple[int, int]],
+        _moves: Sequence[tuple[int, int]],
     ) -> None:
         """Record the engine's results for some rows; a batch has no replicas to move to."""
         if not targets:
@@ -320,18 +322,18 @@ class _BatchRun:
             self.single.append(self._align(row, cut))
             return
         results = self.options.results
-        converted = self.aside / f"{row.number}{results.suffix}"
+        path = self.aside / f"{row.number}{results.suffix}"
         try:
             if results.file_format.memory_per_pixel:
                 self._check_size(_pixels(cut))
-            content = results.converting.convert(read_cutout(cut), converted)
+            content = results.converting.convert(read_cutout(cut), path)
         except SwatheError as error:
             self.single.append(_end_row(row, "error", str(error)))
             return
         finally:
             cut.unlink()
-        converted.write_bytes(content)
-        self._keep_new(row, converted, digest_of(content))
+        path.write_bytes(content)
+        self._keep_new(row, path, digest_of(content))
 
     def _check_size(self, pixels: int) -> None:
         """Check that a result of this many pixels fits into four times the largest cutout.
@@ -364,18 +366,18 @@ class _BatchRun:
             if self._ends():
                 return
             inputs = self.batch.inputs[row.number]
-            used = inputs.take(inputs.has("ok"))
+            images = inputs.take(inputs.has("ok"))
             grid = _grid_of(row)
-            if not len(used) or grid is None:
+            if not len(images) or grid is None:
                 self.single.append(_end_row(row, *without_images(inputs)))
                 continue
-            if (failure_text := self._restore_inputs(used, row)) is not None:
+            if (failure_text := self._restore_inputs(images, row)) is not None:
                 self.single.append(_end_row(row, "error", failure_text))
                 continue
             new = self.aside / f"{row.number}{self.options.results.suffix}"
-            pixels = [input_of(self.folder, number) for number in used.number.tolist()]
+            pixels = [input_of(self.folder, number) for number in images.number.tolist()]
             try:
-                if not combine(new, grid, used, pixels, self.options.results, self._ends):
+                if not combine(new, grid, images, pixels, self.options.results, self._ends):
                     return
             except SwatheError as error:
                 self.single.append(_end_row(row, "error", str(error)))
@@ -406,14 +408,14 @@ class _BatchRun:
 
     def _keep(self, rows: RowTable, new: list[str]) -> None:
         """Queue results for the result store."""
-        self.finished.append((rows, new))
+        self.ready_parts.append((rows, new))
         self.finished_bytes += int(rows.bytes.sum())
         if self.finished_bytes >= PUT_BYTES:
             self._put()
 
     def _put(self) -> None:
         """Move results to the result store: a row is finished when its result is there."""
-        results, self.finished, self.finished_bytes = self.finished, [], 0
+        results, self.ready_parts, self.finished_bytes = self.ready_parts, [], 0
         rows = RowTable.concatenate([part for part, _ in results])
         new = list(chain.from_iterable(paths for _, paths in results))
         # The engine may have returned many at once.
@@ -426,13 +428,13 @@ class _BatchRun:
 
     def _put_piece(self, rows: RowTable, new: Sequence[str]) -> None:
         files = list(zip(new, places_of(rows, self.options), strict=True))
-        stored: list[int] = []
+        indexes: list[int] = []
         try:
             # Results before an error are stored.
-            stored.extend(self.place.put(self.batch.job, files, self.should_stop))
+            indexes.extend(self.place.put(self.batch.job, files, self.should_stop))
         except OutputError as error:
             self.failure = str(error)
-        self.parts.append(rows if len(stored) == len(rows) else rows.take(stored))
+        self.parts.append(rows if len(indexes) == len(rows) else rows.take(indexes))
 
 
 def _grid_of(row: RowRecord) -> Grid | None:

@@ -45,7 +45,7 @@ class LocalPool:
         )
         self._lanes: list[threading.Thread] = []
         self._batches = self._busy = 0
-        self._moved = TrafficCounts()
+        self._traffic = TrafficCounts()
         self._lock = threading.Lock()
 
     @property
@@ -90,7 +90,7 @@ class LocalPool:
         """Return the state."""
         host = this_host()
         with self._lock:
-            batches, busy, traffic = self._batches, self._busy, self._moved
+            batches, busy, traffic = self._batches, self._busy, self._traffic
         member = Member(host, host, LANES, busy, batches - busy)
         return PoolStatus("local", "", "", batches, [member], [], traffic)
 
@@ -115,5 +115,5 @@ class LocalPool:
             log.exception("batch %d of job %s: cannot be executed", number, batch.job)
             return ChunkResult([], complete=False, failure=describe_error(error))
         with self._lock:
-            self._moved = self._moved.with_done(result, near=False)
+            self._traffic = self._traffic.with_result(result, near=False)
         return result

@@ -157,7 +157,7 @@ class TrafficCounts:
     copied_bytes: int = 0
     handed_bytes: int = 0
 
-    def with_done(self, result: ChunkResult, *, near: bool) -> TrafficCounts:
+    def with_result(self, result: ChunkResult, *, near: bool) -> TrafficCounts:
         """Return the counts with one more executed batch."""
         return replace(
             self,

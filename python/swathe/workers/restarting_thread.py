@@ -53,14 +53,14 @@ class RestartingThread:
             except BaseException as error:  # a panic of the engine is not an `Exception`
                 pause_s = next(waits)
                 self._fault = describe_error(error)
-                expected = isinstance(error, SwatheError)
+                is_expected = isinstance(error, SwatheError)
                 log.log(
-                    logging.WARNING if expected else logging.ERROR,
+                    logging.WARNING if is_expected else logging.ERROR,
                     "%s: %s; continuing in %g s",
                     self.name,
                     self._fault,
                     pause_s,
-                    exc_info=None if expected else error,
+                    exc_info=None if is_expected else error,
                 )
                 self._ending.wait(pause_s)
             else:

@@ -210,13 +210,13 @@ class Runner:
         seconds = entry.counted_s + self._clock.add(chunk.job.number, seconds)
         self._clock.leave(chunk.job.number)
         try:
-            self._keep_done(chunk, replace(result, work_s=seconds))
+            self._keep_result(chunk, replace(result, work_s=seconds))
         except BaseException as error:
             log.exception("%s: its result cannot be saved", _chunk_name(chunk))
             self._give_up(chunk, describe_error(error))
         self._jobs.wake()
 
-    def _keep_done(self, chunk: Chunk, result: ChunkResult) -> None:
+    def _keep_result(self, chunk: Chunk, result: ChunkResult) -> None:
         """Mark rows as finished, and close the job after its last row."""
         catalog = self._jobs.catalog
         job = self._insist(lambda: catalog.finish_chunk(chunk, result))
@@ -227,7 +227,7 @@ class Runner:
         if job is None:
             self._tell_end(chunk, "cancelled")
             with suppress(SwatheError):  # `tidy` removes the rest, and reports it
-                self._jobs.remove_if_gone(chunk.job.id)
+                self._jobs.remove_orphan(chunk.job.id)
         elif job.phase in ("COMPLETED", "ERROR"):
             self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")
             self._record_outcome(job)

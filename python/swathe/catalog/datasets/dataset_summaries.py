@@ -35,14 +35,14 @@ class DatasetSummary:
         t_min: start of the first image, MJD, UTC.
         t_max: end of the last image, MJD, UTC.
         bands: number of images per filter, most frequent first.
-        placed: number of images with a sky position.
+        images_on_sky: number of images with a sky position.
     """
 
     bytes: int = 0
     t_min: float | None = None
     t_max: float | None = None
     bands: dict[str, int] = field(default_factory=dict)
-    placed: int = 0
+    images_on_sky: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Summaries(Database):
                 t_min=span_of.get(of, NO_SPAN)[0],
                 t_max=span_of.get(of, NO_SPAN)[1],
                 bands=bands_of.get(of, {}),
-                placed=span_of.get(of, NO_SPAN)[2],
+                images_on_sky=span_of.get(of, NO_SPAN)[2],
             )
             for of, name in names.items()
         }

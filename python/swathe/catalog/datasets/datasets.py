@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
-from swathe.catalog.records.datasets import CALIB_LEVELS, CALIBRATED, Dataset, Replica, State
+from swathe.catalog.records.datasets import CALIB_LEVELS, USUAL_CALIB_LEVEL, Dataset, Replica, State
 from swathe.catalog.store_settings import LONGEST_NAME, NAME
 from swathe.catalog.tables import DatasetRow, GranuleRow, ReplicaRow, StoreRow
 from swathe.core.errors import DatasetError, NoSuchDatasetError, NoSuchStoreError
@@ -28,7 +28,7 @@ class Datasets(Database):
         store: str,
         prefix: str,
         pattern: str | None,
-        calib_level: int = CALIBRATED,
+        calib_level: int = USUAL_CALIB_LEVEL,
     ) -> Dataset:
         """Add a dataset, or return the same one if its first scan is unfinished.
 
@@ -81,7 +81,7 @@ class Datasets(Database):
         """Return all datasets with their counts, by name."""
         query = select(DatasetRow, StoreRow.name).join(StoreRow, StoreRow.id == DatasetRow.store_id)
         with self._reading() as session:
-            summaries = [_counted(session, row, store) for row, store in session.execute(query)]
+            summaries = [_dataset_of(session, row, store) for row, store in session.execute(query)]
         return sorted(summaries, key=lambda dataset: dataset.name)
 
     def dataset(self, name: str) -> Dataset:
@@ -99,7 +99,7 @@ class Datasets(Database):
             row = session.execute(query).first()
             if row is None:
                 raise no_such(name)
-            return _counted(session, *row)
+            return _dataset_of(session, *row)
 
     def changes(self) -> list[tuple[str, datetime, int]]:
         """Return name, time of creation and number of changes of each dataset.
@@ -120,7 +120,7 @@ class Datasets(Database):
             number = dataset_number(session, name)
             session.execute(delete(DatasetRow).where(DatasetRow.id == number))
 
-    def set_synced(self, name: str) -> None:
+    def set_sync_time(self, name: str) -> None:
         """Note that a scan of the whole dataset has finished now."""
         with self._writing() as session:
             note_change(session, dataset_number(session, name), synced_at=datetime.now(UTC))
@@ -220,7 +220,7 @@ def _dataset(row: DatasetRow, store: str) -> Dataset:
     )
 
 
-def _counted(session: Session, row: DatasetRow, store: str) -> Dataset:
+def _dataset_of(session: Session, row: DatasetRow, store: str) -> Dataset:
     def count(query: object) -> int:
         return int(session.scalar(query) or 0)  # type: ignore[call-overload]
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets.datasets import dataset_number
-from swathe.catalog.datasets.granules import STREAMED, GranuleQuery, touching
+from swathe.catalog.datasets.granules import STREAM_OPTIONS, GranuleQuery, touching
 
 PART = 1_000
 """Granules per part of the answer."""
@@ -107,9 +107,9 @@ class GranuleCopies(Database):
                 yield from _parts(session, numbers, more, parameters)
                 return
             run = session.connection().execute
-            ordered = text(f"{query} ORDER BY granules.id")
+            ordered_query = text(f"{query} ORDER BY granules.id")
             # A caller that stops early leaves rows unread, and servers keep them.
-            with run(ordered, parameters, execution_options=STREAMED) as rows:
+            with run(ordered_query, parameters, execution_options=STREAM_OPTIONS) as rows:
                 yield from _parts(session, rows.scalars(), more, parameters)
 
 

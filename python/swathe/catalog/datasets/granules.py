@@ -47,7 +47,7 @@ class Granules(Database):
     """Images of datasets."""
 
     def put_objects(
-        self, dataset: str, store: str, scanned: Iterable[tuple[Replica, Sequence[Granule] | None]]
+        self, dataset: str, store: str, entries: Iterable[tuple[Replica, Sequence[Granule] | None]]
     ) -> None:
         """Store the scanned contents of a store's objects, replacing earlier records.
 
@@ -57,7 +57,7 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
         """
-        objects = list(scanned)
+        objects = list(entries)
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
@@ -88,13 +88,13 @@ class Granules(Database):
             images = [granule for _, granules in objects for granule in granules or ()]
             if not images:
                 return
-            added = connection.scalars(
+            new_ids = connection.scalars(
                 insert(GranuleRow).returning(GranuleRow.id, sort_by_parameter_order=True),
                 [_granule_values(granule, number, now) for granule in images],
             )
             ranges = [
                 {"level": level_of(first, last), "first": first, "last": last, "granule_id": of}
-                for of, granule in zip(added, images, strict=True)
+                for of, granule in zip(new_ids, images, strict=True)
                 if granule.footprint is not None
                 for first, last in granule.footprint.ranges
             ]
@@ -158,12 +158,12 @@ class Granules(Database):
         matches: dict[int, Match] = {}
         with self._reading() as session:
             query = _query(session, granule_query)
-            numbers_seen: set[int] = set()
+            earlier_numbers: set[int] = set()
             for at in range(0, len(cells), AT_ONCE):
                 here = enumerate(cells[at : at + AT_ONCE], start=at)
                 pairs_here = _touching(session, [(place, cell, cell) for place, cell in here])
-                new = sorted({granule for _, granule in pairs_here} - numbers_seen)
-                numbers_seen.update(new)
+                new = sorted({granule for _, granule in pairs_here} - earlier_numbers)
+                earlier_numbers.update(new)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(new))
                 matches |= dict(_matches(session, parts, None))
                 pairs += [pair for pair in pairs_here if pair[1] in matches]
@@ -186,7 +186,7 @@ def _matches(
     count, last = 0, None
     for part in parts:
         # A caller that stops early leaves rows unread, and servers keep them.
-        with session.connection().execute(part, execution_options=STREAMED) as rows:
+        with session.connection().execute(part, execution_options=STREAM_OPTIONS) as rows:
             for number, *row, dataset, calib_level, store, path in rows:
                 if number == last:
                     continue
@@ -378,7 +378,7 @@ COPIES: Any = (
     .order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
 )
 """Granules and their readable copies; of several copies, the one in the first store first."""
-STREAMED = {"yield_per": 500}
+STREAM_OPTIONS = {"yield_per": 500}
 
 
 def granule_of(
@@ -402,10 +402,12 @@ def granule_of(
     *place: Any,
 ) -> Granule:
     """Return an image from the columns in GRANULE_COLUMNS, except the first."""
-    covered = None
+    footprint = None
     if s_ra is not None:
         s_dec, s_fov, s_pixel_scale, outline, wcs = place
-        covered = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
+        footprint = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
     coverage = (t_min, t_max, band, em_min, em_max)
     origin = (facility, instrument, target, tuple(pol or ()))
-    return Granule(path, hdu, name, tuple(shape), size, version, *coverage, covered, note, *origin)
+    return Granule(
+        path, hdu, name, tuple(shape), size, version, *coverage, footprint, note, *origin
+    )

@@ -21,7 +21,7 @@ from swathe.catalog.jobs.encoding import (
     pack_outcomes,
     pack_places,
     pack_requests,
-    positions_named,
+    positions_by_name,
     statuses_bits,
     statuses_of,
     unpack,
@@ -125,7 +125,7 @@ def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterat
         yield block.take(positions[part] - block.position[0])
 
 
-def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTable:
+def rows_from(session: Session, job: int, first: int, count: int) -> RowTable:
     """Return at most `count` rows of the user's list, starting at a number."""
     if count <= 0:
         return RowTable.of([])
@@ -199,7 +199,7 @@ def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
     return rows.take(np.argsort(rows.number))
 
 
-def row_named(session: Session, job: int, name: str) -> RowRecord | None:
+def row_by_name(session: Session, job: int, name: str) -> RowRecord | None:
     """Return the row with a file name."""
     count = session.scalar(
         select(func.count()).select_from(JobBlockTable).where(JobBlockTable.job == job)
@@ -209,7 +209,7 @@ def row_named(session: Session, job: int, name: str) -> RowRecord | None:
     query = select(JobBlockTable.names).where(
         JobBlockTable.job == job, JobBlockTable.number == mark_of(name) % count
     )
-    candidates = positions_named(session.scalars(query).one(), name)
+    candidates = positions_by_name(session.scalars(query).one(), name)
     rows = rows_at(session, job, np.array(candidates, np.int64))
     return next((row for row in rows if row.name == name), None)
 
@@ -253,13 +253,13 @@ def _mark(
     """Update the rows at ascending positions, block by block; `became` returns the new values."""
     values = []
     for block, part in _blocks_of(session, job, positions):
-        marked = _with_results(block, became(block, part))
+        new_block = _with_results(block, became(block, part))
         values.append(
             {
                 "of_job": job,
                 "of_number": int(block.position[0]) // BLOCK_ROWS,
-                "statuses": statuses_of(marked),
-                "became": pack_outcomes(marked),
+                "statuses": statuses_of(new_block),
+                "became": pack_outcomes(new_block),
             }
         )
     if values:

@@ -45,13 +45,13 @@ def pack(columns: Mapping[str, Any]) -> bytes:
     return b"".join([len(header).to_bytes(LENGTH_BYTES, "little"), header, *bodies])
 
 
-def unpack(packed: bytes, *names: str) -> dict[str, Any]:
+def unpack(content: bytes, *names: str) -> dict[str, Any]:
     """Return the columns that were packed."""
-    at = LENGTH_BYTES + int.from_bytes(packed[:LENGTH_BYTES], "little")
+    at = LENGTH_BYTES + int.from_bytes(content[:LENGTH_BYTES], "little")
     columns: dict[str, Any] = {}
-    for name, kind, shape, size in json.loads(packed[LENGTH_BYTES:at]):
+    for name, kind, shape, size in json.loads(content[LENGTH_BYTES:at]):
         if not names or name in names:
-            body = memoryview(packed)[at : at + size]
+            body = memoryview(content)[at : at + size]
             if kind == JSON:
                 columns[name] = json.loads(bytes(body))
             else:
@@ -80,7 +80,9 @@ def _encode_column(column: DictColumn[Any], usual: Any) -> Any:
     return [column.values, column.codes.tolist() if len(column.values) > 1 else []]
 
 
-def _uncoded(columns: Mapping[str, Any], name: str, usual: Any, count: int) -> DictColumn[Any]:
+def _decode_column(
+    columns: Mapping[str, Any], name: str, usual: Any, count: int
+) -> DictColumn[Any]:
     if name not in columns:
         return DictColumn.same(usual, count)
     values, codes = columns[name]
@@ -107,8 +109,8 @@ def pack_requests(rows: RowTable) -> bytes:
 
 
 def _boxes(rows: RowTable) -> dict[str, Any]:
-    placed = rows.placed
-    return {"box": rows.box, "placed": None if placed.all() else placed}
+    has_box = rows.has_box
+    return {"box": rows.box, "placed": None if has_box.all() else has_box}
 
 
 def pack_outcomes(rows: RowTable) -> bytes | None:
@@ -135,7 +137,7 @@ def unpack_rows(block: int, request: bytes, became: bytes | None) -> RowTable:
     count = len(number)
     outcome = {} if became is None else unpack(became)
     boxes = outcome if "box" in outcome else columns
-    planes = _uncoded(columns, "planes", None, count)
+    planes = _decode_column(columns, "planes", None, count)
     digest = outcome.get("sha256")
     size = outcome.get("bytes")
     return RowTable(
@@ -144,16 +146,16 @@ def unpack_rows(block: int, request: bytes, became: bytes | None) -> RowTable:
         result=columns["result"].astype(np.int64) if "result" in columns else np.full(count, -1),
         id=columns["id"],
         name=columns.get("name", columns["id"]),
-        source=_uncoded(columns, "source", None, count),
-        hdu=_uncoded(columns, "hdu", None, count),
+        source=_decode_column(columns, "source", None, count),
+        hdu=_decode_column(columns, "hdu", None, count),
         box=boxes["box"].astype(np.int64),
-        placed=boxes.get("placed", np.ones(count, bool)),
+        has_box=boxes.get("placed", np.ones(count, bool)),
         planes=DictColumn([each and tuple(each) for each in planes.values], planes.codes),
         sky=columns["sky"] if "sky" in columns else np.full((count, 3), np.nan),
         status=outcome["status"] if outcome else np.full(count, WAITING, np.uint8),
-        reason=_uncoded(outcome, "reason", "", count),
+        reason=_decode_column(outcome, "reason", "", count),
         bytes=np.zeros(count, np.int64) if size is None else size.astype(np.int64),
-        version=_uncoded(outcome, "version", "", count),
+        version=_decode_column(outcome, "version", "", count),
         sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if digest is None else digest,
     )
 
@@ -173,9 +175,9 @@ def pack_places(position: NDArray[np.int64]) -> bytes:
     return pack({"position": position})
 
 
-def unpack_places(packed: bytes) -> NDArray[np.int64]:
+def unpack_places(content: bytes) -> NDArray[np.int64]:
     """Unpack these positions."""
-    places: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
+    places: NDArray[np.int64] = unpack(content)["position"].astype(np.int64)
     return places
 
 
@@ -199,9 +201,9 @@ def mark_of(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def positions_named(packed: bytes, name: str) -> list[int]:
+def positions_by_name(content: bytes, name: str) -> list[int]:
     """Return positions of rows that may have a name."""
-    columns = unpack(packed)
+    columns = unpack(content)
     mark = mark_of(name)
     first, end = (np.searchsorted(columns["mark"], mark, side) for side in ("left", "right"))
     candidates: list[int] = columns["position"][first:end].tolist()

@@ -13,13 +13,13 @@ from swathe.catalog.database import Database
 from swathe.catalog.jobs.blocks import (
     LONGEST_NAME,
     insert_rows,
-    row_named,
+    row_by_name,
     rows_at,
+    rows_from,
     rows_into,
-    rows_numbered,
     rows_with_status,
 )
-from swathe.catalog.jobs.leases import end_if_done
+from swathe.catalog.jobs.leases import end_complete_job
 from swathe.catalog.jobs.mapping import (
     add_notes,
     fail,
@@ -99,7 +99,7 @@ class JobQueue(Database):
         with self._reading() as session:
             if status is not None:
                 return rows_with_status(session, job, [status], start, limit)
-            return rows_numbered(session, job, start, limit)
+            return rows_from(session, job, start, limit)
 
     def job_results(self, job: int, numbers: Sequence[int]) -> RowTable:
         """Return combined results, by their numbers."""
@@ -112,12 +112,12 @@ class JobQueue(Database):
         with self._reading() as session:
             return rows_into(session, job, results)
 
-    def row_named(self, job: int, name: str) -> RowRecord | None:
+    def row_by_name(self, job: int, name: str) -> RowRecord | None:
         """Return the row with a file name, given without suffix."""
         if plain_text(name, len(name)) != name:
             return None  # no database can hold it
         with self._reading() as session:
-            return row_named(session, job, name)
+            return row_by_name(session, job, name)
 
     # ---- Changes by users
 
@@ -128,7 +128,7 @@ class JobQueue(Database):
             if job.phase == "PENDING":
                 check(_usage_of(session, job.owner))
                 job.phase = "QUEUED"
-                end_if_done(session, job)
+                end_complete_job(session, job)
 
         return self._change(job_id, change)
 
@@ -168,7 +168,7 @@ class JobQueue(Database):
             check(_usage_of(session, job.owner))
             retry(session, job)
             job.phase, job.failure, job.ended_at = "QUEUED", None, None
-            end_if_done(session, job)
+            end_complete_job(session, job)
 
         return self._change(job_id, change)
 
@@ -199,7 +199,7 @@ class JobQueue(Database):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
 
-    def remember_deleted(self, job_id: str) -> None:
+    def record_deletion(self, job_id: str) -> None:
         """Record a deleted job again, if its record was forgotten before its last results came."""
         with self._writing() as session:
             if session.get(DeletedJobTable, job_id) is None:
@@ -227,14 +227,14 @@ class JobQueue(Database):
             jobs, size_bytes = session.execute(query).one()
         return RemovalBacklog(int(jobs), int(size_bytes))
 
-    def mark_removed(self, job_id: str) -> None:
+    def record_removal(self, job_id: str) -> None:
         """Record that the results of a deleted job are removed."""
         with self._writing() as session:
             session.execute(
                 update(DeletedJobTable).where(DeletedJobTable.id == job_id).values(removed=True)
             )
 
-    def forget_deleted(self, job_id: str) -> None:
+    def forget_deletion(self, job_id: str) -> None:
         """Forget the record of a deletion: nothing is left of the job."""
         with self._writing() as session:
             session.execute(delete(DeletedJobTable).where(DeletedJobTable.id == job_id))
@@ -275,10 +275,10 @@ class JobQueue(Database):
                     options.get("format", "fits"),
                     ok,
                     work_s,
-                    predicted["median_s"] - predicted["overhead_s"],
+                    prediction["median_s"] - prediction["overhead_s"],
                 )
-                for options, predicted, ok, work_s in session.execute(query)
-                if predicted is not None
+                for options, prediction, ok, work_s in session.execute(query)
+                if prediction is not None
             ]
 
     def expired_jobs(self) -> list[str]:
@@ -308,12 +308,12 @@ def _usage_of(session: Session, owner: str) -> UserUsage:
         select(func.count(), func.coalesce(func.sum(JobTable.waiting), 0)).where(mine, active)
     ).one()
     size = session.scalar(select(func.coalesce(func.sum(JobTable.bytes), 0)).where(mine))
-    deleted = session.scalar(
+    deleted_bytes = session.scalar(
         select(func.coalesce(func.sum(DeletedJobTable.bytes), 0)).where(
             DeletedJobTable.owner == owner, DeletedJobTable.removed.is_(False)
         )
     )
-    return UserUsage(int(jobs), int(rows), int(size or 0), int(deleted or 0))
+    return UserUsage(int(jobs), int(rows), int(size or 0), int(deleted_bytes or 0))
 
 
 def _record_deletion(session: Session, job_id: str, owner: str, size: int) -> None:

@@ -26,7 +26,15 @@ from swathe.catalog.jobs.blocks import (
 )
 from swathe.catalog.jobs.mapping import add_notes, fail, to_job_record
 from swathe.catalog.records.checks import plain_text
-from swathe.catalog.records.jobs import ACTIVE, FAILED, Chunk, ChunkResult, ChunkState, JobRecord
+from swathe.catalog.records.jobs import (
+    ACTIVE,
+    AT_WORK,
+    TO_RETRY,
+    Chunk,
+    ChunkResult,
+    ChunkState,
+    JobRecord,
+)
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.core.errors import CatalogError
 from swathe.core.row_table import RowTable
@@ -103,7 +111,7 @@ class Leases(Database):
             session.flush()
             if result.failure is not None:
                 fail(job, result.failure)
-            end_if_done(session, job)
+            end_complete_job(session, job)
             job.changes += 1
             session.flush()
             return to_job_record(job)
@@ -192,7 +200,7 @@ def _lease_chunk(
     """Lease a chunk of a job to a runner; `None` if there is none."""
     now = datetime.now(UTC)
     job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
-    if job is None or job.phase not in ("QUEUED", "EXECUTING"):
+    if job is None or job.phase not in AT_WORK:
         return None
     lease = _free_chunk(session, job) or _next_chunk(session, job, size)
     if lease is None:
@@ -225,7 +233,7 @@ def _in_turn(session: Session) -> list[int]:
     """Return the jobs that may have work, in the order of service."""
     active = session.execute(
         select(JobTable.number, JobTable.owner, JobTable.served_at).where(
-            JobTable.phase.in_(("QUEUED", "EXECUTING"))
+            JobTable.phase.in_(AT_WORK)
         )
     ).all()
     if not active:
@@ -255,7 +263,7 @@ def _chunks(job: JobTable, *states: ChunkState) -> Any:
 def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
     """Return a chunk that was given back; combined results only once their inputs are finished."""
     chunk = session.scalars(_chunks(job, "free").limit(1)).one_or_none()
-    if chunk is not None and chunk.first >= job.inputs and not _inputs_done(session, job):
+    if chunk is not None and chunk.first >= job.inputs and not _are_inputs_done(session, job):
         return None
     return chunk
 
@@ -268,7 +276,7 @@ def _next_chunk(
     if first >= job.rows:
         return None
     of_results = first >= job.inputs
-    if of_results and not _inputs_done(session, job):
+    if of_results and not _are_inputs_done(session, job):
         return None
     end = job.rows if of_results else job.inputs
     row_count = min(max(1, size(to_job_record(job), of_results)), LARGEST_CHUNK)
@@ -281,7 +289,7 @@ def _next_chunk(
     return chunk
 
 
-def _inputs_done(session: Session, job: JobTable) -> bool:
+def _are_inputs_done(session: Session, job: JobTable) -> bool:
     before = _chunks(job, "free", "taken").where(JobChunkTable.first < job.inputs)
     return session.scalars(before.limit(1)).one_or_none() is None
 
@@ -314,7 +322,7 @@ def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
     _mark(session, job, RowTable.concatenate(waiting).end("error", "stopped the worker twice"))
     session.delete(chunk)
     session.flush()
-    end_if_done(session, job)
+    end_complete_job(session, job)
     job.changes += 1
 
 
@@ -330,14 +338,14 @@ def _mark(session: Session, job: JobTable, rows: RowTable) -> None:
     job.bytes += int(rows.bytes[rows.result < 0].sum())
 
 
-def end_if_done(session: Session, job: JobTable) -> None:
+def end_complete_job(session: Session, job: JobTable) -> None:
     """End a job without remaining work."""
     session.flush()
-    if job.phase not in ("QUEUED", "EXECUTING") or job.cursor < job.rows:
+    if job.phase not in AT_WORK or job.cursor < job.rows:
         return
     if session.scalars(_chunks(job, "free", "taken").limit(1)).one_or_none() is not None:
         return
     job.phase, job.ended_at = "COMPLETED", datetime.now(UTC)
     if job.ok == 0 and job.error + job.missing > 0:
-        first = rows_with_status(session, job.number, FAILED)[0].reason
+        first = rows_with_status(session, job.number, TO_RETRY)[0].reason
         job.phase, job.failure = "ERROR", f"no row succeeded; the first error: {first}"

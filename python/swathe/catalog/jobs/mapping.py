@@ -17,7 +17,7 @@ from swathe.catalog.tables import JobTable
 from swathe.core.errors import NoSuchJobError
 from swathe.core.row_record import STATUSES
 
-NOTES_KEPT = 50
+MOST_NOTES = 50
 
 
 def find_job(session: Session, job_id: str, lock: bool = False) -> JobTable:
@@ -47,7 +47,7 @@ def add_notes(job: JobTable, notes: Sequence[str]) -> None:
     """Add warnings to a job, each once."""
     texts = [plain_text(note, LONGEST_REASON) for note in notes]
     # A new list: the database does not notice changes within one.
-    job.notes = list(dict.fromkeys([*job.notes, *texts]))[:NOTES_KEPT]
+    job.notes = list(dict.fromkeys([*job.notes, *texts]))[:MOST_NOTES]
 
 
 def fail(job: JobTable, reason: str) -> None:
@@ -57,7 +57,8 @@ def fail(job: JobTable, reason: str) -> None:
         job.failure = plain_text(reason, LONGEST_REASON)
 
 
-COUNTED = ("waiting", "ok", "no_overlap", "missing", "error")
+COUNTS = tuple(status.replace("-", "_") for status in STATUSES)
+"""Columns with the numbers of rows, in the order of STATUSES."""
 DIFFERENT = ("number", "parameters", "counts")
 PLAIN = [each.name for each in fields(JobRecord) if each.name not in DIFFERENT]
 """Columns with the same name in a job and in the database."""
@@ -66,7 +67,7 @@ PLAIN = [each.name for each in fields(JobRecord) if each.name not in DIFFERENT]
 def job_values(job: JobRecord) -> dict[str, Any]:
     """Return the database values of a new job."""
     values = {name: getattr(job, name) for name in PLAIN}
-    for name, status in zip(COUNTED, STATUSES, strict=True):
+    for name, status in zip(COUNTS, STATUSES, strict=True):
         values[name] = job.counts[status]
     values["owner"] = plain_text(job.owner, 200)
     values["name"] = plain_text(job.name, LONGEST_NAME)
@@ -82,7 +83,7 @@ def to_job_record(job: JobTable) -> JobRecord:
     """Return a job as a plain value."""
     return JobRecord(
         number=job.number,
-        counts={status: getattr(job, name) for name, status in zip(COUNTED, STATUSES, strict=True)},
+        counts={status: getattr(job, name) for name, status in zip(COUNTS, STATUSES, strict=True)},
         parameters=[(name, value) for name, value in job.parameters],
         **{name: getattr(job, name) for name in PLAIN},
     )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.jobs.blocks import all_with_status, mark_waiting, parts_at
 from swathe.catalog.jobs.leases import LARGEST_CHUNK
-from swathe.catalog.records.jobs import FAILED
+from swathe.catalog.records.jobs import TO_RETRY
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.core.row_table import CODES, RowTable
 
@@ -29,9 +29,9 @@ BRIEF = [
 
 def retry(session: Session, job: JobTable) -> None:
     """Reset failed rows to waiting if a retry may succeed."""
-    failed = all_with_status(session, job.number, *FAILED)
+    failed = all_with_status(session, job.number, *TO_RETRY)
     # Errors in the list itself stay.
-    again = _brief_columns(rows.take(rows.placed | rows.in_sky) for rows in failed)
+    again = _brief_columns(rows.take(rows.has_box | rows.in_sky) for rows in failed)
     again = np.concatenate([again, _results_of(session, job, again)])
     if not len(again):
         return
@@ -42,8 +42,8 @@ def retry(session: Session, job: JobTable) -> None:
     job.bytes -= int(again["bytes"][again["result"] < 0].sum())
     positions = np.sort(again["position"])
     mark_waiting(session, job.number, positions)
-    leased = positions[positions < job.cursor]
-    for first, last in _stretches(session, job, leased):
+    leased_positions = positions[positions < job.cursor]
+    for first, last in _stretches(session, job, leased_positions):
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 State = Literal["ok", "damaged", "failed", "vanished", "stale"]
 """State of a replica: catalogued; not a FITS file or a broken one; could not be read or written,
 perhaps temporarily; no longer there; a copy of an earlier version of the object."""
-CALIBRATED = 2
+USUAL_CALIB_LEVEL = 2
 """Default calibration level."""
 CALIB_LEVELS = range(5)
 """ObsCore 1.1, 4.1: 0 raw instrument data, 1 in a standard format, 2 calibrated, 3 combined from

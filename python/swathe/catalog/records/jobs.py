@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
 ChunkState = Literal["free", "taken"]
 
-ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
-ENDED: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
-FAILED: tuple[RowStatus, ...] = ("error", "missing")
+AT_WORK: tuple[Phase, ...] = ("QUEUED", "EXECUTING")
+ACTIVE: tuple[Phase, ...] = ("PENDING", *AT_WORK)
+END_PHASES: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
+TO_RETRY: tuple[RowStatus, ...] = ("error", "missing")
+"""Statuses of rows that a resume of the job tries again."""
 
 
-def count_done(counts: Mapping[RowStatus, int]) -> int:
+def count_finished_rows(counts: Mapping[RowStatus, int]) -> int:
     """Return the number of rows that are not waiting, of the numbers by status."""
     return sum(number for status, number in counts.items() if status != "waiting")
 

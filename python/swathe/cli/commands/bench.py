@@ -11,7 +11,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_table
-from swathe.experiments import settings as declared
+from swathe.experiments.settings import KINDS, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ SINGULAR = {"stores": "store", "methods": "method", "clients": "client", "sizes"
 
 def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]], Study]) -> None:
     """Add the command of an experiment. Its flags are the fields of its settings."""
-    kind = declared.KINDS[name]
+    kind = KINDS[name]
 
     def command(**values: Any) -> None:
         from swathe.experiments.results.report import keep, ready
@@ -49,7 +49,7 @@ def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]],
         file, output, scratch = values.pop("file"), values.pop("output"), values.pop("scratch")
         quiet, as_json = values.pop("quiet"), values.pop("as_json")
         overwrite = values.pop("overwrite")
-        settings = declared.settings_of(kind, file, values)
+        settings = settings_of(kind, file, values)
         ready(output, name, overwrite=overwrite)
         study = run(settings, scratch, _silent if quiet else _say)
         folder = keep(study, output, overwrite=overwrite)
@@ -198,7 +198,7 @@ def compare(
 ) -> None:
     """Compare two folders of results, case by case, for regressions."""
     from swathe.core.errors import SettingsError
-    from swathe.experiments.results.compare import TOO_FEW, samples_needed
+    from swathe.experiments.results.compare import TOO_FEW, least_samples
     from swathe.experiments.results.compare import compare as compare_folders
     from swathe.experiments.results.report import keep, ready
 
@@ -213,7 +213,7 @@ def compare(
     if fail_on_regression and few:
         raise SettingsError(
             f"{few} of {len(study.table)} cases have too few samples to detect a regression: "
-            f"expected {samples_needed(len(study.table), alpha)} of each case in both runs"
+            f"expected {least_samples(len(study.table), alpha)} of each case in both runs"
         )
 
 

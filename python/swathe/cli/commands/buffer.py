@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
+from swathe.cli.options import Json, MeasureTarget, Overwrite, Plot, Seed
 from swathe.cli.output import print_json, print_table
 from swathe.cli.units import size_option, time_option
 from swathe.core.format import number_text, seconds_text, size_text
 
 
 def buffer(
-    store: Measured,
+    store: MeasureTarget,
     object_: Annotated[
         str | None,
         typer.Option(

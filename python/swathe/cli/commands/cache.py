@@ -51,9 +51,11 @@ def clear(as_json: Json = False) -> None:
     """Remove all cached blocks and the index. Later reads fill them again."""
     from swathe.core import cache
 
-    freed = cache.clear()
+    freed_bytes = cache.clear()
     if as_json:
-        print_json({"freed": freed})
+        print_json({"freed": freed_bytes})
     else:
-        sizes = ", ".join(f"{size_text(size, '.1f')} of {kind}" for kind, size in freed.items())
+        sizes = ", ".join(
+            f"{size_text(size, '.1f')} of {kind}" for kind, size in freed_bytes.items()
+        )
         typer.echo(f"freed {sizes}")

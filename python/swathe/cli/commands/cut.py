@@ -36,6 +36,7 @@ from swathe.cli.options import (
 from swathe.cli.output import print_json, print_text
 from swathe.core import errors
 from swathe.core.format import forecast_text, seconds_text
+from swathe.core.row_record import END_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,19 +151,9 @@ def cut(
         if output is None:
             raise typer.BadParameter("--targets needs --output")
         _check_local(output)
-        fills = {
-            "file": file,
-            "size": size_of(size),
-            "frame": frame,
-            "ra": ra,
-            "dec": dec,
-        }
-        options |= {"resume": resume, "overwrite": overwrite, **fills}
-        options |= {
-            **results,
-            "bands": bands or (),
-            "stores": store or (),
-        }
+        options |= {"resume": resume, "overwrite": overwrite, "file": file, "size": size_of(size)}
+        options |= {"frame": frame, "ra": ra, "dec": dec, **results}
+        options |= {"bands": bands or (), "stores": store or ()}
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
@@ -171,8 +162,7 @@ def cut(
     if results or bands is not None or store:
         names = [*results, *(["bands"] if bands is not None else []), *(["store"] if store else [])]
         raise typer.BadParameter(f"{', '.join(f'--{name}' for name in names)}: only with --targets")
-    region_options = [value is not None for value in (box, center, sky, section)]
-    if sum(region_options) != 1:
+    if sum(value is not None for value in (box, center, sky, section)) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
     if (file, ra, dec) != (None, None, None):
         raise typer.BadParameter("--file, --ra and --dec go with --targets")
@@ -181,25 +171,24 @@ def cut(
         raise typer.BadParameter("--center goes with --shape, --sky with --size")
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky or --targets")
+    options |= {"box": _box_of(box), "section": _section_of(section)}
+    options |= {"center": _center_of(center), "shape": shape_of(shape)}
+    options |= {"sky": place_of("--sky", sky, frame), "size": side, "hdu": _hdu(hdu)}
+    _cut_image(image, output or Path("cut.fits"), overwrite, as_json, options)
+
+
+def _cut_image(
+    image: str, path: Path, overwrite: bool, as_json: bool, options: dict[str, Any]
+) -> None:
+    """Cut one region out of an image, and write it."""
     from swathe.core.outputs import check_output
     from swathe.cutting.one import cut as cut_one
-    from swathe.files.file import open_cached
+    from swathe.files.file import open_from_cache
 
-    path = output or Path("cut.fits")
     _check_local(path)
-    open_cached(image)  # an image that is not there is reported first
+    open_from_cache(image)  # an image that is not there is reported first
     check_output(path, overwrite=overwrite, sources=[image])
-    cutout = cut_one(
-        image,
-        box=_box_of(box),
-        section=_section_of(section),
-        center=_center_of(center),
-        shape=shape_of(shape),
-        sky=place_of("--sky", sky, frame),
-        size=side,
-        hdu=_hdu(hdu),
-        **options,
-    )
+    cutout = cut_one(image, **options)
     cutout.write(path, overwrite=overwrite)
     _report_cut(cutout, path, as_json)
 
@@ -250,7 +239,7 @@ def _center_of(text: str | None) -> tuple[float, float] | None:
 
 
 def _hdu(text: str | None) -> HduKey | None:
-    from swathe.files.targets.target_list import parse_hdu
+    from swathe.files.targets.hdus import parse_hdu
 
     if text is not None and re.fullmatch("-[0-9]{1,9}", text.strip()):
         return int(text)
@@ -285,7 +274,7 @@ def _cut_table(
     from swathe.core.outputs import NULL
     from swathe.cutting.many import cut_many
 
-    with nullcontext() if quiet or as_json else _prediction_printed():
+    with nullcontext() if quiet or as_json else _print_prediction():
         try:
             progress = _print_progress if as_json and not quiet else not quiet
             manifest = cut_many(targets, output, threads=threads, progress=progress, **options)
@@ -294,7 +283,7 @@ def _cut_table(
                 print_text(f"{output}: {error}; --resume continues with the others", err=True)
             raise
     meta = manifest.meta
-    counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
+    counts: dict[str, int] = {name: meta[name] for name in END_STATUSES}
     if as_json:
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
@@ -330,7 +319,7 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
 
 
 @contextmanager
-def _prediction_printed() -> Iterator[None]:
+def _print_prediction() -> Iterator[None]:
     """Print the first prediction that `cut_many` logs: that of the list, or of its first part."""
     from swathe.cutting.run import PREDICTED, log
 

@@ -132,7 +132,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
 
 def _print_faults(dataset: str, faults: list[SkippedObject]) -> None:
     for fault in faults[:SHOWN_FAULTS]:
-        typer.echo(harmless_text(f"  {fault.path}: {fault.reason}", allowed=""), err=True)
+        typer.echo(harmless_text(f"  {fault.path}: {fault.reason}", controls=""), err=True)
     if len(faults) > SHOWN_FAULTS:
         more = f"swathe dataset show {dataset} --json"
         typer.echo(f"  and {len(faults) - SHOWN_FAULTS:,} more: {more}", err=True)
@@ -244,7 +244,7 @@ def list_datasets(as_json: Json = False) -> None:
                     f"{dataset.granules:,}",
                     f"{dataset.store}:{dataset.prefix}",
                     dataset.pattern or "",
-                    _synced(dataset),
+                    _sync_text(dataset),
                 )
                 for dataset in records
             ],
@@ -274,7 +274,7 @@ def show(name: Name, as_json: Json = False) -> None:
         f"  {dataset.objects:,} objects, {dataset.granules:,} images, "
         f"calibration level {dataset.calib_level}"
     )
-    typer.echo(f"  synced: {_synced(dataset)}")
+    typer.echo(f"  synced: {_sync_text(dataset)}")
     for store, states in sorted(dataset.states.items()):
         counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
         typer.echo(f"  {store}: {counts}")
@@ -306,6 +306,6 @@ def _as_dict(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _synced(dataset: Dataset) -> str:
+def _sync_text(dataset: Dataset) -> str:
     at = dataset.synced_at
     return "first scan not finished" if at is None else moment_text(at)

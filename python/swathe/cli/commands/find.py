@@ -10,7 +10,7 @@ import typer
 
 from swathe.cli.options import SIZE_FORMS, Frame, Json, Overwrite, TimeRange, place_of, size_of
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import counted
+from swathe.core.format import count_text
 
 if TYPE_CHECKING:
     from astropy.table import Table
@@ -97,7 +97,7 @@ def find(
         print_json({"images": rows})
         return
     if output is not None:
-        print_text(f"{output}: {counted(len(table), 'image')}")
+        print_text(f"{output}: {count_text(len(table), 'image')}")
     elif len(table):
         _show(table)
     if not len(table):
@@ -157,8 +157,8 @@ def _no_match(dataset: str | None, **criteria: bool) -> str:
     tries += [f"without --{name}" for name in given if name != "sky"]
     tries += ["without --dataset"] * (dataset is not None)
     return (
-        f"no image matches: searched {counted(images, 'image')} in "
-        f"{counted(len(searched), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
+        f"no image matches: searched {count_text(images, 'image')} in "
+        f"{count_text(len(searched), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
     )
 
 

@@ -9,7 +9,7 @@ import typer
 
 from swathe.cli.options import Json, one_image
 from swathe.cli.output import print_json, print_text
-from swathe.core.format import counted, size_text
+from swathe.core.format import count_text, size_text
 
 if TYPE_CHECKING:
     from astropy.io.fits import Header
@@ -27,7 +27,7 @@ TYPES = {
     -32: "float32",
     -64: "float64",
 }
-UNSIGNED = {(16, 32768.0): "uint16", (32, 2147483648.0): "uint32", (8, -128.0): "int8"}
+UNSIGNED_TYPES = {(16, 32768.0): "uint16", (32, 2147483648.0): "uint32", (8, -128.0): "int8"}
 """Key: BITPIX and BZERO, if BSCALE is 1."""
 FIELDS = (
     "index",
@@ -102,7 +102,7 @@ def _line(file: File, hdu: HduInfo) -> str:
         parts.append(f"{hdu.codec}, tiles of {tile}")
     if hdu.kind == "table":
         rows, columns = _table_size(_header(file, hdu))
-        parts.append(f"{counted(rows, 'row')}, {counted(columns, 'column')}")
+        parts.append(f"{count_text(rows, 'row')}, {count_text(columns, 'column')}")
     if hdu.kind == "other":
         parts.append(_other_kind(_header(file, hdu)))
     if hdu.problem is not None:
@@ -117,10 +117,10 @@ def _header(file: File, hdu: HduInfo) -> Header:
 def _dtype(bitpix: int, header: Header) -> str:
     """Return the dtype of physical pixels, with the scaling if there is one."""
     scale, zero = header.get("BSCALE", 1), header.get("BZERO", 0)
-    if scale == 1 and (bitpix, zero) in UNSIGNED:
-        return UNSIGNED[bitpix, zero]
-    scaled = "" if (scale, zero) == (1, 0) else f" x {scale} + {zero}"
-    return f"{TYPES.get(bitpix, f'BITPIX {bitpix}')}{scaled}"
+    if scale == 1 and (bitpix, zero) in UNSIGNED_TYPES:
+        return UNSIGNED_TYPES[bitpix, zero]
+    scaling = "" if (scale, zero) == (1, 0) else f" x {scale} + {zero}"
+    return f"{TYPES.get(bitpix, f'BITPIX {bitpix}')}{scaling}"
 
 
 def _other_kind(header: Header) -> str:
@@ -203,7 +203,7 @@ def _hdu_as_dict(file: File, hdu: HduInfo, granule: Granule | None) -> dict[str,
 
 
 def _print_headers(file: File, hdu: str | None, as_json: bool) -> None:
-    from swathe.files.targets.target_list import parse_hdu
+    from swathe.files.targets.hdus import parse_hdu
 
     key: HduKey | None = None if hdu is None else parse_hdu(hdu)
     only = None if key is None else file[key].index

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from swathe.catalog.records.jobs import ENDED
+from swathe.catalog.records.jobs import END_PHASES
 from swathe.cli.operation_options import with_operations
 from swathe.cli.options import (
     DecColumn,
@@ -23,20 +23,19 @@ from swathe.cli.options import (
     TargetSize,
     TimeRange,
     Url,
-    connected,
+    connect_portal,
     planes_of,
     size_of,
 )
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import counted, forecast_text, seconds_text, size_text, time_left_text
+from swathe.core.format import count_text, forecast_text, seconds_text, size_text, time_left_text
+from swathe.core.row_record import WITHOUT_RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe.core.row_record import RowStatus
     from swathe.jobs.types import Estimate, Job, Row
 
-UNSUCCESSFUL: tuple[RowStatus, ...] = ("no-overlap", "missing", "error")
 app = typer.Typer(
     help="Submit jobs to a portal, follow them, fetch their results. The token is $SWATHE_TOKEN.",
     no_args_is_help=True,
@@ -101,7 +100,7 @@ def submit(
         "dec": dec,
     }
     set_options = {key: value for key, value in options.items() if value is not None}
-    with connected(url) as portal:
+    with connect_portal(url) as portal:
         if estimate:
             _show_estimate(to_json(portal.estimate(targets, **set_options)), as_json)
             return
@@ -129,12 +128,12 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show the state of a job."""
-    with connected(url) as portal:
+    with connect_portal(url) as portal:
         remote_job = portal.job(job)
         state = to_json(remote_job.wait(progress=not quiet) if wait else remote_job.status())
         rows = [
             to_json(row)
-            for kind in UNSUCCESSFUL
+            for kind in WITHOUT_RESULT
             if failed and state["counts"].get(kind)
             for row in remote_job.rows(kind)
         ]
@@ -161,7 +160,7 @@ def fetch(
     as_json: Json = False,
 ) -> None:
     """Wait until a job has ended, and fetch its results. Complete files are not fetched again."""
-    with connected(url) as portal:
+    with connect_portal(url) as portal:
         remote_job = portal.job(job)
         table = remote_job.fetch(output, overwrite=overwrite, progress=not quiet)
         state = to_json(remote_job.status())
@@ -169,7 +168,7 @@ def fetch(
         print_json({**state, "output": str(output)})
     else:
         print_text(
-            f"{output}: {state['counts'].get('ok', 0):,} of {counted(len(table), 'row')}, "
+            f"{output}: {state['counts'].get('ok', 0):,} of {count_text(len(table), 'row')}, "
             f"{size_text(state['bytes'])}"
         )
     _exit_as(state)
@@ -184,7 +183,7 @@ def start(job: JobId, url: Url = None, as_json: Json = False) -> None:
 @app.command()
 def cancel(job: JobId, url: Url = None, as_json: Json = False) -> None:
     """Stop a job. Finished results are kept."""
-    _change(job, url, as_json, "cancel", lambda status: status["phase"] not in ENDED)
+    _change(job, url, as_json, "cancel", lambda status: status["phase"] not in END_PHASES)
 
 
 @app.command()
@@ -203,7 +202,7 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove a job with its manifest and all results. This cannot be undone."""
-    with connected(url) as portal:
+    with connect_portal(url) as portal:
         remote_job = portal.job(job)
         if not yes:
             rows = remote_job.status().rows
@@ -225,15 +224,15 @@ def _change(
     applies: Callable[[dict[str, Any]], bool],
 ) -> None:
     """Change a job, and show it. Print a message if there was nothing to change."""
-    with connected(url) as portal:
+    with connect_portal(url) as portal:
         remote_job = portal.job(job)
-        applied = applies(to_json(remote_job.status()))
+        does_apply = applies(to_json(remote_job.status()))
         status = to_json(getattr(remote_job, action)())
     if as_json:
-        print_json({**status, "changed": applied})
+        print_json({**status, "changed": does_apply})
         return
     _show(status)
-    if not applied:
+    if not does_apply:
         typer.echo(f"  nothing to {action}", err=True)
 
 
@@ -244,7 +243,7 @@ def list_jobs(
     as_json: Json = False,
 ) -> None:
     """List your jobs, the newest first."""
-    with connected(url) as portal:
+    with connect_portal(url) as portal:
         jobs = [to_json(job) for job in portal.jobs(last)]
     if as_json:
         print_json({"jobs": jobs})
@@ -269,7 +268,7 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
         return
     cost = estimate["prediction"]
     typer.echo(
-        f"{counted(estimate['targets'], 'target')}, {counted(estimate['rows'], 'row')}, "
+        f"{count_text(estimate['targets'], 'target')}, {count_text(estimate['rows'], 'row')}, "
         f"{estimate['unmatched']:,} without an image"
     )
     if cost is not None:
@@ -283,9 +282,9 @@ def _show_estimate(estimate: dict[str, Any], as_json: bool) -> None:
 def _show(state: dict[str, Any]) -> None:
     counts = ", ".join(f"{number:,} {name}" for name, number in state["counts"].items() if number)
     print_text(f"{state['id']}: {state['phase']}: {counts or 'no rows'}")
-    predicted, actual = state["predicted"], state["actual"]
-    if predicted and actual:
-        forecast, took = forecast_text(predicted["median_s"]), seconds_text(actual["work_s"])
+    prediction, actual = state["predicted"], state["actual"]
+    if prediction and actual:
+        forecast, took = forecast_text(prediction["median_s"]), seconds_text(actual["work_s"])
         so_far = " so far" if state["left"] else ""
         typer.echo(f"  predicted {forecast}, took {took}{so_far}")
     if state["left"]:

@@ -14,7 +14,7 @@ import typer
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
 from swathe.core.errors import OptionError
-from swathe.core.format import counted, moment_text, rate_text, seconds_text, size_text
+from swathe.core.format import count_text, moment_text, rate_text, seconds_text, size_text
 from swathe.stores.objects import THREADS, SubFolder
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _fields(entry: ListedObject | UnlistedObject | SubFolder) -> dict[str, Any]:
 
 def _line(entry: ListedObject | SubFolder) -> str:
     if isinstance(entry, SubFolder):
-        return f"{entry.size:>15}  {counted(entry.objects, 'object'):<19}  {entry.path}"
+        return f"{entry.size:>15}  {count_text(entry.objects, 'object'):<19}  {entry.path}"
     size = "?" if entry.size is None else entry.size
     return f"{size:>15}  {_moment(entry.modified):<19}  {entry.path}"
 
@@ -119,7 +119,7 @@ def rm(
     if as_json:
         print_json({"removed": count})
     else:
-        typer.echo(f"removed {counted(count, 'object')}")
+        typer.echo(f"removed {count_text(count, 'object')}")
 
 
 def cp(
@@ -211,10 +211,10 @@ def _show(report: CopyReport) -> None:
     for fault in report.faults[:SHOWN_FAULTS]:
         print_text(f"{fault.name}: {fault.reason}", err=True)
     if report.failed > SHOWN_FAULTS:
-        typer.echo(f"and {counted(report.failed - SHOWN_FAULTS, 'other')}", err=True)
+        typer.echo(f"and {count_text(report.failed - SHOWN_FAULTS, 'other')}", err=True)
     rate = f" ({rate_text(report.bytes / report.elapsed_s)})" if report.bytes else ""
     parts = [
-        f"copied {counted(report.copied, 'object')}, {size_text(report.bytes)}, "
+        f"copied {count_text(report.copied, 'object')}, {size_text(report.bytes)}, "
         f"in {seconds_text(report.elapsed_s)}{rate}"
     ]
     if report.skipped:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import Certificates, Insecure, Json, PortalConfig, Url, connected
+from swathe.cli.options import Certificates, Insecure, Json, PortalConfig, Url, connect_portal
 from swathe.cli.output import print_json, print_table
 from swathe.cli.units import size_option, time_option
 from swathe.cli.usage import Group
@@ -129,7 +129,7 @@ def worker(
             "default 80s."
         ),
     ] = 80.0,
-    attached: Annotated[
+    is_attached: Annotated[
         bool, typer.Option("--attached", help="Exit when standard input is closed.")
     ] = False,
     certificates: Certificates = None,
@@ -156,7 +156,7 @@ def worker(
             folder=folder,
             lifetime_s=lifetime,
             grace_s=grace,
-            attached=attached,
+            is_attached=is_attached,
             tell=_address_printer("worker", as_json),
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
         )
@@ -175,10 +175,10 @@ def status(
     from swathe.core.errors import SourceError
 
     try:
-        with connected(url) as portal:
+        with connect_portal(url) as portal:
             pool = portal.pool()
     except SourceError as error:
-        _print_recorded(config, as_json, error)
+        _print_record(config, as_json, error)
         return
     if as_json:
         print_json(pool)
@@ -209,7 +209,7 @@ def status(
         print_table(("worker", "object", "cached"), cached_objects)
 
 
-def _print_recorded(config: Path | None, as_json: bool, error: Exception) -> None:
+def _print_record(config: Path | None, as_json: bool, error: Exception) -> None:
     """Show the cached objects of workers, as last recorded in the catalogue."""
     from swathe.catalog import Catalog
     from swathe.portal.config import read_config

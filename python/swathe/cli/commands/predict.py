@@ -168,9 +168,9 @@ def _show(prediction: Prediction) -> None:
 
 def _show_faults(prediction: Prediction) -> None:
     """Print the files that cannot be read, which the job will lack unless a replica has them."""
-    unused = [name for name, share in prediction.shares.items() if not share]
+    idle_stores = [name for name, share in prediction.shares.items() if not share]
     unread = {name: cost.unreadable for name, cost in prediction.per_store.items()}
-    lacking_count = sum(count for name, count in unread.items() if name not in unused)
+    lacking_count = sum(count for name, count in unread.items() if name not in idle_stores)
     if lacking_count:
         typer.echo(f"{_objects(lacking_count)} cannot be read, and will have no result:", err=True)
     elif prediction.faults:
@@ -179,7 +179,7 @@ def _show_faults(prediction: Prediction) -> None:
         print_text(f"  {fault}", err=True)
     if len(prediction.faults) > SHOWN_FAULTS:
         typer.echo(f"  and {len(prediction.faults) - SHOWN_FAULTS:,} more, see --json", err=True)
-    for name in unused:
+    for name in idle_stores:
         if unread.get(name, 1):
             typer.echo(
                 f"{name} is not used: files that another store has cannot be read from it", err=True
@@ -223,10 +223,12 @@ def _explain_why(how: dict[str, Any]) -> None:
         return
     others = []
     for other in how["instead"]:
-        unpacked = f" and {seconds_text(other['unpack_s'])} of unpacking" * (other["unpack_s"] > 0)
+        unpack_text = f" and {seconds_text(other['unpack_s'])} of unpacking" * (
+            other["unpack_s"] > 0
+        )
         others.append(
             f"{OTHERS[other['how']]}: {_requests(other['load'])}, "
-            f"{seconds_text(other['read_s'])}{unpacked}"
+            f"{seconds_text(other['read_s'])}{unpack_text}"
         )
     if others:
         took = seconds_text(sum(plan["read_s"] for plan in remote_plans))
@@ -244,8 +246,10 @@ def _is_split(plan: dict[str, Any]) -> bool:
 def _requests(load: dict[str, Any]) -> str:
     count, ranges = load["requests"], load["ranges"]
     many = f" of {ranges:,} ranges" * (ranges > count)
-    shared = " on one connection of HTTP/2" * bool(load["multiplexed"])
-    return f"{count:,} request{'s' * (count != 1)}{many}{shared}, {size_text(load['bytes'])}"
+    connection_text = " on one connection of HTTP/2" * bool(load["multiplexed"])
+    return (
+        f"{count:,} request{'s' * (count != 1)}{many}{connection_text}, {size_text(load['bytes'])}"
+    )
 
 
 def _objects(count: int) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
+from swathe.cli.options import Json, MeasureTarget, Overwrite, Plot, Seed
 from swathe.cli.output import cost_rows, print_json, print_table
 from swathe.cli.units import size_option, time_option
 from swathe.core.format import number_text, rate_text, seconds_text, size_text
@@ -14,7 +14,7 @@ from swathe.core.format import number_text, rate_text, seconds_text, size_text
 if TYPE_CHECKING:
     from swathe.costs.probing.probe_result import Probe
 
-ENDED = {
+END_TEXTS = {
     "precise": "ended as all costs are precise enough",
     "rounds": "ended after all rounds",
     "seconds": "ended as the time limit was reached",
@@ -24,7 +24,7 @@ ENDED = {
 
 
 def probe(
-    store: Measured,
+    store: MeasureTarget,
     quick: Annotated[bool, typer.Option("--quick", help="Take 5 seconds instead of 30.")] = False,
     object_: Annotated[
         list[str] | None,
@@ -112,7 +112,7 @@ def _show(result: Probe) -> None:
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
         f"{size_text(result.bytes_moved)} in {seconds_text(result.elapsed_s)} "
-        f"({result.cache}; {ENDED[result.stopped]})"
+        f"({result.cache}; {END_TEXTS[result.stopped]})"
     )
     for note in (*profile.notes, *result.notes):
         typer.echo(f"  note: {note}", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -14,6 +14,7 @@ from swathe.cli.output import print_json, print_table
 from swathe.core.errors import SettingsError
 from swathe.core.format import number_text, rate_text, seconds_text, size_text
 from swathe.core.toml_settings import read_toml, refuse_unknown, value, value_error
+from swathe.workers.simulate.network import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def simulate(
         str | None, typer.Option(help="Store that was probed from this host; else see --tier.")
     ] = None,
     tier: Annotated[
-        Literal["local", "lan", "wan"] | None,
+        Tier | None,
         typer.Option(help="Typical store instead of --store; by default lan."),
     ] = None,
     latency_ms: Annotated[
@@ -231,10 +232,10 @@ def _store_as_dict(store: SimulatedStore) -> dict[str, float | bool | None]:
 
 def _show(results: Sequence[SimulationResult], store: SimulatedStore) -> None:
     total = store.total_bytes_per_s
-    shared = "no shared limit" if total == inf else f"{rate_text(total)} in total"
+    limit_text = "no shared limit" if total == inf else f"{rate_text(total)} in total"
     typer.echo(
         f"store: {seconds_text(store.latency_s)}, {rate_text(store.stream_bytes_per_s)} "
-        f"per worker, {shared}"
+        f"per worker, {limit_text}"
     )
     print_table(COLUMNS, [_row(result) for result in results])
     for result in results:

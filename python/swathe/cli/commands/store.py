@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swathe.catalog.store_settings import Tier
 from swathe.cli.options import Json
 from swathe.cli.output import cost_rows, print_json, print_table, print_text, report_wait
 from swathe.core.format import moment_text
@@ -33,7 +34,7 @@ def add(
         ),
     ],
     tier: Annotated[
-        Literal["local", "lan", "wan", "tape"] | None,
+        Tier | None,
         typer.Option(help="Distance of the store; else local for folders, lan for others."),
     ] = None,
     option: Annotated[

@@ -79,7 +79,7 @@ def collect(
     from swathe.core.errors import OutputError
     from swathe.trace.collect import Collector
 
-    with _until_signalled() as ending:
+    with _signal_event() as ending:
         collector = Collector(
             None if output == "-" else Path(output),
             host=host,
@@ -137,7 +137,7 @@ def watch_host(
     from swathe.trace import start, stop
     from swathe.trace.host_monitor import Monitor, Point
 
-    stores = [_pinged(name) for name in store or ()]
+    stores = [_ping_target(name) for name in store or ()]
     write_errors: list[OSError] = []
     counts: Counter[str] = Counter()
 
@@ -160,7 +160,7 @@ def watch_host(
         # --output replaces the destination that all commands record to.
         stop()
         start(output)
-    with _until_signalled() as ending, Monitor(interval, stores=stores, tell=tell):
+    with _signal_event() as ending, Monitor(interval, stores=stores, tell=tell):
         ending.wait(long)
     for error in write_errors:
         if isinstance(error, BrokenPipeError):
@@ -223,7 +223,7 @@ def export(
 
 
 @contextmanager
-def _until_signalled() -> Iterator[threading.Event]:
+def _signal_event() -> Iterator[threading.Event]:
     """Yield an event that SIGTERM and Ctrl-C set."""
     ending = threading.Event()
     before = {
@@ -251,7 +251,7 @@ def _token(path: Path) -> str:
     return token
 
 
-def _pinged(name: str) -> PingTarget:
+def _ping_target(name: str) -> PingTarget:
     from swathe.costs.probing.resolve_target import find_place
     from swathe.trace.host_monitor import PingTarget
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
+from swathe.trace.viewer.kinds import Clocks, Kind
 
 PIXELS = 20_000
 
@@ -33,7 +34,7 @@ def view(
         int, typer.Option(min=200, max=PIXELS, help="Height of the picture, pixels.")
     ] = 1000,
     kind: Annotated[
-        Literal["target", "object", "request", "portal", "job", "stage"] | None,
+        Kind | None,
         typer.Option(
             help="Kind of line; request: to a store, portal: request to a portal; else the first "
             "in use."
@@ -48,7 +49,7 @@ def view(
         typer.Option(metavar="A,B,...", help="Load-lines to show, as `CUT done`; else the first."),
     ] = None,
     clocks: Annotated[
-        Literal["aligned", "written"],
+        Clocks,
         typer.Option(help="Clocks: aligned to that of the collector, or as written."),
     ] = "aligned",
     follow: Annotated[
@@ -81,7 +82,7 @@ def view(
         return
     from swathe.trace import view as write_view
 
-    traced = write_view(
+    trace = write_view(
         runs,
         page=output,
         plot=picture,
@@ -91,7 +92,7 @@ def view(
         overwrite=overwrite,
         **data,
     )
-    count, damaged_count = len(traced.time_ns), traced.damaged_count
+    count, damaged_count = len(trace.time_ns), trace.damaged_count
     if as_json:
         files = {"page": output, "picture": picture}
         paths = {name: str(path) for name, path in files.items() if path}
@@ -99,7 +100,7 @@ def view(
     else:
         for path in filter(None, (output, picture)):
             print_text(f"{path}: {count:,} events")
-        for each in traced.damaged[:5]:
+        for each in trace.damaged[:5]:
             typer.echo(f"  line {each.line}: {each.reason}", err=True)
         if (more := damaged_count - 5) > 0:
             typer.echo(f"  and {more:,} more damaged lines", err=True)

@@ -93,7 +93,7 @@ def _box(numbers: list[int]) -> tuple[int, int, int, int]:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def _tls_context() -> ssl.SSLContext:
     """Return the TLS context: loaded once for all clients, because it takes long."""
     import httpx
 
@@ -107,7 +107,7 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
     token = os.environ.get("SWATHE_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     arguments = {"headers": headers, "timeout": ANSWER_S, "base_url": work["url"]}
-    with httpx.Client(verify=_trusted(), **arguments) as http:
+    with httpx.Client(verify=_tls_context(), **arguments) as http:
 
         def ask(count: int) -> int:
             answer = http.get(next_of(count))
@@ -170,7 +170,7 @@ def main() -> None:
     take_over(order)
     portal = order["work"]["kind"] == "portal"
     if portal:
-        _trusted()
+        _tls_context()
     else:
         importlib.import_module("swathe.cutting.one")
     sys.stdout.write("ready\n")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ENDINGS = {"FIT": "", "GUNZIP": ".gz", "GZ": ".gz", "bz2": ".bz2"}
 """File name endings after that of a plain frame; tile-compressed frames have theirs instead."""
-TILED = ".fz"
+TILED_SUFFIX = ".fz"
 SAMPLE = "sample"
 """Name shown for a survey made for the run."""
 
@@ -70,7 +70,7 @@ class FramesInStore:
     def ending(self, method: str) -> str:
         """Return the file name ending of a method."""
         if method == "fz":
-            return self.suffix + TILED
+            return self.suffix + TILED_SUFFIX
         return self.suffix + ENDINGS[method]
 
     def boxes(self, count: int, side: int, rng: np.random.Generator) -> list[Box]:

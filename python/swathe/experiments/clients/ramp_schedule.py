@@ -109,19 +109,19 @@ def run_client(
         tell: called with the reason of its first failure.
     """
     records: list[tuple[Any, ...]] = []
-    reported = False
+    has_reported = False
 
     def one(due: float | None) -> None:
-        nonlocal reported
+        nonlocal has_reported
         sent_s = clock.now()
         status, size = OK, 0
         try:
             size = ask(len(records))
         except Exception as error:  # a store or server may raise anything
             status = FAILED
-            if not reported:
+            if not has_reported:
                 tell(f"{type(error).__name__}: {error}")
-            reported = True
+            has_reported = True
         records.append(
             (number, 0, sent_s if due is None else due, sent_s, clock.now(), size, status)
         )

@@ -27,11 +27,11 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
     read, cpu, start_s = read_bytes(), cpu_s(), time.perf_counter()
     if order["way"] == "one":
         count, pixels = one_by_one(order["regions"], start_s + order["budget_s"])
-        wall_s, cpu_used = time.perf_counter() - start_s, cpu_s() - cpu
+        wall_s, spent_cpu_s = time.perf_counter() - start_s, cpu_s() - cpu
         traffic = sum(timing[1] for timing in _swathe.take_timings())
     else:
         count, pixels, traffic = together(order["regions"], Path(order["scratch"]))
-        wall_s, cpu_used = time.perf_counter() - start_s, cpu_s() - cpu
+        wall_s, spent_cpu_s = time.perf_counter() - start_s, cpu_s() - cpu
     after = read_bytes()
     return {
         "done": count,
@@ -39,7 +39,7 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
         "moved": traffic,
         "read": None if read is None or after is None else after - read,
         "wall_s": wall_s,
-        "cpu_s": cpu_used,
+        "cpu_s": spent_cpu_s,
     }
 
 
@@ -85,8 +85,8 @@ def read_bytes() -> int | None:
 
 def cpu_s() -> float:
     """Return the CPU seconds of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:

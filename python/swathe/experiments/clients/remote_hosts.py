@@ -161,10 +161,10 @@ class RemoteHost:
 
 def correct_records(records: NDArray[Any], offset_s: float) -> NDArray[Any]:
     """Return records with times of our clock."""
-    shifted = records.copy()
+    result = records.copy()
     for name in ("due", "sent", "done"):
-        shifted[name] -= offset_s
-    return shifted
+        result[name] -= offset_s
+    return result
 
 
 @contextmanager
@@ -235,8 +235,8 @@ def _bytes(token: Any) -> bytes:
 def _free(name: str, hosts: list[RemoteHost]) -> str:
     """Return a unique host name, numbered if needed: containers, or one machine twice."""
     names = {each.host for each in hosts}
-    numbered = (f"{name}-{number}" for number in range(len(hosts) + 1, 2 * len(hosts) + 2))
-    return next(each for each in (name, *numbered) if each not in names)
+    other_names = (f"{name}-{number}" for number in range(len(hosts) + 1, 2 * len(hosts) + 2))
+    return next(each for each in (name, *other_names) if each not in names)
 
 
 def read_address(text: str) -> tuple[str, int]:
@@ -323,7 +323,7 @@ class Clients:
             self._write(json.dumps({**with_storages(self.order), "records": records}))
             assert self.process.stdout is not None
             if self.process.stdout.readline() != "ready\n":
-                raise self._failed()
+                raise self._end_error()
         except BaseException:
             self.__exit__()
             raise
@@ -365,7 +365,7 @@ class Clients:
             limit = length_s + PATIENCE_S
             raise SourceError(f"the clients did not end within {limit:.0f} s") from None
         if code:
-            raise self._failed()
+            raise self._end_error()
         errors = (self.path / "errors").read_text(errors="replace").splitlines()
         failures = [line.removeprefix(FAILURE) for line in errors if line.startswith(FAILURE)]
         percent = 100 * busy / (busy + idle) if busy + idle > 0 else 0.0
@@ -379,9 +379,9 @@ class Clients:
             self.process.stdin.write(text + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise self._failed() from None
+            raise self._end_error() from None
 
-    def _failed(self) -> SourceError:
+    def _end_error(self) -> SourceError:
         self.process.wait()
         errors = (self.path / "errors").read_text().strip().splitlines()
         return SourceError(f"the clients: {errors[-1] if errors else 'the process ended at once'}")

@@ -58,9 +58,9 @@ class Swathe:
 
     def read(self, path: str) -> Any:
         """Open an image, without information from earlier reads."""
-        from swathe.files.file import open_cached
+        from swathe.files.file import open_from_cache
 
-        return open_cached(path).image()
+        return open_from_cache(path).image()
 
     def crop(self, image: Any, box: Box) -> Any:
         """Read the pixels and make the header."""
@@ -194,8 +194,8 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
         rows += [[number, copy_s / len(boxes), *stages] for stages in times]
         if mine:
             Path(path).unlink()
-        for written in out.iterdir():
-            written.unlink()
+        for file in out.iterdir():
+            file.unlink()
     return rows
 
 
@@ -250,9 +250,9 @@ def by_package(
             read_s = clock() - start_s
         start_s = clock()
         crop = cutter.crop(image, box)
-        cropped = clock()
+        crop_end = clock()
         cutter.write(crop, out / f"{number}.fits")
-        times.append([read_s, cropped - start_s, clock() - cropped])
+        times.append([read_s, crop_end - start_s, clock() - crop_end])
     cutter.close(image)
     return times if anew else share_times(times, len(boxes))
 

@@ -95,12 +95,12 @@ def _rows(
         max(rank_test(first, second), lowest)
         for (first, second), lowest in zip(values, least, strict=True)
     ]
-    corrected = [float(chance) for chance in holm(chances)]
-    reached = [able <= alpha for able in best_corrected(chances, least)]
+    corrected_chances = [float(chance) for chance in holm(chances)]
+    can_decide = [able <= alpha for able in best_chances(chances, least)]
     rows = []
     for at, ((name, unit, better), first, second) in enumerate(cases):
         ratio = ratio_of_medians(_rounds(first), _rounds(second), rng)
-        verdict = _verdict(ratio.low, ratio.high, corrected[at], better, tie, alpha)
+        verdict = _verdict(ratio.low, ratio.high, corrected_chances[at], better, tie, alpha)
         rows.append(
             {
                 "case": name,
@@ -111,8 +111,8 @@ def _rows(
                 "low": ratio.low,
                 "high": ratio.high,
                 "p": chances[at],
-                "corrected": corrected[at],
-                "verdict": verdict if reached[at] else TOO_FEW,
+                "corrected": corrected_chances[at],
+                "verdict": verdict if can_decide[at] else TOO_FEW,
             }
         )
     return rows
@@ -129,7 +129,7 @@ def _sentences(rows: Sequence[Mapping[str, Any]], alpha: float) -> list[str]:
         + (f", {len(few)}with too few samples to decide." if few else ".")
     ]
     if few:
-        samples = samples_needed(len(rows), alpha)
+        samples = least_samples(len(rows), alpha)
         texts.append(
             f"{few[0]['case']}: too few samples to decide; with {len(rows)} cases {samples} are "
             "needed in each run (more rounds, longer levels)."
@@ -143,7 +143,7 @@ def _describe(row: Mapping[str, Any]) -> str:
     return f"from {row['first']:.3g} to {row['second']:.3g} {row['unit']}"
 
 
-def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[float]:
+def best_chances(chances: Sequence[float], least: Sequence[float]) -> list[float]:
     """Return the smallest corrected probability each case could reach with its number of values."""
     values = np.asarray(chances, float)
     best = []
@@ -154,8 +154,8 @@ def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[flo
     return best
 
 
-def samples_needed(cases: int, alpha: float) -> int:
-    """Return the number of values per run that suffices for a verdict with this many cases."""
+def least_samples(cases: int, alpha: float) -> int:
+    """Return how many values per run are enough for a verdict with this many cases."""
     return next(
         count for count in itertools.count(2) if cases * least_chance(count, count) <= alpha
     )

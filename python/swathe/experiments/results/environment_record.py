@@ -98,6 +98,6 @@ def profiles(stores: Iterable[str]) -> dict[str, Any]:
                 continue
             profile = catalog.profile(root, this_host())
             if profile is not None:
-                fitted = profile.fitted_at.isoformat(timespec="seconds")
-                by_name[_swathe.redact_url(store)] = {"costs": profile.costs, "fitted": fitted}
+                fit_time = profile.fitted_at.isoformat(timespec="seconds")
+                by_name[_swathe.redact_url(store)] = {"costs": profile.costs, "fitted": fit_time}
     return by_name

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LARGEST = (1 << 63) - 1
+"""Largest integer of a column."""
+
 
 def texts(column: Any) -> list[str]:
     """Return a column as text."""
@@ -78,16 +81,16 @@ def float_column(column: Any) -> NDArray[np.float64]:
     return np.array(cells, float)
 
 
-def nan_if_masked(values: Any) -> NDArray[np.float64]:
+def mask_to_nan(values: Any) -> NDArray[np.float64]:
     """Return numbers; masked ones are NaN."""
     import numpy as np
 
     mask = getattr(values, "mask", None)
     plain = getattr(values, "unmasked", values)
-    filled: NDArray[np.float64] = np.array(np.ma.getdata(plain), float)
+    numbers: NDArray[np.float64] = np.array(np.ma.getdata(plain), float)
     if mask is not None and np.any(mask):
-        filled[np.broadcast_to(mask, filled.shape)] = np.nan
-    return filled
+        numbers[np.broadcast_to(mask, numbers.shape)] = np.nan
+    return numbers
 
 
 def numbers_of(column: Any) -> Any:

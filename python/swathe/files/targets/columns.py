@@ -20,12 +20,12 @@ from swathe.files.targets.cells import (
     InvalidCell,
     degrees_per_unit,
     float_column,
-    nan_if_masked,
+    mask_to_nan,
     numbers_of,
     read_cells,
     texts,
 )
-from swathe.files.targets.frames import frame_named, in_frame
+from swathe.files.targets.frames import frame_by_name, in_frame
 from swathe.files.targets.positions import degrees_of, is_equatorial, is_pixel
 from swathe.files.targets.sizes import SIZE_COLUMNS, enter_pixels, has_pixels, sizes_of
 
@@ -346,7 +346,7 @@ def _parts(frame: str) -> tuple[str, str | None]:
 
 
 def _frame(name: str) -> BaseCoordinateFrame:
-    return frame_named(*_parts(name))
+    return frame_by_name(*_parts(name))
 
 
 def _frame_names(column: Any, usual: str, count: int) -> list[str] | None:
@@ -410,7 +410,7 @@ def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
         raise TargetsError(
             f"the column of coordinates cannot be converted to ICRS: {error}"
         ) from error
-    ra, dec = (nan_if_masked(angle.deg) for angle in (place.ra, place.dec))
+    ra, dec = (mask_to_nan(angle.deg) for angle in (place.ra, place.dec))
     return np.atleast_1d(ra), np.atleast_1d(dec)
 
 
@@ -423,7 +423,7 @@ def _angles(column: Any, name: str, hours: bool) -> Any:
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     unit = getattr(column, "unit", None)
     if kind in "iuf" or hasattr(column, "to_value"):
-        return nan_if_masked(numbers_of(column)) * degrees_per_unit(unit, name)
+        return mask_to_nan(numbers_of(column)) * degrees_per_unit(unit, name)
     scale, hours = _text_unit(unit, name, hours)
     what = "ra" if hours else name.strip()
 

@@ -25,7 +25,7 @@ OTHER_NAMES = {
 USUAL = "icrs, fk5, fk4, galactic, supergalactic, ecliptic"
 
 
-def frame_named(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
+def frame_by_name(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
     """Return a frame by its name in astropy, in a VOTable or in common use.
 
     Raises:

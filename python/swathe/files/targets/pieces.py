@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe.core.errors import TargetsError
 from swathe.files.targets.columns import CENTER, ListOptions
+from swathe.files.targets.list_tables import read_list
+from swathe.files.targets.parquet_files import count_parquet, read_parquet_pieces
 from swathe.files.targets.positions import is_equatorial
 from swathe.files.targets.table_files import (
     TargetTable,
     count_fits,
-    count_parquet,
     kind_of,
     read_fits_piece,
-    read_parquet_pieces,
     table_of_lines,
     text_pieces,
 )
-from swathe.files.targets.target_list import read_list
 from swathe.files.targets.text_list import header_of
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _of_file(path: Path, hours: bool, rows: int) -> Iterator[TablePiece] | None:
         if count <= rows:
             return None
         tables = (TargetTable(table, path.parent, {}) for table in read_parquet_pieces(path, rows))
-        return _numbered(tables, count)
+        return _number_pieces(tables, count)
     if reader == "fits":
         count = count_fits(path)
         if count <= rows:
@@ -108,13 +107,13 @@ def _of_file(path: Path, hours: bool, rows: int) -> Iterator[TablePiece] | None:
             TargetTable(read_fits_piece(path, first, rows), path.parent, {})
             for first in range(0, count, rows)
         )
-        return _numbered(tables, count)
+        return _number_pieces(tables, count)
     if reader == "votable":
         return None
     return text_pieces(path, reader, hours, rows, TablePiece)
 
 
-def _numbered(tables: Iterator[TargetTable], count: int) -> Iterator[TablePiece]:
+def _number_pieces(tables: Iterator[TargetTable], count: int) -> Iterator[TablePiece]:
     first = 0
     for table in tables:
         end = first + len(table.table)
@@ -175,9 +174,9 @@ def _table_of(targets: list[Any], first: int, choices: ListOptions | None) -> Ta
     columns = getattr(targets[0], "_fields", None) or TUPLES.get(len(targets[0]))
     for row, target in enumerate(targets, first):
         if columns is None or len(target) != len(columns):
-            expected = " or ".join(f"({', '.join(names)})" for names in TUPLES.values())
+            forms = " or ".join(f"({', '.join(names)})" for names in TUPLES.values())
             raise TargetsError(
-                f"target {row} of the list: expected {expected}, found {len(target)} values"
+                f"target {row} of the list: expected {forms}, found {len(target)} values"
             )
     assert columns is not None
     return read_list(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.angles import Size, parse_angle, parse_size
 from swathe.core.errors import RegionError
-from swathe.files.targets.frames import frame_named, in_frame
+from swathe.files.targets.frames import frame_by_name, in_frame
 from swathe.files.targets.text_line import parse_position
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
         pair: list[Any] = [*sky]
         lon = degrees_of(pair[0], "ra", hours=hours)
         lat = degrees_of(pair[1], "dec")
-    return in_frame(lon, lat, frame_named(frame or "icrs"))
+    return in_frame(lon, lat, frame_by_name(frame or "icrs"))
 
 
 @lru_cache
 def is_equatorial(frame: str | None) -> bool:
     """Check whether the longitudes of a frame are right ascensions; without one it is ICRS."""
-    return frame is None or "ra" in frame_named(frame).get_representation_component_names()
+    return frame is None or "ra" in frame_by_name(frame).get_representation_component_names()
 
 
 def _coordinate(sky: Any, frame: str | None) -> SkyCoord:
@@ -106,13 +106,13 @@ def degrees_per(unit: Any) -> float | None:
     if unit is None or unit == "":
         return 1.0
     try:
-        parsed = units.Unit(unit)
-        if parsed == units.dimensionless_unscaled:
+        unit_object = units.Unit(unit)
+        if unit_object == units.dimensionless_unscaled:
             return 1.0
         # Hours can only be those of a right ascension here.
-        if parsed == units.hour:
+        if unit_object == units.hour:
             return 15.0
-        return float(parsed.to(units.deg))
+        return float(unit_object.to(units.deg))
     except (ValueError, TypeError):  # UnitConversionError is both
         return None
 

@@ -21,7 +21,7 @@ VARIABLE = "SWATHE_RESOLVER"
 SESAME = "sesame"
 TIMEOUT_S, PAUSE_S = 10.0, 30.0
 """Time limit of an answer, and the wait before a service that failed is asked again."""
-MOST_CACHED = 10_000
+MOST_ENTRIES = 10_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +.*_()\[\]-]{0,59}")
 
 _lock = Lock()
@@ -68,7 +68,7 @@ def resolve(name: str) -> tuple[float, float]:
     return _ask(service, words)
 
 
-@lru_cache(MOST_CACHED)
+@lru_cache(MOST_ENTRIES)
 def _ask(service: str, name: str) -> tuple[float, float]:
     """Look up a name; answers are cached, errors are not."""
     from astropy.coordinates import get_icrs_coordinates

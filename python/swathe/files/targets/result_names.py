@@ -29,18 +29,18 @@ def unique_names(ids: list[str]) -> list[str]:
     """
     if len(set(map(str.lower, ids))) == len(ids) and all(map(_HARMLESS.fullmatch, ids)):
         return list(ids)
-    used: set[str] = set()
+    earlier: set[str] = set()
     counts: dict[str, int] = {}
     names = []
     for user_id in ids:
         clean = _clean(user_id)
         key = lower = clean.lower()
         name, copies = clean, counts.get(key, 1)
-        while lower in used:
+        while lower in earlier:
             copies += 1
             name, lower = f"{clean}-{copies}", f"{key}-{copies}"
         counts[key] = copies
-        used.add(lower)
+        earlier.add(lower)
         names.append(name)
     return names
 
@@ -94,7 +94,7 @@ class PieceNames:
 
     def __init__(self) -> None:
         """Begin without names."""
-        self._used = TextSet()
+        self._earlier = TextSet()
 
     def __call__(self, ids: list[str]) -> list[str]:
         """Return the names of the results of a piece."""
@@ -102,20 +102,20 @@ class PieceNames:
 
         names = unique_names(ids)
         lower = list(map(str.lower, names))
-        repeated = np.flatnonzero(self._used.contains(lower)).tolist()
-        if repeated:
+        repeats = np.flatnonzero(self._earlier.contains(lower)).tolist()
+        if repeats:
             here, copies = set(lower), dict[str, int]()
-            for row in repeated:
+            for row in repeats:
                 clean = names[row]
                 number = copies.get(clean, 1)
                 while True:
                     number += 1
                     name = f"{clean}-{number}"
                     key = name.lower()
-                    if key not in here and not self._used.contains([key])[0]:
+                    if key not in here and not self._earlier.contains([key])[0]:
                         break
                 copies[clean] = number
                 here.add(key)
                 names[row], lower[row] = name, key
-        self._used.add(lower)
+        self._earlier.add(lower)
         return names

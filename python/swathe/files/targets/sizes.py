@@ -10,7 +10,7 @@ from swathe.core.errors import TargetsError
 from swathe.files.targets.cells import (
     InvalidCell,
     degrees_per_unit,
-    nan_if_masked,
+    mask_to_nan,
     numbers_of,
     read_cells,
 )
@@ -67,7 +67,7 @@ def _squares(column: Any, name: str) -> Any:
     has_unit = unit is not None and bool(str(unit))
     bare_deg = SIZES_DEG.get(name)
     if kind in "iuf" or hasattr(column, "to_value"):
-        numbers = nan_if_masked(numbers_of(column))
+        numbers = mask_to_nan(numbers_of(column))
         if (has_unit and is_pixel(unit)) or (not has_unit and name == "size_pix"):
             return _pixel_squares(numbers)
         if not has_unit and bare_deg is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 from swathe.core.errors import NotFoundError, TargetsError
+from swathe.files.targets.parquet_files import read_parquet
 from swathe.files.targets.text_list import LONGEST_ROW, TextList, header_of, parse_lines
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ OPENING_QUOTES = {
     "\t": re.compile('(?:^|\t) *"'),
 }
 """What begins a cell within quotes, by the separator of a CSV; of other tables under ""."""
-PACKED = ".gz"
+PACKED_SUFFIX = ".gz"
 BLOCK_BYTES = 1 << 20
 LARGEST_TEXT_BYTES = 1 << 30
 """Limit of a text list after decompression; larger lists should be Parquet or FITS."""
@@ -89,13 +90,13 @@ def kind_of(path: Path) -> str:
         TargetsError: If the suffix is unknown.
     """
     suffix = path.suffix.lower()
-    if suffix == PACKED:
+    if suffix == PACKED_SUFFIX:
         suffix = Path(path.stem).suffix.lower()
     reader = READERS.get(suffix)
     packs = reader in ("fits", "text", "votable", "ascii.csv", "ascii.ecsv")
-    if reader is None or (path.suffix.lower() == PACKED and not packs):
+    if reader is None or (path.suffix.lower() == PACKED_SUFFIX and not packs):
         raise TargetsError(
-            f"{path}: a table ends in one of {', '.join(READERS)}, or in that and {PACKED}"
+            f"{path}: a table ends in one of {', '.join(READERS)}, or in that and {PACKED_SUFFIX}"
         )
     return reader
 
@@ -152,31 +153,31 @@ def _text_pieces(
     with _lines(path) as lines:
         head, rest = _head(lines, reader)
         is_text = reader == "text"
-        numbered = (
+        numbered_lines = (
             (number, line)
             for number, line in enumerate(rest, len(head) + 1)
             if not is_text or (line.strip() and line[0] != "#")
         )
-        first, (number, line) = 0, next(numbered, (0, ""))
+        first, (number, line) = 0, next(numbered_lines, (0, ""))
         kinds: dict[str, str] = {}
         while line:
             block: list[str] = []
             numbers: list[int] = []
             # A cell within quotes may hold line ends.
-            is_open, opened, open_size = False, 0, 0
+            is_open, open_number, open_size = False, 0, 0
             while line and (len(block) < rows or is_open):
                 block.append(line)
                 numbers.append(number)
                 if not is_text and (is_open or '"' in line):
                     was_open, is_open = is_open, _is_open_after(line, opening, is_open)
-                    opened, open_size = (opened, open_size) if was_open else (number, 0)
+                    open_number, open_size = (open_number, open_size) if was_open else (number, 0)
                     open_size += len(line)
                 if is_open and open_size > LONGEST_ROW:
                     raise TargetsError(
-                        f"{path}: line {opened:,}: expected the end of a cell within quotes after "
-                        f"up to {LONGEST_ROW:,} characters, found none"
+                        f"{path}: line {open_number:,}: expected the end of a cell within quotes "
+                        f"after up to {LONGEST_ROW:,} characters, found none"
                     )
-                number, line = next(numbered, (0, ""))
+                number, line = next(numbered_lines, (0, ""))
             try:
                 table = _text_table(head, block, numbers, reader, mark, hours)
                 if reader == "ascii.csv":
@@ -275,35 +276,6 @@ def _lines(path: Path) -> Iterator[Iterator[str]]:
         yield each()
 
 
-def count_parquet(path: Path) -> int:
-    """Return the number of rows of a Parquet file.
-
-    Raises:
-        TargetsError: If the file cannot be read.
-    """
-    return int(_parquet(path).metadata.num_rows)
-
-
-def _parquet(path: Path) -> Any:
-    try:
-        from pyarrow import parquet
-
-        return parquet.ParquetFile(path)
-    except ImportError as error:
-        raise TargetsError(f"{path}: {error}; try: pip install swathe[parquet]") from error
-    except Exception as error:  # pyarrow has many kinds of errors
-        raise TargetsError(f"{path}: cannot be read as parquet: {error}") from error
-
-
-def read_parquet_pieces(path: Path, rows: int) -> Iterator[Table]:
-    """Yield the rows of a Parquet file, so many at a time."""
-    import pyarrow as pa
-
-    file = _parquet(path)
-    for batch in file.iter_batches(rows):
-        yield _of_arrow(pa.Table.from_batches([batch]))
-
-
 def count_fits(path: Path) -> int:
     """Return the number of rows of the first table of a FITS file.
 
@@ -326,7 +298,7 @@ def read_fits_piece(path: Path, first: int, rows: int) -> Table:
     from astropy.io import fits
     from astropy.table import Table
 
-    with fits.open(path, memmap=path.suffix.lower() != PACKED) as hdus:
+    with fits.open(path, memmap=path.suffix.lower() != PACKED_SUFFIX) as hdus:
         hdu = _first_table(hdus)
         part = type(hdu)(hdu.data[first : first + rows], hdu.header)
         return Table.read(part, format="fits", character_as_bytes=False).copy()
@@ -345,7 +317,7 @@ def _read(path: Path, reader: str) -> Table:
     from astropy.table import Table
 
     if reader == "parquet":
-        return _read_parquet(path)
+        return read_parquet(path)
     if reader == "fits":
         return _read_fits(path)
     if reader == "votable":
@@ -438,7 +410,7 @@ def _set_unit(table: Table, name: str, unit: str) -> None:
 
 def is_packed(path: Path) -> bool:
     """Check whether a file is packed, by its name."""
-    return path.suffix.lower() == PACKED
+    return path.suffix.lower() == PACKED_SUFFIX
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -501,55 +473,3 @@ def _read_votable(path: Path) -> Table:
                     "coosys": f"{system.system}{equinox}",
                 }
     return table
-
-
-def _read_parquet(path: Path) -> Table:
-    """Read a Parquet file; astropy's reader fails at empty cells and warns about foreign tables.
-
-    Units and UCDs are those that astropy wrote, or those of the VOTable that describes the file.
-    """
-    from pyarrow import parquet
-
-    return _of_arrow(parquet.ParquetFile(path).read())
-
-
-def _of_arrow(columns: Any) -> Table:
-    """Return columns of a Parquet file as a table."""
-    from astropy.table import Table
-
-    table = Table({name: _values_of(columns[name]) for name in columns.column_names})
-    metadata = columns.schema.metadata or {}
-    for name, unit, ucd in (*_of_astropy(metadata), *_of_votable(metadata)):
-        if name in table.colnames:
-            table[name].unit = unit
-            table[name].info.meta = {"ucd": ucd} if ucd else None
-    return table
-
-
-def _values_of(column: Any) -> Any:
-    """Return a column of a Parquet file; integers stay integers if some are missing."""
-    import numpy as np
-    import pyarrow as pa
-
-    if column.null_count and pa.types.is_integer(column.type):
-        return np.ma.array(column.fill_null(0).to_numpy(), mask=column.is_null().to_numpy())
-    return column.to_numpy()
-
-
-def _of_astropy(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
-    """Yield name and unit of the columns of a Parquet file that astropy wrote."""
-    from astropy.table.meta import get_header_from_yaml
-
-    if (text := metadata.get(b"table_meta_yaml")) is not None:
-        for column in get_header_from_yaml(text.decode().splitlines())["datatype"]:
-            yield column["name"], column.get("unit"), (column.get("meta") or {}).get("ucd")
-
-
-def _of_votable(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
-    """Yield name, unit and UCD of the columns of a Parquet file with a VOTable in its metadata."""
-    from astropy.io.votable import parse
-
-    if (content := metadata.get(b"IVOA.VOTable-Parquet.content")) is not None:
-        for each in parse(io.BytesIO(content)).iter_tables():
-            for field in each.fields:
-                yield field.name, field.unit, field.ucd

@@ -33,16 +33,12 @@ from swathe.files.targets.columns import (
     ListOptions,
     standard_columns,
 )
-from swathe.files.targets.frames import frame_named
-from swathe.files.targets.positions import is_equatorial, size_of
+from swathe.files.targets.frames import frame_by_name
+from swathe.files.targets.hdus import hdu_key, hdus_of
+from swathe.files.targets.list_tables import read_list
+from swathe.files.targets.positions import size_of
 from swathe.files.targets.result_names import unique_names
-from swathe.files.targets.table_files import (
-    READERS,
-    TargetTable,
-    read_listing,
-    table_of,
-    table_of_lines,
-)
+from swathe.files.targets.table_files import READERS
 from swathe.stores.registry import is_named, with_store_names
 
 if TYPE_CHECKING:
@@ -60,7 +56,6 @@ if TYPE_CHECKING:
 __all__ = ["BOX", "CENTER", "READERS", "SKY", "ListOptions", "read_targets"]
 
 SKY = ("ra", "dec", "size_deg")
-LARGEST = (1 << 63) - 1
 PLACED_ROWS = 100_000
 """Rows whose boxes are computed at once."""
 LONGEST_TEXT = 100_000
@@ -93,7 +88,7 @@ def read_targets(
     """
     import numpy as np
 
-    from swathe.core.row_table import DIGEST_BYTES, DictColumn, RowTable
+    from swathe.core.row_table import DictColumn
 
     can_add_size = choices is not None
     choices = choices or ListOptions()
@@ -112,41 +107,11 @@ def read_targets(
             f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
             f"found: {_names_text(table.colnames)}"
         )
-    count = len(table)
-    # Once per file: what a name means depends on the file system and the stores.
-    source = DictColumn.of(texts(columns["file"])).map(_file_name(store, folder, choices.file))
-    given_ids = texts(columns["id"]) if "id" in columns else [""] * count
-    ids = [name or str(row) for row, name in enumerate(given_ids, first)]
-    _check_length("id", ids, first)
-    _check_length("file", source.values, None)
-    faults: dict[int, Fault] = {row: ("error", fault) for row, fault in wrong.items()}
-    hdu: DictColumn[str | None] = DictColumn.same(None, count)
-    if "hdu" in columns:
-        hdu = DictColumn.of(_hdus(columns["hdu"], faults))
-    if "" in source.values:
-        missing = np.flatnonzero(source.codes == source.values.index("")).tolist()
-        faults = dict.fromkeys(missing, ("error", "file is missing")) | faults
-    rows = RowTable(
-        number=np.arange(count),
-        position=np.arange(count),
-        # Without memory for each row: they are the same in all rows of a new list.
-        result=np.broadcast_to(np.int64(-1), count),
-        id=ids,
-        name=names(ids),
-        source=source,
-        hdu=hdu,
-        box=np.zeros((count, 4), np.int64),
-        placed=np.zeros(count, bool),
-        planes=DictColumn.same(planes, count),
-        sky=np.broadcast_to(np.nan, (count, 3)),
-        status=np.zeros(count, np.uint8),
-        reason=DictColumn.same("", count),
-        bytes=np.broadcast_to(np.int64(0), count),
-        version=DictColumn.same("", count),
-        sha256=np.broadcast_to(np.uint8(0), (count, DIGEST_BYTES)),
-    ).with_status(faults)
+    rows = _rows_of(columns, len(table), _file_name(store, folder, choices.file), first, wrong)
+    rows.name, rows.planes = names(rows.id), DictColumn.same(planes, len(rows))
     if combined:
-        rows.group = DictColumn.of(texts(columns["group"]) if "group" in columns else [""] * count)
+        groups = texts(columns["group"]) if "group" in columns else [""] * len(rows)
+        rows.group = DictColumn.of(groups)
         rows.band = DictColumn.of(texts(columns["band"])) if "band" in columns else None
     if way != SKY:
         return _place(rows, way, [columns[name] for name in way])
@@ -154,6 +119,63 @@ def read_targets(
     rows.sky = np.column_stack([*map(float_column, (columns["ra"], columns["dec"], sizes))])
     rows = _check_sky(rows, [columns["ra"], columns["dec"], sizes])
     return place_in_sky(rows, sky_of, most_images, sizes.tolist())
+
+
+def _rows_of(
+    columns: Mapping[str, Any],
+    count: int,
+    file_name: Callable[[str], str],
+    first: int,
+    wrong: Mapping[int, str],
+) -> RowTable:
+    """Return the rows of a list with their ids, files and HDUs, without regions.
+
+    Args:
+        columns: columns of the list.
+        count: number of its rows.
+        file_name: function that turns a name in the list into the name of an object.
+        first: number of its first row.
+        wrong: reason for each row that could not be read.
+
+    Raises:
+        TargetsError: If a text is too long.
+    """
+    import numpy as np
+
+    from swathe.core.row_table import DIGEST_BYTES, DictColumn, RowTable
+
+    # Once per file: what a name means depends on the file system and the stores.
+    source = DictColumn.of(texts(columns["file"])).map(file_name)
+    given_ids = texts(columns["id"]) if "id" in columns else [""] * count
+    ids = [name or str(row) for row, name in enumerate(given_ids, first)]
+    _check_length("id", ids, first)
+    _check_length("file", source.values, None)
+    faults: dict[int, Fault] = {row: ("error", fault) for row, fault in wrong.items()}
+    hdu: DictColumn[str | None] = DictColumn.same(None, count)
+    if "hdu" in columns:
+        hdu = DictColumn.of(hdus_of(columns["hdu"], faults))
+    if "" in source.values:
+        missing = np.flatnonzero(source.codes == source.values.index("")).tolist()
+        faults = dict.fromkeys(missing, ("error", "file is missing")) | faults
+    return RowTable(
+        number=np.arange(count),
+        position=np.arange(count),
+        # Without memory for each row: they are the same in all rows of a new list.
+        result=np.broadcast_to(np.int64(-1), count),
+        id=ids,
+        name=ids,
+        source=source,
+        hdu=hdu,
+        box=np.zeros((count, 4), np.int64),
+        has_box=np.zeros(count, bool),
+        planes=DictColumn.same(None, count),
+        sky=np.broadcast_to(np.nan, (count, 3)),
+        status=np.zeros(count, np.uint8),
+        reason=DictColumn.same("", count),
+        bytes=np.broadcast_to(np.int64(0), count),
+        version=DictColumn.same("", count),
+        sha256=np.broadcast_to(np.uint8(0), (count, DIGEST_BYTES)),
+    ).with_status(faults)
 
 
 def _check_length(name: str, texts: list[str], first: int | None) -> None:
@@ -212,83 +234,9 @@ def choices_of(
         RegionError: If the size or the frame is invalid.
     """
     if frame is not None:
-        frame_named(frame)
+        frame_by_name(frame)
     sides = None if size is None else size_of(size)
     return ListOptions(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
-
-
-def read_list(targets: Any, choices: ListOptions | None = None) -> TargetTable:
-    """Return a list of targets as a table, with its folder if it is a file, and its faults.
-
-    Raises:
-        TargetsError: If the list cannot be read.
-    """
-    if isinstance(targets, TargetTable):
-        return targets
-    try:
-        hours = is_equatorial(choices.frame if choices is not None else None)
-        if isinstance(targets, str | os.PathLike):
-            return read_listing(Path(targets), hours=hours)
-        if isinstance(targets, list | tuple) and targets and set(map(type, targets)) == {str}:
-            table, faults = table_of_lines(targets, table_of, hours=hours)
-            return TargetTable(table, None, faults)
-        if isinstance(targets, Mapping):
-            return TargetTable(
-                table_of({name: _values(each) for name, each in targets.items()}), None, {}
-            )
-        from astropy.table import Table
-
-        if isinstance(targets, Table):
-            return TargetTable(targets, None, {})
-        if hasattr(targets, "transform_to"):
-            return TargetTable(Table({"sky": targets.reshape(-1)}), None, {})
-        if hasattr(targets, "to_dict") and hasattr(targets, "columns"):
-            return TargetTable(Table.from_pandas(targets), None, {})
-    except RegionError as error:
-        raise TargetsError(str(error)) from error
-    except (TypeError, ValueError) as error:
-        if isinstance(error, SwatheError):
-            raise
-        raise TargetsError(f"the targets cannot be made into a table: {error}") from error
-    raise TargetsError(
-        "targets must be an astropy Table, a pandas DataFrame, a mapping of columns, a SkyCoord, a "
-        f"list of lines or the path of a table, not {type(targets).__name__}"
-    )
-
-
-def _values(column: Any) -> Any:
-    """Return a column of a mapping in its fastest form: lists of one type as an array."""
-    import numpy as np
-
-    if hasattr(column, "unit") or hasattr(column, "transform_to"):
-        return column
-    if type(column) is np.ndarray and column.dtype.kind in "iufU":
-        return column
-    values = list(column)
-    kinds = set(map(type, values))
-    if kinds & {Size, InvalidCell}:
-        cells = np.empty(len(values), object)
-        cells[:] = values
-        return cells
-    if kinds == {str}:
-        # As objects: in an array of text, one long value would make all as long.
-        return np.array(values, object)
-    if kinds == {float} or (kinds == {int} and -LARGEST <= min(values) <= max(values) <= LARGEST):
-        return np.array(values)
-    return values
-
-
-def read_table(path: Path) -> Table:
-    """Read a file of targets, in the format given by its suffix.
-
-    Raises:
-        NotFoundError: If the file does not exist.
-        TargetsError: If the file, or a line of it, cannot be read.
-    """
-    table, _, faults = read_listing(path)
-    if faults:
-        raise TargetsError(f"{path}: {next(iter(faults.values()))}")
-    return table
 
 
 def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tuple[str, ...]:
@@ -303,13 +251,11 @@ def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tup
     has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
     ways = [way for way, is_there in has.items() if is_there]
     if len(ways) != 1:
-        expected = " or ".join(
-            f"({', '.join(column_names[way])})" for way in (ways or column_names)
-        )
+        choices = " or ".join(f"({', '.join(column_names[way])})" for way in (ways or column_names))
         what = "have more than one of" if ways else "need the columns"
         hint = "; or give one size for all: --size, size= in Python"
         raise TargetsError(
-            f"the targets {what} {expected}; found: {_names_text(table.colnames)}"
+            f"the targets {what} {choices}; found: {_names_text(table.colnames)}"
             + (hint if can_add_size and not ways and "ra" in columns and "dec" in columns else "")
         )
     return ways[0]
@@ -317,58 +263,6 @@ def _way(columns: Mapping[str, Any], table: Table, *, can_add_size: bool) -> tup
 
 def _names_text(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
-
-
-def _hdus(column: Any, faults: dict[int, Fault]) -> list[str | None]:
-    """Return the HDUs of a column as text; an invalid one is a fault of its row."""
-    hdus: list[str | None] = []
-    for row, value in enumerate(column):
-        try:
-            hdus.append(hdu_text(_hdu(value)))
-        except RegionError as error:
-            hdus.append(None)
-            faults[row] = ("error", str(error))
-    return hdus
-
-
-def _hdu(value: Any) -> HduKey | None:
-    if isinstance(value, bytes | str):
-        text = text_of(value)
-        return parse_hdu(text) if text else None
-    if is_missing(value):
-        return None
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        number = -1
-    if not 0 <= number <= LARGEST or number != value:
-        raise RegionError(f"hdu must be a number from 0, a name or NAME,VERSION, not {value}")
-    return number
-
-
-def parse_hdu(text: str) -> HduKey:
-    """Parse an HDU: a number, a name, or `NAME,2` for a name and its EXTVER."""
-    text = text.strip()
-    if _is_whole(text):
-        return int(text)
-    name, comma, version = text.rpartition(",")
-    return (name, int(version)) if comma and _is_whole(version.strip()) else text
-
-
-def hdu_key(text: str | None) -> HduKey | None:
-    """Return the HDU of a row, from its text."""
-    return None if text is None else parse_hdu(text)
-
-
-def hdu_text(hdu: HduKey | None) -> str | None:
-    """Return the text of an HDU that `parse_hdu` reads back."""
-    if hdu is None:
-        return None
-    return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
-
-
-def _is_whole(text: str) -> bool:
-    return text.isdecimal() and len(text) < 19
 
 
 def _in_store(name: str, store: str) -> str:
@@ -425,7 +319,7 @@ def _place(rows: RowTable, way: tuple[str, ...], columns: list[Any]) -> RowTable
         is_integer = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
         is_integer[:, 2:] &= boxes[:, 2:] >= 1
         good[part] = fits = np.logical_and.reduce(is_integer, axis=1) & sound[part]
-        rows.box[part][fits], rows.placed[part][fits] = boxes[fits], True
+        rows.box[part][fits], rows.has_box[part][fits] = boxes[fits], True
 
     def one_box(row: int) -> Box:
         values = ((column[row], name) for name, column in zip(way, columns, strict=True))
@@ -466,10 +360,10 @@ def _with_boxes(rows: RowTable, boxes: Mapping[int, Box], faults: Mapping[int, F
     """Return the rows with the boxes of some and the faults of others."""
     if not boxes:
         return rows.with_status(faults)
-    box, placed = rows.box.copy(), rows.placed.copy()
+    box, has_box = rows.box.copy(), rows.has_box.copy()
     which = list(boxes)
-    box[which], placed[which] = list(boxes.values()), True
-    return replace(rows, box=box, placed=placed).with_status(faults)
+    box[which], has_box[which] = list(boxes.values()), True
+    return replace(rows, box=box, has_box=has_box).with_status(faults)
 
 
 def _check_sky(rows: RowTable, columns: list[Any]) -> RowTable:
@@ -501,7 +395,7 @@ def place_in_sky(
     import numpy as np
 
     sizes = rows.sky[:, 2].tolist() if sizes is None else sizes
-    later = np.flatnonzero(rows.unplaced)
+    later = np.flatnonzero(rows.lacks_box)
     images: dict[tuple[int, int], list[int]] = {}
     columns = (later, rows.source.codes[later], rows.hdu.codes[later])
     for row, file, hdu in zip(*(column.tolist() for column in columns), strict=True):

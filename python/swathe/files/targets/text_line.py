@@ -225,7 +225,7 @@ def _named_object(words: list[str], text: str) -> TargetLine:
     return TargetLine(sky=resolve(name), size=size, is_named=True)
 
 
-def _refuse(text: str, expected: str) -> NoReturn:
+def _refuse(text: str, requirement: str) -> NoReturn:
     short = " ".join(text[:200].split())
     excerpt = short if len(short) <= 60 else f"{short[:57]}..."
-    raise RegionError(f'"{excerpt}" is not a position: expected {expected}')
+    raise RegionError(f'"{excerpt}" is not a position: expected {requirement}')

@@ -40,14 +40,14 @@ class TextList:
         units: units of columns, if the table has them.
         faults: line number and error of lines that are not targets.
         numbers: line number of each row.
-        numbered: whether line numbers are the ids, since there are no others.
+        has_line_numbers: whether line numbers are the ids, since there are no others.
     """
 
     columns: dict[str, list[Cell]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     faults: list[tuple[int, str]] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
-    numbered: bool = False
+    has_line_numbers: bool = False
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -67,9 +67,9 @@ def parse_lines(
         TargetsError: If the list is empty, or no line is a target.
     """
     # Cells at both ends of a row with tabs may be empty.
-    numbered = enumerate(texts, 1) if numbers is None else zip(numbers, texts, strict=True)
-    stripped = [(number, line.strip(" \r\n\f\v")) for number, line in numbered]
-    lines = [(number, line) for number, line in stripped if line.strip() and line[0] != "#"]
+    numbered_texts = enumerate(texts, 1) if numbers is None else zip(numbers, texts, strict=True)
+    line_texts = [(number, line.strip(" \r\n\f\v")) for number, line in numbered_texts]
+    lines = [(number, line) for number, line in line_texts if line.strip() and line[0] != "#"]
     if not lines:
         raise TargetsError(
             f"the list of targets is empty: expected column names and rows, or lines of {FORMS}"
@@ -92,9 +92,9 @@ def header_of(line: str) -> list[str] | None:
 
 def _table(names: list[str], lines: list[tuple[int, str]], mark: str | None) -> TextList:
     """Parse rows with as many values as there are names; other lines are faults."""
-    repeated = {name for name in names if name and names.count(name) > 1}
-    if repeated:
-        raise TargetsError(f"there are two columns {min(repeated)[:50]!r}")
+    repeats = {name for name in names if name and names.count(name) > 1}
+    if repeats:
+        raise TargetsError(f"there are two columns {min(repeats)[:50]!r}")
     result = TextList()
     lines = _without_units(result, names, lines, mark)
     rows: list[list[str]] = []
@@ -106,8 +106,8 @@ def _table(names: list[str], lines: list[tuple[int, str]], mark: str | None) -> 
             continue
         values = [value.strip() for value in cells]
         if len(values) != len(names):
-            listed = ", ".join(names)[:200]
-            fault = f"expected {len(names)} values ({listed}), found {len(values)}"
+            name_list = ", ".join(names)[:200]
+            fault = f"expected {len(names)} values ({name_list}), found {len(values)}"
             result.faults.append((number, fault))
             continue
         rows.append(values)
@@ -136,7 +136,7 @@ def _without_units(
 
 def _number(result: TextList) -> None:
     result.columns["id"] = [str(number) for number in result.numbers]
-    result.numbered = True
+    result.has_line_numbers = True
 
 
 def _split(line: str, mark: str | None) -> list[str]:

@@ -57,7 +57,7 @@ def make_api(portal: Portal) -> FastAPI:
         api.include_router(part.router)
     api.add_exception_handler(SwatheError, _swathe_error)
     api.add_exception_handler(RequestValidationError, _invalid_request)
-    api.add_exception_handler(HTTPException, not_served)
+    api.add_exception_handler(HTTPException, answer_unknown)
     api.add_exception_handler(Exception, _internal_error)
     return api
 
@@ -88,7 +88,7 @@ async def _internal_error(_request: Request, _error: Exception) -> JSONResponse:
     return _answer(500, "internal error of the portal; see its log", "SwatheError")
 
 
-async def not_served(_request: Request, error: Exception) -> JSONResponse:
+async def answer_unknown(_request: Request, error: Exception) -> JSONResponse:
     """Answer a request for a path or method that does not exist."""
     assert isinstance(error, HTTPException)
     return _answer(error.status_code, str(error.detail), "RequestError", error.headers)

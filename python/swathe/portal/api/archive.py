@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["holdings"])
 
 MOST_FOOTPRINTS = 20_000
-MOST_FOUND = 10_000
-MOST_HELD = 10_000
+MOST_IMAGES = 10_000
+MOST_OBJECTS = 10_000
 Name = Annotated[str, Path(max_length=100)]
 Angle = Annotated[float, Query(allow_inf_nan=False)]
 
@@ -99,9 +99,9 @@ def stores(request: Request, user: Reader) -> Any:
 def store(request: Request, user: Reader, name: Name) -> Any:
     """Return a store, with its costs measured from this machine."""
     portal = portal_of(request)
-    stored = portal.catalog.store(name)
-    profile = portal.catalog.profile(stored.key, this_host())
-    return {**vars(_visible(portal, stored, user)), "profile": profile}
+    record = portal.catalog.store(name)
+    profile = portal.catalog.profile(record.key, this_host())
+    return {**vars(_visible(portal, record, user)), "profile": profile}
 
 
 def _visible(portal: Portal, store: Store, user: User) -> Store:
@@ -111,15 +111,15 @@ def _visible(portal: Portal, store: Store, user: User) -> Store:
 
 @router.get("/pool", response_model=models.PoolModel)
 def pool(
-    request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_HELD)] = 1000
+    request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_OBJECTS)] = 1000
 ) -> Any:
     """Return the state of the worker pool, with the cached objects of its workers.
 
     Only admins see the cached objects, and the address of the scheduler.
     """
     status = portal_of(request).pool_status(user)
-    truncated = len(status.held) > limit
-    return {**vars(status), "held": status.held[:limit], "truncated": truncated}
+    is_truncated = len(status.held) > limit
+    return {**vars(status), "held": status.held[:limit], "truncated": is_truncated}
 
 
 @router.get("/find")
@@ -133,7 +133,7 @@ def find_images(
     time_from: Annotated[str | None, Query(max_length=50)] = None,
     time_to: Annotated[str | None, Query(max_length=50)] = None,
     band: Annotated[str | None, Query(max_length=100)] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_FOUND)] = 1000,
+    limit: Annotated[int, Query(ge=1, le=MOST_IMAGES)] = 1000,
 ) -> models.ImageList:
     """Find images by position (degrees, ICRS), time (MJD or ISO, UTC) and band."""
     if (ra is None) != (dec is None):

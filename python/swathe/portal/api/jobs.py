@@ -25,7 +25,7 @@ router = APIRouter(tags=["jobs"])
 
 JOB_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 LONGEST_WAIT_S = 60
-MOST_LISTED = 1000
+LONGEST_LIST = 1000
 LARGEST_FIELD_BYTES = 100_000
 
 
@@ -153,7 +153,7 @@ def list_jobs(
     user: Reader,
     phase: Annotated[list[Phase], Query()] = [],  # noqa: B006
     after: AwareDatetime | None = None,
-    last: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
+    last: Annotated[int, Query(ge=1, le=LONGEST_LIST)] = 100,
 ) -> Any:
     """List your jobs, newest first. An `admin` sees the jobs of all users."""
     jobs = portal_of(request).jobs

@@ -23,6 +23,7 @@ from swathe.core.box import Mode
 from swathe.core.docstrings import attributes_of, summary_of
 from swathe.jobs.types import Estimate, Job, Options, Row
 from swathe.operations.registry import formats, operations, own_options
+from swathe.portal.config import TokenPolicy
 from swathe.workers.pool import (
     GrowthStatus,
     HandOver,
@@ -45,23 +46,23 @@ MODELS: dict[str, Any] = {"datetime": AwareDatetime}
 """Types in responses, by the names of the types of records that they replace."""
 
 
-def record_model(name: str, record: type, *hidden: str, **others: Any) -> Any:
+def record_model(name: str, record: type, *left_out_names: str, **others: Any) -> Any:
     """Return the model of a record: its fields, described as in its docstring.
 
     Args:
         name: name of the model in the OpenAPI description.
         record: class of the record, a dataclass; those in its fields have their models already.
-        hidden: fields that a response lacks.
+        left_out_names: fields that a response lacks.
         others: types of further attributes.
     """
     hints, texts = get_type_hints(record, localns=MODELS), attributes_of(record)
     types = {each.name: hints[each.name] for each in fields(record)} | others
-    described: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         key: Annotated[kind, Field(description=texts[key])] if key in texts else kind
         for key, kind in types.items()
-        if key not in hidden
+        if key not in left_out_names
     }
-    model = create_model(name, __base__=ApiModel, __doc__=summary_of(record), **described)
+    model = create_model(name, __base__=ApiModel, __doc__=summary_of(record), **attributes)
     MODELS[record.__name__] = model
     return model
 
@@ -184,7 +185,7 @@ class About(BaseModel):
 
     title: str
     version: str
-    tokens: Literal["none", "required"]
+    tokens: TokenPolicy
     user: str
     scopes: list[str]
     limits: LimitsModel

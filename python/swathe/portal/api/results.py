@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from swathe.catalog.database_errors import may_pass
-from swathe.catalog.records.jobs import ENDED
+from swathe.catalog.records.jobs import END_PHASES
 from swathe.core.errors import AccessError, CatalogError, NoSuchJobError, TokenError
 from swathe.files.manifest import spreadsheet
 from swathe.files.preview import Stretch
@@ -41,7 +41,7 @@ ARCHIVES: dict[ArchiveKind, str] = {
 BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 # Private to the reader, for an hour: a finished row changes only by a resume.
 CACHE_CONTROL = "private, max-age=3600"
-UNCHANGED: dict[int | str, dict[str, Any]] = {
+NO_CHANGE: dict[int | str, dict[str, Any]] = {
     304: {"description": "Unchanged: the client has this version.", "content": {}}
 }
 
@@ -126,7 +126,7 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
         text = models.JobModel.model_validate(job).model_dump_json()
         yield f"event: job\ndata: {text}\n\n".encode() if text != last_text else b": waiting\n\n"
         last_text = text
-        if job.phase in ENDED:
+        if job.phase in END_PHASES:
             return
 
         wait_s = min(HEARTBEAT_S, end - time.monotonic())
@@ -134,7 +134,7 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
             return
         try:
             last_change, job = await streams.wait_for(
-                partial(_changed, portal, job.id, last_change, wait_s)
+                partial(_wait_for_change, portal, job.id, last_change, wait_s)
             )
             await reader(request)
         except (
@@ -149,7 +149,7 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
             await asyncio.sleep(BUSY_S)  # another process writes; the stream goes on
 
 
-def _changed(
+def _wait_for_change(
     portal: Portal, job_id: str, last_change: int, wait_s: float, cancelled: Callable[[], bool]
 ) -> tuple[int, Job]:
     count = portal.jobs.wait_for_change(job_id, last_change, wait_s, cancelled)
@@ -182,7 +182,7 @@ FILE: dict[str, Any] = {
         200: {"description": "The file.", "content": {"*/*": BYTES}},
         206: {"description": "Ranges of the file.", "content": {"*/*": BYTES}},
         416: {"description": "No such range.", "content": {}},
-        **UNCHANGED,
+        **NO_CHANGE,
     },
 }
 
@@ -202,7 +202,7 @@ async def file(request: Request, job: ReadJob, name: str) -> Response:
 @router.get(
     "/jobs/{job_id}/previews/{name}.png",
     response_class=Response,
-    responses={200: {"description": "A picture.", "content": {"image/png": BYTES}}, **UNCHANGED},
+    responses={200: {"description": "A picture.", "content": {"image/png": BYTES}}, **NO_CHANGE},
 )
 def picture(
     request: Request,

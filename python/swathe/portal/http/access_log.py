@@ -34,12 +34,12 @@ def start_log() -> None:
 def count_answers(send: Send, answers: AnswerCounts) -> Send:
     """Return a `send` that counts the response."""
 
-    async def send_counted(message: Message) -> None:
+    async def send_and_count(message: Message) -> None:
         if message["type"] == "http.response.start":
             answers.add(message["status"])
         await send(message)
 
-    return send_counted
+    return send_and_count
 
 
 def log_answers(send: Send, scope: Scope) -> Send:
@@ -49,7 +49,7 @@ def log_answers(send: Send, scope: Scope) -> Send:
     path = quote(scope["path"][:LONGEST], safe="/:,;@!$&()*+='")
     status = size = 0
 
-    async def send_logged(message: Message) -> None:
+    async def send_and_log(message: Message) -> None:
         nonlocal status, size
         await send(message)
         status = message.get("status", status)
@@ -59,4 +59,4 @@ def log_answers(send: Send, scope: Scope) -> Send:
             what = f"{scope['method']} {path}"
             log.info("%s %s %d %d bytes %.3f s", client, what, status, size, seconds)
 
-    return send_logged
+    return send_and_log

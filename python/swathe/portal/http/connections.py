@@ -42,14 +42,14 @@ PHRASES = {
 def network_of(address: str) -> str:
     """Return the key of an address for limits: the address itself, or its /64 network for IPv6."""
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
+        ip_address = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if parsed.version == 4:
+    if ip_address.version == 4:
         return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, 64), strict=False))
+    if ip_address.ipv4_mapped is not None:
+        return str(ip_address.ipv4_mapped)
+    return str(ipaddress.ip_network((ip_address, 64), strict=False))
 
 
 class ConnectionCounts:
@@ -71,10 +71,10 @@ class ConnectionCounts:
 
     def _is_proxy(self, address: str) -> bool:
         try:
-            parsed = ipaddress.ip_address(address)
+            ip_address = ipaddress.ip_address(address)
         except ValueError:
             return False
-        return any(parsed in network for network in self._proxies)
+        return any(ip_address in network for network in self._proxies)
 
 
 def networks(addresses: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

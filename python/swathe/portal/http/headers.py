@@ -20,17 +20,17 @@ SECURITY = {
 """Headers of responses other than pages: browsers must not run, frame or sniff the content."""
 
 
-def add_security_headers(send: Send, *, shared: bool) -> Send:
+def add_security_headers(send: Send, *, is_shared: bool) -> Send:
     """Return a `send` that adds these headers.
 
     Args:
         send: `send` of the server.
-        shared: Whether pages of other origins may use this portal.
+        is_shared: Whether pages of other origins may use this portal.
     """
-    site = {"cross-origin-resource-policy": "cross-origin"} if shared else {}
+    site = {"cross-origin-resource-policy": "cross-origin"} if is_shared else {}
     pairs = [(name.encode(), value.encode()) for name, value in {**SECURITY, **site}.items()]
 
-    async def send_secured(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
             names = {name.lower() for name, _ in headers}
@@ -38,4 +38,4 @@ def add_security_headers(send: Send, *, shared: bool) -> Send:
             message = {**message, "headers": headers}
         await send(message)
 
-    return send_secured
+    return send_with_headers

@@ -132,8 +132,8 @@ class GeneratedResponse(StreamingResponse):
     ) -> None:
         """Set the generator of parts: `make(gone)`, with `gone()` true after a disconnect."""
         self._streams = streams
-        self._gone = threading.Event()
-        self._turn = _Turn(make(self._gone.is_set))
+        self._disconnect = threading.Event()
+        self._turn = _Turn(make(self._disconnect.is_set))
         super().__init__(self._parts(), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,7 +143,7 @@ class GeneratedResponse(StreamingResponse):
                 self._first = await self._next()
                 await super().__call__(scope, receive, send)
             finally:
-                self._gone.set()
+                self._disconnect.set()
                 self._turn.end()
 
     async def _parts(self) -> AsyncIterator[bytes]:
@@ -162,17 +162,17 @@ class _Turn:
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
         self._busy = threading.Lock()
-        self._ended = False
+        self._is_over = False
 
     def next(self) -> bytes | None:
         with self._busy:
-            part = None if self._ended else next(self._parts, None)
-        if self._ended:
+            part = None if self._is_over else next(self._parts, None)
+        if self._is_over:
             self._close()
         return part
 
     def end(self) -> None:
-        self._ended = True
+        self._is_over = True
         self._close()
 
     def _close(self) -> None:

@@ -48,20 +48,20 @@ def archive_counts_of(request: Request) -> ArchiveCounts:
 def front(request: Request, _user: Reader) -> Response:
     """Show an overview of the archive."""
     holdings = archive_counts_of(request)
-    datasets_held = holdings.all()
-    times = [(each.summary.t_min, each.summary.t_max) for each in datasets_held]
+    dataset_counts = holdings.all()
+    times = [(each.summary.t_min, each.summary.t_max) for each in dataset_counts]
     starts = [start for start, _ in times if start is not None]
     ends = [end for _, end in times if end is not None]
     return page(
         request,
         "front.html",
-        held=datasets_held,
-        images=sum(each.dataset.granules for each in datasets_held),
-        objects=sum(each.dataset.objects for each in datasets_held),
-        bytes=sum(each.summary.bytes for each in datasets_held),
+        held=dataset_counts,
+        images=sum(each.dataset.granules for each in dataset_counts),
+        objects=sum(each.dataset.objects for each in dataset_counts),
+        bytes=sum(each.summary.bytes for each in dataset_counts),
         t_min=min(starts, default=None),
         t_max=max(ends, default=None),
-        bands=_together(each.summary.bands for each in datasets_held),
+        bands=_together(each.summary.bands for each in dataset_counts),
         stores=portal_of(request).catalog.stores(),
         sky=holdings.map(),
         scale=scale_svg(),
@@ -175,7 +175,7 @@ def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | Non
     costs, spread = profile.costs, profile.spread
     (size, time_s), (larger, longer_s) = costs["request"][-2:]
     stream = (larger - size) / (longer_s - time_s)
-    limited = costs["requests_per_s"] < UNLIMITED
+    is_limited = costs["requests_per_s"] < UNLIMITED
     rows = [
         ("Opening a connection", costs["connect_s"], "seconds", "connect_s", ""),
         ("Opening an object", costs["open_s"], "seconds", "open_s", "in addition to a request"),
@@ -184,7 +184,7 @@ def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | Non
         ("Bandwidth of all streams", costs["total_bytes_per_s"], "rate", "total_bytes_per_s", ""),
         *(
             [("Request rate", costs["requests_per_s"], "per_s", "requests_per_s", "maximum")]
-            if limited
+            if is_limited
             else []
         ),
         *(
@@ -199,8 +199,8 @@ def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | Non
             else []
         ),
         *(
-            [("Requests on a connection", shared["requests"], "count", "multiplexed", "HTTP/2")]
-            if (shared := costs.get("multiplexed"))
+            [("Requests on a connection", connection["requests"], "count", "multiplexed", "HTTP/2")]
+            if (connection := costs.get("multiplexed"))
             else []
         ),
         ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),

@@ -46,7 +46,7 @@ class ArchiveCounts:
         """Set the catalogue to read."""
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._cached: dict[str, CachedValue] = {}
+        self._cache: dict[str, CachedValue] = {}
 
     def all(self) -> list[DatasetCounts]:
         """Return all datasets with their counts, sorted by name."""
@@ -68,7 +68,7 @@ class ArchiveCounts:
     def map(self, dataset: str | None = None) -> SkyMap:
         """Draw the map of the images of one dataset, or of all."""
         datasets = [each for each in self.all() if dataset in (None, each.dataset.name)]
-        images = sum(each.summary.placed for each in datasets)
+        images = sum(each.summary.images_on_sky for each in datasets)
 
         def draw() -> SkyMap:
             return sky_map(self._catalog.coverage(FINEST, dataset), images)
@@ -88,12 +88,12 @@ class ArchiveCounts:
     ) -> Any:
         """Return a cached value, or compute it again, one thread at a time."""
         with self._lock:
-            entry = self._cached.get(name)
+            entry = self._cache.get(name)
             if entry is None or (entry.state != state and time.monotonic() >= entry.until):
                 start_s = time.monotonic()
                 value = make()
                 duration_s = time.monotonic() - start_s
                 rest = max(FRESH_S, REST * duration_s) if rests else 0.0
                 entry = CachedValue(value, state, time.monotonic() + rest)
-                self._cached[name] = entry
+                self._cache[name] = entry
             return entry.content

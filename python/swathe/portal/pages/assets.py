@@ -37,7 +37,7 @@ class Asset:
     """A file, plain and compressed."""
 
     plain: bytes
-    packed: bytes
+    gzip: bytes
     media_type: str
     tag: str
 
@@ -88,5 +88,5 @@ def respond(request: Request, name: str) -> Response:
         return Response(status_code=304, headers=headers)
     if accepts_gzip:
         headers["Content-Encoding"] = "gzip"
-    body = content.packed if accepts_gzip else content.plain
+    body = content.gzip if accepts_gzip else content.plain
     return Response(body, headers=headers, media_type=content.media_type)

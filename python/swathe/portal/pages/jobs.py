@@ -11,8 +11,9 @@ from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.catalog.records.jobs import ENDED, count_done
+from swathe.catalog.records.jobs import END_PHASES, count_finished_rows
 from swathe.core.errors import NoSuchResultError
+from swathe.core.row_record import STATUSES, WITHOUT_RESULT
 from swathe.files.preview import Stretch
 from swathe.jobs import Phase, RowStatus
 from swathe.portal.access import Reader
@@ -32,8 +33,6 @@ PICTURES = 24
 ROWS = 50
 LOOK_BACK = 1000
 """Number of rows that are searched for the previous page."""
-FAILED: tuple[RowStatus, ...] = ("error", "missing", "no-overlap")
-STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
 
 Action = Literal["start", "cancel", "resume", "delete"]
 # A form also sends empty fields.
@@ -90,7 +89,7 @@ def jobs(
         phase=phase,
         phases=get_args(Phase),
         sees_all=user.sees is None,
-        done=count_done,
+        done=count_finished_rows,
     )
 
 
@@ -115,9 +114,9 @@ def job(
         "job.html",
         job=job,
         bars=bars(job),
-        done=count_done(job.counts),
-        failed=sum(job.counts.get(each, 0) for each in FAILED),
-        ended=job.phase in ENDED,
+        done=count_finished_rows(job.counts),
+        failed=sum(job.counts.get(each, 0) for each in WITHOUT_RESULT),
+        ended=job.phase in END_PHASES,
         progress_text=progress_text(job),
         times=times(job),
         ratio=_ratio,
@@ -232,7 +231,7 @@ def _before(
 def bars(job: Job) -> list[Bar]:
     """Return the progress bar of a job."""
     rows = max(1, sum(job.counts.values()))
-    parts_drawn, start = [], 0.0
+    drawing, start = [], 0.0
     parts: tuple[tuple[str, tuple[RowStatus, ...]], ...] = (
         ("ok", ("ok",)),
         ("no-overlap", ("no-overlap",)),
@@ -243,17 +242,17 @@ def bars(job: Job) -> list[Bar]:
         width = 1000 * number / rows
         if number:
             # Make a single failure visible.
-            parts_drawn.append(Bar(name, start, max(width, 4.0)))
+            drawing.append(Bar(name, start, max(width, 4.0)))
         start += width
-    return parts_drawn
+    return drawing
 
 
 def progress_text(job: Job) -> str:
     """Return the progress of a job for screen readers, in steps of 10 percent."""
     rows = max(1, sum(job.counts.values()))
     if job.phase == "EXECUTING":
-        return f"executing, {count_done(job.counts) * 10 // rows * 10} percent done"
-    failed = sum(job.counts.get(status, 0) for status in FAILED)
+        return f"executing, {count_finished_rows(job.counts) * 10 // rows * 10} percent done"
+    failed = sum(job.counts.get(status, 0) for status in WITHOUT_RESULT)
     summary = f"{job.phase.lower()}, {job.counts.get('ok', 0):,} of {rows:,} rows cut"
     return f"{summary}, {failed:,} failed" if failed else summary
 
@@ -269,6 +268,6 @@ def times(job: Job) -> dict[str, float] | None:
     return {name: 1000 * value / full_s for name, value in parts.items()}
 
 
-def _ratio(actual: float | None, predicted: float | None) -> float | None:
+def _ratio(actual: float | None, prediction: float | None) -> float | None:
     """Return the relative difference of actual to predicted cost."""
-    return actual / predicted - 1 if actual and predicted else None
+    return actual / prediction - 1 if actual and prediction else None

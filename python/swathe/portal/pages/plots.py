@@ -151,13 +151,13 @@ def _streams(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Fig
     for each in reads:
         # Group nearly equal sizes.
         groups.setdefault(round(np.log2(max(each.bytes / each.requests, 1))), []).append(each)
-    groups_shown = sorted(
+    shown_groups = sorted(
         (power, alike)
         for power, alike in groups.items()
         if len({each.streams for each in alike}) > 1
     )
     dots: list[Any] = []
-    for number, (power, alike) in enumerate(groups_shown[-len(color["series"]) :]):
+    for number, (power, alike) in enumerate(shown_groups[-len(color["series"]) :]):
         ink = color["series"][number]
         streams = np.array([each.streams for each in alike])
         rates = np.array([each.bytes / each.elapsed_s / 1e6 for each in alike])
@@ -183,7 +183,7 @@ def _streams(reads: Sequence[SampleRecord], costs: Costs, scheme: Scheme) -> Fig
     plot.hover.tooltips = [("in flight", "@x"), ("moved", "@y{0.0} MB/s")]
     plot.hover.renderers = dots
     plot.xaxis.ticker = sorted({each.streams for each in reads}) or [1]
-    if groups_shown:
+    if shown_groups:
         plot.legend.location = "bottom_right"
         plot.legend.title = None
         _legend(plot, scheme)
@@ -194,8 +194,10 @@ def _outcomes(outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, f
     color = COLORS[scheme]
     usable = [each for each in outcomes if each.actual_s > 0 and each.predicted_s > 0]
     actual = np.array([each.actual_s for each in usable])
-    predicted = np.array([each.predicted_s for each in usable])
-    both = np.concatenate([actual, predicted, [1e-2, 1.0]] if not usable else [actual, predicted])
+    predictions_s = np.array([each.predicted_s for each in usable])
+    both = np.concatenate(
+        [actual, predictions_s, [1e-2, 1.0]] if not usable else [actual, predictions_s]
+    )
     low, high = float(both.min()) / 1.6, float(both.max()) * 1.6
     plot = _figure(
         scheme,
@@ -220,7 +222,7 @@ def _outcomes(outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, f
     source = ColumnDataSource(
         {
             "actual": actual,
-            "predicted": predicted,
+            "predicted": predictions_s,
             "what": [each.summary for each in usable],
             "targets": [each.targets for each in usable],
         }

@@ -67,7 +67,7 @@ def page(
     """Return a page rendered from a template; `plots` for pages with Bokeh plots."""
     portal = portal_of(request)
     # The access check of this request has just cached the user.
-    user = portal.access.remembered(token_of(request))
+    user = portal.access.cached_user(token_of(request))
     sees_all = portal.sees_all(user)
 
     def here(**changes: Any) -> str:
@@ -83,7 +83,7 @@ def page(
         user=user,
         sees_predictions=sees_all,
         traced=sees_all and recorded_file() is not None,
-        tokens=portal.access.required,
+        tokens=portal.access.needs_token,
         signed_in=cookie_of(request) in request.cookies,
         here=here,
         **context,

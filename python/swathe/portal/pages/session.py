@@ -27,9 +27,9 @@ def ask(request: Request, next_page: Annotated[str, Query(alias="next")] = "/") 
 
 def _form(request: Request, next_page: str, error: str | None = None, code: int = 200) -> Response:
     # Cookies ignore ports, so browsers also send them to servers of other users on this machine.
-    shared = is_loopback(request.url.hostname or "")
+    is_local = is_loopback(request.url.hostname or "")
     return page(
-        request, "sign_in.html", code=code, next=_within(next_page), error=error, shared=shared
+        request, "sign_in.html", code=code, next=_within(next_page), error=error, shared=is_local
     )
 
 

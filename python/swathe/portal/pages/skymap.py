@@ -283,7 +283,7 @@ def part_map(outlines: Sequence[Sequence[float]], names: Sequence[str]) -> Marku
     height = room + FOOT
     mid = (low + high) / 2
 
-    def placed(points: Array) -> tuple[Array, Array]:
+    def place_points(points: Array) -> tuple[Array, Array]:
         return (
             PART_WIDTH / 2 - (points[:, 0] - mid[0]) * scale,
             room / 2 - (points[:, 1] - mid[1]) * scale,
@@ -295,7 +295,7 @@ def part_map(outlines: Sequence[Sequence[float]], names: Sequence[str]) -> Marku
         'rx="4"/>',
     ]
     for outline, name in zip(np.split(plane, ends), names, strict=True):
-        path = _path(*placed(outline))
+        path = _path(*place_points(outline))
         elements.append(f'<path class="outline" d="{path}"><title>{escape(name)}</title></path>')
     elements.append(_scale_bar(centre, scale, height))
     return Markup("".join([*elements, "</svg>"]))

@@ -36,7 +36,7 @@ router = APIRouter(route_class=PageRoute)
 may_submit = needs("submit")
 MOST_FIELDS = 40
 LONGEST_NAME = 200
-REPEATED = 1_000_000
+MOST_ECHO_CHARACTERS = 1_000_000
 """Characters of a pasted list that the form still repeats: escaped, it may be six times as long."""
 USUAL = "Usual for the operation"
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -83,12 +83,12 @@ async def fill(request: Request, user: Reader) -> Response:
     if submit:
         await may_submit(request)
     try:
-        table, pasted = await while_there(
+        table, paste = await while_there(
             request, _targets(portal_of(request).uploads, form_content)
         )
     except SwatheError as error:
-        return await run_in_threadpool(_refused, request, form_content, error, submit)
-    return await run_in_threadpool(_answer, request, form_content, table, pasted, user.name, submit)
+        return await run_in_threadpool(_refuse, request, form_content, error, submit)
+    return await run_in_threadpool(_answer, request, form_content, table, paste, user.name, submit)
 
 
 async def _read_form(form: FormData, most: int) -> SubmissionForm:
@@ -104,7 +104,7 @@ async def _read_form(form: FormData, most: int) -> SubmissionForm:
     return SubmissionForm(fields)
 
 
-def _refused(
+def _refuse(
     request: Request, form_content: SubmissionForm, error: SwatheError, submit: bool
 ) -> Response:
     if not submit:  # an estimate with an error is still a valid response
@@ -118,7 +118,7 @@ def _answer(
     request: Request,
     form_content: SubmissionForm,
     table: Any,
-    pasted: PastedTargets,
+    paste: PastedTargets,
     owner: str,
     submit: bool,
 ) -> Response:
@@ -126,16 +126,16 @@ def _answer(
     try:
         options = Options.from_mapping(options_of(form_content.fields))
         if submit:
-            if pasted.refused:
-                raise TargetsError(_refusal(pasted))
+            if paste.refusals:
+                raise TargetsError(_refusal(paste))
             job = jobs.submit(
                 table, options, owner, name=form_content.fields["name"][:LONGEST_NAME]
             )
             return RedirectResponse(f"/jobs/{job.id}", 303, HEADERS)
         estimate = jobs.estimate(table, options)
     except SwatheError as error:
-        return _refused(request, form_content, error, submit)
-    return _form(request, form_content, estimate=estimate, pasted=pasted)
+        return _refuse(request, form_content, error, submit)
+    return _form(request, form_content, estimate=estimate, paste=paste)
 
 
 async def _targets(uploads: Uploads, form_content: SubmissionForm) -> tuple[Any, PastedTargets]:
@@ -144,17 +144,17 @@ async def _targets(uploads: Uploads, form_content: SubmissionForm) -> tuple[Any,
         return await uploads.table(
             io.BytesIO(form_content.contents), form_content.file_name
         ), PastedTargets()
-    pasted = await uploads.pasted(form_content.fields["targets"])
-    if not len(pasted):
+    paste = await uploads.paste(form_content.fields["targets"])
+    if not len(paste):
         raise TargetsError(
-            _refusal(pasted) if pasted.refused else "the list: expected a target, found none"
+            _refusal(paste) if paste.refusals else "the list: expected a target, found none"
         )
-    return pasted.table, pasted
+    return paste.table, paste
 
 
-def _refusal(pasted: PastedTargets) -> str:
-    line, fault = pasted.faults[0]
-    more = f"; {pasted.refused - 1:,} more lines are not targets" if pasted.refused > 1 else ""
+def _refusal(paste: PastedTargets) -> str:
+    line, fault = paste.faults[0]
+    more = f"; {paste.refusals - 1:,} more lines are not targets" if paste.refusals > 1 else ""
     return f"line {line} is not a target: {fault}{more}"
 
 
@@ -183,12 +183,12 @@ def _number(name: str, text: str) -> float:
         raise TargetsError(f"{name}: expected a number, found {text[:40]!r}") from None
 
 
-def _faults(estimate: Estimate, pasted: PastedTargets) -> list[tuple[str, str]]:
+def _faults(estimate: Estimate, paste: PastedTargets) -> list[tuple[str, str]]:
     """Return the errors of single targets, in the order of the lines."""
-    if not pasted.numbered:
-        line_errors = [(f"Line {line}", fault) for line, fault in pasted.faults]
+    if not paste.has_line_numbers:
+        line_errors = [(f"Line {line}", fault) for line, fault in paste.faults]
         return line_errors + estimate.faults
-    lines = [(str(line), fault) for line, fault in pasted.faults] + estimate.faults
+    lines = [(str(line), fault) for line, fault in paste.faults] + estimate.faults
     # A line that matches several images is 7, 7-2, 7-3 ...
     lines.sort(key=lambda line_errors: int(line_errors[0].partition("-")[0]))
     return [(f"Line {line}", fault) for line, fault in lines]
@@ -213,20 +213,20 @@ def _form(
     code: int = 200,
     error: str = "",
     estimate: Estimate | None = None,
-    pasted: PastedTargets | None = None,
+    paste: PastedTargets | None = None,
 ) -> Response:
     datasets = archive_counts_of(request).all()
     stores = portal_of(request).catalog.stores()
     fields = form_content.fields
-    unrepeated = len(fields["targets"]) if len(fields["targets"]) > REPEATED else 0
-    if unrepeated:
+    echo_excess = len(fields["targets"]) if len(fields["targets"]) > MOST_ECHO_CHARACTERS else 0
+    if echo_excess:
         fields = {**fields, "targets": ""}
     return page(
         request,
         "new.html",
         code=code,
         fields=fields,
-        unrepeated=unrepeated,
+        echo_excess=echo_excess,
         file_name=form_content.file_name,
         error=error,
         operations=[(each.name, each.title) for each in operations().values()],
@@ -236,8 +236,8 @@ def _form(
         submitted=bool(error) and code != 200,
         example=_example(request, datasets),
         estimate=estimate,
-        pasted=pasted,
-        faults=_faults(estimate, pasted) if estimate and pasted else [],
+        pasted=paste,
+        faults=_faults(estimate, paste) if estimate and paste else [],
         held=datasets,
         known_bands=sorted({band for each in datasets for band in each.summary.bands})[:40],
         stores=stores,

@@ -58,10 +58,12 @@ def trace(request: Request, user: Reader) -> Response:
 
 @router.get("/trace/data")
 def data(
-    request: Request, user: Reader, seen: Annotated[str, Query(max_length=20)] = ""
+    request: Request,
+    user: Reader,
+    last_version: Annotated[str, Query(alias="seen", max_length=20)] = "",
 ) -> Response:
     """Return the events in the viewer's format, or 204 if it has them."""
-    version, parts = shown_to(request, user).data(seen)
+    version, parts = shown_to(request, user).data(last_version)
     headers = {**HEADERS, "Cache-Control": "no-store", "X-Version": version}
     if parts is None:
         return Response(status_code=204, headers=headers)

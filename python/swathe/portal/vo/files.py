@@ -59,7 +59,7 @@ async def file(service: Service, request: Request) -> Response:
 
     def find() -> Response:
         match = service.images.match(did)
-        service.portal.sources.allowed(match.file)
+        service.portal.sources.check(match.file)
         place = place_of(match)
         if place.startswith(("http://", "https://")):
             return RedirectResponse(place, 303)

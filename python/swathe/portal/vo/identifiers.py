@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swathe.catalog import Match
 
 FORM = re.compile(r"ivo://([^/?#]{3,100})/([A-Za-z][A-Za-z0-9_.-]*)\?([^,?#\s]+),(\d{1,9})", re.I)
-NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:(?!//)([^\x00-\x20]+)")
+NAME_AND_PATH = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:(?!//)([^\x00-\x20]+)")
 """A file in the form of job targets, `STORE:path`."""
 LONGEST = 4000
 
@@ -47,7 +47,7 @@ def read_did(authority: str, text: str) -> Identifier:
         VoError: If the text is not a DID, or has another authority.
     """
     match = FORM.fullmatch(text.strip()) if len(text) <= LONGEST else None
-    if match is None and (file_name := NAMED.fullmatch(text.strip()[:LONGEST])):
+    if match is None and (file_name := NAME_AND_PATH.fullmatch(text.strip()[:LONGEST])):
         raise usage(
             f"ID: expected ivo://{authority}/DATASET?PATH,HDU, found {text[:200]!r}; for that file "
             f"write ivo://{authority}/DATASET?{quote(file_name[1])[:200]},0 with the name of its "

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.datasets.spherical import directions
-from swathe.files.file import File, open_cached
+from swathe.files.file import File, open_from_cache
 from swathe.portal.vo.axes import spectral_axis, stokes_axis, time_axis
 from swathe.portal.vo.errors import usage
 from swathe.portal.vo.geometry.fast_wcs import FastWcs
@@ -150,18 +150,18 @@ class Images:
         """Set the portal whose images are cached."""
         self._portal = portal
         self._lock = threading.Lock()
-        self._cached: OrderedDict[str, OpenImage] = OrderedDict()
+        self._cache: OrderedDict[str, OpenImage] = OrderedDict()
 
-    def cached(self, did: str) -> OpenImage | None:
+    def from_cache(self, did: str) -> OpenImage | None:
         """Return a cached image without any read, or None."""
         with self._lock:
-            cached = self._cached.get(did)
-            if cached is None or time.monotonic() - cached.checked_at > FRESH_S:
+            image = self._cache.get(did)
+            if image is None or time.monotonic() - image.checked_at > FRESH_S:
                 return None
-            self._cached.move_to_end(did)
-        if cached.state is not None and _state(cached.native.url) != cached.state:
+            self._cache.move_to_end(did)
+        if image.state is not None and _state(image.native.url) != image.state:
             return None
-        return cached
+        return image
 
     def match(self, did: str) -> Match:
         """Return the granule that a DID names.
@@ -182,12 +182,12 @@ class Images:
             VoError: If the text is not a DID, or names no image.
             SwatheError: If its file cannot be read.
         """
-        cached = None if fresh else self.cached(did)
-        if cached is not None:
-            return cached
+        image = None if fresh else self.from_cache(did)
+        if image is not None:
+            return image
         match = self.match(did)
         with self._lock:
-            previous = self._cached.get(did)
+            previous = self._cache.get(did)
         if (
             not fresh
             and previous is not None
@@ -196,16 +196,16 @@ class Images:
         ):
             previous.checked_at = time.monotonic()
             return previous
-        self._portal.sources.allowed(match.file)
-        file = open_cached(match.file, fresh=fresh)
+        self._portal.sources.check(match.file)
+        file = open_from_cache(match.file, fresh=fresh)
         canonical_did = did_of(self._portal.config.vo.authority, match)
-        cached = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.url))
+        image = OpenImage(canonical_did, match, file[match.granule.hdu], _state(file.url))
         with self._lock:
-            self._cached[did] = cached
-            self._cached.move_to_end(did)
-            while len(self._cached) > MOST_IMAGES:
-                self._cached.popitem(last=False)
-        return cached
+            self._cache[did] = image
+            self._cache.move_to_end(did)
+            while len(self._cache) > MOST_IMAGES:
+                self._cache.popitem(last=False)
+        return image
 
 
 def _state(path: str) -> State | None:

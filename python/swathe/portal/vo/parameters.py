@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from swathe.core.box import box_from_section
 from swathe.core.errors import RegionError
-from swathe.files.targets.target_list import parse_hdu
+from swathe.files.targets.hdus import parse_hdu
 from swathe.portal.vo.errors import VoError, usage
 from swathe.portal.vo.geometry.regions import Circle, Polygon, Range
 
@@ -34,7 +34,7 @@ LONGEST_VALUE = 100_000
 LONGEST_FORM = 4_000_000
 """Maximum size of a form without tables, bytes."""
 MOST_VERTICES = 1000
-LONGEST_QUOTED = 80
+LONGEST_QUOTE = 80
 """Maximum number of characters of a value that an error repeats."""
 STATES = ("I", "Q", "U", "V", "RR", "LL", "RL", "LR", "XX", "YY", "XY", "YX", "POLI", "POLA")
 """States of polarization, in the words of ObsCore."""
@@ -61,11 +61,11 @@ class RequestParameters:
         for name, value in self.pairs:
             if len(value) > LONGEST_VALUE:
                 raise usage(
-                    f"{name[:LONGEST_QUOTED]}: expected at most {LONGEST_VALUE} characters, found "
+                    f"{name[:LONGEST_QUOTE]}: expected at most {LONGEST_VALUE} characters, found "
                     f"{len(value)}"
                 )
             if "\x00" in value:
-                raise usage(f"{name[:LONGEST_QUOTED]}: expected text without NUL, found one")
+                raise usage(f"{name[:LONGEST_QUOTE]}: expected text without NUL, found one")
             if value and not value.isspace():
                 self._values.setdefault(name.upper(), []).append(value)
 
@@ -81,14 +81,14 @@ class RequestParameters:
         """
         values = self._values.get(name, ())
         if len(values) > 1:
-            raise multi_valued(name)
+            raise multi_value_error(name)
         return values[0] if values else None
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
 
-def multi_valued(name: str) -> VoError:
+def multi_value_error(name: str) -> VoError:
     """Return the error for a parameter with several values, if one is allowed."""
     return VoError(
         "MultiValuedParamNotSupported", f"{name}: expected one value, found several", 400
@@ -152,7 +152,7 @@ async def read_form(request: Request, longest: int = LONGEST_FORM) -> list[Part]
     if kind not in ("application/x-www-form-urlencoded", ""):
         raise usage(
             "expected application/x-www-form-urlencoded or multipart/form-data, found "
-            f"{kind[:LONGEST_QUOTED]}",
+            f"{kind[:LONGEST_QUOTE]}",
             415,
         )
     return [Part(name, value) for name, value in _pairs(body)]
@@ -173,9 +173,9 @@ async def _body(request: Request, longest: int) -> bytes:
     return body
 
 
-def quoted(value: str) -> str:
+def quote_value(value: str) -> str:
     """Return a value shortened and quoted, for an error message."""
-    return repr(value[:LONGEST_QUOTED])
+    return repr(value[:LONGEST_QUOTE])
 
 
 def numbers(name: str, value: str) -> list[float]:
@@ -185,14 +185,14 @@ def numbers(name: str, value: str) -> list[float]:
         raise usage(f"{name}: expected at most {2 * MOST_VERTICES} numbers, found more")
     for word in words:
         if len(word) > LONGEST_NUMBER or not NUMBER.fullmatch(word):
-            raise usage(f"{name}: expected numbers separated by blanks, found {quoted(word)}")
+            raise usage(f"{name}: expected numbers separated by blanks, found {quote_value(word)}")
     return [float(word) for word in words]
 
 
 def _finite(name: str, value: str) -> list[float]:
     values = numbers(name, value)
     if not all(map(math.isfinite, values)):
-        raise usage(f"{name}: expected finite numbers, found {quoted(value)}")
+        raise usage(f"{name}: expected finite numbers, found {quote_value(value)}")
     return values
 
 
@@ -200,7 +200,7 @@ def circle(name: str, value: str) -> Circle:
     """Parse `ra dec radius`, degrees."""
     values = _finite(name, value)
     if len(values) != 3:
-        raise usage(f"{name}: expected ra, dec and radius in degrees, found {quoted(value)}")
+        raise usage(f"{name}: expected ra, dec and radius in degrees, found {quote_value(value)}")
     ra, dec, radius = values
     _place(name, ra, dec)
     if not 0 <= radius <= 180:
@@ -225,7 +225,7 @@ def sky_range(name: str, value: str) -> Range:
     """Parse `ra1 ra2 dec1 dec2`, degrees: from ra1 eastwards to ra2; ends may be infinite."""
     values = numbers(name, value)
     if len(values) != 4:
-        raise usage(f"{name}: expected ra1 ra2 dec1 dec2 in degrees, found {quoted(value)}")
+        raise usage(f"{name}: expected ra1 ra2 dec1 dec2 in degrees, found {quote_value(value)}")
     ra1, ra2, dec1, dec2 = values
     if ra1 == -math.inf:
         ra1 = 0.0
@@ -234,9 +234,11 @@ def sky_range(name: str, value: str) -> Range:
     dec1, dec2 = max(dec1, -90.0), min(dec2, 90.0)
     for ra in (ra1, ra2):
         if not 0 <= ra <= 360:
-            raise usage(f"{name}: expected right ascensions from 0 to 360, found {quoted(value)}")
+            raise usage(
+                f"{name}: expected right ascensions from 0 to 360, found {quote_value(value)}"
+            )
     if not -90 <= dec1 <= dec2 <= 90:
-        raise usage(f"{name}: expected -90 <= dec1 <= dec2 <= 90, found {quoted(value)}")
+        raise usage(f"{name}: expected -90 <= dec1 <= dec2 <= 90, found {quote_value(value)}")
     return Range(ra1, ra2, dec1, dec2)
 
 
@@ -260,7 +262,9 @@ def position(name: str, value: str) -> SkyRegion:
     word, _, rest = value.strip().partition(" ")
     shape = SHAPES.get(word.upper())
     if shape is None:
-        raise usage(f"{name}: expected CIRCLE, RANGE or POLYGON and numbers, found {quoted(value)}")
+        raise usage(
+            f"{name}: expected CIRCLE, RANGE or POLYGON and numbers, found {quote_value(value)}"
+        )
     return shape(f"{name} {word.upper()}", rest)
 
 
@@ -268,10 +272,10 @@ def interval(name: str, value: str) -> Interval:
     """Parse two numbers, or one for both ends; ends may be infinite."""
     values = numbers(name, value)
     if len(values) not in (1, 2):
-        raise usage(f"{name}: expected two numbers, from and to, found {quoted(value)}")
+        raise usage(f"{name}: expected two numbers, from and to, found {quote_value(value)}")
     low, high = values[0], values[-1]
     if not low <= high or low == math.inf or high == -math.inf:
-        raise usage(f"{name}: expected the smaller number first, found {quoted(value)}")
+        raise usage(f"{name}: expected the smaller number first, found {quote_value(value)}")
     return low, high
 
 
@@ -279,7 +283,7 @@ def wavelengths(name: str, value: str) -> Interval:
     """Parse an interval of wavelengths, metres."""
     low, high = interval(name, value)
     if high < 0:
-        raise usage(f"{name}: expected wavelengths in metres, found {quoted(value)}")
+        raise usage(f"{name}: expected wavelengths in metres, found {quote_value(value)}")
     return low, high
 
 
@@ -287,7 +291,7 @@ def state(name: str, value: str) -> str:
     """Parse a state of polarization."""
     word = value.strip().upper()
     if word not in STATES:
-        raise usage(f"{name}: expected one of {', '.join(STATES)}, found {quoted(value)}")
+        raise usage(f"{name}: expected one of {', '.join(STATES)}, found {quote_value(value)}")
     return word
 
 
@@ -296,7 +300,7 @@ def sub(name: str, value: str) -> tuple[HduKey | None, Box | None]:
     value = value.strip()
     match = SUB.fullmatch(value) if len(value) <= LONGEST_SUB else None
     if match is None or match[1] is match[2] is None:
-        raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {quoted(value)}")
+        raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {quote_value(value)}")
     try:
         hdu = parse_hdu(match[1]) if match[1] and match[1].strip() else None
         return hdu, box_from_section(match[2]) if match[2] else None

@@ -83,15 +83,15 @@ def on_one_clock(events: Events) -> Events:
         return events
     order = np.argsort(time_ns, kind="stable")
     fields = {
-        name: _ordered(column, order) if isinstance(column, CodedColumn) else column[order]
+        name: _reorder(column, order) if isinstance(column, CodedColumn) else column[order]
         for name, column in events.fields.items()
     }
     return replace(
-        events, time_ns=time_ns[order], event=_ordered(events.event, order), fields=fields
+        events, time_ns=time_ns[order], event=_reorder(events.event, order), fields=fields
     )
 
 
-def _ordered(column: CodedColumn, order: NDArray[np.int64]) -> CodedColumn:
+def _reorder(column: CodedColumn, order: NDArray[np.int64]) -> CodedColumn:
     return CodedColumn(column.codes[order], column.words)
 
 

@@ -46,22 +46,22 @@ def parents_of(events: Events, spans: Spans) -> Rows:
     # One thread of a portal answers many requests in turn.
     portal_code = codes["PORTAL"]
     parent[(parent >= 0) & (portal_code >= 0) & (portal_code != portal_code[parent])] = -1
-    shared = codes["TARGET"] < 0
+    has_no_target = codes["TARGET"] < 0
     jobs, batches, works = are("JOB"), are("BATCH"), ~are(*AROUND)
     waits = works & ~are(*BESIDE)
     own = (*HERE, "PORTAL", "JOB")
     ways = (
         (waits, works, (*own, "TARGET", "OBJECT"), ("TARGET",)),
-        (waits & shared, works & shared, (*own, "OBJECT"), ("OBJECT",)),
+        (waits & has_no_target, works & has_no_target, (*own, "OBJECT"), ("OBJECT",)),
         (batches, works, (*HERE, "JOB"), ("JOB",)),
         (batches, works, ("JOB", "WORKER"), ("JOB", "WORKER")),
         (jobs, works | batches, ("JOB",), ("JOB",)),
         (waits, works, (*own, "OBJECT"), ("OBJECT",)),
         (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
     )
-    for holders, child_mask, same, required in ways:
+    for holders, child_mask, same, needs in ways:
         key = join_codes([codes[name] for name in same])
-        has = np.logical_and.reduce([codes[name] >= 0 for name in required])
+        has = np.logical_and.reduce([codes[name] >= 0 for name in needs])
         orphans = np.flatnonzero((parent < 0) & child_mask & has)
         if len(orphans) and (holders & has).any():
             parent[orphans] = _around(spans, key, np.flatnonzero(holders & has), orphans)
@@ -97,7 +97,7 @@ def roots_of(parent: Rows) -> Rows:
 def owners_of(events: Events, spans: Spans, rows: Rows) -> Rows:
     """Return the stage that the thread was in at each of these points, -1 for none."""
     track = join_codes([codes_of(events, name)[0] for name in (*HERE, "THREAD")])
-    inside = np.flatnonzero(spans.nested)
+    inside = np.flatnonzero(spans.is_nested)
     if not (len(inside) and len(rows)):
         return np.full(len(rows), -1, np.int64)
     count = np.int64(len(events.time_ns))

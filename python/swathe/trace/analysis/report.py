@@ -13,7 +13,7 @@ from swathe.trace.analysis.columns import codes_of, event_codes, join_codes, num
 from swathe.trace.analysis.hosts import figures
 from swathe.trace.analysis.parents import BESIDE, parents_of, roots_of
 from swathe.trace.analysis.slow_targets import SlowTarget, find_slowest, union_ns
-from swathe.trace.analysis.spans import ENDED, find_spans
+from swathe.trace.analysis.spans import END_EVENT, find_spans
 from swathe.trace.analysis.stages import AROUND
 from swathe.trace.analysis.stalls import Stall, find_stalls
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-MOST_LISTED = 100
+LONGEST_LIST = 100
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ def make_report(
         stalls=find_stalls(events, time_ns, spans, outer, begun_ns),
         stores=_stores(events, spans, profiles or {}, notes),
         unfinished=_by_name(events, spans.unfinished),
-        last_begun=_last_begun(events, spans.unfinished),
+        last_begun=_open_stages(events, spans.unfinished),
         orphans=len(spans.orphans),
-        dropped=_dropped(events),
+        dropped=_count_drops(events),
         damaged=events.damaged_count + _count_left_out(events),
         hosts=figures(events, time_ns),
         offsets=offsets,
@@ -173,17 +173,17 @@ def _stages(events: Events, spans: Spans) -> list[StageTimes]:
     around = np.array([name in AROUND for name in spans.names])
     beside = np.array([name in BESIDE for name in spans.names])
     # If stages begin in a thread before others have ended, the working one is unknown.
-    works = spans.nested & ~around[spans.stage] & ~beside[spans.stage[roots_of(spans.parent)]]
+    works = spans.is_nested & ~around[spans.stage] & ~beside[spans.stage[roots_of(spans.parent)]]
     work_s = np.bincount(spans.stage, weights=own_s * works, minlength=count)
     # If nothing else was recorded, the stages that run beside are all there is.
     whole_s = float(work_s.sum()) or float(owns[~around].sum()) or 1.0
     shares = np.where(beside, owns, work_s) / whole_s
     works_at_all = np.bincount(spans.stage, weights=works, minlength=count) > 0
-    ordered = seconds[np.lexsort((seconds, spans.stage))]
+    sorted_s = seconds[np.lexsort((seconds, spans.stage))]
     ends = np.cumsum(number)
     stages = []
     for stage in np.argsort(-owns, kind="stable"):
-        times = ordered[ends[stage] - number[stage] : ends[stage]]
+        times = sorted_s[ends[stage] - number[stage] : ends[stage]]
         if len(times):
             median_s, p95_s = np.percentile(times, (50, 95))
             stages.append(
@@ -240,13 +240,13 @@ def _stores(
                 profiled_bytes_per_s=None if costs is None else float(costs["total_bytes_per_s"]),
                 expected_bytes_per_s=None
                 if costs is None
-                else _expected(Costs.from_dict(costs), len(part), size, in_flight),
+                else _profile_rate(Costs.from_dict(costs), len(part), size, in_flight),
             )
         )
     return sorted(summaries, key=lambda store: -store.bytes)
 
 
-def _expected(costs: Costs, requests: int, size: int, in_flight: float) -> float | None:
+def _profile_rate(costs: Costs, requests: int, size: int, in_flight: float) -> float | None:
     if not size:
         return None
     streams = max(round(in_flight), 1)
@@ -268,19 +268,19 @@ def _by_name(events: Events, rows: Rows) -> dict[str, int]:
     }
 
 
-def _last_begun(events: Events, rows: Rows) -> list[dict[str, str]]:
+def _open_stages(events: Events, rows: Rows) -> list[dict[str, str]]:
     return [
         {
             "stage": events.event.words[events.event.codes[row]].removesuffix("_START"),
             "target": text_of(events, "TARGET", int(row)),
             "object": text_of(events, "OBJECT", int(row)),
         }
-        for row in rows[-MOST_LISTED:]
+        for row in rows[-LONGEST_LIST:]
     ]
 
 
-def _dropped(events: Events) -> int:
-    rows = np.isin(events.event.codes, event_codes(events, [ENDED]))
+def _count_drops(events: Events) -> int:
+    rows = np.isin(events.event.codes, event_codes(events, [END_EVENT]))
     return int(np.nansum(numbers_of(events, "DROPPED")[rows]))
 
 

@@ -174,7 +174,7 @@ def _others(events: Events, spans: Spans, span: int) -> dict[str, float]:
     """Find what the thread of a stage did meanwhile for other targets."""
     from_ns, until_ns = spans.start_ns[span], spans.end_ns[span]
     last = np.searchsorted(spans.start_ns, until_ns)
-    part = np.flatnonzero(spans.nested[:last] & (spans.end_ns[:last] > from_ns))
+    part = np.flatnonzero(spans.is_nested[:last] & (spans.end_ns[:last] > from_ns))
     of, own = spans.start[part], spans.start[span]
     codes = {
         name: codes_of(events, name)[0]
@@ -199,6 +199,6 @@ def union_ns(start_ns: Rows, end_ns: Rows) -> int:
     """Return the time during which at least one interval was open; `start_ns` is sorted."""
     if not len(start_ns):
         return 0
-    reached = np.maximum.accumulate(end_ns)
-    gaps = np.maximum(start_ns[1:] - reached[:-1], 0).sum()
-    return int(reached[-1] - start_ns[0] - gaps)
+    latest_ns = np.maximum.accumulate(end_ns)
+    gaps = np.maximum(start_ns[1:] - latest_ns[:-1], 0).sum()
+    return int(latest_ns[-1] - start_ns[0] - gaps)

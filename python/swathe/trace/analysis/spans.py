@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEEPEST = 64
 """Deepest nesting in one thread; more are concurrent stages that alternate in it."""
 ROUNDS = 4
-ENDED = "TRACE_END"
+END_EVENT = "TRACE_END"
 """The last point of a recorder, with its dropped events; not a stage."""
 
 
@@ -41,7 +41,7 @@ class Spans:
         start, end: rows of the two events.
         start_ns, end_ns: their times.
         parent: enclosing stage of the same thread, -1 for none.
-        nested: whether it and its nested stages alternate properly in one thread.
+        is_nested: whether it and its nested stages alternate properly in one thread.
         own_ns: its time without nested stages.
         unfinished: rows of beginnings without an end.
         orphans: rows of ends without a beginning.
@@ -54,7 +54,7 @@ class Spans:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     parent: Rows
-    nested: Mask
+    is_nested: Mask
     own_ns: NDArray[np.int64]
     unfinished: Rows
     orphans: Rows
@@ -82,7 +82,7 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
     order = np.lexsort((starts, -time_ns[ends], time_ns[starts]))
     starts, ends = starts[order], ends[order]
     track = join_codes([codes_of(events, name)[0] for name in ("HOST", "PID")] + [thread])
-    parent, nested, own_ns = _nesting(
+    parent, is_nested, own_ns = _nesting(
         stage[starts], track[starts], time_ns[starts], time_ns[ends], track[starts] == track[ends]
     )
     return Spans(
@@ -93,7 +93,7 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
         start_ns=time_ns[starts],
         end_ns=time_ns[ends],
         parent=parent,
-        nested=nested,
+        is_nested=is_nested,
         own_ns=own_ns,
         unfinished=over[kind[over] > 0],
         orphans=over[kind[over] < 0],
@@ -107,28 +107,28 @@ def _stages(words: tuple[str, ...]) -> tuple[tuple[str, ...], Rows, Rows]:
     kinds = np.zeros(len(words) + 1, np.int64)
     for code, word in enumerate(words):
         for ending, kind in (("_START", 1), ("_END", -1)):
-            if word.endswith(ending) and len(word) > len(ending) and word != ENDED:
+            if word.endswith(ending) and len(word) > len(ending) and word != END_EVENT:
                 stages[code] = names.setdefault(word.removesuffix(ending), len(names))
                 kinds[code] = kind
     return tuple(names), stages, kinds
 
 
 def _nesting(
-    stage: Rows, track: Rows, begun_ns: Rows, over_ns: Rows, nested: Mask
+    stage: Rows, track: Rows, begun_ns: Rows, over_ns: Rows, is_nested: Mask
 ) -> tuple[Rows, Mask, Rows]:
     """Return parents, which stages alternate properly in one thread, and own times."""
     # Stages that overlap with others of the same kind, such as cuts made together.
     together = _together(join_codes([track, stage]), begun_ns, over_ns)
-    nested = nested & (over_ns > begun_ns) & ~together
+    is_nested = is_nested & (over_ns > begun_ns) & ~together
     for tries in range(ROUNDS + 2):
-        inside = np.flatnonzero(nested)
-        parent, own_ns, misnested = _stack(inside, track, begun_ns, over_ns)
-        if not len(misnested):
+        inside = np.flatnonzero(is_nested)
+        parent, own_ns, crossing = _stack(inside, track, begun_ns, over_ns)
+        if not len(crossing):
             break
-        nested[misnested] = False
+        is_nested[crossing] = False
         if tries == ROUNDS:
-            nested &= ~np.isin(track, track[misnested])
-    return parent, nested, own_ns
+            is_nested &= ~np.isin(track, track[crossing])
+    return parent, is_nested, own_ns
 
 
 def _together(key: Rows, begun_ns: Rows, over_ns: Rows) -> Mask:
@@ -140,8 +140,8 @@ def _together(key: Rows, begun_ns: Rows, over_ns: Rows) -> Mask:
     begins, ends = begun_ns[order] - begun_ns.min(), over_ns[order] - begun_ns.min()
     # Latest earlier end of the same key: other keys are shifted before all of it.
     span = np.int64(ends.max() + 1)
-    reached = np.maximum.accumulate(number * span + ends)[:-1] - number[1:] * span
-    crosses = np.flatnonzero((begins[1:] < reached) & (ends[1:] > reached)) + 1
+    latest = np.maximum.accumulate(number * span + ends)[:-1] - number[1:] * span
+    crosses = np.flatnonzero((begins[1:] < latest) & (ends[1:] > latest)) + 1
     return np.isin(key, key[order[crosses]])
 
 
@@ -163,15 +163,15 @@ def _stack(inside: Rows, track: Rows, begun_ns: Rows, over_ns: Rows) -> tuple[Ro
     after = np.cumsum(sign)
     depth = np.where(sign > 0, after, after + 1)
     gap_ns = np.diff(at_ns, append=at_ns[-1:])
-    misnested = [span[depth > DEEPEST]]
+    crossing = [span[depth > DEEPEST]]
     for level in range(1, min(int(depth.max(initial=0)), DEEPEST) + 1):
         begins = (sign > 0) & (depth == level)
         last = np.maximum.accumulate(np.where(begins, np.arange(len(span)), 0))
         ending = np.flatnonzero((sign < 0) & (depth == level))
         other = span[last[ending]] != span[ending]
-        misnested += [span[ending[other]], span[last[ending[other]]]]
+        crossing += [span[ending[other]], span[last[ending[other]]]]
         below = np.flatnonzero((sign > 0) & (depth == level + 1))
         parent[span[below]] = span[last[below]]
         closing = np.flatnonzero(after == level)
         np.add.at(own_ns, span[last[closing]], gap_ns[closing])
-    return parent, own_ns, np.unique(np.concatenate(misnested))
+    return parent, own_ns, np.unique(np.concatenate(crossing))

@@ -60,8 +60,8 @@ def stage_of(event: str) -> tuple[str, int]:
 
 def lanes(events: Events) -> list[str]:
     """Return the event types that lifelines go through, from below."""
-    used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
-    present = [events.event.words[code] for code in used]
+    codes = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
+    present = [events.event.words[code] for code in codes]
     first = {word: _first(events.event.codes, events.event.words.index(word)) for word in present}
     others: dict[str, int] = {}
     for word in present:
@@ -89,8 +89,8 @@ def _moved_before(events: Events) -> bool:
 
     cut, cut_at = firsts("CUT_START")
     first_move, moved_at = firsts("FETCH_START", "PEER_START")
-    both, of_cut, of_moved = np.intersect1d(cut, first_move, True, return_indices=True)
-    before = np.count_nonzero(moved_at[of_moved] < cut_at[of_cut])
+    both, of_cut, of_move = np.intersect1d(cut, first_move, True, return_indices=True)
+    before = np.count_nonzero(moved_at[of_move] < cut_at[of_cut])
     return bool(2 * before > len(both))
 
 
@@ -110,25 +110,25 @@ def hash_codes(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.u
 
 def number_codes(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Index, int]:
     """Number the combinations of codes from 0 on; return also how many there are."""
-    combined = np.zeros(count, np.int64)
+    key = np.zeros(count, np.int64)
     many = 1
     for column in columns:
         width = int(column.max(initial=-1)) + 2
-        combined = combined * width + (column + 1)
+        key = key * width + (column + 1)
         many *= width
         if many <= 4 * count + 1000:
             # No need to sort.
             is_combined = np.zeros(many, bool)
-            is_combined[combined] = True
+            is_combined[key] = True
             order = np.cumsum(is_combined) - 1
-            combined, many = order[combined], int(order[-1]) + 1 if many else 0
+            key, many = order[key], int(order[-1]) + 1 if many else 0
         else:
-            distinct, combined = np.unique(combined, return_inverse=True)
+            distinct, key = np.unique(key, return_inverse=True)
             many = len(distinct)
-    return combined, many if count else 0
+    return key, many if count else 0
 
 
-def _grouped(keys: NDArray[np.uint64]) -> Index:
+def _group(keys: NDArray[np.uint64]) -> Index:
     """Return an order that puts equal keys side by side, the first of them first.
 
     Key and index are sorted as one number, which is far faster than a stable sort. Keys that differ
@@ -161,7 +161,7 @@ def partners(events: Events) -> Index:
     for keys in (key ^ threads, key):
         # Repeated, because stages may be nested in others of the same name.
         while len(remaining):
-            order = remaining[_grouped(keys[remaining])]
+            order = remaining[_group(keys[remaining])]
             kind = kinds[events.event.codes[order]]
             same = keys[order[:-1]] == keys[order[1:]]
             begins = np.flatnonzero(same & (kind[:-1] == START) & (kind[1:] == END))

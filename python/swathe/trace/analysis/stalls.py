@@ -26,7 +26,7 @@ DURATIONS = 2.0
 """Shortest interval, in usual durations of a target."""
 MANY = 0.5
 """Fraction of the usual number of targets in progress; at least two."""
-MOST_LISTED = 20
+LONGEST_LIST = 20
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def find_stalls(
     usual_count = len(outer) * piece_ns / whole_ns
     usually = np.searchsorted(starts, edges, side="right") - np.searchsorted(ends, edges)
     many = max(2.0, MANY * float(np.median(usually)))
-    stalled = (end_count <= np.ceil(ALMOST_NOTHING * usual_count)) & (under_way >= many)
-    runs = np.flatnonzero(np.diff(np.concatenate([[False], stalled, [False]])))
+    is_stall = (end_count <= np.ceil(ALMOST_NOTHING * usual_count)) & (under_way >= many)
+    runs = np.flatnonzero(np.diff(np.concatenate([[False], is_stall, [False]])))
     stalls = []
     for first, after in runs.reshape(-1, 2):
         from_ns, until_ns = _exactly(ends, int(edges[first]), int(edges[after - 1]) + piece_ns)
@@ -94,7 +94,7 @@ def find_stalls(
     rate = len(outer) / whole_ns
     return [
         _stall(events, time_ns, spans, outer, from_ns, until_ns, begun_ns, rate)
-        for _, from_ns, until_ns in stalls[:MOST_LISTED]
+        for _, from_ns, until_ns in stalls[:LONGEST_LIST]
     ]
 
 

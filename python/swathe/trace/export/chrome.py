@@ -63,7 +63,7 @@ class _Chrome:
         spans = find_spans(self.events, self.time_ns)
         yield from self._names()
         yield from self._stages(spans)
-        yield from self._unfinished(spans)
+        yield from self._open_stages(spans)
         yield from self._points()
 
     def _numbers(self) -> dict[int, int]:
@@ -83,14 +83,14 @@ class _Chrome:
         for code, row in zip(codes.tolist(), rows.tolist(), strict=True):
             host, prog, pid = (text_of(self.events, name, row) for name in ("HOST", "PROG", "PID"))
             name = f"{prog} {pid} at {host}"
-            yield self._named("process_name", code, 0, name)
+            yield self._name_event("process_name", code, 0, name)
         _, rows = np.unique(join_codes([self.process, self.thread]), return_index=True)
         for row in rows.tolist():
             thread = int(self.thread[row])
             name = f"thread {self.thread_names[thread - 1]}" if thread else "no thread"
-            yield self._named("thread_name", int(self.process[row]), thread, name)
+            yield self._name_event("thread_name", int(self.process[row]), thread, name)
 
-    def _named(self, kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    def _name_event(self, kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
         return {
             "ph": "M",
             "name": kind,
@@ -117,7 +117,7 @@ class _Chrome:
                 name = spans.names[spans.stage[number]]
                 args = {**at_start[at], **at_end[at]}
                 fields = {"name": name, "cat": name, "ts": self._us(int(spans.start_ns[number]))}
-                if spans.nested[number]:
+                if spans.is_nested[number]:
                     dur = int(lasting_ns[number]) / 1000
                     yield {"ph": "X", **fields, "dur": dur, **self._at(start), "args": args}
                     continue
@@ -126,7 +126,7 @@ class _Chrome:
                 over = self._us(max(int(spans.end_ns[number]), int(spans.start_ns[number])))
                 yield {"ph": "e", **both, "ts": over, **self._at(end)}
 
-    def _unfinished(self, spans: Spans) -> Iterator[dict[str, Any]]:
+    def _open_stages(self, spans: Spans) -> Iterator[dict[str, Any]]:
         for row, args in zip(
             spans.unfinished.tolist(), attributes(self.events, spans.unfinished), strict=True
         ):

@@ -89,16 +89,17 @@ def send(events: Events, url: str) -> ExportCounts:
         OutputError: If it cannot be reached, or does not accept all spans.
     """
     otlp = _Otlp(events)
-    rejected, message, requests = 0, "", 0
+    rejected_spans, message, requests = 0, "", 0
     with httpx.Client(timeout=TIMEOUT_S, headers=_headers()) as client:
         for request in otlp.requests():
             answer = _post(client, _address(url), request.SerializeToString())
             requests += 1
-            rejected += answer.partial_success.rejected_spans
+            rejected_spans += answer.partial_success.rejected_spans
             message = message or answer.partial_success.error_message
-    if rejected:
+    if rejected_spans:
         raise OutputError(
-            f"{redact_url(url)}: rejected {rejected} of {len(otlp.spans)} spans: {message[:500]}"
+            f"{redact_url(url)}: rejected {rejected_spans} of {len(otlp.spans)} spans: "
+            f"{message[:500]}"
         )
     return ExportCounts(
         spans=len(otlp.spans),

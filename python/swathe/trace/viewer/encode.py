@@ -79,23 +79,23 @@ class ViewData:
 
     def content(self) -> Parts:
         """Return the bytes, in parts."""
-        return self._framed(self.header, {})
+        return self._frame(self.header, {})
 
     def since(self, before: ViewData) -> Parts:
         """Return the bytes for a viewer with the earlier data: only the changed blocks."""
-        unchanged = {
+        equal_ranges = {
             name: _alike(before.arrays.all[name], array)
             for name, array in self.arrays.all.items()
             if name in before.arrays.all
         }
         copies = [
             [before.arrays.at[name] + first, self.arrays.at[name] + first, last - first]
-            for name, stretches in unchanged.items()
+            for name, stretches in equal_ranges.items()
             for first, last in stretches
         ]
-        return self._framed({**self.header, "copies": copies}, unchanged)
+        return self._frame({**self.header, "copies": copies}, equal_ranges)
 
-    def _framed(self, header: dict[str, Any], ranges: Mapping[str, list[tuple[int, int]]]) -> Parts:
+    def _frame(self, header: dict[str, Any], ranges: Mapping[str, list[tuple[int, int]]]) -> Parts:
         """Return the lengths of header and arrays, the header, and the changed blocks."""
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
@@ -129,22 +129,22 @@ def _first(array: NDArray[Any]) -> int:
 
 
 def encode_view(
-    traced: TracedEvents, kinds: Sequence[str] | None = None, **more_header: Any
+    trace: TracedEvents, kinds: Sequence[str] | None = None, **more_header: Any
 ) -> ViewData:
     """Return a page's data.
 
     Args:
-        traced: events and lines to show.
+        trace: events and lines to show.
         kinds: kinds of lines, the first one shown first; by default all.
         more_header: further entries of the header.
     """
-    events = traced.events
+    events = trace.events
     arrays = _Arrays()
     times = events.time_ns // 1000
     start = _first(times)
-    apart = traced.partner - np.arange(len(times))
-    all_loads = loads(traced)
-    kinds = [kind for kind in kinds or traced.kinds() if kind != "stage"]
+    apart = trace.partner - np.arange(len(times))
+    all_loads = loads(trace)
+    kinds = [kind for kind in kinds or trace.kinds() if kind != "stage"]
     header: dict[str, Any] = {
         "version": 1,
         "count": len(times),
@@ -152,16 +152,16 @@ def encode_view(
         "time": arrays.put_rising("time", times - start),
         "events": list(events.event.words),
         "event": arrays.put_least("event", events.event.codes, len(events.event.words)),
-        "partner": arrays.put("partner", np.where(traced.partner < 0, 0, apart).astype("<i4")),
-        "lanes": traced.lanes,
+        "partner": arrays.put("partner", np.where(trace.partner < 0, 0, apart).astype("<i4")),
+        "lanes": trace.lanes,
         "outcomes": OUTCOMES,
         "around": AROUND,
         "apart": APART,
-        "outcome": arrays.put("outcome", traced.outcomes),
+        "outcome": arrays.put("outcome", trace.outcomes),
         "loads": [asdict(load) for load in all_loads],
         "first_loads": [load.name for load in first_loads(all_loads)],
         "fields": [_field(arrays, name, column) for name, column in events.fields.items()],
-        "kinds": [_lines(arrays, traced, kind) for kind in kinds],
+        "kinds": [_lines(arrays, trace, kind) for kind in kinds],
         "damaged": [[each.line, each.reason] for each in events.damaged],
         "damaged_count": events.damaged_count,
         **more_header,
@@ -185,9 +185,9 @@ def _field(arrays: _Arrays, name: str, column: CodedColumn | NDArray[np.float64]
         if len(present) and len(present) == len(column) and low == high:
             return {"name": name, "how": "same", "value": float(low)}
         if len(present) >= SPARSE * len(column) and high < 2**32 - 1:
-            filled = np.zeros(len(column), np.float64)
-            filled[present] = values + 1
-            data = arrays.put_least(f"field {name}", filled, int(high) + 1)
+            shifted_values = np.zeros(len(column), np.float64)
+            shifted_values[present] = values + 1
+            data = arrays.put_least(f"field {name}", shifted_values, int(high) + 1)
             return {"name": name, "how": "whole", "data": data}
         data = arrays.put_least(f"field {name}", values, int(high))
     elif len(present) >= SPARSE * len(column):
@@ -206,8 +206,8 @@ def _field(arrays: _Arrays, name: str, column: CodedColumn | NDArray[np.float64]
     }
 
 
-def _lines(arrays: _Arrays, traced: TracedEvents, kind: str) -> dict[str, Any]:
-    lines = traced.lines(kind)
+def _lines(arrays: _Arrays, trace: TracedEvents, kind: str) -> dict[str, Any]:
+    lines = trace.lines(kind)
     lengths = np.diff(lines.starts)
     return {
         "kind": kind,

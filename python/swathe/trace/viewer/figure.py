@@ -13,7 +13,7 @@ from swathe.core.errors import OutputError
 from swathe.core.outputs import write_file
 from swathe.trace.analysis.stages import AROUND, stage_of
 from swathe.trace.viewer.lifelines import FAILED, OUTCOMES, Lifelines, TracedEvents
-from swathe.trace.viewer.loads import LoadLine, binned, first_loads, loads, series
+from swathe.trace.viewer.loads import LoadLine, bin_rates, first_loads, loads, series
 
 if TYPE_CHECKING:
     import os
@@ -32,12 +32,12 @@ PER_INCH = 100
 
 
 def figure(
-    traced: TracedEvents,
+    trace: TracedEvents,
     title: str,
     *,
     kind: str | None = None,
     events: Sequence[str] | None = None,
-    chosen: Sequence[LoadLine] | None = None,
+    load_lines: Sequence[LoadLine] | None = None,
     width: int = 1600,
     height: int = 1000,
 ) -> Figure:
@@ -45,45 +45,45 @@ def figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    chosen = first_loads(loads(traced)) if chosen is None else chosen
+    load_lines = first_loads(loads(trace)) if load_lines is None else load_lines
     canvas = Figure(
         figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained"
     )
     FigureCanvasAgg(canvas)
     canvas.suptitle(title, x=0.01, ha="left", fontsize="medium")
-    shares = [max(3.0, 0.9 * len(chosen)), *[1.0] * len(chosen)]
+    shares = [max(3.0, 0.9 * len(load_lines)), *[1.0] * len(load_lines)]
     axes = canvas.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
-    draw_lines(axes[0], traced, traced.lines(kind or traced.kinds()[0]), events, width)
-    for place, load in zip(axes[1:], chosen, strict=True):
-        draw_load(place, traced, load)
-    times = traced.events.time_ns
+    draw_lines(axes[0], trace, trace.lines(kind or trace.kinds()[0]), events, width)
+    for place, load in zip(axes[1:], load_lines, strict=True):
+        draw_load(place, trace, load)
+    times = trace.events.time_ns
     if len(times):
         start = datetime.fromtimestamp(times[0] / 1e9, UTC)
         axes[-1].set_xlabel(f"seconds after {start:%Y-%m-%d %H:%M:%S.%f} UTC")
     return canvas
 
 
-def seconds(traced: TracedEvents, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+def seconds(trace: TracedEvents, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return times in seconds after the first event."""
-    start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
+    start = trace.events.time_ns[0] if len(trace.events.time_ns) else 0
     offsets: NDArray[np.float64] = (times_ns - start) / 1e9
     return offsets
 
 
 def segments(
-    traced: TracedEvents, lines: Lifelines, events: Sequence[str] | None = None
+    trace: TracedEvents, lines: Lifelines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Return the two events of each segment between chosen types, and its line."""
-    points, line = points_of(traced, lines, events)
+    points, line = points_of(trace, lines, events)
     same = line[1:] == line[:-1]
     return points[:-1][same], points[1:][same], line[1:][same]
 
 
 def points_of(
-    traced: TracedEvents, lines: Lifelines, events: Sequence[str] | None = None
+    trace: TracedEvents, lines: Lifelines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the events of chosen types, and the line of each."""
-    codes = traced.events.event
+    codes = trace.events.event
     in_choice = np.array([events is None or word in events for word in codes.words], bool)
     line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
     mask = in_choice[codes.codes[lines.points]]
@@ -92,7 +92,7 @@ def points_of(
 
 def draw_lines(
     axes: Axes,
-    traced: TracedEvents,
+    trace: TracedEvents,
     lines: Lifelines,
     events: Sequence[str] | None = None,
     width: int = 1600,
@@ -101,14 +101,14 @@ def draw_lines(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    lanes = traced.lanes if events is None else [word for word in events if word in traced.lanes]
+    lanes = trace.lanes if events is None else [word for word in events if word in trace.lanes]
     heights = {word: place for place, word in enumerate(lanes)}
-    words = traced.events.event.words
-    lane = np.array([heights.get(word, -1) for word in words])[traced.events.event.codes]
-    first, last, line = segments(traced, lines, events)
-    x = seconds(traced, traced.events.time_ns)
+    words = trace.events.event.words
+    lane = np.array([heights.get(word, -1) for word in words])[trace.events.event.codes]
+    first, last, line = segments(trace, lines, events)
+    x = seconds(trace, trace.events.time_ns)
     end = float(x[-1]) if len(x) else 1.0
-    codes = traced.events.event.codes
+    codes = trace.events.event.codes
     around = np.array([stage_of(word)[0] in AROUND for word in words])
     # Waiting for the beginning or end of a job has no outcome.
     waits = (around[codes[first]] | around[codes[last]]) if len(line) else np.zeros(0, bool)
@@ -125,7 +125,7 @@ def draw_lines(
         ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
         strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
         axes.add_collection(LineCollection(list(ends), colors=color, lw=0.8, alpha=fade * strong))
-    points, line = points_of(traced, lines, events)
+    points, line = points_of(trace, lines, events)
     for outcome, color in enumerate(COLORS):
         a = points[lines.outcome[line] == outcome]
         # One per pixel: there may be millions.
@@ -175,8 +175,8 @@ def density(
             )
             np.add.at(change, (row, np.minimum(here, there)), 1)
             np.add.at(change, (row, np.maximum(here, there) + 1), -1)
-    counted: NDArray[np.int64] = change.cumsum(axis=1)[:, :width]
-    return counted
+    counts: NDArray[np.int64] = change.cumsum(axis=1)[:, :width]
+    return counts
 
 
 def _draw_density(
@@ -198,20 +198,20 @@ def _draw_density(
     )
 
 
-def draw_load(axes: Axes, traced: TracedEvents, load: LoadLine) -> None:
+def draw_load(axes: Axes, trace: TracedEvents, load: LoadLine) -> None:
     """Draw a load-line."""
     from matplotlib.ticker import EngFormatter
 
-    times = traced.events.time_ns
-    for number, line in enumerate(series(traced, load)):
+    times = trace.events.time_ns
+    for number, line in enumerate(series(trace, load)):
         label = line.name if line.name != load.name else None
         if load.how == "rate" and len(times):
             edges = np.linspace(times[0], times[-1] + 1, BINS + 1).astype(np.int64)
             if len(np.unique(edges)) == len(edges):
-                axes.stairs(binned(line, edges), seconds(traced, edges), label=label)
+                axes.stairs(bin_rates(line, edges), seconds(trace, edges), label=label)
             continue
         step = slice(None, None, max(1, len(line.values) // 200_000))
-        at, values = seconds(traced, line.time_ns)[step], line.values[step]
+        at, values = seconds(trace, line.time_ns)[step], line.values[step]
         axes.step(at, values, where="post", lw=0.9, color=f"C{number % 10}", label=label)
     unit = f", {load.unit}" if load.unit else ""
     axes.set_title(f"{load.name}{unit}", loc="left", fontsize="small", pad=3)

@@ -32,15 +32,16 @@ from swathe.trace.analysis.stages import (
     partners,
     stage_of,
 )
+from swathe.trace.viewer.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from swathe.trace.ulm import Events
+    from swathe.trace.viewer.kinds import Kind
 
-KINDS = ("target", "object", "request", "portal", "job", "stage")
 OUTCOMES = ("done", "no result", "unfinished", "failed")
-DONE, EMPTY, UNFINISHED, FAILED = range(4)
+DONE, EMPTY, OPEN, FAILED = range(4)
 _RESULTS = {"error": FAILED, "missing": FAILED, "no-overlap": EMPTY, "cancelled": EMPTY}
 
 
@@ -96,10 +97,10 @@ class TracedEvents:
             self._codes[name] = codes_of(self.events, name)
         return self._codes[name]
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[Kind]:
         """Return the kinds of lines that can be drawn, best first; stages always."""
         is_present = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
-        return [kind for kind in KINDS[:-1] if is_present[kind].any()] + ["stage"]
+        return [*(kind for kind in KINDS[:-1] if is_present[kind].any()), "stage"]
 
     def lines(self, kind: str) -> Lifelines:
         """Return the lifelines of a kind."""
@@ -108,15 +109,17 @@ class TracedEvents:
                 return self._targets()
             case "object":
                 own = (self.codes("OBJECT")[0] >= 0) & (self.codes("TARGET")[0] < 0)
-                return self._grouped(kind, own, ("HOST", "PID", "OBJECT"))
+                return self._lines_by_ids(kind, own, ("HOST", "PID", "OBJECT"))
             case "request":
                 own = self.codes("REQUEST")[0] >= 0
-                return self._grouped(kind, own, ("HOST", "PID", "REQUEST"))
+                return self._lines_by_ids(kind, own, ("HOST", "PID", "REQUEST"))
             case "portal":
-                return self._grouped(kind, self.codes("PORTAL")[0] >= 0, ("HOST", "PID", "PORTAL"))
+                return self._lines_by_ids(
+                    kind, self.codes("PORTAL")[0] >= 0, ("HOST", "PID", "PORTAL")
+                )
             case "job":
                 own = (self.codes("JOB")[0] >= 0) & (self.codes("TARGET")[0] < 0)
-                return self._grouped(kind, own & (self.codes("OBJECT")[0] < 0), ("JOB",))
+                return self._lines_by_ids(kind, own & (self.codes("OBJECT")[0] < 0), ("JOB",))
             case "stage":
                 return self._stages()
         raise ValueError(f"kind: expected one of {', '.join(KINDS)}, found {kind!r}")
@@ -127,7 +130,7 @@ class TracedEvents:
         events = self.events
         results = np.zeros(len(events.time_ns), np.uint8)
         starts = np.array([stage_of(word)[1] == START for word in events.event.words], bool)
-        results[starts[events.event.codes] & (self.partner < 0)] = UNFINISHED
+        results[starts[events.event.codes] & (self.partner < 0)] = OPEN
         for name, by_word in (("RESULT", _RESULTS), ("LVL", {"Error": FAILED})):
             codes, words = self.codes(name)
             # One extra, for none.
@@ -135,7 +138,7 @@ class TracedEvents:
             np.maximum(results, each[codes], out=results)
         return results
 
-    def _grouped(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lifelines:
+    def _lines_by_ids(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lifelines:
         """Make lines from their own events, one for each combination of ids."""
         mine = np.flatnonzero(own & (self.height >= 0))
         line, count = number_codes([self.codes(name)[0][mine] for name in ids], len(mine))
@@ -151,7 +154,7 @@ class TracedEvents:
         none = np.int32(-1)
         ids = [job[mine], np.where(alone, host, none), np.where(alone, pid, none), target[mine]]
         line, count = number_codes(ids, len(mine))
-        points, of = self._joined(mine, line, count)
+        points, of = self._join(mine, line, count)
         return self._make_lines("target", mine, line, count, "TARGET", points, of)
 
     def _make_lines(
@@ -160,16 +163,16 @@ class TracedEvents:
         mine: Index,
         line: Index,
         count: int,
-        named: str,
+        id_name: str,
         more: Index | None = None,
         of: Index | None = None,
     ) -> Lifelines:
         """Sort own and joined events by line and time."""
         outcome = np.zeros(count, np.uint8)
         event_outcomes = self.outcomes[mine]
-        for value in (EMPTY, UNFINISHED, FAILED):
+        for value in (EMPTY, OPEN, FAILED):
             outcome[line[event_outcomes == value]] = value
-        codes, words = self.codes(named)
+        codes, words = self.codes(id_name)
         names = np.zeros(count, np.int32)
         names[line] = codes[mine]
         if more is not None and of is not None:
@@ -203,16 +206,16 @@ class TracedEvents:
         ends = np.array([stage_of(word)[1] == END for word in self.events.event.words], bool)
         return ends[self.events.event.codes] & (self.partner >= 0)
 
-    def _joined(self, mine: Index, line: Index, count: int) -> tuple[Index, Index]:
+    def _join(self, mine: Index, line: Index, count: int) -> tuple[Index, Index]:
         """Find the shared events of lines: their indexes, and the line of each."""
-        shared = np.flatnonzero((self.codes("TARGET")[0] < 0) & (self.height >= 0))
-        if not len(shared) or not count:
+        common = np.flatnonzero((self.codes("TARGET")[0] < 0) & (self.height >= 0))
+        if not len(common) or not count:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        by_object = self.codes("OBJECT")[0][shared] >= 0
-        by_job = ~by_object & (self.codes("JOB")[0][shared] >= 0)
-        by_worker = by_job & (self.codes("WORKER")[0][shared] >= 0)
+        by_object = self.codes("OBJECT")[0][common] >= 0
+        by_job = ~by_object & (self.codes("JOB")[0][common] >= 0)
+        by_worker = by_job & (self.codes("WORKER")[0][common] >= 0)
         names = [stage_of(word)[0] in WITHIN for word in self.events.event.words]
-        within = by_object & np.array(names, bool)[self.events.event.codes[shared]]
+        within = by_object & np.array(names, bool)[self.events.event.codes[common]]
         pairs: list[tuple[Index, Index]] = []
         own = _OwnEvents(self, mine, line, count)
         for which, ids in (
@@ -222,7 +225,7 @@ class TracedEvents:
             (by_job & ~by_worker, ("JOB",)),
         ):
             if which.any():
-                pairs += own.join(shared[which], ids)
+                pairs += own.join(common[which], ids)
         if not pairs:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         events, lines = (np.concatenate(each) for each in zip(*pairs, strict=True))
@@ -235,52 +238,52 @@ class TracedEvents:
 class _OwnEvents:
     """The own events of lines, and the shared events they join."""
 
-    def __init__(self, traced: TracedEvents, mine: Index, line: Index, count: int) -> None:
-        self._traced = traced
+    def __init__(self, trace: TracedEvents, mine: Index, line: Index, count: int) -> None:
+        self._trace = trace
         # By line, then by time.
         key = line * len(mine) + np.arange(len(mine))
         key.sort()
         self._line, order = np.divmod(key, max(len(mine), 1))
         self._mine = mine[order]
-        self._height = traced.height[self._mine]
+        self._height = trace.height[self._mine]
         self._count = count
         starts = np.searchsorted(self._line, np.arange(count))
         self._starts = starts
-        self._first = traced.rank[self._mine[starts]]
+        self._first = trace.rank[self._mine[starts]]
         ends = np.append(starts[1:], len(self._line)) - 1
-        self._last = traced.rank[self._mine[ends]]
+        self._last = trace.rank[self._mine[ends]]
 
-    def join(self, shared: Index, ids: tuple[str, ...]) -> list[tuple[Index, Index]]:
+    def join(self, common: Index, ids: tuple[str, ...]) -> list[tuple[Index, Index]]:
         """Return for each lane the joined shared events, and their lines."""
-        traced = self._traced
+        trace = self._trace
         able, line_ids = self._of_lines(ids)
         _, codes = np.unique(
-            np.concatenate([self._mix(ids, shared), line_ids]), return_inverse=True
+            np.concatenate([self._mix(ids, common), line_ids]), return_inverse=True
         )
-        of_shared, of_line = codes[: len(shared)], codes[len(shared) :]
-        words = traced.events.event.words
-        present = np.unique(traced.events.event.codes[shared])
+        of_common, of_line = codes[: len(common)], codes[len(common) :]
+        words = trace.events.event.words
+        present = np.unique(trace.events.event.codes[common])
         stages = {stage_of(words[code])[0] for code in present}
         pairs = []
         for stage in sorted(stages):
             heights = {
-                kind: traced.lanes.index(name)
+                kind: trace.lanes.index(name)
                 for kind, name in ((START, f"{stage}_START"), (END, f"{stage}_END"), (POINT, stage))
-                if name in traced.lanes
+                if name in trace.lanes
             }
-            pairs += self._join_stage(stage, heights, shared, of_shared, able, of_line)
+            pairs += self._join_stage(stage, heights, common, of_common, able, of_line)
         return pairs
 
     def _join_stage(
         self,
         stage: str,
         heights: dict[int, int],
-        shared: Index,
-        of_shared: Index,
+        common: Index,
+        of_common: Index,
         able: Index,
         of_line: Index,
     ) -> list[tuple[Index, Index]]:
-        joining = _Joining(self._traced, heights, shared, of_shared, of_line)
+        joining = _Joining(self._trace, heights, common, of_common, of_line)
         if stage in AROUND and START in heights:
             pairs = self._around(joining, able)
         elif stage in WITHIN and START in heights:
@@ -294,22 +297,22 @@ class _OwnEvents:
         everyone = np.arange(len(able))
         start = joining.last(START, self._first[able], everyone)
         yield start[start >= 0], everyone[start >= 0]
-        end = np.where(start >= 0, self._traced.partner[start], -1)
-        after = (end >= 0) & (self._traced.rank[end] >= self._last[able])
+        end = np.where(start >= 0, self._trace.partner[start], -1)
+        after = (end >= 0) & (self._trace.rank[end] >= self._last[able])
         yield end[after], everyone[after]
 
     def _within(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
         """Join the first stage that begins within a line that has none of its own."""
-        traced = self._traced
+        trace = self._trace
         everyone = np.arange(len(able))
         start = joining.first(START, self._first[able])
-        is_present = (start >= 0) & (traced.rank[start] <= self._last[able])
+        is_present = (start >= 0) & (trace.rank[start] <= self._last[able])
         # A line with such a stage of its own, as results hashed one by one, joins none.
         alone = np.zeros(self._count, bool)
         alone[self._line[np.isin(self._height, [*joining.heights.values()])]] = True
         is_present &= ~alone[able]
         yield start[is_present], everyone[is_present]
-        end = np.where(is_present, traced.partner[start], -1)
+        end = np.where(is_present, trace.partner[start], -1)
         yield end[end >= 0], everyone[end >= 0]
 
     def _before(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
@@ -324,24 +327,24 @@ class _OwnEvents:
             is_present = end >= 0
             yield end[is_present], everyone[is_present]
             if kind == END:
-                start = np.where(is_present, self._traced.partner[end], -1)
+                start = np.where(is_present, self._trace.partner[end], -1)
                 yield start[start >= 0], everyone[start >= 0]
                 none = everyone[~is_present]
         if START in heights:
             # Unfinished stages only if there is no finished one.
             before = self._next(heights[START])[able]
-            start = joining.last(START, before, none, unpaired=True)
+            start = joining.last(START, before, none, is_unpaired=True)
             yield start[start >= 0], none[start >= 0]
 
     def _next(self, height: int) -> Index:
         """Return for each line the rank of its first event above a lane, else of its last one."""
-        lanes = self._traced.lanes
+        lanes = self._trace.lanes
         if lanes[height] in MOVING and "READ_END" in lanes:
             # Bytes may arrive until the wait for them ended.
             height = lanes.index("READ_END") - 1
         ranks: Index = self._last.copy()
         lines, first = self._firsts(self._height > height)
-        ranks[lines] = self._traced.rank[first]
+        ranks[lines] = self._trace.rank[first]
         return ranks
 
     def _firsts(self, which: NDArray[np.bool_]) -> tuple[Index, Index]:
@@ -352,24 +355,24 @@ class _OwnEvents:
         return lines[begins], self._mine[at[begins]]
 
     def _mix(self, ids: tuple[str, ...], events: Index) -> NDArray[np.uint64]:
-        return hash_codes([self._traced.codes(name)[0][events] for name in ids], len(events))
+        return hash_codes([self._trace.codes(name)[0][events] for name in ids], len(events))
 
     def _of_lines(self, ids: tuple[str, ...]) -> tuple[Index, NDArray[np.uint64]]:
         """Return lines, and the ids of each as one number: of its first event with the last id."""
-        lines, first = self._firsts(self._traced.codes(ids[-1])[0][self._mine] >= 0)
+        lines, first = self._firsts(self._trace.codes(ids[-1])[0][self._mine] >= 0)
         return lines, self._mix(ids, first)
 
     def start_ranks(self) -> Index:
         """Return for each line the rank of its job's first event in its process; -1: no job."""
-        traced = self._traced
-        has = traced.codes("JOB")[0] >= 0
+        trace = self._trace
+        has = trace.codes("JOB")[0] >= 0
         lines, own = self._firsts(has[self._mine])
         # The job of a line, also if another process recorded its first event; else no line.
-        able = np.flatnonzero(has & ((traced.codes("TARGET")[0] < 0) | (traced.height >= 0)))
-        ids = [traced.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
+        able = np.flatnonzero(has & ((trace.codes("TARGET")[0] < 0) | (trace.height >= 0)))
+        ids = [trace.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
         which, count = number_codes(ids, len(able))
         first = np.empty(count, np.int64)
-        first[which[::-1]] = traced.rank[able[::-1]]
+        first[which[::-1]] = trace.rank[able[::-1]]
         ranks = np.full(self._count, -1)
         ranks[lines] = first[which[np.searchsorted(able, own)]]
         return ranks
@@ -381,32 +384,32 @@ class _Joining:
 
     Attributes:
         heights: lane of each kind of event of the stage.
-        of_shared: group of each shared event.
+        of_common: group of each shared event.
         of_line: group of each line.
     """
 
-    traced: TracedEvents
+    trace: TracedEvents
     heights: dict[int, int]
-    shared: Index
-    of_shared: Index
+    common: Index
+    of_common: Index
     of_line: Index
 
-    def last(self, kind: int, before: Index, lines: Index, *, unpaired: bool = False) -> Index:
+    def last(self, kind: int, before: Index, lines: Index, *, is_unpaired: bool = False) -> Index:
         """Return for some lines the last event of a kind at or before a rank; -1: none."""
-        groups, ranks, events = self._events(kind, unpaired)
+        groups, ranks, events = self._events(kind, is_unpaired)
         return _last(groups, ranks, events, self.of_line[lines], before[lines])
 
     def first(self, kind: int, after: Index) -> Index:
         """Return for each line the first event of a kind at or after a rank; -1: none."""
         return _first(*self._events(kind), self.of_line, after)
 
-    def _events(self, kind: int, unpaired: bool = False) -> tuple[Index, Index, Index]:
+    def _events(self, kind: int, is_unpaired: bool = False) -> tuple[Index, Index, Index]:
         """Return groups, ranks and indexes of the events of a kind."""
-        choice = self.traced.height[self.shared] == self.heights[kind]
-        if unpaired:
-            choice &= self.traced.partner[self.shared] < 0
-        events = self.shared[choice]
-        return self.of_shared[choice], self.traced.rank[events], events
+        choice = self.trace.height[self.common] == self.heights[kind]
+        if is_unpaired:
+            choice &= self.trace.partner[self.common] < 0
+        events = self.common[choice]
+        return self.of_common[choice], self.trace.rank[events], events
 
 
 def _first(groups: Index, ranks: Index, events: Index, of: Index, after: Index) -> Index:
@@ -423,9 +426,9 @@ def _last(groups: Index, ranks: Index, events: Index, of: Index, before: Index) 
     key = groups * most + ranks
     order = np.argsort(key, kind="stable")
     at = np.searchsorted(key[order], of * most + before, side="right") - 1
-    chosen = order[np.maximum(at, 0)] if len(order) else np.zeros(len(of), np.int64)
+    rows_before = order[np.maximum(at, 0)] if len(order) else np.zeros(len(of), np.int64)
     if not len(order):
         return np.full(len(of), -1, np.int64)
-    fits = (at >= 0) & (groups[chosen] == of)
-    rows: Index = np.where(fits, events[chosen], -1)
+    fits = (at >= 0) & (groups[rows_before] == of)
+    rows: Index = np.where(fits, events[rows_before], -1)
     return rows

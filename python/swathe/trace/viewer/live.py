@@ -23,9 +23,9 @@ from swathe.trace.viewer.tail import GrowingFiles
 
 LINE_BYTES = 400
 """Bytes read per kept event: longer than most lines."""
-MOST_FOLLOWED = 2_000_000
+MOST_EVENTS = 2_000_000
 """Events kept of growing files."""
-DROPPED = 10
+DROP_PARTS = 10
 """Fraction dropped when there are more: one part in this many."""
 STEPS = 32
 """Changes between versions that are kept for slow viewers, at most, and no more bytes of them than
@@ -33,7 +33,7 @@ the whole data."""
 REST = 3
 """After a look, no new look for this many times its duration. New events may belong to any line, so
 all lines are found anew (0.3 s for a million events)."""
-MOST_LISTED = 100
+LONGEST_LIST = 100
 """Damaged lines reported one by one."""
 
 
@@ -49,14 +49,14 @@ class EventTail:
         """
         self._most = most
         self._files = GrowingFiles(paths, None if most is None else most * LINE_BYTES)
-        self._dropped = False
+        self._has_dropped = False
         self.lines = 0
         self.events: Events | None = None
 
     @property
     def left_out(self) -> bool:
         """Whether events were dropped."""
-        return self._dropped or self._files.left_out
+        return self._has_dropped or self._files.left_out
 
     def read_on(self) -> bool:
         """Read the added data; return whether there was any.
@@ -70,7 +70,7 @@ class EventTail:
         return self.lines > before
 
     def _add(self, lines: bytes) -> None:
-        fresh = _parsed(lines)
+        fresh = _parse(lines)
         events, most = fresh, self._most
         if self.events is not None:
             new_codes = tuple(
@@ -79,8 +79,8 @@ class EventTail:
             events = merge_events(self.events, fresh, new_codes)
         if most is not None and len(events.time_ns) > most:
             # Many at a time: dropping moves all kept events.
-            events = _newest(events, most - most // DROPPED)
-            self._dropped = True
+            events = _newest(events, most - most // DROP_PARTS)
+            self._has_dropped = True
         self.events = events
         self.lines += lines.count(b"\n")
 
@@ -109,7 +109,7 @@ def _used_words(column: CodedColumn, most: int) -> CodedColumn:
     )
 
 
-def _parsed(lines: bytes) -> Events:
+def _parse(lines: bytes) -> Events:
     try:
         with tempfile.NamedTemporaryFile(prefix="swathe-trace-", suffix=".ulm") as file:
             file.write(lines)
@@ -122,7 +122,9 @@ def _parsed(lines: bytes) -> Events:
         raise OutputError(f"{place}: {error.strerror}: new events wait to be shown") from error
 
 
-def merge_events(before: Events, after: Events, damaged: tuple[DamagedLine, ...] = ()) -> Events:
+def merge_events(
+    before: Events, after: Events, damaged_lines: tuple[DamagedLine, ...] = ()
+) -> Events:
     """Return the events of both, sorted by time."""
     times = np.concatenate([before.time_ns, after.time_ns])
     order = np.argsort(times, kind="stable")
@@ -139,7 +141,7 @@ def merge_events(before: Events, after: Events, damaged: tuple[DamagedLine, ...]
         times[order],
         CodedColumn(event.codes[order], event.words),
         fields,
-        (before.damaged + damaged)[:MOST_LISTED],
+        (before.damaged + damaged_lines)[:LONGEST_LIST],
         before.damaged_count + after.damaged_count,
     )
 
@@ -149,9 +151,9 @@ def _column(
     after: CodedColumn | NDArray[np.float64] | None,
     sizes: tuple[int, int],
 ) -> CodedColumn | NDArray[np.float64]:
-    coded = isinstance(before, CodedColumn) or isinstance(after, CodedColumn)
+    is_coded = isinstance(before, CodedColumn) or isinstance(after, CodedColumn)
     first, last = (
-        _with_columns(column, size, coded)
+        _with_columns(column, size, is_coded)
         for column, size in zip((before, after), sizes, strict=True)
     )
     if isinstance(first, CodedColumn) and isinstance(last, CodedColumn):
@@ -161,12 +163,12 @@ def _column(
 
 
 def _with_columns(
-    column: CodedColumn | NDArray[np.float64] | None, size: int, coded: bool
+    column: CodedColumn | NDArray[np.float64] | None, size: int, is_coded: bool
 ) -> CodedColumn | NDArray[np.float64]:
     """Return a column of this kind: empty if missing, numbers as words if needed."""
     if column is None:
-        return CodedColumn(np.full(size, -1, np.int32), ()) if coded else np.full(size, np.nan)
-    if coded and not isinstance(column, CodedColumn):
+        return CodedColumn(np.full(size, -1, np.int32), ()) if is_coded else np.full(size, np.nan)
+    if is_coded and not isinstance(column, CodedColumn):
         is_number = ~np.isnan(column)
         values, inverse = np.unique(column[is_number], return_inverse=True)
         codes = np.full(size, -1, np.int32)
@@ -193,7 +195,7 @@ class LiveView:
         *,
         align: bool = True,
         grows: bool = True,
-        most: int = MOST_FOLLOWED,
+        most: int = MOST_EVENTS,
     ) -> None:
         """Take the files.
 
@@ -216,15 +218,15 @@ class LiveView:
         # Versions of another instance with the same numbers had other events.
         self._name = secrets.token_hex(4)
         self._version = 0
-        self._packed: ViewData | None = None
+        self._view_data: ViewData | None = None
         # Number of lines in it: more may have been read when an error occurred.
         self._lines = 0
         self._look_again_s = 0.0
         self._failed: SwatheError | None = None
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
-    def data(self, version_seen: str) -> tuple[str, Parts | None]:
-        """Return the version, and the data changed since `version_seen`, or all; `None` if none is.
+    def data(self, last_version: str) -> tuple[str, Parts | None]:
+        """Return the version, and the data changed since `last_version`, or all; `None` if none is.
 
         For some time after a slow look the previous version, or the same error, is returned.
 
@@ -243,46 +245,46 @@ class LiveView:
                 self._look_again_s = ended_s + REST * (ended_s - began_s)
             if self._failed is not None:
                 raise self._failed.with_traceback(None)
-            assert self._packed is not None
-            name, _, number = version_seen.partition("-")
+            assert self._view_data is not None
+            name, _, number = last_version.partition("-")
             is_current = name == self._name and number.isdecimal() and int(number) <= self._version
             behind = self._version - int(number) if is_current else len(self._steps) + 1
             version = f"{self._name}-{self._version}"
             if not behind:
                 return version, None
             if behind > len(self._steps):
-                return version, self._packed.content()
+                return version, self._view_data.content()
             return version, list(self._steps)[-behind:]
 
     def _look(self) -> None:
         tail = self._tail
         if tail is not None:
             tail.read_on()
-        if self._packed is None or (tail is not None and tail.lines > self._lines):
+        if self._view_data is None or (tail is not None and tail.lines > self._lines):
             self._pack()
 
-    def traced(self) -> TracedEvents:
+    def trace(self) -> TracedEvents:
         """Return the events read so far."""
         if self._tail is None:
             events = read(self._paths)
         else:
             if self._tail.events is None:
                 self._tail.read_on()
-            events = self._tail.events or _parsed(b"")
+            events = self._tail.events or _parse(b"")
         return TracedEvents(on_one_clock(events) if self._align else events)
 
     def _pack(self) -> None:
         left_out = self._tail is not None and self._tail.left_out
-        data = encode_view(self.traced(), left_out=left_out)
+        data = encode_view(self.trace(), left_out=left_out)
         most = data.arrays.length
         # A copy: views would keep the arrays of their version in memory.
-        step = b"" if self._packed is None else b"".join(data.since(self._packed))
-        if self._packed is None or 2 * len(step) > most:
+        step = b"" if self._view_data is None else b"".join(data.since(self._view_data))
+        if self._view_data is None or 2 * len(step) > most:
             self._steps.clear()
         else:
             self._steps.append(step)
         while sum(map(len, self._steps)) > most:
             self._steps.popleft()
-        self._packed = data
+        self._view_data = data
         self._version += 1
         self._lines = self._tail.lines if self._tail is not None else 0

@@ -67,11 +67,11 @@ class Series:
     values: NDArray[np.float64]
 
 
-def loads(traced: TracedEvents) -> list[LoadLine]:
+def loads(trace: TracedEvents) -> list[LoadLine]:
     """Return the loads that can be drawn, the most informative first."""
-    events = traced.events
-    used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
-    present = {events.event.words[code]: int(code) for code in used}
+    events = trace.events
+    codes = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
+    present = {events.event.words[code]: int(code) for code in codes}
     stages = [stage_of(word)[0] for word in present if stage_of(word)[1] == START]
     stages.sort(key=lambda name: (WORTH.index(name) if name in WORTH else len(WORTH), name))
     result = []
@@ -79,7 +79,7 @@ def loads(traced: TracedEvents) -> list[LoadLine]:
         if f"{stage}_END" in present:
             result.append(LoadLine(f"{stage} done", "1/s", "rate", f"{stage}_END"))
         result.append(LoadLine(f"{stage} in progress", "", "level", stage))
-        if _has(traced, f"{stage}_END", "BYTES"):
+        if _has(trace, f"{stage}_END", "BYTES"):
             result.append(LoadLine(f"{stage} bytes", "bytes/s", "flow", stage))
     for word in sorted(present, key=lambda word: (word not in MONITOR, word)):
         if stage_of(word)[1] or word == "CLOCK":
@@ -87,7 +87,7 @@ def loads(traced: TracedEvents) -> list[LoadLine]:
         for name, column in events.fields.items():
             unit = next((unit for end, unit in UNITS if name.endswith(end)), None)
             numbers = not isinstance(column, CodedColumn) and (unit is not None or word in MONITOR)
-            if numbers and name != "PID" and _has(traced, word, name):
+            if numbers and name != "PID" and _has(trace, word, name):
                 what = name.removesuffix("_PER_S").rsplit("_", 1)[0] if unit else name
                 title = f"{word} {what.replace('_', ' ').lower()}"
                 result.append(LoadLine(title, unit or "", "gauge", word, name))
@@ -109,42 +109,42 @@ def first_loads(lines: Sequence[LoadLine]) -> list[LoadLine]:
     return [some[0] for some in names if some]
 
 
-def series(traced: TracedEvents, load: LoadLine) -> list[Series]:
+def series(trace: TracedEvents, load: LoadLine) -> list[Series]:
     """Return the lines of a load: one, or for a gauge one per host, device..."""
     match load.how:
         case "level":
-            return [_level(traced, load)]
+            return [_level(trace, load)]
         case "flow":
-            return [_flow(traced, load)]
+            return [_flow(trace, load)]
         case "rate":
-            at = np.flatnonzero(_of(traced, load.event))
-            return [Series(load.name, traced.events.time_ns[at], np.ones(len(at)))]
+            at = np.flatnonzero(_of(trace, load.event))
+            return [Series(load.name, trace.events.time_ns[at], np.ones(len(at)))]
         case "gauge":
-            return _gauges(traced, load)
+            return _gauges(trace, load)
 
 
-def binned(line: Series, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+def bin_rates(line: Series, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return a rate in each bin, per second."""
     counts = np.diff(np.searchsorted(line.time_ns, edges_ns))
     rates: NDArray[np.float64] = counts / (np.diff(edges_ns) / 1e9)
     return rates
 
 
-def _of(traced: TracedEvents, word: str) -> NDArray[np.bool_]:
-    event = traced.events.event
+def _of(trace: TracedEvents, word: str) -> NDArray[np.bool_]:
+    event = trace.events.event
     code = event.words.index(word) if word in event.words else -1
     mask: NDArray[np.bool_] = event.codes == code
     return mask
 
 
-def _has(traced: TracedEvents, word: str, name: str) -> bool:
-    column = traced.events.fields.get(name)
+def _has(trace: TracedEvents, word: str, name: str) -> bool:
+    column = trace.events.fields.get(name)
     if column is None or isinstance(column, CodedColumn):
         return False
-    return bool((~np.isnan(column[_of(traced, word)])).any())
+    return bool((~np.isnan(column[_of(trace, word)])).any())
 
 
-def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) -> Series:
+def _cumulate(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) -> Series:
     order = np.argsort(times, kind="stable")
     values = np.cumsum(changes[order])
     # Rounding errors of sums and differences.
@@ -152,41 +152,41 @@ def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) 
     return Series(name, times[order], values)
 
 
-def _level(traced: TracedEvents, load: LoadLine) -> Series:
-    starts = np.flatnonzero(_of(traced, f"{load.event}_START"))
-    ends = traced.partner[starts]
-    times = traced.events.time_ns
+def _level(trace: TracedEvents, load: LoadLine) -> Series:
+    starts = np.flatnonzero(_of(trace, f"{load.event}_START"))
+    ends = trace.partner[starts]
+    times = trace.events.time_ns
     ends = ends[ends >= 0]
-    return _stepped(
+    return _cumulate(
         load.name,
         np.concatenate([times[starts], times[ends]]),
         np.concatenate([np.ones(len(starts)), -np.ones(len(ends))]),
     )
 
 
-def _flow(traced: TracedEvents, load: LoadLine) -> Series:
-    times, sizes = traced.events.time_ns, traced.events.fields["BYTES"]
-    ends = np.flatnonzero(_of(traced, f"{load.event}_END") & (traced.partner >= 0))
+def _flow(trace: TracedEvents, load: LoadLine) -> Series:
+    times, sizes = trace.events.time_ns, trace.events.fields["BYTES"]
+    ends = np.flatnonzero(_of(trace, f"{load.event}_END") & (trace.partner >= 0))
     assert not isinstance(sizes, CodedColumn)
     ends = ends[sizes[ends] > 0]
-    starts = traced.partner[ends]
+    starts = trace.partner[ends]
     # Zero durations count as one microsecond.
     duration_ns = np.maximum(times[ends] - times[starts], 1000)
     speed = sizes[ends] / (duration_ns / 1e9)
-    return _stepped(
+    return _cumulate(
         load.name,
         np.concatenate([times[starts], times[starts] + duration_ns]),
         np.concatenate([speed, -speed]),
     )
 
 
-def _gauges(traced: TracedEvents, load: LoadLine) -> list[Series]:
-    column = traced.events.fields[load.field]
+def _gauges(trace: TracedEvents, load: LoadLine) -> list[Series]:
+    column = trace.events.fields[load.field]
     assert not isinstance(column, CodedColumn)
-    at = np.flatnonzero(_of(traced, load.event) & ~np.isnan(column))
+    at = np.flatnonzero(_of(trace, load.event) & ~np.isnan(column))
     names = np.full(len(at), "", object)
     for field in APART:
-        codes, words = traced.codes(field)
+        codes, words = trace.codes(field)
         row_codes = codes[at]
         if len(np.unique(row_codes)) > 1:
             each = np.array([*words, ""], object)
@@ -194,5 +194,5 @@ def _gauges(traced: TracedEvents, load: LoadLine) -> list[Series]:
     lines = []
     for name in dict.fromkeys(names):
         mine = at[names == name]
-        lines.append(Series(str(name) or load.name, traced.events.time_ns[mine], column[mine]))
+        lines.append(Series(str(name) or load.name, trace.events.time_ns[mine], column[mine]))
     return lines

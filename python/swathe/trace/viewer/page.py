@@ -50,7 +50,7 @@ def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -
         f'data-settings="{html.escape(json.dumps(settings))}">'.encode(),
         b"<noscript>This page draws with JavaScript.</noscript></div>\n",
     ]
-    for part in compressed(data):
+    for part in compress(data):
         parts += [b'<script type="application/base64" class="data">', part, b"</script>\n"]
     parts += [b"<script>\n", script(), b"</script>\n</body>\n</html>\n"]
     return b"".join(parts)
@@ -62,7 +62,7 @@ def script() -> bytes:
     return b'"use strict";\n(() => {\n' + b"\n".join(parts) + b"})();\n"
 
 
-def compressed(data: Iterable[bytes | memoryview]) -> Sequence[bytes]:
+def compress(data: Iterable[bytes | memoryview]) -> Sequence[bytes]:
     """Compress data in parts, as text for a page."""
     content = memoryview(b"".join(data))
     with ThreadPoolExecutor(cores()) as pool:

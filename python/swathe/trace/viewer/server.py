@@ -52,9 +52,9 @@ def server(view: LiveView, title: str, port: int, **settings: Any) -> ThreadingH
             else:
                 self._answer(404, b"there is no such page", "text/plain")
 
-        def _data(self, version_seen: str) -> None:
+        def _data(self, last_version: str) -> None:
             try:
-                version, parts = view.data(version_seen)
+                version, parts = view.data(last_version)
             except SwatheError as error:
                 self._answer(500, str(error).encode(), "text/plain; charset=utf-8")
                 return

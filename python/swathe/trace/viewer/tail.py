@@ -123,14 +123,14 @@ class GrowingFiles:
             file = _Open(path)
         except FileNotFoundError:
             return  # missing for now
-        missed = [] if before is None else self._missed_files(path, before, file)
-        for each in (*missed, file):
+        missed_files = [] if before is None else self._missed_files(path, before, file)
+        for each in (*missed_files, file):
             self._files.setdefault(each.identity, each)
         entry = self._by_path[path] = self._files[file.identity]
         entry.renamed_s = None
         if before is not None and before not in self._by_path.values():
             before.renamed_s = time.monotonic()
-        for each in missed:
+        for each in missed_files:
             each.renamed_s = time.monotonic()
 
     def _missed_files(self, path: Path, before: _Open, now: _Open) -> list[_Open]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import OutputError, SettingsError
 from swathe.core.outputs import check_output, write_file
 from swathe.trace.run_files import run_files
-from swathe.trace.viewer.lifelines import KINDS
+from swathe.trace.viewer.kinds import KINDS, Clocks, Kind
 from swathe.trace.viewer.live import LiveView
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from swathe.trace.ulm import Events
     from swathe.trace.viewer.lifelines import TracedEvents
     from swathe.trace.viewer.loads import LoadLine
-
-Kind = Literal["target", "object", "request", "portal", "job", "stage"]
-Clocks = Literal["aligned", "written"]
 
 
 def view(
@@ -73,21 +70,21 @@ def view(
     _check("clocks", [clocks], ("aligned", "written"))
     for output in outputs:
         check_output(output, overwrite=overwrite, sources=runs)
-    traced = LiveView(runs, align=clocks == "aligned", grows=False).traced()
-    choice = _chosen_loads(traced, events, loads)
+    trace = LiveView(runs, align=clocks == "aligned", grows=False).trace()
+    choice = _chosen_loads(trace, events, loads)
     title = title_of(runs)
     if page is not None:
         settings = {"kind": kind, "events": events, "loads": loads}
         chosen_settings = {name: value for name, value in settings.items() if value}
-        _write_page(traced, Path(page), title, chosen_settings, overwrite)
+        _write_page(trace, Path(page), title, chosen_settings, overwrite)
     if plot is not None:
         from swathe.trace.viewer.figure import figure, save
 
         drawing = figure(
-            traced, title, kind=kind, events=events, chosen=choice, width=width, height=height
+            trace, title, kind=kind, events=events, load_lines=choice, width=width, height=height
         )
         save(drawing, plot, overwrite=overwrite)
-    return traced.events
+    return trace.events
 
 
 def title_of(runs: Iterable[Path]) -> str:
@@ -96,27 +93,27 @@ def title_of(runs: Iterable[Path]) -> str:
 
 
 def _write_page(
-    traced: TracedEvents, output: Path, title: str, settings: dict[str, Any], overwrite: bool
+    trace: TracedEvents, output: Path, title: str, settings: dict[str, Any], overwrite: bool
 ) -> None:
     from swathe.trace.viewer.encode import encode_view
     from swathe.trace.viewer.page import page
 
     if output.suffix.lower() != ".html":
         raise OutputError(f"{output}: expected a name ending in .html")
-    content = page(title, encode_view(traced).content(), **settings)
+    content = page(title, encode_view(trace).content(), **settings)
     write_file(output, lambda file: file.write(content), overwrite=overwrite)
 
 
 def _chosen_loads(
-    traced: TracedEvents, events: Sequence[str] | None, load_names: Sequence[str] | None
+    trace: TracedEvents, events: Sequence[str] | None, load_names: Sequence[str] | None
 ) -> list[LoadLine] | None:
     """Return the load-lines of these names. Check that they and the event types exist."""
     from swathe.trace.viewer.loads import loads
 
-    _check("events", events or (), traced.lanes)
+    _check("events", events or (), trace.lanes)
     if not load_names:
         return None
-    loads_by_name = {load.name: load for load in loads(traced)}
+    loads_by_name = {load.name: load for load in loads(trace)}
     _check("loads", load_names, list(loads_by_name))
     return [loads_by_name[name] for name in load_names]
 

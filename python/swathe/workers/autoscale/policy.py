@@ -115,10 +115,10 @@ class HandOverPlan(NamedTuple):
     """Hand-over plan: objects and heirs, the most valuable first; what stays, with reasons."""
 
     heirs: list[tuple[str, str]]
-    refused: dict[str, Refusal]
+    refusals: dict[str, Refusal]
 
 
-def workers_needed(
+def needed_workers(
     demand: PoolDemand, limits: GrowthLimits, now: float, reservations: Iterable[Reservation] = ()
 ) -> int:
     """Return how many workers the current demand needs.
@@ -127,12 +127,12 @@ def workers_needed(
     """
     for_waiting = math.ceil(demand.waiting_s / (demand.threads * limits.soon_s))
     working = max(demand.busy, for_waiting) + limits.spare
-    reserved = sum(
+    reserved_count = sum(
         reservation.workers
         for reservation in reservations
         if reservation.start - limits.start_s <= now < reservation.until
     )
-    count = max(working, reserved, limits.minimum) + demand.ending
+    count = max(working, reserved_count, limits.minimum) + demand.ending
     return min(count, limits.maximum)
 
 
@@ -149,7 +149,7 @@ class Growth:
         self, demand: PoolDemand, now: float, reservations: Iterable[Reservation] = ()
     ) -> int:
         """Return the target number of workers, including those already requested."""
-        count = workers_needed(demand, self.limits, now, reservations)
+        count = needed_workers(demand, self.limits, now, reservations)
         while self._counts and self._counts[-1][1] <= count:
             self._counts.pop()
         self._counts.append((now, count))

@@ -90,7 +90,7 @@ class GrowingPool:
         prefix: str,
         threads: int,
         waiting: Callable[[], Sequence[WaitingJobs]],
-        reserved: Callable[[], Sequence[ReservationRecord]],
+        reservations: Callable[[], Sequence[ReservationRecord]],
     ) -> None:
         """Take the inner pool, and the provider that starts its workers.
 
@@ -102,16 +102,16 @@ class GrowingPool:
             prefix: prefix of worker names, unique to this pool.
             threads: threads per worker.
             waiting: function that returns the waiting work.
-            reserved: function that returns the reservations.
+            reservations: function that returns the reservations.
         """
         self._pool, self._provider, self._limits = pool, provider, limits
         self._kind, self._prefix, self._threads = kind, prefix, threads
-        self._waiting, self._reserved = waiting, reserved
+        self._waiting, self._reservations = waiting, reservations
         self._growth = Growth(limits)
         self._ours: dict[str, _Worker] = {}
         self._paused_until = 0.0
         self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-        self._failed = ""
+        self._trouble = ""
         self._last = GrowthStatus(kind, 0, limits.minimum, limits.maximum, 0, "", [])
         # Shared between threads.
         self._lock = threading.Lock()
@@ -200,8 +200,8 @@ class GrowingPool:
     def _look(self) -> None:
         """Compare running with target workers, and start or end some."""
         now = time.monotonic()
-        reserved = self._reserved()
-        self._tell(reserved=reserved)
+        reservations = self._reservations()
+        self._tell(reserved=reservations)
         status = self._pool.status()
         if status.trouble:
             self._tell(trouble=status.trouble)
@@ -211,14 +211,14 @@ class GrowingPool:
         members = {each.name: each for each in status.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
         self._follow(workers, members, working, now)
-        self._end_drained(members, now)
+        self._end_leavers(members, now)
         soon = count_ending(
             (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
         )
         target = self._growth.target(
             PoolDemand(self._waiting_s(), self._threads, len(working), soon),
             now,
-            _on_clock(reserved, now),
+            _on_clock(reservations, now),
         )
         names = self._ours.keys() | members.keys()
         stayers = [
@@ -229,7 +229,7 @@ class GrowingPool:
         ]
         starting = sum(not each.has_joined for each in self._ours.values())
         if not starting and len(stayers) >= target:
-            self._failed = ""
+            self._trouble = ""
         if len(stayers) < target:
             missing = min(target - len(stayers), self._limits.maximum - len(names))
             if now >= self._paused_until:
@@ -237,7 +237,7 @@ class GrowingPool:
         elif len(stayers) > target:
             self._end(len(stayers) - target, alive, members, working, now)
         waiting = (each.why for each in alive.values() if each.state == "waiting" and each.why)
-        trouble = "; ".join(filter(None, (self._failed, next(waiting, ""))))
+        trouble = "; ".join(filter(None, (self._trouble, next(waiting, ""))))
         self._tell(target=target, starting=starting, trouble=trouble)
 
     def _follow(
@@ -253,7 +253,7 @@ class GrowingPool:
             if name in members and refusal in ("", "leaving") and not worker.has_joined:
                 worker.has_joined, worker.last = True, now
                 self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-                self._paused_until, self._failed = 0.0, ""
+                self._paused_until, self._trouble = 0.0, ""
             if name in working:
                 worker.last = now
             if state is None or state.state == "ended":
@@ -308,7 +308,7 @@ class GrowingPool:
             for name in leavers:
                 self._ours[name].parts_by = now + FINISH_S + self._pool.hand_over_s + PART_S
 
-    def _end_drained(self, members: Mapping[str, Member], now: float) -> None:
+    def _end_leavers(self, members: Mapping[str, Member], now: float) -> None:
         """End the workers that were let go and have finished their hand-over."""
         self._stop(
             [
@@ -332,18 +332,18 @@ class GrowingPool:
             pause_s = next(self._pauses)
             self._paused_until = now + pause_s
             log.warning("%s: %s; next attempt in %g s", self._kind, trouble, pause_s)
-        self._failed = trouble
+        self._trouble = trouble
 
     def _tell(self, **changes: Any) -> None:
         self._last = replace(self._last, **changes)
 
 
-def _on_clock(reserved: Sequence[ReservationRecord], now: float) -> list[Reservation]:
+def _on_clock(reservations: Sequence[ReservationRecord], now: float) -> list[Reservation]:
     """Convert reservations to the pool's clock."""
     ahead = now - time.time()
     return [
         Reservation(
             each.starts_at.timestamp() + ahead, each.ends_at.timestamp() + ahead, each.workers
         )
-        for each in reserved
+        for each in reservations
     ]

@@ -42,9 +42,7 @@ def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
         certificates[role] = _sign(f"swathe {role}", key, days, (authority, authority_key)), key
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return [
-            path for name, pair in certificates.items() for path in _written(folder, name, *pair)
-        ]
+        return [path for name, pair in certificates.items() for path in _write(folder, name, *pair)]
     except OSError as error:
         raise OutputError(f"{folder}: cannot write certificates: {error}") from error
 
@@ -101,7 +99,7 @@ def _sign(
     return builder.sign(signer, hashes.SHA256())
 
 
-def _written(
+def _write(
     folder: Path, name: str, certificate: x509.Certificate, key: EllipticCurvePrivateKey
 ) -> list[Path]:
     from cryptography.hazmat.primitives.serialization import (

@@ -50,7 +50,7 @@ class Connection:
         *,
         compare: Callable[[dict[str, Any]], None],
         hear: Callable[[Any], None],
-        lost: Callable[[], None],
+        note_loss: Callable[[], None],
         part: Callable[[], Awaitable[bool]],
     ) -> None:
         """Take the scheduler's address, and the callbacks.
@@ -61,13 +61,13 @@ class Connection:
             crew: state of the pool; holds the client while connected.
             compare: called with the current workers, by address.
             hear: called with each message of a worker.
-            lost: called when the connection is lost.
+            note_loss: called when the connection is lost.
             part: called at the end; it releases the workers and returns whether it may end.
         """
         self.trouble = "not started"
         self._address, self._security, self._crew = address, security, crew
         self._url = address.url(security)
-        self._compare, self._hear, self._lost, self._may_part = compare, hear, lost, part
+        self._compare, self._hear, self._note_loss, self._may_part = compare, hear, note_loss, part
         self._news = asyncio.Event()
         self._waits = pauses()
 
@@ -93,7 +93,7 @@ class Connection:
             pause_s = next(self._waits)
             self.trouble = f"{self._address}: {fault}"
             try:
-                self._lost()
+                self._note_loss()
             except Exception:  # a bug must not end the thread
                 log.exception("%s: could not handle the lost connection", self._address)
             log.warning("%s; next attempt in %g s", self.trouble, pause_s)

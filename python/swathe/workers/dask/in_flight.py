@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.row_table import RowTable
-from swathe.workers.batch import summed
+from swathe.workers.batch import add_pairs
 
 if TYPE_CHECKING:
     import asyncio
 
     from swathe.workers.batch import Batch
 
-DIVIDED = 2
+DIVIDE_DEATHS = 2
 """Deaths after which a batch is divided."""
 DEATHS = 3
 """Deaths after which a row fails, if it was alone the last two times."""
@@ -62,7 +62,7 @@ class PendingBatch:
     fetch: Mapping[str, str | None] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
-    def died(self) -> None:
+    def add_death(self) -> None:
         """Note that a worker died while executing this."""
         self.deaths += 1
         if self.division is not None:
@@ -76,7 +76,7 @@ class PendingBatch:
         """Decide what to do after a loss: a failure, two halves, or `None` to retry."""
         cost = self.deaths if self.division is None else self.division.deaths
         rows = self.batch.rows
-        if self.deaths < DIVIDED or (len(rows) == 1 and self.deaths < DEATHS):
+        if self.deaths < DIVIDE_DEATHS or (len(rows) == 1 and self.deaths < DEATHS):
             return None
         if len(rows) > 1 and cost < MOST_DEATHS:
             return self._halves()
@@ -93,16 +93,16 @@ class PendingBatch:
             # Each half writes to its own folder, named after its first row.
             first = self.batch.first if part[0] == rows[0] else part[0].position
             batch = replace(self.batch, first=first, rows=part)
-            pickled = pickle.dumps(batch)
+            content = pickle.dumps(batch)
             # Each half is divided after one more death; a single row fails after two more.
             halves.append(
                 PendingBatch(
                     self.number,
                     batch,
-                    pickled,
+                    content,
                     self.should_stop,
                     division=self.division,
-                    deaths=DIVIDED - 1,
+                    deaths=DIVIDE_DEATHS - 1,
                 )
             )
         self.division.parts += 1
@@ -135,6 +135,6 @@ def _join_results(one: ChunkResult, other: ChunkResult) -> ChunkResult:
         [*one.notes, *other.notes],
         complete=one.complete and other.complete,
         failure=one.failure or other.failure,
-        from_peers=summed(one.from_peers, other.from_peers),
-        from_cache=summed(one.from_cache, other.from_cache),
+        from_peers=add_pairs(one.from_peers, other.from_peers),
+        from_cache=add_pairs(one.from_cache, other.from_cache),
     )

@@ -48,7 +48,7 @@ class Membership:
         """Note which workers appeared and which disappeared."""
         workers = self._crew.workers
         for address in [each for each in workers if each not in present]:
-            self._lose(address, died=not workers[address].leaving)
+            self._lose(address, has_died=not workers[address].leaving)
         now = time.monotonic()
         for address, info in present.items():
             worker = workers.get(address)
@@ -56,7 +56,7 @@ class Membership:
                 worker = WorkerEntry(str(info["name"]), str(info["host"]), int(info["nthreads"]))
                 workers[address] = worker
                 self._ask(address, worker)
-            elif worker.refused and now - worker.asked_at > AGAIN_S:
+            elif worker.refusal and now - worker.asked_at > AGAIN_S:
                 self._ask(address, worker)
 
     def _ask(self, address: str, worker: WorkerEntry) -> None:
@@ -80,16 +80,16 @@ class Membership:
                 return
             worker.host, worker.cache_bytes = reply.host, reply.cache_bytes
             worker.peer = reply.peer
-            if reply.refused and reply.refused != worker.refused:
-                log.warning("worker %s is refused: %s", worker.name, reply.refused)
-            worker.refused = reply.refused
-            if reply.refused:
+            if reply.refusal and reply.refusal != worker.refusal:
+                log.warning("worker %s is refused: %s", worker.name, reply.refusal)
+            worker.refusal = reply.refusal
+            if reply.refusal:
                 self._clear(address, worker)
                 return
             worker.state = state
-            if not worker.placed:
+            if not worker.is_placed:
                 self._crew.placement.join(address, worker.threads, reply.cache_bytes)
-                worker.placed = True
+                worker.is_placed = True
             self._sending.place_all()
 
     def hear(self, message: Any) -> None:
@@ -100,7 +100,7 @@ class Membership:
             grace_s = float(message.get("grace_s", 0.0))
             if worker.leaving:
                 # Its hand-over has already started.
-                stay_s = 0.0 if worker.parted else grace_s
+                stay_s = 0.0 if worker.has_parted else grace_s
                 self._crew.spawn(self._crew.ask(address, CONNECT_S, member.grant, stay_s))
             else:
                 self._part_from(address, worker, grace_s)
@@ -115,7 +115,7 @@ class Membership:
         """Send nothing more to a worker; its results may still arrive."""
         worker.leaving = True
         self._crew.placement.leave(address)
-        worker.placed = False
+        worker.is_placed = False
         cached_bytes = dict(worker.cached_bytes)
         worker.cached_bytes.clear()
         for flight in [each for each in worker.flights.values() if each.task is None]:
@@ -127,24 +127,24 @@ class Membership:
     def lose_all(self) -> None:
         """Requeue all batches, for the next connection."""
         for address in list(self._crew.workers):
-            self._lose(address, died=False)
+            self._lose(address, has_died=False)
         self._sending.place_all()
 
-    def _lose(self, address: str, *, died: bool) -> None:
+    def _lose(self, address: str, *, has_died: bool) -> None:
         """Forget a worker, and requeue its batches."""
         worker = self._crew.workers.pop(address)
         self._crew.rates.forget(address)
         flights = [flight for flight in worker.flights.values() if flight.task is not None]
         for place, flight in enumerate(flights):
             # Its last message may be lost; batches are begun in order.
-            if died and (flight.began or place < worker.threads):
-                flight.died()
+            if has_died and (flight.began or place < worker.threads):
+                flight.add_death()
         self._clear(address, worker)
 
     def _clear(self, address: str, worker: WorkerEntry) -> None:
         """Take all batches from a worker."""
         self._crew.placement.leave(address)
-        worker.placed, worker.state = False, ""
+        worker.is_placed, worker.state = False, ""
         worker.cached_bytes.clear()
         flights = list(worker.flights.values())
         worker.flights.clear()

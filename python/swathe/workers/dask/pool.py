@@ -80,7 +80,7 @@ class DaskPool:
         # Used by the loop's thread only.
         self._crew = PoolState()
         self._briefing = WorkerConfig(self._pool, place, tuple(hosts), self._crew.rates)
-        self._spreading = Replication(self._crew, hand_over_s, self._note_moved)
+        self._spreading = Replication(self._crew, hand_over_s, self._note_traffic)
         self._sending = BatchSender(
             self._pool,
             self._crew,
@@ -89,7 +89,7 @@ class DaskPool:
             join=self._join,
             copy=self._spreading.copy,
             keep=self._keep,
-            changed=self._count,
+            note_room=self._count,
         )
         self._roster = Membership(
             self._pool, self._crew, self._briefing, self._sending, self._spreading
@@ -100,7 +100,7 @@ class DaskPool:
             self._crew,
             compare=self._roster.compare,
             hear=self._roster.hear,
-            lost=self._roster.lose_all,
+            note_loss=self._roster.lose_all,
             part=self._roster.part,
         )
         self._keep_count = 0
@@ -217,8 +217,8 @@ class DaskPool:
     async def _join(self, address: str, worker: WorkerEntry) -> None:
         await self._roster.join(address, worker)
 
-    def _note_moved(self, **more: int) -> None:
-        self._sending.note_moved(**more)
+    def _note_traffic(self, **more: int) -> None:
+        self._sending.note_traffic(**more)
 
     def _keep(self, flight: PendingBatch, result: ChunkResult) -> None:
         """Save the result of a batch in another thread."""
@@ -261,7 +261,7 @@ class DaskPool:
             len(self._sending.flights),
             workers,
             objects,
-            self._sending.moved,
+            self._sending.traffic,
             hand_overs=self._spreading.hand_overs,
             peer_s=peer_s,
             peer_bytes_per_s=peer_bytes_per_s,

@@ -141,7 +141,7 @@ def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> 
 
 
 async def _scheduler(address: Address, security: Security | None, tell: Tell) -> None:
-    ending = _told_to_end(attached=False).requested
+    ending = _told_to_end(is_attached=False).request
     try:
         scheduler = await PoolScheduler(
             host=unparse_host_port(address.host),  # brackets for IPv6
@@ -170,7 +170,7 @@ def serve_worker(
     folder: str,
     lifetime_s: float | None,
     grace_s: float,
-    attached: bool,
+    is_attached: bool,
     tell: Tell,
     warn: Tell,
 ) -> None:
@@ -186,7 +186,7 @@ def serve_worker(
         lifetime_s: seconds after which it drains and ends.
         grace_s: seconds for draining: it finishes its batches and hands over its cache. A second
             signal ends it at once.
-        attached: whether it ends at once when its standard input closes.
+        is_attached: whether it ends at once when its standard input closes.
         tell: called with its address each time it joins a scheduler.
         warn: called with each problem.
 
@@ -202,7 +202,7 @@ def serve_worker(
             warn,
             lifetime_s,
             grace_s,
-            attached,
+            is_attached,
             host,
             nthreads=threads,
             name=name,
@@ -218,16 +218,16 @@ async def _worker(
     warn: Tell,
     lifetime_s: float | None,
     grace_s: float,
-    attached: bool,
+    is_attached: bool,
     host: str | None,
     **settings: Any,
 ) -> None:
-    ending = _told_to_end(attached)
+    ending = _told_to_end(is_attached)
     if lifetime_s is not None:
-        asyncio.get_running_loop().call_later(lifetime_s, ending.requested.set)
+        asyncio.get_running_loop().call_later(lifetime_s, ending.request.set)
     url = address.url(security)
     waits = pauses()
-    while not ending.requested.is_set():
+    while not ending.request.is_set():
         try:
             seen_at = await reach(url, security, "worker")
             # Dask would listen on all addresses, and report this one.
@@ -239,11 +239,11 @@ async def _worker(
             raise SettingsError(f"{address}: {error}") from error
         except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
             fault = str(error) or type(error).__name__
-        if not ending.requested.is_set():
+        if not ending.request.is_set():
             pause_s = next(waits)
             warn(f"{address}: {fault}; next attempt in {pause_s:g} s")
             with suppress(TimeoutError):
-                await asyncio.wait_for(ending.requested.wait(), pause_s)
+                await asyncio.wait_for(ending.request.wait(), pause_s)
 
 
 async def _work(
@@ -270,7 +270,7 @@ async def _work(
         raise
     tell(worker.address)
     signal, loss = (
-        asyncio.create_task(ending.requested.wait()),
+        asyncio.create_task(ending.request.wait()),
         asyncio.create_task(worker.finished()),
     )
     await asyncio.wait((signal, loss), return_when=asyncio.FIRST_COMPLETED)
@@ -290,10 +290,10 @@ async def _part(
     """Stay as long as the portal asks, for running batches and the hand-over."""
     began = time.monotonic()
     while here.has_portal and not (ending.hurry.is_set() or disconnect.done()):
-        now, granted = time.monotonic(), here.granted_until
+        now, granted_until = time.monotonic(), here.granted_until
         # A portal that does not answer may have nothing to hand over, or be an older version.
-        until = began + ANSWER_S if granted is None else granted
-        if granted is None and worker.state.tasks:
+        until = began + ANSWER_S if granted_until is None else granted_until
+        if granted_until is None and worker.state.tasks:
             # Results are dropped once the portal has them.
             until = began + FINISH_S
         if now >= min(until, began + grace_s):
@@ -313,17 +313,17 @@ def _certificates(security: Security | None) -> tuple[str, str, str] | None:
 class ShutdownRequest:
     """Whether the process is asked to end, and whether at once."""
 
-    requested: asyncio.Event
+    request: asyncio.Event
     hurry: asyncio.Event
 
     def tell(self) -> None:
         """Ask it to end; the second time at once."""
-        if self.requested.is_set():
+        if self.request.is_set():
             self.hurry.set()
-        self.requested.set()
+        self.request.set()
 
 
-def _told_to_end(attached: bool) -> ShutdownRequest:
+def _told_to_end(is_attached: bool) -> ShutdownRequest:
     """Return the events set by signals to end; if attached, also by the end of standard input."""
     ending = ShutdownRequest(asyncio.Event(), asyncio.Event())
     loop = asyncio.get_running_loop()
@@ -332,9 +332,9 @@ def _told_to_end(attached: bool) -> ShutdownRequest:
         if not os.read(STDIN, 1024):
             loop.remove_reader(STDIN)
             ending.hurry.set()
-            ending.requested.set()
+            ending.request.set()
 
-    if attached:
+    if is_attached:
         loop.add_reader(STDIN, read)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ending.tell)

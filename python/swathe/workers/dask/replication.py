@@ -38,23 +38,25 @@ COPY_S = 30.0
 ASK_S = 5.0
 """Seconds to wait for an answer of a worker."""
 LOOK_S = 0.05
-RECORDED = 20
+MOST_REPORTS = 20
 """Hand-overs that are reported."""
 RECORDED_S = 3600.0
 """Seconds after its end during which a hand-over is reported."""
 GOODBYE_S = 60.0
 """The same, if there was nothing to hand over."""
 
-ENDED = ("done", "broken off", "gave nothing")
+END_STATES = ("done", "broken off", "gave nothing")
 
 
 class Replication:
     """Transfers between workers. Used by the thread of the pool's loop."""
 
-    def __init__(self, crew: PoolState, hand_over_s: float, moved: Callable[..., None]) -> None:
+    def __init__(
+        self, crew: PoolState, hand_over_s: float, note_traffic: Callable[..., None]
+    ) -> None:
         """Take the pool's state, the time limit of a hand-over, and the counter of transfers."""
-        self._crew, self._hand_over_s, self._moved = crew, hand_over_s, moved
-        self._hand_overs: deque[HandOver] = deque(maxlen=RECORDED)
+        self._crew, self._hand_over_s, self._note_traffic = crew, hand_over_s, note_traffic
+        self._hand_overs: deque[HandOver] = deque(maxlen=MOST_REPORTS)
         self._copying: set[str] = set()
 
     @property
@@ -85,11 +87,11 @@ class Replication:
                 return
             peers = crew.peers(source, heir, holder)
             objects = [(source, descriptions[source], peers)]
-            pulled = await crew.ask(heir, COPY_S + ASK_S, member.pull, objects, COPY_S, False)
-            if pulled is not None:
-                crew.hold(heir, pulled.cached_bytes)
-                crew.rates.learn(heir, pulled.costs)
-                self._moved(copies=bool(pulled.bytes), copied_bytes=pulled.bytes)
+            report = await crew.ask(heir, COPY_S + ASK_S, member.pull, objects, COPY_S, False)
+            if report is not None:
+                crew.hold(heir, report.cached_bytes)
+                crew.rates.learn(heir, report.costs)
+                self._note_traffic(copies=bool(report.bytes), copied_bytes=report.bytes)
         finally:
             crew.placement.forgo(heir, source)
             self._copying.discard(heir)
@@ -136,7 +138,7 @@ class Replication:
         finally:
             for source in [each for each, at in crew.leaver_of.items() if at == address]:
                 del crew.leaver_of[source]
-            worker.parted = True
+            worker.has_parted = True
             if not self._is_gone(address, worker):
                 crew.spawn(self._release(address))
 
@@ -165,7 +167,7 @@ class Replication:
         rooms = await self._rooms(blocks)
         _, bytes_per_s = crew.rates.peer
         plan = plan_hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
-        refusal = self._describe_refused(plan, blocks)
+        refusal = self._describe_refusals(plan, blocks)
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
@@ -183,18 +185,18 @@ class Replication:
                 objects = [
                     (source, description, [peer]) for source, description in share[at : at + GROUP]
                 ]
-                pulled = await crew.ask(heir, left_s, member.pull, objects, left_s, True)
-                if pulled is None:
+                report = await crew.ask(heir, left_s, member.pull, objects, left_s, True)
+                if report is None:
                     return
-                crew.hold(heir, pulled.cached_bytes)
-                crew.rates.learn(heir, pulled.costs)
-                self._moved(handed_bytes=pulled.bytes)
+                crew.hold(heir, report.cached_bytes)
+                crew.rates.learn(heir, report.costs)
+                self._note_traffic(handed_bytes=report.bytes)
                 hand_over = self._tell(
                     hand_over,
                     objects=hand_over.objects
-                    + sum(size >= sizes[source] for source, size in pulled.cached_bytes.items()),
-                    bytes=hand_over.bytes + pulled.bytes,
-                    blocks=hand_over.blocks + pulled.blocks,
+                    + sum(size >= sizes[source] for source, size in report.cached_bytes.items()),
+                    bytes=hand_over.bytes + report.bytes,
+                    blocks=hand_over.blocks + report.blocks,
                     elapsed_s=time.monotonic() - began,
                 )
 
@@ -231,17 +233,17 @@ class Replication:
         stayers = [
             (each.cache_bytes - sum(each.cached_bytes.values()), address)
             for address, each in crew.workers.items()
-            if each.placed and not each.leaving and each.peer is not None
+            if each.is_placed and not each.leaving and each.peer is not None
         ]
         heirs = [address for _, address in sorted(stayers, reverse=True)[:HEIRS]]
         rooms = await asyncio.gather(*(crew.ask(each, ASK_S, member.room) for each in heirs))
         return {heir: room for heir, room in zip(heirs, rooms, strict=True) if room}
 
-    def _describe_refused(self, plan: HandOverPlan, blocks: Sequence[HeldBlock]) -> str:
+    def _describe_refusals(self, plan: HandOverPlan, blocks: Sequence[HeldBlock]) -> str:
         """Describe the objects that are not handed over, and why."""
         sizes = {each.source: each.size for each in blocks}
-        objects, size = Counter(plan.refused.values()), Counter[str]()
-        for source, why in plan.refused.items():
+        objects, size = Counter(plan.refusals.values()), Counter[str]()
+        for source, why in plan.refusals.items():
             size[why] += sizes[source]
         return "; ".join(
             f"{count} {'object' if count == 1 else 'objects'}, {size_text(size[why])}: {why}"
@@ -250,7 +252,7 @@ class Replication:
 
     def _tell(self, hand_over: HandOver, **changes: object) -> HandOver:
         """Publish the state of a hand-over."""
-        if changes.get("state", hand_over.state) in ENDED:
+        if changes.get("state", hand_over.state) in END_STATES:
             changes["ended_at"] = time.monotonic()
         new = replace(hand_over, **changes)  # type: ignore[arg-type]  # of its fields
         for at, each in enumerate(self._hand_overs):

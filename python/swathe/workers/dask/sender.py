@@ -51,7 +51,7 @@ class BatchSender:
         join: Callable[[str, WorkerEntry], Awaitable[None]],
         copy: Callable[[str, str], None],
         keep: Callable[[PendingBatch, ChunkResult], None],
-        changed: Callable[[], None],
+        note_room: Callable[[], None],
     ) -> None:
         """Take the pool's name and state, the worker configuration, and the callbacks.
 
@@ -63,12 +63,12 @@ class BatchSender:
             join: sends changes of the configuration to a worker, by its address.
             copy: copies an object to a worker.
             keep: called with the result of a batch.
-            changed: called if the number of batches that can be accepted may have changed.
+            note_room: called if the number of batches that can be accepted may have changed.
         """
         self.flights: dict[PendingBatch, None] = {}
-        self.moved = TrafficCounts()
+        self.traffic = TrafficCounts()
         self._name, self._crew, self._briefing, self._batch_s = name, crew, briefing, batch_s
-        self._join, self._copy, self._keep, self._changed = join, copy, keep, changed
+        self._join, self._copy, self._keep, self._note_room = join, copy, keep, note_room
         self._by_key: dict[str, PendingBatch] = {}
         self._pending: deque[PendingBatch] = deque()
         self._paces = ComputeRates()
@@ -80,7 +80,7 @@ class BatchSender:
         if self._spread:
             # Some are placed but not sent, if their worker matters.
             return int(self._crew.placement.room) - len(self._pending)
-        ready = [each for each in self._crew.workers.values() if each.placed]
+        ready = [each for each in self._crew.workers.values() if each.is_placed]
         return AHEAD * sum(each.threads for each in ready) - len(self.flights)
 
     def begin(self, key: str) -> None:
@@ -105,27 +105,27 @@ class BatchSender:
                 continue
             flight.key = f"batch-{self._name}-{flight.number}-{time.monotonic_ns()}"
             try:
-                placed = self._crew.placement.place(
+                decision = self._crew.placement.place(
                     flight.key, self._work(flight), time.monotonic()
                 )
             except Exception as error:  # batches behind it must still be placed
                 log.exception("batch %d: cannot be placed", flight.number)
-                self.give_back(flight, _failed(error))
+                self.give_back(flight, _failure(error))
                 continue
-            if placed is None:
+            if decision is None:
                 break
             self._pending.popleft()
-            worker = self._crew.workers[placed.worker]
-            flight.worker, flight.fetch = placed.worker, placed.fetch
+            worker = self._crew.workers[decision.worker]
+            flight.worker, flight.fetch = decision.worker, decision.fetch
             flight.near = bool(flight.objects) and all(
                 name in worker.cached_bytes for name in flight.objects
             )
             worker.flights[flight.key] = self._by_key[flight.key] = flight
-            if not placed.parked:
+            if not decision.is_parked:
                 self._depart(flight)
-            for source, heir in placed.copies:
+            for source, heir in decision.copies:
                 self._copy(source, heir)
-        self._changed()
+        self._note_room()
 
     def _work(self, flight: PendingBatch) -> BatchWork:
         """Estimate the work of a batch: its prediction, corrected by earlier batches of the job."""
@@ -158,7 +158,7 @@ class BatchSender:
         except Exception as error:  # a bug: no other code knows of this batch
             if client.status == "running" and self._crew.workers.get(flight.worker) is worker:
                 log.exception("batch %d: cannot be sent", flight.number)
-                self.give_back(flight, _failed(error))
+                self.give_back(flight, _failure(error))
             # Otherwise it is retried when the loss is noticed.
         self.place_all()
 
@@ -212,8 +212,8 @@ class BatchSender:
             self._land(worker, flight)
             self._crew.hold(address, reply.cached_bytes)
             self._crew.rates.learn(address, reply.costs)
-            self.moved = self.moved.with_done(result, near=flight.near)
-            if result.complete and _only_computed(flight, result):
+            self.traffic = self.traffic.with_result(result, near=flight.near)
+            if result.complete and _is_computing_time(flight, result):
                 predicted_s = self._predicted_s(flight.batch)
                 self._paces.learn(flight.batch.job, predicted_s, result.work_s)
             self.give_back(flight, result)
@@ -232,7 +232,7 @@ class BatchSender:
             self._again(flight)
         except Exception as error:  # other batches were lost too, and must be retried
             log.exception("batch %d: cannot be retried", flight.number)
-            self.give_back(flight, _failed(error))
+            self.give_back(flight, _failure(error))
 
     def _again(self, flight: PendingBatch) -> None:
         self._by_key.pop(flight.key, None)
@@ -268,10 +268,10 @@ class BatchSender:
             result = total
         self._keep(flight, result)
 
-    def note_moved(self, **more: int) -> None:
+    def note_traffic(self, **more: int) -> None:
         """Count transfers between workers outside batches."""
-        was = self.moved
-        self.moved = replace(was, **{name: getattr(was, name) + more[name] for name in more})
+        was = self.traffic
+        self.traffic = replace(was, **{name: getattr(was, name) + more[name] for name in more})
 
     async def look(self) -> None:
         """Stop the batches that are to stop."""
@@ -282,7 +282,7 @@ class BatchSender:
         for flight in list(self.flights):
             if flight.told_at is not None and now - flight.told_at > STOP_S:
                 self.give_back(flight, ChunkResult([], complete=False))
-        self._changed()
+        self._note_room()
 
     def _stop_flights(self, pending: Sequence[tuple[PendingBatch, Exception | None]]) -> None:
         """Ask workers to stop batches; return at once those that no worker has or that failed."""
@@ -292,7 +292,7 @@ class BatchSender:
             if flight.task is not None:
                 keys.setdefault(flight.worker, []).append(flight.key)
             if error is not None:
-                self.give_back(flight, _failed(error))
+                self.give_back(flight, _failure(error))
             elif flight.task is None:
                 self.give_back(flight, ChunkResult([], complete=False))
         if keys and self._crew.client is not None:
@@ -321,11 +321,11 @@ def _flights_to_stop(
     return flights_to_stop
 
 
-def _only_computed(flight: PendingBatch, result: ChunkResult) -> bool:
+def _is_computing_time(flight: PendingBatch, result: ChunkResult) -> bool:
     """Check whether a batch's time is computing time: it fetched almost nothing."""
-    fetched = result.bytes_moved + result.from_peers[0]
-    return not flight.objects or fetched <= LITTLE * result.from_cache[0]
+    fetched_bytes = result.bytes_moved + result.from_peers[0]
+    return not flight.objects or fetched_bytes <= LITTLE * result.from_cache[0]
 
 
-def _failed(error: Exception) -> ChunkResult:
+def _failure(error: Exception) -> ChunkResult:
     return ChunkResult([], complete=False, failure=describe_error(error))

@@ -31,10 +31,10 @@ class WorkerEntry:
 
     Attributes:
         state: configuration it has; empty: none that it still knows.
-        refused: why it cannot join.
-        placed: whether it may get batches.
+        refusal: why it cannot join.
+        is_placed: whether it may get batches.
         leaving: whether it gets no more batches.
-        parted: whether it is leaving and has finished its batches and its hand-over.
+        has_parted: whether it is leaving and has finished its batches and its hand-over.
     """
 
     name: str
@@ -42,11 +42,11 @@ class WorkerEntry:
     threads: int
     state: str = ""
     cache_bytes: int = 0
-    refused: str = ""
+    refusal: str = ""
     asked_at: float = 0.0
     leaving: bool = False
-    parted: bool = False
-    placed: bool = False
+    has_parted: bool = False
+    is_placed: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
     flights: dict[str, PendingBatch] = field(default_factory=dict)
     cached_bytes: dict[str, int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class PoolState:
     def hold(self, address: str, cached_bytes: Mapping[str, int]) -> None:
         """Note what a worker has cached of objects."""
         worker = self.workers.get(address)
-        if worker is None or not worker.placed:
+        if worker is None or not worker.is_placed:
             return
         for source, size in cached_bytes.items():
             if size:
@@ -114,9 +114,9 @@ class PoolState:
                     waiting=len(each.flights) - busy,
                     cache_bytes=each.cache_bytes,
                     held_bytes=held_bytes,
-                    refused=each.refused or each.status_text,
+                    refused=each.refusal or each.status_text,
                     worth_s=worth_s,
-                    parted=each.parted,
+                    parted=each.has_parted,
                 )
             )
         return workers, objects

@@ -42,7 +42,7 @@ PATIENCE_S = 60.0
 """Seconds after the last batch of a portal when another portal may take the worker."""
 SCRATCH_S = 3600.0
 """Seconds to keep intermediate results of a job; they can be made again."""
-STOPS_KEPT = 10_000
+MOST_STOPS = 10_000
 LOOKED_AT = 8
 """Objects of earlier batches that are checked after each batch for what is left of them."""
 
@@ -91,13 +91,13 @@ class JoinReply:
     Attributes:
         host: its machine.
         cache_bytes: size limit of its cache.
-        refused: why it cannot join; empty if it joins.
+        refusal: why it cannot join; empty if it joins.
         peer: address and token at which it serves blocks; `None` if it does not.
     """
 
     host: str
     cache_bytes: int
-    refused: str = ""
+    refusal: str = ""
     peer: Peer | None = None
 
 
@@ -178,12 +178,12 @@ class WorkerState:
         self._last = 0.0
         self._at_work = 0
         self._halts = 0
-        self._stopped: OrderedDict[str, None] = OrderedDict()
+        self._stops: OrderedDict[str, None] = OrderedDict()
         self._jobs: OrderedDict[str, float] = OrderedDict()
         self._shared_at = ""
         self._peer: Peer | None = None
-        self._held: OrderedDict[str, int] = OrderedDict()
-        self._granted: float | None = None
+        self._cache_bytes: OrderedDict[str, int] = OrderedDict()
+        self._stay_until: float | None = None
         self._ending = False
 
     def share(self, host: str, certificates: tuple[str, str, str] | None) -> None:
@@ -214,18 +214,18 @@ class WorkerState:
             return JoinReply(host, cache_bytes, f"{host}: {why}")
         content: Invitation = pickle.loads(rest)
         with self._lock:
-            used = self._at_work or time.monotonic() - self._last < PATIENCE_S
-            if self._pool not in ("", content.pool) and used:
+            is_busy = self._at_work or time.monotonic() - self._last < PATIENCE_S
+            if self._pool not in ("", content.pool) and is_busy:
                 return JoinReply(host, cache_bytes, f"{host}: serves another portal")
         try:
-            place = self._checked(content.place)
+            place = self._check_place(content.place)
         except SwatheError as error:
             return JoinReply(host, cache_bytes, f"{host}: {error}")
         use_snapshot(content.storages)
         _swathe.confine(list(content.hosts))
         with self._lock:
             self._pool, self._place, self._state = content.pool, place, state_of(invitation)
-            self._held.clear()  # the new portal knows nothing of the cache
+            self._cache_bytes.clear()  # the new portal knows nothing of the cache
         return JoinReply(host, cache_bytes, peer=self._peer)
 
     def leave(self, pool: str) -> None:
@@ -246,13 +246,13 @@ class WorkerState:
     @property
     def granted_until(self) -> float | None:
         """Until when the portal wants this ending worker to stay; `None` if it has not answered."""
-        return self._granted
+        return self._stay_until
 
     def grant(self, seconds: float) -> None:
         """Extend the life of this ending worker by some seconds; with 0 it may end."""
-        self._granted = time.monotonic() + seconds
+        self._stay_until = time.monotonic() + seconds
 
-    def _checked(self, at: FolderAt | BucketAt) -> ResultStore:
+    def _check_place(self, at: FolderAt | BucketAt) -> ResultStore:
         """Check the result store, and return it.
 
         Raises:
@@ -295,7 +295,7 @@ class WorkerState:
             self._at_work += 1
 
         def should_stop() -> bool:
-            return key in self._stopped or self._halts != halts
+            return key in self._stops or self._halts != halts
 
         try:
             batch: Batch = pickle.loads(payload)
@@ -308,21 +308,21 @@ class WorkerState:
             with self._lock:
                 self._at_work -= 1
                 self._last = time.monotonic()
-                self._stopped.pop(key, None)
+                self._stops.pop(key, None)
 
     def _new_holdings(self, batch: Batch) -> dict[str, int]:
         """Return the cached bytes of the batch's objects, and of some earlier ones if changed."""
         rows = RowTable.concatenate([batch.rows, *batch.inputs.values()])
         with self._lock:
-            old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
+            old = [name for name, _ in zip(self._cache_bytes, range(LOOKED_AT), strict=False)]
         names = list(dict.fromkeys([*rows.source.few().values, *old]))
         new = {}
         sizes = dict(zip(names, _swathe.cached_bytes(names), strict=True))
         with self._lock:
             for name, size in sizes.items():
-                before = self._held.pop(name, 0)
+                before = self._cache_bytes.pop(name, 0)
                 if size:
-                    self._held[name] = size
+                    self._cache_bytes[name] = size
                 if size != before:
                     new[name] = size
         return new
@@ -349,15 +349,15 @@ class WorkerState:
             names.append(source)
         held_bytes = dict(zip(names, _swathe.cached_bytes(names), strict=True))
         with self._lock:
-            self._held.update({name: size for name, size in held_bytes.items() if size})
+            self._cache_bytes.update({name: size for name, size in held_bytes.items() if size})
         return PullReply(size_sum, blocks, held_bytes, _swathe.peer_costs())
 
     def stop(self, keys: list[str]) -> None:
         """Stop batches within a second; those that have not begun stop when they begin."""
         with self._lock:
-            self._stopped.update(dict.fromkeys(keys))
-            while len(self._stopped) > STOPS_KEPT:
-                self._stopped.popitem(last=False)
+            self._stops.update(dict.fromkeys(keys))
+            while len(self._stops) > MOST_STOPS:
+                self._stops.popitem(last=False)
 
     def halt(self) -> None:
         """Stop all batches: nobody waits for their results."""

@@ -11,7 +11,7 @@ import numpy as np
 from swathe._swathe import StoreKind
 from swathe.core.errors import CatalogError
 from swathe.core.host import this_host
-from swathe.stores.registry import NAMED, StoreSnapshot, storages
+from swathe.stores.registry import STORE_NAME, StoreSnapshot, storages
 from swathe.workers.dask import worker
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class WorkerConfig:
     def look(self, batch: Batch) -> None:
         """Check whether the catalogue has new stores; at once if a batch needs one."""
         names = {store["name"] for store in self._storages.stores}
-        sources = filter(NAMED.match, batch.rows.source.few().values)
+        sources = filter(STORE_NAME.match, batch.rows.source.few().values)
         store_names = {source.partition(":")[0] for source in sources}
         old = time.monotonic() - self._asked_at > STORAGES_S
         if not old and all(name in names for name in store_names - {"http", "https"}):
@@ -66,7 +66,7 @@ class WorkerConfig:
         sources = batch.rows.source.few()
         for source, rows in zip(sources.values, np.bincount(sources.codes).tolist(), strict=True):
             name = source.partition(":")[0]
-            if NAMED.match(source) and not StoreKind(roots.get(name, source)).is_local:
+            if STORE_NAME.match(source) and not StoreKind(roots.get(name, source)).is_local:
                 counts[source] = rows
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 
@@ -79,9 +79,9 @@ class WorkerConfig:
 
 def _costs(stores: StoreSnapshot) -> dict[str, Speed]:
     """Return seconds per request and bytes per second of each store, as measured from here."""
-    measured, _, _ = stores.seen_from(this_host())
+    measurements, _, _ = stores.seen_from(this_host())
     costs = {}
     for store in stores.stores:
-        if (profile := measured.get(store["root"])) is not None:
+        if (profile := measurements.get(store["root"])) is not None:
             costs[store["name"]] = profile["request"][0][1], profile["total_bytes_per_s"]
     return costs

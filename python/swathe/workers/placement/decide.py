@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 from swathe.workers.placement.queue import Queue
 
-LOOKED = 16
+MOST_HOLDERS = 16
 """Holders that a decision examines, over all objects of the batch."""
 FREE = 4
 """Other workers it examines: of those free now, and of those free first."""
@@ -34,12 +34,12 @@ BEHIND = 2.0
 """Waiting batches assumed behind one, for each batch placed per thread: as many again will come."""
 TRAFFIC = 0.02
 """Weight of each second of fetching: it slows other workers down. It also breaks ties."""
-PLACED = 2
+PLACED_RATIO = 2
 """Ratio of placed batches to batches in flight, unless a thread is free."""
-PARKED = 4
+PLACED_LIMIT = 4
 """Ratio of batches placed on a worker to its batches in flight, at most. Batches shorter than a
 second count less: see `queue`."""
-HELD = 0.98
+USABLE_FRACTION = 0.98
 """Fraction of a cache's disk space that blocks can use; the rest is headers and rounding."""
 MOST_PEERS = 3
 """Peers suggested to a worker that lacks an object, at most."""
@@ -81,7 +81,7 @@ class PlacementDecision:
             that is still fetching the object answers when it has it.
         fetch_s: predicted seconds of fetching them.
         start_s: predicted seconds of waiting and fetching before it can compute.
-        parked: whether the worker has enough batches; `end` releases this one later.
+        is_parked: whether the worker has enough batches; `end` releases this one later.
         copies: objects to copy because batches have waited for them as long as a copy takes, and
             the worker to copy each to.
     """
@@ -90,7 +90,7 @@ class PlacementDecision:
     fetch: Mapping[str, str | None]
     fetch_s: float
     start_s: float
-    parked: bool = False
+    is_parked: bool = False
     copies: tuple[tuple[str, str], ...] = ()
 
 
@@ -111,7 +111,7 @@ class _Member:
     @property
     def has_room(self) -> bool:
         """Whether it can take another batch."""
-        return self.queue.placed < PARKED * self.queue.ahead
+        return self.queue.sum_s < PLACED_LIMIT * self.queue.ahead
 
 
 @dataclass(slots=True)
@@ -185,7 +185,7 @@ class Placement:
         if threads < 1:
             raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
         queue = Queue(threads, threads * self._ahead)
-        member = _Member(worker, queue, int(HELD * cache_bytes), ends)
+        member = _Member(worker, queue, int(USABLE_FRACTION * cache_bytes), ends)
         self._members[worker] = member
         self._threads += threads
         self._order(member)
@@ -203,7 +203,7 @@ class Placement:
             del self._flights[batch]
         self._threads -= member.queue.threads
         # Without workers the sum is zero, but for rounding.
-        self._placed_s = self._placed_s - member.queue.placed if self._threads else 0.0
+        self._placed_s = self._placed_s - member.queue.sum_s if self._threads else 0.0
         self._unorder(member)
 
     def hold(self, worker: str, source: str, size: int) -> None:
@@ -243,7 +243,7 @@ class Placement:
         needs = [self._need(source, size, now) for source, size in work.objects.items()]
         behind = 0.0
         if not self._free:
-            behind = BEHIND * min(len(self._flights) / self._threads, PLACED * self._ahead)
+            behind = BEHIND * min(len(self._flights) / self._threads, PLACED_RATIO * self._ahead)
         best, least = None, (inf, inf)
         for member in self._candidates(needs, work.compute_s, now):
             wait_s = member.queue.wait_s(now)
@@ -254,7 +254,7 @@ class Placement:
                 continue
             if (rank := choice.rank(behind)) < least:
                 best, least = choice, rank
-        return None if best is None else self._placed(batch, best, needs, now)
+        return None if best is None else self._put(batch, best, needs, now)
 
     def begin(self, batch: Hashable, now: float) -> None:
         """Note that a worker has begun a batch: it fetches or computes."""
@@ -270,9 +270,9 @@ class Placement:
         if (flight := self._flights.pop(batch, None)) is None:
             return []
         member = flight.member
-        self._placed_s -= member.queue.placed
+        self._placed_s -= member.queue.sum_s
         due = member.queue.remove(batch, now)
-        self._placed_s += member.queue.placed
+        self._placed_s += member.queue.sum_s
         self._order(member)
         member.coming_bytes -= sum(flight.brings.values())
         for source in flight.brings:
@@ -282,7 +282,7 @@ class Placement:
     @property
     def room(self) -> float:
         """Number of one-second batches that can still be placed, unless a thread is free."""
-        return PLACED * self._threads * self._ahead - self._placed_s
+        return PLACED_RATIO * self._threads * self._ahead - self._placed_s
 
     def holders(self, source: str) -> Mapping[str, int]:
         """Return the holders of an object, with the cached bytes."""
@@ -313,7 +313,7 @@ class Placement:
         seconds = store_s = self._costs.store_s(source, size)
         coming = self._arrivals.get(source, {})
         wait_s = 0.0
-        peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
+        peer = next((name for name in islice(holders, MOST_HOLDERS) if holders[name] >= size), None)
         if peer is None and coming:
             # Cheaper for the store than a second request, and often as fast.
             peer, (ready, until) = next(iter(coming.items()))
@@ -327,8 +327,8 @@ class Placement:
     def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
         """Return the candidates that can take another batch, each once."""
         names = dict.fromkeys(self._first(seconds, now))
-        each = max(1, LOOKED // len(needs)) if needs else 0
-        for need in needs[:LOOKED]:
+        each = max(1, MOST_HOLDERS // len(needs)) if needs else 0
+        for need in needs[:MOST_HOLDERS]:
             names.update(dict.fromkeys(islice(need.holders, each)))
             names.update(dict.fromkeys(islice(need.coming, each)))
         members = map(self._members.__getitem__, names)
@@ -338,7 +338,7 @@ class Placement:
         """Yield the workers that are free first."""
         late = []
         count = 0
-        for name in islice(self._free, 2 * LOOKED):
+        for name in islice(self._free, 2 * MOST_HOLDERS):
             if self._members[name].ends < now + seconds:
                 late.append(name)
             elif count < FREE:
@@ -351,7 +351,7 @@ class Placement:
             at = bisect_left(self._by_queue, (now, ""))
             yield from (name for _, name in self._by_queue[max(0, at - FREE) : at + FREE])
 
-    def _placed(
+    def _put(
         self, batch: Hashable, best: _Choice, needs: list[_Need], now: float
     ) -> PlacementDecision:
         """Place a batch on a worker."""
@@ -363,18 +363,18 @@ class Placement:
                 fetch[need.name] = need.peer
                 brings[need.name] = need.size - need.holders.get(name, 0)
                 self._expect(name, need.name, now + best.start_s, inf)
-            for used in (fetch.get(need.name), name):
-                if used is not None and used in need.holders:
+            for holder in (fetch.get(need.name), name):
+                if holder is not None and holder in need.holders:
                     # Moved to the end: the next decision examines others first.
-                    need.holders[used] = need.holders.pop(used)
+                    need.holders[holder] = need.holders.pop(holder)
         member.coming_bytes += sum(brings.values())
-        self._placed_s -= member.queue.placed
-        parked = member.queue.put(batch, best.end_s - best.wait_s, now)
-        self._placed_s += member.queue.placed
+        self._placed_s -= member.queue.sum_s
+        is_parked = member.queue.put(batch, best.end_s - best.wait_s, now)
+        self._placed_s += member.queue.sum_s
         self._flights[batch] = _Flight(member, brings)
         self._order(member)
         copies = tuple(self._copies(best, needs, now))
-        return PlacementDecision(name, fetch, best.fetch_s, best.start_s, parked, copies)
+        return PlacementDecision(name, fetch, best.fetch_s, best.start_s, is_parked, copies)
 
     def _copies(self, best: _Choice, needs: list[_Need], now: float) -> Iterator[tuple[str, str]]:
         """Yield the objects to copy: those waited for as long as a copy takes."""

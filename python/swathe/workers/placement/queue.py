@@ -26,7 +26,7 @@ class Queue:
         batches: predicted seconds of each, in order of placement.
         running: running batches, and the predicted end of each.
         behind_s: seconds of the others.
-        placed: sum of the weights.
+        sum_s: sum of the weights.
     """
 
     threads: int
@@ -34,7 +34,7 @@ class Queue:
     batches: dict[Hashable, float] = field(default_factory=dict)
     running: dict[Hashable, float] = field(default_factory=dict)
     behind_s: float = 0.0
-    placed: float = 0.0
+    sum_s: float = 0.0
 
     @property
     def sent_count(self) -> int:
@@ -50,7 +50,7 @@ class Queue:
         """Add a batch; return whether it is parked."""
         self.batches[batch] = seconds
         self.behind_s += seconds
-        self.placed += _counted(seconds)
+        self.sum_s += _clip(seconds)
         self._run_next(now)
         return len(self.batches) > self.ahead
 
@@ -64,7 +64,7 @@ class Queue:
         """Remove a batch; return the parked ones to send now."""
         sent_batches = set(islice(self.batches, self.ahead))
         seconds = self.batches.pop(batch)
-        self.placed = self.placed - _counted(seconds) if self.batches else 0.0
+        self.sum_s = self.sum_s - _clip(seconds) if self.batches else 0.0
         if self.running.pop(batch, None) is None:
             self.behind_s -= seconds
         self._run_next(now)
@@ -92,7 +92,7 @@ class Queue:
             self.behind_s = 0.0  # rounding
 
 
-def _counted(seconds: float) -> float:
+def _clip(seconds: float) -> float:
     return min(max(seconds, LEAST_S), MOST_S)
 
 

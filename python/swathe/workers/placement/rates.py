@@ -15,7 +15,7 @@ from statistics import median
 Speed = tuple[float, float]
 """Seconds per request, and bytes per second."""
 
-UNMEASURED: Speed = 0.05, 50e6
+USUAL_SPEED: Speed = 0.05, 50e6
 """Assumed for stores that were never probed."""
 NEAR: Speed = 0.001, 100e6
 """Assumed for workers, before enough has been fetched between them."""
@@ -23,7 +23,7 @@ TELLERS = 64
 """Latest reports that count."""
 NEWEST = 0.3
 """Weight of a job's latest batch against all earlier ones."""
-PACED = 1000
+MOST_PACES = 1000
 """Jobs whose pace is remembered: those with the latest results."""
 SLOWEST, FASTEST = (60.0, 1e3), (1e-6, 1e12)
 """Slowest and fastest plausible link; a report outside is wrong."""
@@ -71,7 +71,7 @@ class Rates:
 
     def store_s(self, source: str, size: int) -> float:
         """Return the seconds to fetch from the object's store."""
-        request_s, bytes_per_s = self._stores.get(source.partition(":")[0], UNMEASURED)
+        request_s, bytes_per_s = self._stores.get(source.partition(":")[0], USUAL_SPEED)
         return request_s + size / bytes_per_s
 
     def peer_s(self, size: int) -> float:
@@ -100,7 +100,7 @@ class ComputeRates:
         self._of_job[job] = before + NEWEST * (pace - before)
         every = self._of_any or pace
         self._of_any = every + NEWEST * (pace - every)
-        if len(self._of_job) > PACED:
+        if len(self._of_job) > MOST_PACES:
             self._of_job.popitem(last=False)
 
     def of_job(self, job: str) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class SimulatedStore:
         return 1 / self.requests_per_s + size / self.served_bytes_per_s
 
 
-TIERS = {
+Tier: TypeAlias = Literal["local", "lan", "wan"]
+TIERS: dict[Tier, SimulatedStore] = {
     "local": SimulatedStore(1e-4, 5e8, inf, remote=False),
     "lan": SimulatedStore(1e-3, 1e8, 1.25e9, 2e4),
     "wan": SimulatedStore(0.056, 2e7, 1.25e8, 5e3),
@@ -62,7 +64,7 @@ class Network:
 
     Attributes:
         now: time of predictions.
-        to_come: bytes that sent batches will request from the store.
+        coming_bytes: bytes that sent batches will request from the store.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Network:
     ) -> None:
         """Take the store, and the workers' links."""
         self.now = 0.0
-        self.to_come = 0
+        self.coming_bytes = 0
         self._store = store
         self._link_bytes_per_s, self._peer_latency_s = link_bytes_per_s, peer_latency_s
         self._line = NetworkLink(store.total_bytes_per_s)
@@ -79,7 +81,7 @@ class Network:
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all are in one
         """Predict a fetch from the store, after all current and expected traffic."""
         line_s = max(0.0, self._line.free_at - self.now)
-        line_s += (self.to_come + size) / self._store.total_bytes_per_s
+        line_s += (self.coming_bytes + size) / self._store.total_bytes_per_s
         return max(self.alone_s(size), self._store.latency_s + line_s)
 
     def alone_s(self, size: int) -> float:

@@ -75,14 +75,14 @@ class Tally:
     cache_bytes: int = 0
     peer_bytes: int = 0
     store_bytes: int = 0
-    of_held: int = 0
+    of_cache: int = 0
     on_holder: int = 0
     worker_s: float = 0.0
     computing_s: float = 0.0
     fetching_s: float = 0.0
     lost_s: float = 0.0
     most_workers: int = 0
-    lost: int = 0
+    losses: int = 0
 
     def result(self, workers: int, threads: int, end: float) -> SimulationResult:
         """Return the summary."""
@@ -102,14 +102,14 @@ class Tally:
             peer_bytes=self.peer_bytes,
             store_bytes=self.store_bytes,
             hit_rate=1 - self.store_bytes / total,
-            on_holder=self.on_holder / self.of_held if self.of_held else 1.0,
+            on_holder=self.on_holder / self.of_cache if self.of_cache else 1.0,
             worker_s=self.worker_s,
             computing_s=self.computing_s / threads,
             fetching_s=self.fetching_s / threads,
             lost_s=self.lost_s / threads,
             wasted_s=max(0.0, self.worker_s - used_s),
             most_workers=self.most_workers,
-            lost=self.lost,
+            lost=self.losses,
             rounds=tuple(self.rounds),
             throughput=tuple(self.throughput(end)),
         )
@@ -126,5 +126,5 @@ class Tally:
 
 def responses(seconds: array[float]) -> tuple[float, float]:
     """Return the median and the 95th percentile."""
-    ordered = sorted(seconds)
-    return ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]
+    sorted_s = sorted(seconds)
+    return sorted_s[len(sorted_s) // 2], sorted_s[int(0.95 * len(sorted_s))]

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import NoSuchStoreError, SettingsError, StoreSettingsError
 from swathe.workers.autoscale.policy import GrowthLimits
-from swathe.workers.simulate.network import TIERS, SimulatedStore
+from swathe.workers.simulate.network import TIERS, SimulatedStore, Tier
 from swathe.workers.simulate.result import SimulationResult
 from swathe.workers.simulate.simulator import SimulatedPool, Simulation, StuckError
 from swathe.workers.simulate.workload import MOST_BATCHES, Crops, Workload, read_workload
@@ -21,7 +21,6 @@ from swathe.workers.simulate.workload import MOST_BATCHES, Crops, Workload, read
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Tier = Literal["local", "lan", "wan"]
 KINDS = ("job", "random", "hot")
 MOST_WORKERS = 100_000
 
@@ -125,7 +124,9 @@ def simulate_pool(
     rates = {"fetch_bytes_per_s": fetch_bytes_per_s, "total_bytes_per_s": total_bytes_per_s}
     _check_numbers(1000, link_bytes_per_s=link_bytes_per_s, **rates)
     picture = None if plot is None else plot_path(plot, overwrite=overwrite)
-    simulated = _changed(_store(store, tier), latency_s, fetch_bytes_per_s, total_bytes_per_s)
+    simulated_store = _with_costs(
+        _store(store, tier), latency_s, fetch_bytes_per_s, total_bytes_per_s
+    )
     todo = _workload(workload, frames, batches or frames, cuts, cut_s, seed)
     if todo.count * rounds > MOST_BATCHES:
         raise SettingsError(
@@ -149,12 +150,14 @@ def simulate_pool(
             limits = GrowthLimits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
             sized_pool = replace(pool, workers=size, grow=limits)
             try:
-                results.append(Simulation(sized_pool, simulated, todo, clients, rounds, seed).run())
+                results.append(
+                    Simulation(sized_pool, simulated_store, todo, clients, rounds, seed).run()
+                )
             except StuckError as error:
                 raise SettingsError(f"{size} workers: {error}") from error
     if picture is not None:
         save(_figure(results), picture, overwrite=overwrite)
-    return SimulationStudy(simulated, tuple(results))
+    return SimulationStudy(simulated_store, tuple(results))
 
 
 def _check_numbers(least: float, **numbers: float | None) -> None:
@@ -180,17 +183,17 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _store(name: str | None, tier: str | None) -> SimulatedStore:
+def _store(name: str | None, tier: Tier | None) -> SimulatedStore:
     if name is None:
         if (tier or "lan") not in TIERS:
             raise SettingsError(f"tier: expected one of {', '.join(TIERS)}, found {tier!r}")
         return TIERS[tier or "lan"]
     if tier is not None:
         raise SettingsError("store: expected a store or a tier, found both")
-    return _measured(name)
+    return _measured_store(name)
 
 
-def _changed(
+def _with_costs(
     store: SimulatedStore,
     latency_s: float | None,
     fetch_bytes_per_s: float | None,
@@ -205,7 +208,7 @@ def _changed(
     return replace(store, **{name: cost for name, cost in costs.items() if cost is not None})
 
 
-def _measured(name: str) -> SimulatedStore:
+def _measured_store(name: str) -> SimulatedStore:
     """Return a store with the costs measured from this host."""
     from swathe.catalog import Catalog, this_host
     from swathe.costs.cost_model import Costs

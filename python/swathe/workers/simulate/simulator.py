@@ -56,8 +56,8 @@ class SimulatedPool:
         peer_latency_s: latency of a request to another worker.
         dispatch_s: time between two sent batches: one scheduler serves all.
         ahead: batches in flight per thread, at most.
-        predicted: ratio of predicted to actual computing time, until the first batch of an object
-            cached by its worker is back.
+        prediction_ratio: ratio of predicted to actual computing time, until the first batch of an
+            object cached by its worker is back.
         fails_s: mean time until a worker is lost; its replacement comes after `start_s`.
         walltime_s: time after which a worker must end.
         start_s: time until a worker has joined.
@@ -73,7 +73,7 @@ class SimulatedPool:
     peer_latency_s: float = 1e-3
     dispatch_s: float = 0.002
     ahead: int = 2
-    predicted: float = 1.0
+    prediction_ratio: float = 1.0
     fails_s: float = inf
     walltime_s: float = inf
     start_s: float = 30.0
@@ -210,29 +210,29 @@ class Simulation:
         if task is None:
             return
         batch = task.batch
-        seconds = self._paces.expected_s("", self._pool.predicted * batch.compute_s)
-        placed = self._placement.place(
+        seconds = self._paces.expected_s("", self._pool.prediction_ratio * batch.compute_s)
+        decision = self._placement.place(
             task, BatchWork({batch.source: batch.bytes}, seconds), self._now
         )
-        if placed is None:
+        if decision is None:
             return  # the next batch that ends tries again
         self._pending.popleft()
         if not task.client:
             task.asked_at = self._now
         self._free_at = self._now + self._pool.dispatch_s
-        worker = self._workers[placed.worker]
-        task.choice = placed.fetch.get(batch.source)
-        if batch.source in placed.fetch and task.choice is None:
+        worker = self._workers[decision.worker]
+        task.choice = decision.fetch.get(batch.source)
+        if batch.source in decision.fetch and task.choice is None:
             task.from_store = batch.bytes
-            self._wires.to_come += batch.bytes
+            self._wires.coming_bytes += batch.bytes
         holders = self._placement.holders(batch.source)
-        self._tally.of_held += bool(holders)
+        self._tally.of_cache += bool(holders)
         self._tally.on_holder += worker.name in holders
         self._busy += not worker.flights
         worker.flights[task] = None
-        if not placed.parked:
+        if not decision.is_parked:
             self._depart(worker, task, self._free_at)
-        for source, heir in placed.copies:
+        for source, heir in decision.copies:
             self._spread(source, self._workers[heir])
         self._dispatch()
 
@@ -259,7 +259,7 @@ class Simulation:
         task = worker.queue.popleft()
         worker.running[task] = None
         self._placement.begin(task, self._now)
-        self._wires.to_come -= task.from_store
+        self._wires.coming_bytes -= task.from_store
         task.from_store = 0
         task.begun_at = self._now
         task.fetched_at = self._fetch(worker, task)
@@ -267,8 +267,8 @@ class Simulation:
 
     def _compute(self, worker: SimulatedWorker, task: Task) -> None:
         seconds = task.batch.compute_s
-        shared = self._cores.take(self._now, self._pool.core_s * seconds)
-        self._at(max(shared, self._now + seconds), self._end, worker, task)
+        cores_end = self._cores.take(self._now, self._pool.core_s * seconds)
+        self._at(max(cores_end, self._now + seconds), self._end, worker, task)
 
     def _end(self, worker: SimulatedWorker, task: Task) -> None:
         if worker.is_gone:
@@ -278,12 +278,12 @@ class Simulation:
         for due in self._placement.end(task, self._now):
             assert isinstance(due, Task)
             self._depart(worker, due, self._now)
-        worker.changed[task.batch.source] = None
-        for source in worker.changed:
+        worker.changes[task.batch.source] = None
+        for source in worker.changes:
             self._tell(worker, source)
-        worker.changed.clear()
-        if not task.fetched:
-            predicted_s = self._pool.predicted * task.batch.compute_s
+        worker.changes.clear()
+        if not task.has_fetched:
+            predicted_s = self._pool.prediction_ratio * task.batch.compute_s
             self._paces.learn("", predicted_s, self._now - task.begun_at)
         if not worker.flights:
             self._busy -= 1
@@ -300,7 +300,7 @@ class Simulation:
         source, size = batch.source, batch.block_bytes
         have = worker.blocks.get(source, Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
-        task.fetched = bool(missing)
+        task.has_fetched = bool(missing)
         # Data fetched by another thread of this worker is fetched only once.
         end = max(self._now, have.ready_at) if here & have.late else self._now
         came_at = have.came_at if here else inf
@@ -309,25 +309,25 @@ class Simulation:
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
             waits = peer.name == task.choice
-            bits = (theirs.bits if waits else theirs.arrived(self._now)) & remaining
+            bits = (theirs.bits if waits else theirs.present(self._now)) & remaining
             if bits:
                 ready_at = theirs.ready_at if bits & theirs.late else self._now
-                size_moved = bits.bit_count() * size
-                end = max(end, wires.from_peer(worker.down, peer.up, size_moved, ready_at))
+                moved_bytes = bits.bit_count() * size
+                end = max(end, wires.from_peer(worker.down, peer.up, moved_bytes, ready_at))
                 came_at = min(came_at, theirs.came_at)
-                tally.peer_bytes += size_moved
+                tally.peer_bytes += moved_bytes
                 remaining, missing = remaining & ~bits, missing & ~bits
-        unopened = source not in worker.opened_files
-        if unopened or self._now - came_at > TRUSTED_S:
+        is_new = source not in worker.opened_files
+        if is_new or self._now - came_at > TRUSTED_S:
             # The version is always requested from the store; the first answer includes the header.
             worker.opened_files.add(source)
             end += wires.alone_s(0)
         if missing:
             # The store delivers what peers lack.
-            size_moved = missing.bit_count() * size
-            end += wires.from_store(worker.down, size_moved) - self._now
+            moved_bytes = missing.bit_count() * size
+            end += wires.from_store(worker.down, moved_bytes) - self._now
             came_at = min(came_at, end)
-            tally.store_bytes += size_moved
+            tally.store_bytes += moved_bytes
         tally.cache_bytes += here.bit_count() * size
         # Cost of fetching a block again.
         block_s = wires.alone_s(size)
@@ -350,13 +350,13 @@ class Simulation:
         )
         worker.blocks[source] = both
         count = both.bits.bit_count()
-        for least, evicted in worker.cache.note(source, count, both.each, block_s, self._now):
-            remaining = worker.blocks[least].without(evicted)
+        for least, loss in worker.cache.note(source, count, both.each, block_s, self._now):
+            remaining = worker.blocks[least].without(loss)
             if remaining.bits:
                 worker.blocks[least] = remaining
             else:
                 del worker.blocks[least]
-            worker.changed[least] = None  # reported with the next finished batch
+            worker.changes[least] = None  # reported with the next finished batch
 
     def _tell(self, worker: SimulatedWorker, source: str) -> None:
         """Report what a worker has cached of an object."""
@@ -381,10 +381,10 @@ class Simulation:
         blocks = giver.blocks.get(source, Blocks())
         end = self._wires.from_peer(heir.down, giver.up, blocks.bytes, blocks.ready_at)
         self._tally.peer_bytes += blocks.bytes
-        self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
+        self._at(end, self._end_copy, heir, source, blocks._replace(ready_at=end))
         return end
 
-    def _copied(self, heir: SimulatedWorker, source: str, blocks: Blocks) -> None:
+    def _end_copy(self, heir: SimulatedWorker, source: str, blocks: Blocks) -> None:
         if blocks.bits and not heir.is_gone:
             self._keep(heir, source, blocks, self._wires.peer_s(blocks.each))
             self._tell(heir, source)
@@ -427,7 +427,7 @@ class Simulation:
         """End a worker at any point; its batches go elsewhere."""
         if worker.is_gone:
             return
-        self._tally.lost += 1
+        self._tally.losses += 1
         self._tally.lost_s += sum(self._now - task.begun_at for task in worker.running)
         self._remove(worker, self._now)
         if self._growth is None:
@@ -440,7 +440,7 @@ class Simulation:
         self._placement.leave(worker.name)
         del self._workers[worker.name]
         for task in reversed(worker.flights):
-            self._wires.to_come -= task.from_store
+            self._wires.coming_bytes -= task.from_store
             task.from_store = 0
             self._pending.appendleft(task)
         self._dispatch()
@@ -476,12 +476,12 @@ class Simulation:
 
     def _alone(self, worker: SimulatedWorker) -> Iterator[tuple[str, Blocks]]:
         """Yield the objects that only this worker has cached."""
-        for name, cached in worker.blocks.items():
+        for name, blocks in worker.blocks.items():
             if self._placement.holders(name).keys() == {worker.name}:
-                yield name, cached
+                yield name, blocks
 
     def _worth_s(self, worker: SimulatedWorker) -> float:
-        return sum(self._wires.alone_s(cached.bytes) for _, cached in self._alone(worker))
+        return sum(self._wires.alone_s(blocks.bytes) for _, blocks in self._alone(worker))
 
     def _hand_over(
         self, worker: SimulatedWorker, heirs: Sequence[SimulatedWorker], limits: GrowthLimits
@@ -489,8 +489,8 @@ class Simulation:
         """End a worker, and copy the objects that are worth it to others."""
         rooms = {heir.name: self._pool.cache_bytes - heir.cache.bytes for heir in heirs}
         blocks = [
-            HeldBlock(name, cached.bytes, self._wires.alone_s(cached.bytes))
-            for name, cached in self._alone(worker)
+            HeldBlock(name, own_blocks.bytes, self._wires.alone_s(own_blocks.bytes))
+            for name, own_blocks in self._alone(worker)
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s

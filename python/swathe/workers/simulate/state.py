@@ -22,7 +22,7 @@ class Task:
         client: whether a client waits for it.
         choice: chosen peer; `None`: the store.
         peers: peers to ask, in order.
-        fetched: whether its worker lacked some blocks.
+        has_fetched: whether its worker lacked some blocks.
         from_store: bytes it will request from the store.
     """
 
@@ -31,7 +31,7 @@ class Task:
     client: bool
     choice: str | None = None
     peers: tuple[str, ...] = ()
-    fetched: bool = False
+    has_fetched: bool = False
     from_store: int = 0
     begun_at: float = 0.0
     fetched_at: float = 0.0
@@ -59,7 +59,7 @@ class Blocks(NamedTuple):
         """Size in bytes."""
         return self.bits.bit_count() * self.each
 
-    def arrived(self, now: float) -> int:
+    def present(self, now: float) -> int:
         """Return the blocks that are there now."""
         return self.bits if self.ready_at <= now else self.bits & ~self.late
 
@@ -75,7 +75,7 @@ class SimulatedWorker:
     Attributes:
         blocks: its cached blocks, by object.
         opened_files: objects whose header it has read.
-        changed: objects whose changes it has not yet reported.
+        changes: objects whose changes it has not yet reported.
     """
 
     name: str
@@ -86,7 +86,7 @@ class SimulatedWorker:
     ends: float
     blocks: dict[str, Blocks] = field(default_factory=dict)
     opened_files: set[str] = field(default_factory=set)
-    changed: dict[str, None] = field(default_factory=dict)
+    changes: dict[str, None] = field(default_factory=dict)
     queue: deque[Task] = field(default_factory=deque)
     running: dict[Task, None] = field(default_factory=dict)
     flights: dict[Task, None] = field(default_factory=dict)

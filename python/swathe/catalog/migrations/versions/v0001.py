@@ -13,10 +13,23 @@ TIME = sa.DateTime(timezone=True)
 def upgrade() -> None:
     """Make the tables."""
     _make_stores()
-    _make_measurements()
+    _make_links()
+    _make_probes()
+    _make_samples()
+    _make_profiles()
+    _make_hosts()
+    _make_outcomes()
     _make_datasets()
+    _make_replicas()
+    _make_granules()
+    _make_footprints()
     _make_jobs()
-    _make_workers()
+    _make_job_blocks()
+    _make_job_chunks()
+    _make_deleted_jobs()
+    _make_reservations()
+    _make_pools()
+    _make_worker_replicas()
     _make_tokens()
 
 
@@ -34,7 +47,7 @@ def _make_stores() -> None:
     )
 
 
-def _make_measurements() -> None:
+def _make_links() -> None:
     op.create_table(
         "links",
         sa.Column("id", ID, nullable=False),
@@ -43,6 +56,9 @@ def _make_measurements() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_links"),
         sa.UniqueConstraint("root", "host", name="uq_links_root_host"),
     )
+
+
+def _make_probes() -> None:
     op.create_table(
         "probes",
         sa.Column("id", ID, nullable=False),
@@ -57,6 +73,9 @@ def _make_measurements() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_probes"),
     )
     op.create_index("ix_probes_link_id", "probes", ["link_id"])
+
+
+def _make_samples() -> None:
     op.create_table(
         "samples",
         sa.Column("id", ID, nullable=False),
@@ -80,6 +99,9 @@ def _make_measurements() -> None:
     )
     op.create_index("ix_samples_link_id_source_at", "samples", ["link_id", "source", "at"])
     op.create_index("ix_samples_probe_id", "samples", ["probe_id"])
+
+
+def _make_profiles() -> None:
     op.create_table(
         "profiles",
         sa.Column("id", ID, nullable=False),
@@ -94,6 +116,9 @@ def _make_measurements() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_profiles"),
     )
     op.create_index("ix_profiles_link_id_fitted_at", "profiles", ["link_id", "fitted_at"])
+
+
+def _make_hosts() -> None:
     op.create_table(
         "hosts",
         sa.Column("id", ID, nullable=False),
@@ -103,6 +128,9 @@ def _make_measurements() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_hosts"),
         sa.UniqueConstraint("host", name="uq_hosts_host"),
     )
+
+
+def _make_outcomes() -> None:
     op.create_table(
         "outcomes",
         sa.Column("id", ID, nullable=False),
@@ -140,6 +168,9 @@ def _make_datasets() -> None:
         sa.UniqueConstraint("name", name="uq_datasets_name"),
     )
     op.create_index("ix_datasets_store_id", "datasets", ["store_id"])
+
+
+def _make_replicas() -> None:
     op.create_table(
         "replicas",
         sa.Column("id", ID, nullable=False),
@@ -166,6 +197,9 @@ def _make_datasets() -> None:
         ),
     )
     op.create_index("ix_replicas_store_id", "replicas", ["store_id"])
+
+
+def _make_granules() -> None:
     op.create_table(
         "granules",
         sa.Column("id", ID, nullable=False),
@@ -201,6 +235,9 @@ def _make_datasets() -> None:
     )
     op.create_index("ix_granules_em_min", "granules", ["em_min"])
     op.create_index("ix_granules_t_min", "granules", ["t_min"])
+
+
+def _make_footprints() -> None:
     op.create_table(
         "footprints",
         sa.Column("level", sa.SmallInteger, autoincrement=False, nullable=False),
@@ -253,6 +290,9 @@ def _make_jobs() -> None:
     op.create_index("ix_jobs_expires_at", "jobs", ["expires_at"])
     op.create_index("ix_jobs_owner_phase", "jobs", ["owner", "phase"])
     op.create_index("ix_jobs_phase", "jobs", ["phase"])
+
+
+def _make_job_blocks() -> None:
     op.create_table(
         "job_blocks",
         sa.Column("job", ID, autoincrement=False, nullable=False),
@@ -267,6 +307,9 @@ def _make_jobs() -> None:
         ),
         sa.PrimaryKeyConstraint("job", "number", name="pk_job_blocks"),
     )
+
+
+def _make_job_chunks() -> None:
     op.create_table(
         "job_chunks",
         sa.Column("job", ID, autoincrement=False, nullable=False),
@@ -282,6 +325,9 @@ def _make_jobs() -> None:
         sa.PrimaryKeyConstraint("job", "first", name="pk_job_chunks"),
     )
     op.create_index("ix_job_chunks_state", "job_chunks", ["state"])
+
+
+def _make_deleted_jobs() -> None:
     op.create_table(
         "deleted_jobs",
         sa.Column("id", sa.String(22), nullable=False),
@@ -294,7 +340,7 @@ def _make_jobs() -> None:
     op.create_index("ix_deleted_jobs_owner", "deleted_jobs", ["owner"])
 
 
-def _make_workers() -> None:
+def _make_reservations() -> None:
     op.create_table(
         "reservations",
         sa.Column("number", ID, nullable=False),
@@ -303,6 +349,9 @@ def _make_workers() -> None:
         sa.Column("workers", sa.Integer, nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_reservations"),
     )
+
+
+def _make_pools() -> None:
     op.create_table(
         "pools",
         sa.Column("id", sa.String(16), nullable=False),
@@ -313,6 +362,9 @@ def _make_workers() -> None:
         sa.Column("bytes", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_pools"),
     )
+
+
+def _make_worker_replicas() -> None:
     op.create_table(
         "worker_replicas",
         sa.Column("id", ID, nullable=False),

@@ -124,7 +124,7 @@ def _row(
     media_type: str | None = None,
     size: int | None = None,
 ) -> tuple[Any, ...]:
-    authorized = None if error else True
+    is_authorized = None if error else True
     return (
         did,
         url,
@@ -137,7 +137,7 @@ def _row(
         None,
         None,
         None if error else "optional",
-        authorized,
+        is_authorized,
     )
 
 

@@ -188,7 +188,7 @@ async def query(service: Service, request: Request) -> Response:
 def _document(service: Service, request: Request, query_parameters: RequestParameters) -> bytes:
     form = query_parameters.one("RESPONSEFORMAT")
     if form is not None and form.strip().lower() not in FORMATS:
-        raise usage(f"RESPONSEFORMAT: expected {MEDIA_TYPE}, found {parameters.quoted(form)}")
+        raise usage(f"RESPONSEFORMAT: expected {MEDIA_TYPE}, found {parameters.quote_value(form)}")
     most = _most(query_parameters)
     # One more row shows whether there are more.
     matches = list(islice(_matches(service, query_parameters), most + 1))
@@ -207,7 +207,7 @@ def _most(query_parameters: RequestParameters) -> int:
     if text is None:
         return DEFAULT_ROWS
     if not text.strip().isascii() or not text.strip().isdecimal():
-        raise usage(f"MAXREC: expected a number of rows, found {parameters.quoted(text)}")
+        raise usage(f"MAXREC: expected a number of rows, found {parameters.quote_value(text)}")
     return min(int(text[:20]), MOST_ROWS)
 
 
@@ -302,7 +302,7 @@ def _tests(query_parameters: RequestParameters) -> list[Test]:
         tests.append(lambda match: not states.isdisjoint(match.granule.pol))
     for value in query_parameters.all("CALIB"):
         if value.strip() not in ("0", "1", "2", "3", "4"):
-            raise usage(f"CALIB: expected 0, 1, 2, 3 or 4, found {parameters.quoted(value)}")
+            raise usage(f"CALIB: expected 0, 1, 2, 3 or 4, found {parameters.quote_value(value)}")
     return tests
 
 

@@ -29,7 +29,7 @@ MOST_DIDS = 5000
 """Maximum number of DIDs in a table, as each is looked up."""
 OUTSIDE = (-2, -2, 1, 1)
 """A box outside every image, for a combination without pixels."""
-SNIFFED = ((b"PAR1", ".parquet"), (b"# %ECSV", ".ecsv"), (b"<", ".xml"))
+SUFFIXES_BY_START = ((b"PAR1", ".parquet"), (b"# %ECSV", ".ecsv"), (b"<", ".xml"))
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,11 @@ def table_part(parts: Sequence[Part]) -> tuple[bytes, str] | None:
     if not tables:
         return None
     if len(tables) > 1:
-        raise parameters.multi_valued("TARGETS")
+        raise parameters.multi_value_error("TARGETS")
     content = tables[0].content if tables[0].content is not None else tables[0].text.encode()
-    suffix = next((end for start, end in SNIFFED if content.lstrip().startswith(start)), ".csv")
+    suffix = next(
+        (end for start, end in SUFFIXES_BY_START if content.lstrip().startswith(start)), ".csv"
+    )
     return content, f"TARGETS{suffix}"
 
 
@@ -176,10 +178,10 @@ def read_table_job(images: Images, table: Table) -> SodaJob:
                 matches[did] = images.match(did)
             except VoError as error:
                 matches[did] = error
-    resolved = [matches[did] for did in dids]
-    faults = {row: each for row, each in enumerate(resolved) if isinstance(each, VoError)}
+    outcomes = [matches[did] for did in dids]
+    faults = {row: each for row, each in enumerate(outcomes) if isinstance(each, VoError)}
     table.remove_column(column)
-    table["file"] = ["" if isinstance(each, VoError) else each.file for each in resolved]
+    table["file"] = ["" if isinstance(each, VoError) else each.file for each in outcomes]
     if "hdu" not in columns:
-        table["hdu"] = [0 if isinstance(each, VoError) else each.granule.hdu for each in resolved]
+        table["hdu"] = [0 if isinstance(each, VoError) else each.granule.hdu for each in outcomes]
     return SodaJob(table, _fault_rows(faults, len(table)))

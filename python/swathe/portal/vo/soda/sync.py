@@ -65,14 +65,14 @@ async def cut(service: Service, request: Request) -> Response:
     media_type = response_format(query_parameters)
     cutout_request = read_cutout_request(query_parameters)
     images = service.images
-    cached = images.cached(did)
-    if cached is not None and media_type == FITS and cached.is_quick(cutout_request):
-        pixels = select(cached, cutout_request)
+    image = images.from_cache(did)
+    if image is not None and media_type == FITS and image.is_quick(cutout_request):
+        pixels = select(image, cutout_request)
         if pixels is None:
             return Response(status_code=204)
-        if pixels.count * cached.pixel_bytes <= SMALL:
+        if pixels.count * image.pixel_bytes <= SMALL:
             with suppress(ChangedError):  # a changed file is opened again below
-                return _fits(cached, pixels)
+                return _fits(image, pixels)
     return await service.workers.run(lambda: _cut(service, did, cutout_request, media_type))
 
 
@@ -114,7 +114,7 @@ def _cut_from(
         if size <= SMALL:
             return _fits(image, pixels)
         share = service.memory.take(size)
-        return LargeResponse(share, _parts(pixels), _attached(image, pixels, "fits"), FITS)
+        return LargeResponse(share, _parts(pixels), _name_header(image, pixels, "fits"), FITS)
     start, stop = list(pixels.start), list(pixels.stop)
     for axis in range(2, len(start)):
         stop[axis] = start[axis] + 1
@@ -123,7 +123,7 @@ def _cut_from(
         raise usage(f"the picture: expected at most {MOST_PIXELS:,} pixels, found {count:,}", 413)
     with service.memory.take(count * PICTURE_BYTES):
         content = _picture(pixels.image, start, stop)
-    return Response(content, 200, _attached(image, pixels, "png"), PNG)
+    return Response(content, 200, _name_header(image, pixels, "png"), PNG)
 
 
 def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
@@ -142,7 +142,7 @@ def _outline_bytes(cutout_request: CutoutRequest) -> int:
 
 
 def _fits(image: OpenImage, pixels: Pixels) -> Response:
-    return Response(_cutout(pixels).fits(), 200, _attached(image, pixels, "fits"), FITS)
+    return Response(_cutout(pixels).fits(), 200, _name_header(image, pixels, "fits"), FITS)
 
 
 def _cutout(pixels: Pixels) -> Cutout:
@@ -157,7 +157,7 @@ def _parts(pixels: Pixels) -> list[Buffer]:
     return [cutout.header, cutout.stored, bytes(-size % BLOCK)]
 
 
-def _attached(image: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
+def _name_header(image: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
     """Return the header with the file name, made of image, HDU and first pixel."""
     stem = UNSAFE.sub("_", image.match.granule.path.rpartition("/")[2].partition(".")[0])[:60]
     first = "-".join(str(at + 1) for at in pixels.start[:2])

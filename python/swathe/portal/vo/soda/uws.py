@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from vo_models.uws import ResultReference
 
+from swathe.catalog.records.jobs import ACTIVE
 from swathe.core.errors import NoSuchResultError
 from swathe.jobs import Options, Phase
 from swathe.portal.access import downloads_of, streams_of
@@ -20,7 +21,7 @@ from swathe.portal.api.jobs import own_job
 from swathe.portal.http.long_responses import GeneratedResponse, while_there
 from swathe.portal.http.ranges import answer_with
 from swathe.portal.vo.errors import Label, VoError, usage
-from swathe.portal.vo.parameters import RequestParameters, from_query, quoted, read_form
+from swathe.portal.vo.parameters import RequestParameters, from_query, quote_value, read_form
 from swathe.portal.vo.soda import uws_documents
 from swathe.portal.vo.soda.soda_job import read_table_job, rows_of, table_part
 from swathe.portal.vo.soda.sync import FITS, PNG, response_format
@@ -37,12 +38,11 @@ if TYPE_CHECKING:
     from swathe.portal.vo.parameters import Part
     from swathe.portal.vo.service import Service
 
-ACTIVE = ("PENDING", "QUEUED", "EXECUTING")
 LONGEST_WAIT_S = 60.0
 """Longest wait of one request; clients request again."""
-MOST_LISTED = 1000
+LONGEST_LIST = 1000
 """Maximum number of jobs in a list, and of listed results of a job; the archive has all."""
-LONGEST_KEPT = 10_000
+LONGEST_VALUE = 10_000
 """Maximum number of characters of a stored parameter."""
 LONGEST_NAME = 200
 ARCHIVE = "application/zip"
@@ -83,14 +83,14 @@ def _submit(
     portal = service.portal
     phase = query_parameters.one("PHASE")
     if phase is not None and phase.strip().upper() != "RUN":
-        raise usage(f"PHASE: expected RUN, found {quoted(phase)}")
+        raise usage(f"PHASE: expected RUN, found {quote_value(phase)}")
     options = Options(format="png" if response_format(query_parameters) == PNG else "fits")
     if table is None:
         job_targets = rows_of(service.images, query_parameters)
     else:
         job_targets = read_table_job(service.images, table)
     stored_parameters = [
-        (name, value[:LONGEST_KEPT])
+        (name, value[:LONGEST_VALUE])
         for name, value in query_parameters.pairs
         if name.upper() != "PHASE"
     ]
@@ -114,12 +114,12 @@ async def jobs(service: Service, request: Request) -> Response:
     for value in query_parameters.all("PHASE"):
         if value not in get_args(Phase):
             raise usage(
-                f"PHASE: expected one of {', '.join(get_args(Phase))}, found {quoted(value)}"
+                f"PHASE: expected one of {', '.join(get_args(Phase))}, found {quote_value(value)}"
             )
         phases.append(cast("Phase", value))
     after, last = query_parameters.one("AFTER"), query_parameters.one("LAST")
     moment = None if after is None else _moment("AFTER", after)
-    most = MOST_LISTED if last is None else min(_integer("LAST", last), MOST_LISTED)
+    most = LONGEST_LIST if last is None else min(_integer("LAST", last), LONGEST_LIST)
     sees = _user(request).sees
 
     def list_jobs() -> bytes:
@@ -205,18 +205,18 @@ async def change_child(service: Service, request: Request) -> Response:
         current = _own(request)
         match name:
             case "phase":
-                value = _required(query_parameters, "PHASE").strip().upper()
+                value = _require(query_parameters, "PHASE").strip().upper()
                 if value == "RUN":
                     return jobs.start(current.id)
                 if value == "ABORT":
                     return jobs.cancel(current.id)
-                raise usage(f"PHASE: expected RUN or ABORT, found {quoted(value)}")
+                raise usage(f"PHASE: expected RUN or ABORT, found {quote_value(value)}")
             case "destruction":
-                value = _required(query_parameters, "DESTRUCTION")
+                value = _require(query_parameters, "DESTRUCTION")
                 return jobs.set_expiry(current.id, _moment("DESTRUCTION", value))
             case "executionduration":
                 # The rows bound the duration of a job; UWS allows services to ignore this value.
-                _integer("EXECUTIONDURATION", _required(query_parameters, "EXECUTIONDURATION"))
+                _integer("EXECUTIONDURATION", _require(query_parameters, "EXECUTIONDURATION"))
                 return current
             case "parameters":
                 raise VoError(
@@ -242,8 +242,8 @@ async def result(service: Service, request: Request) -> Response:
         )
     if name == "result" and current.rows != 1:
         make = partial(portal.jobs.archive, current.id, "zip")
-        attached = {"Content-Disposition": f'attachment; filename="{current.id}.zip"'}
-        return GeneratedResponse(downloads_of(request), make, ARCHIVE, attached)
+        disposition = {"Content-Disposition": f'attachment; filename="{current.id}.zip"'}
+        return GeneratedResponse(downloads_of(request), make, ARCHIVE, disposition)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)
@@ -271,12 +271,12 @@ def _results(service: Service, request: Request, job: Job) -> list[ResultReferen
         size_field: dict[str, Any] = {} if size is None else {"size": size}
         return ResultReference(id=name, href=f"{base}/{name}", mime_type=kind, **size_field)
 
-    rows = service.portal.jobs.rows(job.id, limit=MOST_LISTED)
+    rows = service.portal.jobs.rows(job.id, limit=LONGEST_LIST)
     manifest = reference("manifest", "text/plain")
     if job.rows == 1:
         return [*_references(rows, lambda _: "result", reference, job), manifest]
     archive = reference("result", ARCHIVE)
-    if job.rows > MOST_LISTED:
+    if job.rows > LONGEST_LIST:
         return [archive, manifest]
     return [archive, manifest, *_references(rows, _name, reference, job)]
 
@@ -336,7 +336,7 @@ async def _form(request: Request) -> RequestParameters:
     return RequestParameters([*query, *((part.name, part.text) for part in parts)])
 
 
-def _required(query: RequestParameters, name: str) -> str:
+def _require(query: RequestParameters, name: str) -> str:
     value = query.one(name)
     if value is None:
         raise usage(f"{name}: expected a value, found none")
@@ -350,7 +350,7 @@ def _integer(name: str, value: str, least: int = 0) -> int:
     except ValueError:
         number = least - 1
     if number < least:
-        raise usage(f"{name}: expected a whole number, {least} or more, found {quoted(value)}")
+        raise usage(f"{name}: expected a whole number, {least} or more, found {quote_value(value)}")
     return number
 
 
@@ -363,5 +363,5 @@ def _moment(name: str, value: str) -> datetime:
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise usage(
-            f"{name}: expected a time, 2026-11-21T12:00:00Z, found {quoted(value)}"
+            f"{name}: expected a time, 2026-11-21T12:00:00Z, found {quote_value(value)}"
         ) from None

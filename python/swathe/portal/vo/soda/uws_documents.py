@@ -43,7 +43,7 @@ def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
         more["error_summary"] = ErrorSummary(
             message=clean(job.error), type=ErrorType.FATAL, has_detail=True
         )
-    return _written(
+    return _write(
         JobSummary[UwsParameters](
             version=UWSVersion.V1_1,
             job_id=job.id,
@@ -75,17 +75,17 @@ def list_document(jobs: Iterable[Job], base: str) -> bytes:
         )
         for job in jobs
     ]
-    return _written(Jobs(version=UWSVersion.V1_1, jobref=references))
+    return _write(Jobs(version=UWSVersion.V1_1, jobref=references))
 
 
 def results_document(results: Sequence[ResultReference]) -> bytes:
     """Return the results of a job."""
-    return _written(Results(results=list(results)))
+    return _write(Results(results=list(results)))
 
 
 def parameters_document(job: Job) -> bytes:
     """Return the parameters that the client sent."""
-    return _written(_parameters(job))
+    return _write(_parameters(job))
 
 
 def quote(job: Job) -> datetime | None:
@@ -119,6 +119,6 @@ def _parameters(job: Job) -> UwsParameters:
     )
 
 
-def _written(model: Any) -> bytes:
+def _write(model: Any) -> bytes:
     """Write the fields that were set, with nil elements where the schema requires them."""
     return HEAD + bytes(model.to_xml(exclude_unset=True))

@@ -124,10 +124,10 @@ def complete_command(
     return process
 
 
-def unexpected_output(command: str, expected: str, output: str) -> ProviderError:
+def unexpected_output(command: str, requirement: str, output: str) -> ProviderError:
     """Return the error for unexpected output of a command."""
     excerpt = output if len(output) <= EXCERPT else f"{output[:EXCERPT]}..."
-    return ProviderError(f"{command}: expected {expected}, found {excerpt!r}")
+    return ProviderError(f"{command}: expected {requirement}, found {excerpt!r}")
 
 
 def seconds_of(text: str) -> float:

@@ -33,7 +33,7 @@ STATES: Mapping[int, tuple[State, str]] = {
 """A held job does nothing until a person releases it; for a worker nobody does."""
 HELD_S = 60
 """Seconds a held job stays in the queue for inspection."""
-SUBMITTED = re.compile(r"^(\d+)\.\d+ - ", re.MULTILINE)
+JOB_LINE = re.compile(r"^(\d+)\.\d+ - ", re.MULTILINE)
 VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 """Variables passed in addition to ours. Every user can read the variables of a job."""
 
@@ -47,13 +47,13 @@ class HTCondor(BatchSystem):
         """Submit a description."""
         over = f"JobStatus == 2 && time() - JobCurrentStartDate > {self._walltime_s}"
         again = "JobStatus == 1 && NumJobStarts > 0"
-        too_long_held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
+        hold_condition = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
         lines = [
             # Python must be started under its own name, as HTCondor does not: else it misses its
             # libraries.
             "executable = /bin/sh",
-            f"arguments = {quoted(['-c', f'exec {shlex.join(command)}'])}",
-            f"environment = {quoted(_passed_variables())}",
+            f"arguments = {quote_words(['-c', f'exec {shlex.join(command)}'])}",
+            f"environment = {quote_words(_passed_variables())}",
             "transfer_executable = false",
             'transfer_output_files = ""',
             "output = /dev/null",
@@ -61,7 +61,7 @@ class HTCondor(BatchSystem):
             f"batch_name = {name}",
             f"request_cpus = {self._threads}",
             f"+SwatheWalltime = {self._walltime_s}",
-            f"periodic_remove = ({over}) || ({again}) || ({too_long_held})",
+            f"periodic_remove = ({over}) || ({again}) || ({hold_condition})",
             "want_graceful_removal = true",
             f"job_max_vacate_time = {max(1, int(self._margin_s))}",
         ]
@@ -69,7 +69,7 @@ class HTCondor(BatchSystem):
             lines.append(f"request_memory = {self._memory_mib}")
         description = "\n".join([*lines, *self._options, "queue", ""])
         output = run_command(["condor_submit", "-terse", "-"], description)
-        if not (match := SUBMITTED.search(output)):
+        if not (match := JOB_LINE.search(output)):
             raise unexpected_output("condor_submit", "a job's number as 1.0 - 1.0", output)
         return match[1]
 
@@ -87,8 +87,8 @@ class HTCondor(BatchSystem):
                 if state == "running":
                     left_s -= time.time() - job["JobCurrentStartDate"]
             except (KeyError, TypeError, ValueError) as error:
-                expected = f"jobs with {attributes} and ClusterId ({error!r})"
-                raise unexpected_output("condor_q", expected, json.dumps(job)) from error
+                requirement = f"jobs with {attributes} and ClusterId ({error!r})"
+                raise unexpected_output("condor_q", requirement, json.dumps(job)) from error
             why = job.get("HoldReason" if state_name == "held" else "LastRejMatchReason", "")
             reason = f"job {number} of HTCondor: {state_name} ({str(why).strip()})"
             if state_name == "idle" and not why:  # not yet considered by the scheduler
@@ -96,7 +96,7 @@ class HTCondor(BatchSystem):
             yield name, number, StartedWorker(state, reason, left_s)
 
 
-def quoted(words: Sequence[str]) -> str:
+def quote_words(words: Sequence[str]) -> str:
     """Quote words for a submit description: quotes are doubled; `$` starts a macro."""
     for word in words:
         if "\n" in word or "$$" in word:

@@ -146,7 +146,7 @@ class Processes:
     def __init__(self, command: Command) -> None:
         """Take the worker command."""
         self._command = command
-        self._started: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+        self._processes: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
     def start(self, name: str) -> None:
         """Start a process."""
@@ -162,12 +162,12 @@ class Processes:
         except OSError as error:
             output.close()
             raise ProviderError(f"processes: cannot start a worker: {error}") from error
-        self._started[name] = process, output
+        self._processes[name] = process, output
 
     def started_workers(self) -> Mapping[str, StartedWorker]:
         """Return the processes; an ended one is listed once."""
         workers = {}
-        for name, (process, output) in list(self._started.items()):
+        for name, (process, output) in list(self._processes.items()):
             if (code := process.poll()) is None:
                 workers[name] = StartedWorker("running")
                 continue
@@ -178,13 +178,13 @@ class Processes:
     def stop(self, names: Iterable[str]) -> None:
         """End processes."""
         for name in names:
-            if name in self._started:
-                self._started[name][0].terminate()
+            if name in self._processes:
+                self._processes[name][0].terminate()
 
     def close(self) -> None:
         """End all processes; those that do not end in time are killed."""
-        self.stop(list(self._started))
-        for name, (process, _) in list(self._started.items()):
+        self.stop(list(self._processes))
+        for name, (process, _) in list(self._processes.items()):
             try:
                 process.wait(END_S)
             except subprocess.TimeoutExpired:
@@ -193,7 +193,7 @@ class Processes:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        process, output = self._started.pop(name)
+        process, output = self._processes.pop(name)
         output.close()
         if process.stdin is not None:
             with suppress(OSError):
