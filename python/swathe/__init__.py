@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swathe.files.file import File, open
     from swathe.files.hdu import HduInfo
     from swathe.files.image import Image
-    from swathe.stores.objects import fs
+    from swathe.stores.filesystem import fs
     from swathe.workers.simulate.simulation_study import simulate_pool
 
 # `import swathe.errors` and `from swathe.errors import ...`, though the module is in `core`.
@@ -79,7 +79,7 @@ __getattr__ = lazy_names(
         "cut_many": "swathe.cutting.many",
         "datasets": "swathe.datasets",
         "find": "swathe.datasets.search",
-        "fs": "swathe.stores.objects",
+        "fs": "swathe.stores.filesystem",
         "mirror": "swathe.datasets.named_datasets",
         "open": "swathe.files.file",
         "predict": "swathe.costs.predict_list",

@@ -36,7 +36,7 @@ from swathe.core.errors import (
     RegionError,
     TargetsError,
 )
-from swathe.core.format import forecast_text, seconds_text, size_text
+from swathe.core.format import count_text, forecast_text, seconds_text, size_text
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.time_left import CutProgress
 from swathe.files.file import sky_of

@@ -226,9 +226,7 @@ def test_results_are_put_before_the_disk_is_full(
     most = 0
     put = Bucket.put
 
-    def count_text(
-        self: Bucket, job: str, files: Any, stopped: Callable[[], bool]
-    ) -> Iterator[int]:
+    def counted(self: Bucket, job: str, files: Any, stopped: Callable[[], bool]) -> Iterator[int]:
         nonlocal most
         most = max(most, len(files))
         yield from put(self, job, files, stopped)

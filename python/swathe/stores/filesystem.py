@@ -12,12 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fsspec.callbacks import DEFAULT_CALLBACK
-from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
-from fsspec.utils import isfilelike
-
 from swathe import _swathe
-from swathe.core.errors import NoSuchStoreError, SwatheError
+from swathe.core.errors import NoSuchStoreError, SettingsError, SwatheError
 from swathe.stores import named_stores
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.objects import (
@@ -28,6 +24,13 @@ from swathe.stores.objects import (
     remove_objects,
 )
 from swathe.stores.registry import known_stores
+
+try:
+    from fsspec.callbacks import DEFAULT_CALLBACK
+    from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+    from fsspec.utils import isfilelike
+except ModuleNotFoundError as error:
+    raise SettingsError(f"{error}; try: pip install 'swathe[fs]'") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -332,6 +335,21 @@ class SwatheFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no t
         if self._content is not None:
             self._content.close()
             self._content = None
+
+
+def fs() -> SwatheFileSystem:
+    """Return the stores of the catalogue as a filesystem of fsspec.
+
+    `fsspec.filesystem("swathe")` returns the same, and `fsspec.open("swathe://STORE/path")` opens
+    an object of it.
+
+    Example:
+        >>> with swathe.fs().open("survey/dr17/frame-1.fits") as file:
+        ...     hdus = astropy.io.fits.open(file)
+
+    Without fsspec, which the extra `fs` installs, `swathe.fs` is a SettingsError.
+    """
+    return SwatheFileSystem()
 
 
 def _name(path: str) -> str:

@@ -23,8 +23,6 @@ from swathe.stores.registry import known_stores
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe.stores.filesystem import SwatheFileSystem
-
 POLL_S = 0.1
 THREADS = 8
 """Objects copied at the same time; each holds at most 40 MiB in memory."""
@@ -286,26 +284,6 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
         _copy(engine, [pair], overwrite, 1, report, progress=False)
     for fault in report.faults:
         raise getattr(errors, fault.kind)(fault.reason)
-
-
-def fs() -> SwatheFileSystem:
-    """Return the stores of the catalogue as a filesystem of fsspec.
-
-    `fsspec.filesystem("swathe")` returns the same, and `fsspec.open("swathe://STORE/path")` opens
-    an object of it.
-
-    Example:
-        >>> with swathe.fs().open("survey/dr17/frame-1.fits") as file:
-        ...     hdus = astropy.io.fits.open(file)
-
-    Raises:
-        SettingsError: If fsspec is not installed.
-    """
-    try:
-        from swathe.stores.filesystem import SwatheFileSystem
-    except ModuleNotFoundError as error:
-        raise errors.SettingsError(f"{error}; try: pip install 'swathe[fs]'") from error
-    return SwatheFileSystem()
 
 
 def _engine() -> _swathe.Stores:
