@@ -167,7 +167,7 @@ def test_a_resumed_run_counts_what_it_wrote(image: Path, tmp_path: Path) -> None
 def test_making_results_is_predicted_from_earlier_calls(
     image: Path, tmp_path: Path, made: str, options: dict[str, Any]
 ) -> None:
-    """Calls that took four times as long as the model says; the next prediction does, too."""
+    """Calls that took fifty times as long as the model says; the next prediction does, too."""
     targets = boxes(image, 6)
     if "bands" in options:
         targets = {"file": targets["file"], "ra": [10.0] * 6, "dec": [-1.0] * 6}
@@ -180,11 +180,10 @@ def test_making_results_is_predicted_from_earlier_calls(
     with Catalog.open() as catalog:
         (before,) = catalog.outcomes()
         for _ in range(10):
-            catalog.add_outcome(replace(before, engine_s=4 * before.model_s))
+            catalog.add_outcome(replace(before, engine_s=50 * before.model_s))
     after = swathe.cut_many(targets, tmp_path / "2", progress=False, **options).meta
     assert before.output == made
-    slower_s = after["predicted_s"] - predicted["predicted_s"]
-    assert slower_s == pytest.approx(3 * before.model_s, rel=0.5)
+    assert after["predicted_s"] - predicted["predicted_s"] > 20 * before.model_s
 
 
 def test_a_prediction_knows_the_output(image: Path, tmp_path: Path) -> None:

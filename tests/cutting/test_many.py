@@ -492,7 +492,7 @@ def test_reasons_stand_until_their_rows_end_anew(
 
     with monkeypatch.context() as patch:
 
-        def interrupt(*_: object) -> None:
+        def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
         patch.setattr(sys.modules["swathe.costs.predict_list"], "predict_job", interrupt)

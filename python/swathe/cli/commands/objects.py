@@ -38,7 +38,7 @@ Resume = Annotated[
 Threads = Annotated[
     int, typer.Option(min=1, max=64, help="Number of objects copied at the same time.")
 ]
-Sources = Annotated[list[str], typer.Argument(help="What to copy: NAME:path, URLs or paths.")]
+Sources = Annotated[list[str], typer.Argument(help="Objects to copy: NAME:path, URLs or paths.")]
 
 
 def ls(
