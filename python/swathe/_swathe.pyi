@@ -611,7 +611,7 @@ class Batch:
         then index and store of rows that were read from another store than the job's file.
         """
 
-    def done(self) -> float:
+    def progress(self) -> float:
         """Return how much is done, from 0 to 1: targets by their predicted seconds.
 
         All count alike if `Job.estimate` was not called before.

@@ -1,7 +1,7 @@
 //! The order for a batch.
 
 use crate::cutout::Mode;
-use crate::object::Selector;
+use crate::selector::Selector;
 use std::path::PathBuf;
 use swathe_plan::Objective;
 use swathe_store_api::Stores;
@@ -63,7 +63,7 @@ pub struct Replicas {
     pub copies: Vec<Vec<ObjectCopy>>,
 }
 
-/// What is to be cut, and the output.
+/// The order for a batch: its targets and its output.
 #[derive(Clone)]
 pub struct Job {
     /// URLs of the objects.
@@ -82,7 +82,7 @@ pub struct Job {
     pub append: Option<u64>,
     /// Whether files of the names of results are replaced.
     pub overwrite: bool,
-    /// What happens at the edge of an image.
+    /// The treatment of boxes at the edge of an image.
     pub mode: Mode,
     /// Physical value of pixels outside the image.
     pub fill: Option<f64>,
@@ -92,7 +92,7 @@ pub struct Job {
     /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
     /// that has not all of them is not cut.
     pub planes: Vec<(i64, i64)>,
-    /// What plans keep small.
+    /// The objective of plans.
     pub objective: Objective,
     /// Threads that compute. Those that wait for servers are more.
     pub threads: usize,

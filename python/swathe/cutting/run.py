@@ -225,7 +225,7 @@ class CutRun:
         def report(count: int) -> None:
             nonlocal reported_at
             now = time.perf_counter()
-            part = batch.done()
+            part = batch.progress()
             model.update(now - start_s, part)
             left = model.left(now - start_s)
             show(count, time_left_text(*left))
