@@ -7,8 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::Region;
-use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
 use swathe_codecs::tile::Codec;
+use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
 use swathe_fits::Hdu;
 use swathe_layout::Storage;
 use swathe_plan::Objective;
@@ -77,8 +77,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Sums of the cuts' pixels; -1 where there is an error.
 fn cut_all(stores: &Stores, cancel: &Cancel) -> Result<Vec<i64>, String> {
-    let opened = Object::open(OBJECT, stores, false, cancel.clone());
-    let object = opened.map_err(|error| error.to_string())?;
+    let result = Object::open(OBJECT, stores, false, cancel.clone());
+    let object = result.map_err(|error| error.to_string())?;
     let hdus = object.hdus().map_err(|error| error.to_string());
     let mut sums = Vec::new();
     for hdu in hdus?.iter().take(HDUS) {

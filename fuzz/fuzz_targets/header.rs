@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use swathe_array::Region;
 use swathe_fits::{
-    CutHeader, Hdu, Header, Image, Parsed, Provenance, as_extension,
-    companions, primary_for_extension, shifted_companion,
+    CutHeader, Hdu, Header, HeaderParse, Image, Provenance, as_extension, companions,
+    primary_for_extension, shifted_companion,
 };
 use swathe_layout::{ChunkTable, Storage};
 
@@ -20,7 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
         let Some(rest) = usize::try_from(start).ok().and_then(|start| bytes.get(start..)) else {
             break;
         };
-        let Ok(Parsed::Complete { header, bytes: length }) = Header::parse(rest) else { break };
+        let Ok(HeaderParse::Complete { header, bytes: length }) = Header::parse(rest) else {
+            break;
+        };
         look_up(&header);
         let Ok(hdu) = Hdu::new(index, start, length as u64, header) else { break };
         assert!(hdu.data_start >= start + 2880 && hdu.end() >= hdu.data_start + hdu.data_len);
@@ -62,9 +64,9 @@ fn image(image: &Image, primary: &Header) {
     for region in [corner(false), corner(true)] {
         let mut plain = Vec::new();
         cut.render(&region, &provenance, None, &mut plain).expect("the axes are the image's");
-        let mut checked = Vec::new();
-        cut.render(&region, &provenance, Some(&[1; 8]), &mut checked).expect("as above");
-        assert_eq!(plain.len(), checked.len());
+        let mut with_checksum = Vec::new();
+        cut.render(&region, &provenance, Some(&[1; 8]), &mut with_checksum).expect("as above");
+        assert_eq!(plain.len(), with_checksum.len());
         let _ = as_extension(&plain, "NAME", &[1; 8]);
         let _ = shifted_companion(&image.header, &region);
     }

@@ -10,25 +10,25 @@ const HEAD_BYTES: usize = 2;
 /// Decoding stops here.
 const MOST_BYTES: usize = 3 << 20;
 /// Seek points decoding is resumed at.
-const RESUMED: usize = 3;
+const RESTARTS: usize = 3;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&[kind, seed], packed)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
+    let Some((&[kind, seed], input)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
     let kinds = [StreamKind::Gzip, StreamKind::Bzip2, StreamKind::Compress];
     let kind = kinds[usize::from(kind % 3)];
-    let whole = decode(stream::start(kind, true), packed, Pieces { state: 0 });
-    let pieces = decode(stream::start(kind, true), packed, Pieces { state: u64::from(seed) });
+    let whole = decode(stream::start(kind, true), input, Pieces { state: 0 });
+    let pieces = decode(stream::start(kind, true), input, Pieces { state: u64::from(seed) });
     agree(&whole, &pieces, 0);
     // After a seek point, some of a stream's checksums cannot be told; from its start all can.
     if let (Some(Err(error)), Some(Ok(()))) = (&whole.end, &pieces.end) {
         panic!("a damaged stream is sound when decoded in pieces: {error}");
     }
-    let step = (whole.points.len() / RESUMED).max(1);
+    let step = (whole.points.len() / RESTARTS).max(1);
     for point in whole.points.iter().step_by(step) {
         let raw = point.raw as usize;
-        assert!(raw <= whole.out.len() && point.compressed as usize <= packed.len());
+        assert!(raw <= whole.out.len() && point.compressed as usize <= input.len());
         let decoder = stream::resume(kind, point, false).expect("the decoder made this point");
-        let tail = decode(decoder, &packed[point.compressed as usize..], Pieces { state: 0 });
+        let tail = decode(decoder, &input[point.compressed as usize..], Pieces { state: 0 });
         agree(&whole, &tail, raw);
     }
     // A point of another stream, as a damaged index might give.
@@ -36,15 +36,15 @@ fuzz_target!(|bytes: &[u8]| {
         raw: 0,
         compressed: 0,
         bits: seed % 16,
-        window: packed[..packed.len().min(64)].into(),
+        window: input[..input.len().min(64)].into(),
     };
     if let Ok(decoder) = stream::resume(kind, &strange, true) {
-        decode(decoder, packed, Pieces { state: 0 });
+        decode(decoder, input, Pieces { state: 0 });
     }
 });
 
 /// What came out of a stream.
-struct Decoded {
+struct Decoding {
     out: Vec<u8>,
     points: Vec<SeekPoint>,
     /// Whether it ended, was damaged, or was too long.
@@ -52,7 +52,7 @@ struct Decoded {
 }
 
 /// Both hold the same data, as far as both go. Errors may be noticed at other bytes.
-fn agree(whole: &Decoded, other: &Decoded, from: usize) {
+fn agree(whole: &Decoding, other: &Decoding, from: usize) {
     let expected = &whole.out[from..];
     let common = expected.len().min(other.out.len());
     assert!(expected[..common] == other.out[..common], "other data from byte {from}");
@@ -82,37 +82,37 @@ impl Pieces {
     }
 }
 
-fn decode(mut decoder: Box<dyn Decoder>, packed: &[u8], mut pieces: Pieces) -> Decoded {
-    let mut decoded = Decoded { out: Vec::new(), points: Vec::new(), end: None };
+fn decode(mut decoder: Box<dyn Decoder>, input: &[u8], mut pieces: Pieces) -> Decoding {
+    let mut decoding = Decoding { out: Vec::new(), points: Vec::new(), end: None };
     let mut buffer = vec![0; 1 << 16];
-    let (mut used, mut given) = (0, 0);
+    let (mut start, mut end) = (0, 0);
     let mut idle = 0;
-    while decoded.out.len() < MOST_BYTES {
-        let last = given == packed.len();
+    while decoding.out.len() < MOST_BYTES {
+        let last = end == input.len();
         let room = pieces.next(buffer.len()).max(1);
-        let step = match decoder.decode(&packed[used..given], last, &mut buffer[..room]) {
+        let step = match decoder.decode(&input[start..end], last, &mut buffer[..room]) {
             Ok(step) => step,
             Err(error) => {
-                decoded.end = Some(Err(error));
+                decoding.end = Some(Err(error));
                 break;
             }
         };
-        assert!(step.consumed <= given - used && step.produced <= room);
-        used += step.consumed;
-        decoded.out.extend_from_slice(&buffer[..step.produced]);
-        decoded.points.extend(decoder.take_points());
+        assert!(step.input_bytes <= end - start && step.output_bytes <= room);
+        start += step.input_bytes;
+        decoding.out.extend_from_slice(&buffer[..step.output_bytes]);
+        decoding.points.extend(decoder.take_points());
         if step.end {
-            decoded.end = Some(Ok(()));
+            decoding.end = Some(Ok(()));
             break;
         }
-        if step.consumed == 0 && step.produced == 0 {
+        if step.input_bytes == 0 && step.output_bytes == 0 {
             idle += 1;
-            assert!(!last || idle < 4, "no progress with all input at byte {used}");
-            given = packed.len().min(given + pieces.next(1 << 16).max(1));
+            assert!(!last || idle < 4, "no progress with all input at byte {start}");
+            end = input.len().min(end + pieces.next(1 << 16).max(1));
         } else {
             idle = 0;
         }
     }
-    assert!(decoded.points.is_sorted_by(|a, b| a.raw <= b.raw));
-    decoded
+    assert!(decoding.points.is_sorted_by(|a, b| a.raw <= b.raw));
+    decoding
 }

@@ -19,7 +19,7 @@ thread_local! {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((head, tile)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return };
-    let &[kind, dtype, quantize, block, pixel_bytes, column, scaled, part, x, x_high, y, z] = head;
+    let &[kind, dtype, quantize, block, pixel_bytes, column, scale, part, x, x_high, y, z] = head;
     let codec = match kind % 6 {
         0 => Codec::Rice { block: usize::from(block), bytes_per_pixel: usize::from(pixel_bytes) },
         1 => Codec::Gzip1,
@@ -49,24 +49,24 @@ fuzz_target!(|bytes: &[u8]| {
             [usize::from(column % 3)],
         shape: if z == 1 { &shape[..2] } else { shape },
         tile: u64::from(part),
-        scale: f64::from(scaled) / 16.0,
+        scale: f64::from(scale) / 16.0,
         zero: -1.0,
-        blank: (scaled % 2 == 1).then_some(-2147483648),
+        blank: (scale % 2 == 1).then_some(-2147483648),
     };
     let pixels = pixels as usize;
     let size = codec.dtype.size();
     SCRATCH.with_borrow_mut(|scratch| {
         let mut whole = Vec::new();
-        let decoded = codec.decode(&input, pixels, scratch, &mut whole);
+        let result = codec.decode(&input, pixels, scratch, &mut whole);
         assert!(codec.decode(&input, pixels + 1, scratch, &mut Vec::new()).is_err());
-        if decoded.is_err() {
+        if result.is_err() {
             return;
         }
         assert!(whole.len() >= pixels * size);
         // The beginning alone is that of the whole.
         let need = pixels * usize::from(part) / 255;
-        let mut begun = Vec::new();
-        codec.decode(&input, need, scratch, &mut begun).expect("the whole tile was decoded");
-        assert_eq!(begun[..need * size], whole[..need * size]);
+        let mut part_of_tile = Vec::new();
+        codec.decode(&input, need, scratch, &mut part_of_tile).expect("the whole tile was decoded");
+        assert_eq!(part_of_tile[..need * size], whole[..need * size]);
     });
 });

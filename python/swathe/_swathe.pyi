@@ -579,12 +579,17 @@ class Job:
         """
 
     def estimate(
-        self, compute: str | None = None, most: int | None = None, machines: int = 1
+        self,
+        compute: str | None = None,
+        most: int | None = None,
+        machines: int = 1,
+        keeps: bool = False,
     ) -> str:
         """Return the predicted cost by store, as a JSON list.
 
         At most `most` objects per store are inspected. `machines` like this one share the work.
-        `compute` is the computing cost of this host, as JSON.
+        `compute` is the computing cost of this host, as JSON. With `keeps` the batch of this job
+        follows: it reads from the objects that were opened, which are not opened again.
         """
 
 class Output:
@@ -624,7 +629,7 @@ class Batch:
         then index and store of rows that were read from another store than the job's file.
         """
 
-    def done(self) -> float:
+    def progress(self) -> float:
         """Return how much is done, from 0 to 1: targets by their predicted seconds.
 
         All count alike if `Job.estimate` was not called before.

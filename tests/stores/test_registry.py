@@ -184,7 +184,7 @@ def test_streams_are_decoded_by_what_that_costs_here(catalog: Catalog, tmp_path:
         catalog.put_compute(this_host(), {"restart_s": restart_s}, datetime.now(UTC))
         [how] = swathe.predict(targets).explained
         assert how["method"] == "from seek points"
-        decoded.append(how["unpacked"])
+        decoded.append(how["unpacked_bytes"])
         cut = swathe.cut(path, box=(0, 1000, 2048, 1))
         assert np.array_equal(cut.data, noise(3, (1489, 2048))[1000:1001])
     assert decoded[0] < decoded[1]

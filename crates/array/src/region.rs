@@ -160,10 +160,10 @@ impl Region {
         };
         // Axes that `part` spans whole in both arrays join into one run with the next axis.
         let mut elements = 1u64;
-        let mut axes_joined = 0;
+        let mut run_axes = 0;
         for axis in 0..self.axes() {
             elements *= length(axis);
-            axes_joined = axis + 1;
+            run_axes = axis + 1;
             if !(spans(self, axis) && spans(to, axis)) {
                 break;
             }
@@ -175,7 +175,7 @@ impl Region {
         for axis in 0..self.axes() {
             from += part.start[axis].abs_diff(self.start[axis]).saturating_mul(stride_from);
             at += part.start[axis].abs_diff(to.start[axis]).saturating_mul(stride_to);
-            if axis >= axes_joined {
+            if axis >= run_axes {
                 runs.axes.push(Stride { at: 0, count: length(axis), stride_from, stride_to });
             }
             stride_from = stride_from.saturating_mul(shape_from[axis]);
@@ -310,10 +310,10 @@ mod tests {
             );
             let Ok(overlap) = part.overlap(&shape) else { return Ok(()) };
             let mut elements = Vec::new();
-            let mut filled = 0;
+            let mut length = 0;
             for run in Region::of_shape(&shape).runs(&overlap.inside, &overlap.inside) {
-                prop_assert_eq!(run.to, filled);
-                filled += run.elements;
+                prop_assert_eq!(run.to, length);
+                length += run.elements;
                 elements.extend(run.from..run.from + run.elements);
             }
             let total: u64 = shape.iter().product();

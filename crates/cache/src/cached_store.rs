@@ -13,13 +13,13 @@ use swathe_store_api::{
 pub fn cached_stores(stores: Stores, blocks: Option<Arc<BlockCache>>) -> Stores {
     let Some(blocks) = blocks else { return stores };
     let files = stores.file_costs();
-    stores.layered(Arc::new(CacheLayer { blocks, files }))
+    stores.wrap_with(Arc::new(CacheLayer { blocks, files }))
 }
 
 #[derive(Debug)]
 struct CacheLayer {
     blocks: Arc<BlockCache>,
-    /// What reading files costs, which blocks are.
+    /// The costs of files: blocks are files.
     files: Costs,
 }
 

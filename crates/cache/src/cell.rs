@@ -35,28 +35,28 @@ pub(crate) struct OpenedObject {
     /// As its reader named it.
     pub(crate) name: String,
     pub(crate) url: String,
-    /// What the keys of its cells begin with.
+    /// Prefix of the keys of its cells.
     object: String,
     size: u64,
-    /// What a request to its store costs: seconds, and seconds for each byte.
+    /// Seconds of a request to its store, and seconds for each byte.
     request_s: f64,
     byte_s: f64,
     /// Who asks for it, as [`Source::identity`].
     identity: Option<u64>,
 }
 
-/// What others must know of an object to ask for its cells, and which of them are here.
+/// An object as a peer needs it to request its cells, and the cells that are here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectDescription {
     /// Its URL, as users may see it.
     pub url: String,
-    /// What the keys of its cells begin with: place and version.
+    /// Prefix of the keys of its cells: place and version.
     pub object: String,
     /// Bytes of all of it.
     pub size: u64,
     /// Seconds of a request to its store.
     pub request_s: f64,
-    /// And for each byte.
+    /// Seconds for each byte.
     pub byte_s: f64,
     /// Numbers of the cells that are here, most likely.
     pub cells: Vec<u64>,
@@ -101,7 +101,7 @@ impl OpenedObject {
 }
 
 impl Cells {
-    /// Those of a source that is called so.
+    /// The cells of a source with this name.
     pub(crate) fn new(blocks: Arc<BlockCache>, name: &str, source: &dyn Source) -> Cells {
         let url = source.url().to_string();
         let object = format!("{}\n{}", source.key(), source.version());
@@ -154,7 +154,7 @@ impl Cells {
         }
     }
 
-    /// Those of some cells that are not wholly here.
+    /// The numbers of those cells that are not wholly here.
     pub(crate) fn lacking(&self, numbers: &[u64]) -> Vec<u64> {
         let is_whole = |number| self.peek(number).is_some_and(|c| c.bytes() == self.len(number));
         let count = self.of.size.div_ceil(CELL_BYTES);
@@ -163,7 +163,7 @@ impl Cells {
     }
 
     /// Count the cells that are cached, at least in part.
-    pub(crate) fn count_cached(&self, numbers: &[u64]) -> u64 {
+    pub(crate) fn cached_count(&self, numbers: &[u64]) -> u64 {
         numbers.iter().filter(|&&number| self.blocks.disk.has(&self.key(number))).count() as u64
     }
 
@@ -292,7 +292,7 @@ pub(crate) struct Cell {
     fetched_s: u64,
     /// Places in the cell, ascending, apart.
     extents: Vec<Range<usize>>,
-    /// Of all extents, one after the other; none after a peek.
+    /// The bytes of all extents, one after the other; none after a peek.
     data: Bytes,
 }
 
@@ -331,7 +331,7 @@ impl Cell {
         UNIX_EPOCH + Duration::from_secs(self.fetched_s)
     }
 
-    /// What of a range of the object is here, ascending.
+    /// The parts of a range of the object that are here, ascending.
     pub(crate) fn ranges(&self, of: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
         self.extents.iter().filter_map(|extent| {
             let start = of.start.max(self.start + extent.start as u64);
@@ -372,14 +372,14 @@ impl Cell {
 /// The same bytes in ascending ranges that do not touch.
 fn merge_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    let mut union: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
     for range in ranges {
-        match merged.last_mut() {
+        match union.last_mut() {
             Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
+            _ => union.push(range),
         }
     }
-    merged
+    union
 }
 
 /// Fetched bytes of the current cell: stored once, when the next one begins.

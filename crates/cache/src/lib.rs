@@ -5,9 +5,11 @@
 //! that was torn or damaged, whichever process was killed, is never served.
 #![warn(missing_docs)]
 
-mod assembled;
+mod assembled_read;
 mod cached_store;
 mod cell;
+mod division;
+mod peer;
 mod peer_client;
 mod peer_pull;
 mod peer_server;
@@ -16,11 +18,12 @@ mod tls;
 mod unknown_clients;
 mod whole_fetch;
 
-use assembled::AssembledRead;
+use assembled_read::AssembledRead;
 use bytes::Bytes;
 pub use cached_store::cached_stores;
 pub use cell::ObjectDescription;
-use cell::{CELL_BYTES, Cell, Cells, OpenedObject, PendingCells};
+use cell::{CELL_BYTES, Cells, OpenedObject, PendingCells};
+use division::{Division, LastCell};
 use peer_client::Peers;
 pub use peer_pull::PullResult;
 use std::collections::HashMap;
@@ -31,13 +34,13 @@ use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
 use swathe_plan::{Connections, Costs, Factors, Load, Others, Way};
 use swathe_store_api::{
-    MultiplexTiming, Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount,
+    MultiplexTiming, Pieces, RequestTiming, Source, StoreError, TRUST, Traffic, TrafficCount,
     VectorTiming, Version,
 };
 pub use tls::Identity;
 use whole_fetch::{WholeFetch, WholeFetches};
 
-/// What its variables begin with.
+/// Prefix of its environment variables.
 const VARIABLES: &str = "SWATHE_CACHE";
 /// Limit if `$SWATHE_CACHE_BYTES` is not set.
 const LIMIT_BYTES: u64 = 4 << 30;
@@ -63,7 +66,7 @@ pub struct BlockCache {
 /// An object at a version, and its reader.
 type ReaderKey = (String, Option<u64>);
 
-/// What the disk said when it did not take a block.
+/// The errors of the disk when it did not take a block.
 #[derive(Debug, Default)]
 struct WriteRefusals {
     last: Option<Instant>,
@@ -139,7 +142,7 @@ impl BlockCache {
     fn record_check(&self, reader_key: ReaderKey) {
         let mut checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
         if checks.len() >= MOST_CHECKS {
-            checks.retain(|_, at| at.elapsed() < TRUSTED);
+            checks.retain(|_, at| at.elapsed() < TRUST);
         }
         if checks.len() >= MOST_CHECKS {
             checks.clear(); // they are checked once more than needed
@@ -150,7 +153,7 @@ impl BlockCache {
     /// Whether this process checked recently, with these credentials.
     fn is_checked_recently(&self, reader_key: &ReaderKey) -> bool {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
-        checks.get(reader_key).is_some_and(|at| at.elapsed() < TRUSTED)
+        checks.get(reader_key).is_some_and(|at| at.elapsed() < TRUST)
     }
 
     fn note_object(&self, object: &Arc<OpenedObject>) {
@@ -246,31 +249,18 @@ impl CachedSource {
         CachedSource { files, ..self }
     }
 
-    /// Divide requests; returns the parts, their number up to the end of each request, and when
-    /// the oldest block was fetched.
-    fn divide_all(&self, requests: &[Range<u64>]) -> DividedRanges {
-        let (mut parts, mut last_cell, mut oldest) = (Vec::new(), None, None);
-        let mut ends = Vec::with_capacity(requests.len());
-        for request in requests {
-            if request.end > self.len() || request.is_empty() {
-                parts.push(Part::Missing(request.clone()));
-            } else {
-                let fetched_at = self.divide(request, &mut last_cell, &mut parts);
-                oldest = oldest.min(fetched_at).or(fetched_at);
-            }
-            ends.push(parts.len());
-        }
-        (parts, ends, oldest)
+    fn divide(&self, requests: &[Range<u64>]) -> Division {
+        Division::new(&self.cells, self.len(), self.inner.costs().gap_bytes(), requests)
     }
 
     /// Fetch missing parts from peers, if that is predicted to take less than the server does.
     /// Returns whether any arrived.
-    fn ask_peers(&self, parts: &[Part], way: Way) -> bool {
+    fn ask_peers(&self, division: &Division, way: Way) -> bool {
         let blocks = self.cells.blocks();
         if !blocks.peers.any(&self.cells.object().name) || !blocks.takes() {
             return false;
         }
-        let mut ranges: Vec<Range<u64>> = missing(parts).collect();
+        let mut ranges: Vec<Range<u64>> = division.missing().collect();
         ranges.retain(|range| !range.is_empty() && range.end <= self.len());
         let store_s = self.read_s(&ranges, way);
         let cells = |range: Range<u64>| range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES;
@@ -293,17 +283,17 @@ impl CachedSource {
     }
 
     /// Read the parts of requests: from blocks, or from the server.
-    fn fetch_parts(&self, (parts, ends, oldest): DividedRanges, way: Way) -> Pieces {
-        if let Err(error) = self.confirm(oldest) {
+    fn fetch_parts(&self, division: Division, way: Way) -> Pieces {
+        if let Err(error) = self.confirm(division.oldest) {
             return Box::new(std::iter::once(Err(error)));
         }
-        let missing: Vec<Range<u64>> = missing(&parts).collect();
+        let missing: Vec<Range<u64>> = division.missing().collect();
         let answers = (!missing.is_empty()).then(|| self.inner.fetch_by(missing, way));
         Box::new(AssembledRead {
             inner: self.inner.clone(),
             answers,
-            requests: ends.into_iter(),
-            parts: parts.into_iter(),
+            requests: division.ends.into_iter(),
+            parts: division.parts.into_iter(),
             part_number: 0,
             last: None,
             pending: PendingCells::new(self.cells.clone()),
@@ -314,58 +304,10 @@ impl CachedSource {
         })
     }
 
-    /// Divide a request into cached and missing parts; returns when the oldest block was fetched.
-    fn divide(
-        &self,
-        request: &Range<u64>,
-        last_cell: &mut LastCell,
-        parts: &mut Vec<Part>,
-    ) -> Option<SystemTime> {
-        let first = parts.len();
-        let mut oldest = None;
-        let mut at = request.start;
-        while at < request.end {
-            let cell = at / CELL_BYTES;
-            let end = request.end.min((cell + 1) * CELL_BYTES);
-            if last_cell.as_ref().is_none_or(|(last, _)| *last != cell) {
-                *last_cell = Some((cell, self.cells.peek(cell)));
-            }
-            let cached_cell = last_cell.as_ref().and_then(|(_, cached_cell)| cached_cell.as_ref());
-            let rest = at..end;
-            for range in cached_cell.iter().flat_map(|cached_cell| cached_cell.ranges(&rest)) {
-                add(parts, first, Part::Missing(at..range.start));
-                at = range.end;
-                add(parts, first, Part::Cached(range));
-                let fetched_at = cached_cell.map(Cell::fetched_at);
-                oldest = oldest.min(fetched_at).or(fetched_at);
-            }
-            add(parts, first, Part::Missing(at..end));
-            at = end;
-        }
-        self.fill_gaps(first, parts);
-        oldest
-    }
-
-    /// Request a short cached part again rather than send another request.
-    fn fill_gaps(&self, first: usize, parts: &mut Vec<Part>) {
-        let gap_bytes = self.inner.costs().gap_bytes();
-        let mut at = first;
-        while let Some([Part::Missing(left), Part::Cached(cached), Part::Missing(right)]) =
-            parts.get(at..at + 3)
-        {
-            if cached.end - cached.start <= gap_bytes {
-                parts.splice(at..at + 3, [Part::Missing(left.start..right.end)]);
-            } else {
-                at += 2;
-            }
-        }
-    }
-
     /// Whether the server must confirm that this is still the object, as the last check is too old.
     fn must_check(&self, oldest: Option<SystemTime>) -> bool {
         // Bytes from the future were fetched before the clock was set.
-        let is_recent =
-            |fetched_at: SystemTime| fetched_at.elapsed().is_ok_and(|age| age < TRUSTED);
+        let is_recent = |fetched_at: SystemTime| fetched_at.elapsed().is_ok_and(|age| age < TRUST);
         let is_known = oldest.is_none_or(is_recent) || self.is_confirmed.load(Ordering::Relaxed);
         !(is_known || is_checked_recently(&self.cells))
     }
@@ -392,41 +334,6 @@ fn record_check(cells: &Cells) {
 fn is_checked_recently(cells: &Cells) -> bool {
     let reader_key = cells.object().reader_key();
     reader_key.1.is_some() && cells.blocks().is_checked_recently(&reader_key)
-}
-
-/// The missing parts.
-fn missing(parts: &[Part]) -> impl Iterator<Item = Range<u64>> {
-    parts.iter().filter_map(|part| match part {
-        Part::Missing(range) => Some(range.clone()),
-        Part::Cached(_) => None,
-    })
-}
-
-/// The parts of requests, their number up to the end of each request, and when the oldest block was
-/// fetched.
-type DividedRanges = (Vec<Part>, Vec<usize>, Option<SystemTime>);
-
-/// The cell that was looked at last, and its extents.
-type LastCell = Option<(u64, Option<Cell>)>;
-
-/// Part of a request.
-#[derive(Clone, Debug, PartialEq)]
-enum Part {
-    Cached(Range<u64>),
-    Missing(Range<u64>),
-}
-
-/// Add a part of a request whose parts begin at `first`; join it to the last of its kind.
-fn add(parts: &mut Vec<Part>, first: usize, part: Part) {
-    let (Part::Cached(range) | Part::Missing(range)) = &part;
-    if range.is_empty() {
-        return;
-    }
-    match (parts[first..].last_mut(), &part) {
-        (Some(Part::Cached(last)), Part::Cached(range))
-        | (Some(Part::Missing(last)), Part::Missing(range)) => last.end = range.end,
-        _ => parts.push(part),
-    }
 }
 
 impl Source for CachedSource {
@@ -483,14 +390,16 @@ impl Source for CachedSource {
     }
 
     fn at_hand(&self, ranges: &[Range<u64>]) -> Option<Traffic> {
-        let (mut parts, mut last_cell, mut oldest) = (Vec::new(), None, None);
+        let gap_bytes = self.inner.costs().gap_bytes();
+        let (mut division, mut last_cell): (_, LastCell) = (Division::default(), None);
+        let mut oldest = None;
         for range in ranges {
-            parts.clear();
+            division.parts.clear();
             if range.end > self.len() {
                 return None;
             }
-            let fetched_at = self.divide(range, &mut last_cell, &mut parts);
-            if parts.iter().any(|part| matches!(part, Part::Missing(_))) {
+            let fetched_at = division.divide(&self.cells, gap_bytes, range, &mut last_cell);
+            if division.missing().next().is_some() {
                 return None;
             }
             oldest = oldest.min(fetched_at).or(fetched_at);
@@ -528,15 +437,15 @@ impl Source for CachedSource {
     }
 
     fn fetch_by(&self, ranges: Vec<Range<u64>>, way: Way) -> Pieces {
-        let mut division = self.divide_all(&ranges);
-        if self.ask_peers(&division.0, way) {
-            division = self.divide_all(&ranges);
+        let mut division = self.divide(&ranges);
+        if self.ask_peers(&division, way) {
+            division = self.divide(&ranges);
         }
-        let missing_ranges: Vec<Range<u64>> = missing(&division.0).collect();
-        let is_cached = || missing(&self.divide_all(&ranges).0).next().is_none();
+        let missing_ranges: Vec<Range<u64>> = division.missing().collect();
+        let is_cached = || self.divide(&ranges).missing().next().is_none();
         let read_s = || self.read_s(&missing_ranges, way);
         if !missing_ranges.is_empty() && self.await_whole(read_s, is_cached) {
-            division = self.divide_all(&ranges);
+            division = self.divide(&ranges);
         }
         self.fetch_parts(division, way)
     }

@@ -16,7 +16,8 @@ pub struct PullResult {
 }
 
 impl BlockCache {
-    /// What others must know to pull an object that this process has opened under this very name.
+    /// The description of an object that this process has opened under this name: peers need it to
+    /// pull the object.
     pub fn describe(self: &Arc<BlockCache>, object: &str) -> Option<ObjectDescription> {
         self.cells(object).map(|cells| cells.describe())
     }
@@ -49,10 +50,10 @@ impl BlockCache {
             self.set_peers(object, peers.clone());
         }
         let cells = Cells::of(self.clone(), own_object).only(only);
-        let cells_before = cells.count_cached(&description.cells);
+        let cells_before = cells.cached_count(&description.cells);
         let lacking = cells.lacking(&description.cells);
         let traffic = self.peers.pull(&cells, lacking, peers, until);
-        let blocks = cells.count_cached(&description.cells).saturating_sub(cells_before);
+        let blocks = cells.cached_count(&description.cells).saturating_sub(cells_before);
         PullResult { bytes: traffic.bytes, blocks }
     }
 

@@ -44,13 +44,13 @@ const CONNECTIONS: usize = 256;
 const GREETING: Duration = Duration::from_secs(5);
 /// Requests that are answered at a time; others are answered that we are busy.
 const REQUESTS: usize = 16;
-/// Of a request line with its headers.
+/// Longest request line with its headers.
 const REQUEST_BYTES: usize = 16 << 10;
 /// An idle connection is closed after this time.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 /// It takes no more requests after this time,
 const LIFE: Duration = Duration::from_secs(300);
-/// and is closed after so much more, whatever it is doing.
+/// and is closed after this further time, even during an answer.
 const LAST: Duration = Duration::from_secs(30);
 /// The wait after the system had no more connections.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -178,7 +178,7 @@ impl PeerServer {
         Response::new(BodyExt::boxed(StreamBody::new(frames)))
     }
 
-    /// Whether somebody has the token; that takes as long whatever they send in its place.
+    /// Whether a request has the token, in a time that does not depend on what it has instead.
     fn is_authorised(&self, headers: &HeaderMap) -> bool {
         let token = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let token = token.strip_prefix(b"Bearer ").unwrap_or_default();

@@ -4,8 +4,8 @@
 //! that turn out to be missing are requested as from a server: all the rest, in as few requests as
 //! cost less than what they leave out.
 
-use crate::Part;
 use crate::cell::{CELL_BYTES, Cells};
+use crate::division::Part;
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;

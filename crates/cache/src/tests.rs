@@ -100,7 +100,7 @@ pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<BlockCache> 
     Arc::new(BlockCache::on(DiskCache::at(folder.path().join("blocks"), limit)))
 }
 
-pub(super) fn cached(inner: CountingSource, blocks: &Arc<BlockCache>) -> CachedSource {
+pub(super) fn cached_source(inner: CountingSource, blocks: &Arc<BlockCache>) -> CachedSource {
     CachedSource::new(Arc::new(inner), "store:a", blocks.clone(), true)
 }
 
@@ -149,12 +149,12 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let blocks = blocks(&folder, LIMIT);
         for _ in 0..2 {
-            let source = cached(object(1), &blocks);
+            let source = cached_source(object(1), &blocks);
             for ranges in &reads {
                 assert_right(1, ranges, &read(&source, ranges));
             }
         }
-        let source = cached(object(1), &blocks);
+        let source = cached_source(object(1), &blocks);
         for ranges in reads.iter().map(|ranges| {
             let requests = ranges.iter().filter(|range| !range.is_empty());
             requests.cloned().collect::<Vec<_>>()
@@ -172,7 +172,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let blocks = blocks(&folder, LIMIT);
-        read(&cached(object(1), &blocks), &[0..SIZE as u64]);
+        read(&cached_source(object(1), &blocks), &[0..SIZE as u64]);
         let files = files(&folder);
         for (which, at, how) in damages {
             let path = which.get(&files);
@@ -186,7 +186,7 @@ proptest! {
             }
             fs::write(path, bytes).unwrap();
         }
-        assert_right(1, &ranges, &read(&cached(object(1), &blocks), &ranges));
+        assert_right(1, &ranges, &read(&cached_source(object(1), &blocks), &ranges));
     }
 }
 
@@ -194,7 +194,7 @@ proptest! {
 fn only_what_is_missing_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    let source = cached(object(1), &blocks);
+    let source = cached_source(object(1), &blocks);
     read(&source, &[100_000..400_000]);
     source.take_traffic();
     read(&source, &[99_000..401_000]);
@@ -219,10 +219,10 @@ fn another_version_is_another_object() {
     let blocks = blocks(&folder, LIMIT);
     let ranges = [10..50_000];
     for seed in [1, 2, 1] {
-        assert_right(seed, &ranges, &read(&cached(object(seed), &blocks), &ranges));
+        assert_right(seed, &ranges, &read(&cached_source(object(seed), &blocks), &ranges));
     }
     let elsewhere = CountingSource { key: "s3://other:9000/a", ..object(1) };
-    assert_eq!(cached(elsewhere, &blocks).at_hand(&ranges), None);
+    assert_eq!(cached_source(elsewhere, &blocks).at_hand(&ranges), None);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn the_limit_holds_whoever_writes() {
             scope.spawn(move || {
                 // As in another process.
                 let blocks = blocks(folder, limit);
-                let source = cached(object(seed), &blocks);
+                let source = cached_source(object(seed), &blocks);
                 for at in (0..600_000).step_by(30_000) {
                     let ranges = [at..at + 60_000, 0..10, at..at + 1];
                     assert_right(seed, &ranges, &read(&source, &ranges));
@@ -255,12 +255,12 @@ fn what_several_bring_of_one_cell_stays() {
         for reader in 0..4 {
             let folder = &folder;
             scope.spawn(move || {
-                let source = cached(object(1), &blocks(folder, LIMIT));
+                let source = cached_source(object(1), &blocks(folder, LIMIT));
                 places(reader).for_each(|at| drop(read(&source, &[at..at + 100])));
             });
         }
     });
-    let source = cached(object(1), &blocks(&folder, LIMIT));
+    let source = cached_source(object(1), &blocks(&folder, LIMIT));
     let ranges: Vec<_> = (0..4).flat_map(places).map(|at| at..at + 100).collect();
     assert!(source.at_hand(&ranges).is_some());
     assert_right(1, &ranges, &read(&source, &ranges));
@@ -271,18 +271,18 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
     let ranges = [300..400];
-    read(&cached(object(1), &blocks), &ranges);
-    let assumed = || CachedSource::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
-    let source = assumed();
+    read(&cached_source(object(1), &blocks), &ranges);
+    let reopen = || CachedSource::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
+    let source = reopen();
     read(&source, &ranges);
     assert_eq!(of_server(&source), traffic(0, 0));
     let key = source.cells.key(0);
     let mut value = blocks.disk.get(&key).unwrap().to_vec();
-    let fetched_at = SystemTime::now() - 2 * TRUSTED;
+    let fetched_at = SystemTime::now() - 2 * TRUST;
     let fetched_s = fetched_at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     value[..8].copy_from_slice(&fetched_s.to_le_bytes());
     blocks.disk.put(&key, &value).unwrap();
-    let source = assumed();
+    let source = reopen();
     assert_eq!(source.at_hand(&ranges), Some(traffic(1, 1)));
     for _ in 0..2 {
         assert_right(1, &ranges, &read(&source, &ranges));
@@ -300,24 +300,24 @@ fn a_disk_that_takes_nothing_is_a_note() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("blocks"), b"no folder").unwrap();
     let blocks = blocks(&folder, LIMIT);
-    let source = cached(object(1), &blocks);
+    let source = cached_source(object(1), &blocks);
     for ranges in [[0..100], [300_000..500_000]] {
         assert_right(1, &ranges, &read(&source, &ranges));
     }
     let notes = source.take_notes();
     assert!(notes[0].contains("blocks") && notes.len() == 1, "{notes:?}");
-    assert!(cached(object(1), &blocks).take_notes().is_empty());
+    assert!(cached_source(object(1), &blocks).take_notes().is_empty());
 }
 
 #[test]
 fn an_error_is_the_last_and_what_came_before_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    let source = cached(object(1), &blocks);
+    let source = cached_source(object(1), &blocks);
     read(&source, &[0..100]);
     let inner = object(1);
     inner.fails.store(true, Ordering::Relaxed);
-    let source = cached(inner, &blocks);
+    let source = cached_source(inner, &blocks);
     let pieces: Vec<_> = source.fetch(vec![0..100, 50..150, 0..10], 1).collect();
     assert_eq!(pieces.len(), 2);
     assert!(pieces[0].is_ok() && pieces[1].is_err());
@@ -350,7 +350,7 @@ fn what_came_from_far_outlasts_what_came_from_near() {
 fn what_is_damaged_is_asked_for_in_few_requests() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    read(&cached(object(1), &blocks), &[0..SIZE as u64]);
+    read(&cached_source(object(1), &blocks), &[0..SIZE as u64]);
     for path in files(&folder) {
         let mut bytes = fs::read(&path).unwrap();
         let at = bytes.len() - 1000;
@@ -358,7 +358,7 @@ fn what_is_damaged_is_asked_for_in_few_requests() {
         fs::write(&path, bytes).unwrap();
     }
     let rows: Vec<Range<u64>> = (0..600).map(|row| row * 1000..row * 1000 + 100).collect();
-    let source = cached(object(1), &blocks);
+    let source = cached_source(object(1), &blocks);
     assert_eq!(source.at_hand(&rows), Some(traffic(0, 0)), "it looks as if all were there");
     assert_right(1, &rows, &read(&source, &rows));
     let Traffic { requests, .. } = source.take_traffic();
@@ -371,10 +371,10 @@ fn what_is_damaged_is_asked_for_in_few_requests() {
 fn of_damaged_and_sound_blocks_only_what_is_damaged_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    read(&cached(object(1), &blocks), &[0..SIZE as u64]);
+    read(&cached_source(object(1), &blocks), &[0..SIZE as u64]);
     let last = files(&folder).into_iter().min_by_key(|path| fs::metadata(path).unwrap().len());
     fs::write(last.unwrap(), b"damaged").unwrap();
-    let source = cached(object(1), &blocks);
+    let source = cached_source(object(1), &blocks);
     let ranges = [600_000..SIZE as u64, 0..10, 500_000..600_000, 650_000..650_001];
     assert_right(1, &ranges, &read(&source, &ranges));
     let Traffic { bytes, requests, .. } = source.take_traffic();

@@ -5,7 +5,7 @@ use super::*;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use swathe_trace::testing::recorded;
+use swathe_trace::testing::record_trace;
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: &str = "hush-hush";
@@ -15,7 +15,7 @@ const ALL: [Range<u64>; 1] = [0..SIZE as u64];
 fn holder(seed: u32, ranges: &[Range<u64>]) -> (tempfile::TempDir, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    read(&cached(object(seed), &blocks), ranges);
+    read(&cached_source(object(seed), &blocks), ranges);
     let address = blocks.serve(LOCALHOST, TOKEN, None).unwrap();
     (folder, address)
 }
@@ -47,7 +47,7 @@ fn damage(folder: &tempfile::TempDir) {
 
 /// Read all of an object; returns the traffic of the server, that of peers, and the warnings.
 fn all(seed: u32, blocks: &Arc<BlockCache>) -> (Traffic, TrafficCount, Vec<String>) {
-    let source = cached(object(seed), blocks);
+    let source = cached_source(object(seed), blocks);
     assert_right(seed, &ALL, &read(&source, &ALL));
     let Traffic { bytes, requests, from_peers, .. } = source.take_traffic();
     (traffic(bytes, requests), from_peers, source.take_notes())
@@ -67,7 +67,7 @@ fn what_a_peer_has_is_not_asked_of_the_server_and_kept() {
     assert!((SIZE as u64..SIZE as u64 + 1000).contains(&peers.bytes));
     assert_eq!(blocks.cached_bytes("store:a"), SIZE as u64);
     blocks.set_peers("store:a", Vec::new());
-    let source = cached(object(1), &blocks);
+    let source = cached_source(object(1), &blocks);
     assert_right(1, &ALL, &read(&source, &ALL));
     let cache = TrafficCount { bytes: SIZE as u64, requests: 3 };
     assert_eq!(source.take_traffic(), Traffic { from_cache: cache, ..Traffic::default() });
@@ -88,7 +88,7 @@ fn a_store_that_is_nearer_is_asked() {
     let (_folder, blocks) = asker(address, TOKEN);
     let mut source = object(1);
     source.costs = Costs::local();
-    let source = cached(source, &blocks);
+    let source = cached_source(source, &blocks);
     assert_right(1, &ALL, &read(&source, &ALL));
     assert_eq!(source.take_traffic(), whole());
 }
@@ -142,7 +142,7 @@ fn who_has_another_token_gets_nothing() {
 fn why_a_peer_gave_nothing_is_told() {
     let (_folder, address) = holder(1, &ALL);
     let (_folder, blocks) = asker(address, "hush-husj");
-    let text = recorded(tempfile::tempdir().unwrap().path(), || _ = all(1, &blocks));
+    let text = record_trace(tempfile::tempdir().unwrap().path(), || _ = all(1, &blocks));
     let peer = format!("PEER=http://{address}");
     let of_peer = |name: &str| {
         let name = format!("NL.EVNT={name} ");
@@ -228,7 +228,7 @@ fn the_time_when_bytes_came_comes_along() {
     let (folder, address) = holder(1, &[]);
     let long_ago = Cells::of(
         blocks(&folder, LIMIT),
-        cached(object(1), &blocks(&folder, LIMIT)).cells.object().clone(),
+        cached_source(object(1), &blocks(&folder, LIMIT)).cells.object().clone(),
     );
     let file = |number: u64, came_s: u64| {
         let length = SIZE as u64 - number * CELL_BYTES;
@@ -288,7 +288,7 @@ fn nothing_else_is_answered() {
 /// What a holder says of an object.
 fn describe(folder: &tempfile::TempDir, seed: u32) -> ObjectDescription {
     let blocks = blocks(folder, LIMIT);
-    cached(object(seed), &blocks);
+    cached_source(object(seed), &blocks);
     blocks.describe("store:a").unwrap()
 }
 
@@ -324,7 +324,7 @@ fn what_is_known_at_another_version_is_not_pulled() {
     let (folder, address) = holder(1, &ALL);
     let description = describe(&folder, 1);
     let (_folder, heir) = empty();
-    cached(object(2), &heir);
+    cached_source(object(2), &heir);
     assert_eq!(pull(&heir, &description, address, LONG), PullResult::default());
     // A peer with blocks of another object: nothing is stored.
     let lies = ObjectDescription { object: "of another".into(), ..description };
@@ -363,7 +363,7 @@ fn a_copy_of_what_a_peer_has_goes_before_what_only_the_store_has() {
     let (_folder, address) = holder(1, &ALL);
     let (_folder, heir) = asker(address, TOKEN);
     all(1, &heir);
-    let cells = cached(object(1), &heir).cells;
+    let cells = cached_source(object(1), &heir).cells;
     let copy_s = cells.refetch_s(CELL_BYTES);
     heir.set_peers("store:a", Vec::new());
     assert!(copy_s < cells.refetch_s(CELL_BYTES) / 2.0);

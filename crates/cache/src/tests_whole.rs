@@ -2,7 +2,7 @@
 
 use crate::CachedSource;
 use crate::tests::{
-    CountingSource, LIMIT, SIZE, assert_right, blocks, cached, object, of_server, read,
+    CountingSource, LIMIT, SIZE, assert_right, blocks, cached_source, object, of_server, read,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ fn wait_for_whole(source: &CachedSource) {
 #[test]
 fn cuts_that_come_one_after_another_lead_to_the_whole_object() {
     let folder = tempfile::tempdir().unwrap();
-    let source = cached(slow_object(), &blocks(&folder, LIMIT));
+    let source = cached_source(slow_object(), &blocks(&folder, LIMIT));
     cut(&source, 0);
     wait_for_whole(&source);
     assert_eq!(of_server(&source).bytes, 1000, "one cut alone");
@@ -54,7 +54,7 @@ fn cuts_that_come_one_after_another_lead_to_the_whole_object() {
 #[test]
 fn reads_without_cuts_never_lead_to_it() {
     let folder = tempfile::tempdir().unwrap();
-    let source = cached(slow_object(), &blocks(&folder, LIMIT));
+    let source = cached_source(slow_object(), &blocks(&folder, LIMIT));
     for number in 0..50 {
         read(&source, &[number * 6000..number * 6000 + 1000]);
         wait_for_whole(&source);
@@ -65,7 +65,7 @@ fn reads_without_cuts_never_lead_to_it() {
 #[test]
 fn it_is_not_fetched_if_it_would_fill_the_cache() {
     let folder = tempfile::tempdir().unwrap();
-    let source = cached(slow_object(), &blocks(&folder, 7 * SIZE as u64));
+    let source = cached_source(slow_object(), &blocks(&folder, 7 * SIZE as u64));
     for number in 0..50 {
         cut(&source, number);
         wait_for_whole(&source);
@@ -78,7 +78,7 @@ fn cuts_go_on_if_it_cannot_be_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let mut slow = slow_object();
     slow.most_bytes = 5000;
-    let source = cached(slow, &blocks(&folder, LIMIT));
+    let source = cached_source(slow, &blocks(&folder, LIMIT));
     (0..50).for_each(|number| cut(&source, number));
     wait_for_whole(&source);
     assert_eq!(of_server(&source).bytes, 50_000);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Files of a certificate: that of the authority, one's own, and its key.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Of the authority, PEM.
+    /// Certificate of the authority, PEM.
     pub authority: PathBuf,
     /// One's own, PEM.
     pub certificate: PathBuf,
@@ -99,18 +99,18 @@ impl ServerCertVerifier for PoolVerifier {
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        self.0.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        self.0.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

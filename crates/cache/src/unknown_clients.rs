@@ -8,12 +8,12 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use tokio::task::AbortHandle;
 
-/// Of one address.
+/// Limit for one address.
 const OF_ADDRESS: usize = 32;
-/// Of all addresses.
+/// Limit for all addresses.
 const OF_ALL: usize = 256;
 
-/// Those that are open, the oldest first.
+/// Open connections, the oldest first.
 #[derive(Default)]
 pub(crate) struct UnknownClients(Mutex<Open>);
 

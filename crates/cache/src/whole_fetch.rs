@@ -3,7 +3,7 @@
 //! Nobody says how many cuts will come. The rule of [`RentOrBuy`] decides from what they took so
 //! far; the fetched bytes are blocks like all others.
 
-use crate::{BlockCache, CachedSource, ReaderKey, missing};
+use crate::{BlockCache, CachedSource, ReaderKey};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use swathe_trace::{Ids, Level, event};
 
 /// A whole object takes at most this part of the limit of the cache.
 const PART_OF_LIMIT: u64 = 8;
-/// What one fetch may hold in memory.
+/// Memory of one fetch.
 const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 16 << 20 };
 /// Fetches at a time in a process.
 const FETCHES: usize = 4;
@@ -43,7 +43,7 @@ impl WholeFetches {
 #[derive(Debug, Default)]
 pub(crate) struct WholeFetch {
     state: Mutex<FetchState>,
-    changed: Condvar,
+    change: Condvar,
     /// Predicted seconds to fetch all of it.
     whole_s: OnceLock<f64>,
 }
@@ -85,7 +85,7 @@ impl WholeFetch {
 
     fn update(&self, change: impl FnOnce(&mut FetchState)) {
         change(&mut self.lock());
-        self.changed.notify_all();
+        self.change.notify_all();
     }
 }
 
@@ -134,11 +134,8 @@ impl CachedSource {
                 }
                 let mut state = self.whole_fetch.lock();
                 while state.running.is_some() {
-                    state = self
-                        .whole_fetch
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    state =
+                        self.whole_fetch.change.wait(state).unwrap_or_else(PoisonError::into_inner);
                     drop(state);
                     if if_all_here() {
                         break;
@@ -161,11 +158,10 @@ impl CachedSource {
         if state.running.is_some() {
             return true;
         }
-        let (parts, ..) = self.divide_all(&[0..self.len()]);
-        let ranges: Vec<Range<u64>> = missing(&parts).collect();
+        let ranges: Vec<Range<u64>> = self.divide(&[0..self.len()]).missing().collect();
         let one_more = |now: usize| (now < FETCHES).then_some(now + 1);
-        let relaxed = Ordering::Relaxed;
-        if ranges.is_empty() || FETCH_COUNT.fetch_update(relaxed, relaxed, one_more).is_err() {
+        let order = Ordering::Relaxed;
+        if ranges.is_empty() || FETCH_COUNT.fetch_update(order, order, one_more).is_err() {
             return false;
         }
         let plan = whole_plan(&ranges, self.costs(), self.connections());
@@ -176,11 +172,11 @@ impl CachedSource {
         let thread = thread::Builder::new().name("swathe-whole".to_string());
         let result = thread.spawn(move || {
             // Whatever happens, those who wait must be told.
-            let fetched = catch_unwind(AssertUnwindSafe(|| source.fetch_whole(&plan)));
-            if let Ok(fetched) = &fetched {
-                source.record_whole(bytes, fetched.as_ref().err());
+            let outcome = catch_unwind(AssertUnwindSafe(|| source.fetch_whole(&plan)));
+            if let Ok(outcome) = &outcome {
+                source.record_whole(bytes, outcome.as_ref().err());
             }
-            source.end_whole(!matches!(fetched, Ok(Ok(()))));
+            source.end_whole(!matches!(outcome, Ok(Ok(()))));
         });
         if result.is_err() {
             self.end_whole(true);
@@ -190,7 +186,7 @@ impl CachedSource {
 
     fn fetch_whole(&self, plan: &Plan) -> Result<(), StoreError> {
         let lengths = plan.ranges.iter().map(|range| range.end - range.start);
-        let division = self.divide_all(&plan.ranges);
+        let division = self.divide(&plan.ranges);
         let pieces = self.fetch_parts(division, plan.way());
         for (length, piece) in lengths.zip(pieces) {
             piece?;

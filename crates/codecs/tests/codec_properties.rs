@@ -59,16 +59,16 @@ fn rice(pixels: &[i32], width: u32, block: usize, levels: &[u32]) -> Vec<u8> {
     let mut last = pixels[0] as u32 & mask;
     writer.put(last.into(), bits);
     for (pixels, level) in pixels.chunks(block).zip(levels.iter().cycle()) {
-        let mapped: Vec<u32> = pixels
+        let codes: Vec<u32> = pixels
             .iter()
             .map(|pixel| {
                 let difference = (*pixel as u32).wrapping_sub(last) << (32 - bits);
                 last = *pixel as u32;
-                let signed = difference as i32 >> (32 - bits);
-                ((signed << 1) ^ (signed >> 31)) as u32 & mask
+                let value = difference as i32 >> (32 - bits);
+                ((value << 1) ^ (value >> 31)) as u32 & mask
             })
             .collect();
-        let most = mapped.iter().copied().max().unwrap_or(0);
+        let most = codes.iter().copied().max().unwrap_or(0);
         if most == 0 {
             writer.put(0, level_bits);
             continue;
@@ -76,7 +76,7 @@ fn rice(pixels: &[i32], width: u32, block: usize, levels: &[u32]) -> Vec<u8> {
         let level = (level % (plain + 1)..).find(|level| *level >= plain || most >> level < 3000);
         let level = level.unwrap().min(plain);
         writer.put(u64::from(level) + 1, level_bits);
-        for value in mapped {
+        for value in codes {
             if level == plain {
                 writer.put(value.into(), bits);
             } else {
@@ -108,7 +108,7 @@ fn pixels(width: u32) -> impl Strategy<Value = Vec<i32>> {
 }
 
 /// Pixels in the bytes of an uncompressed image.
-fn stored(pixels: &[i32], dtype: DType) -> Vec<u8> {
+fn big_endian(pixels: &[i32], dtype: DType) -> Vec<u8> {
     let bytes = |value: &i32| i64::from(*value).to_be_bytes()[8 - dtype.size()..].to_vec();
     pixels.iter().flat_map(bytes).collect()
 }
@@ -118,14 +118,14 @@ fn plio(pixels: &[i32], early: bool) -> Vec<u8> {
     let mut words: Vec<u16> = if early { vec![0; 3] } else { vec![0, 7, 0, 0, 0, 0, 0] };
     let (mut high, mut zeros) = (1, 0);
     for run in pixels.chunk_by(|a, b| a == b) {
-        let (value, mut left) = (run[0], run.len());
+        let (value, mut rest) = (run[0], run.len());
         if value == 0 {
-            zeros = left;
+            zeros = rest;
             continue;
         }
         let change = value - high;
         high = value;
-        if change != 0 && zeros == 0 && left == 1 && change.abs() < 4096 {
+        if change != 0 && zeros == 0 && rest == 1 && change.abs() < 4096 {
             let code = if change > 0 { 6 } else { 7 };
             words.push(code << 12 | change.unsigned_abs() as u16);
             continue;
@@ -140,14 +140,14 @@ fn plio(pixels: &[i32], early: bool) -> Vec<u8> {
             words.push(4095);
             zeros -= 4095;
         }
-        if left == 1 && zeros > 0 {
+        if rest == 1 && zeros > 0 {
             words.push(5 << 12 | (zeros + 1) as u16);
         } else {
             words.extend((zeros > 0).then_some(zeros as u16));
-            while left > 0 {
-                let part = left.min(4095);
+            while rest > 0 {
+                let part = rest.min(4095);
                 words.push(4 << 12 | part as u16);
-                left -= part;
+                rest -= part;
             }
         }
         zeros = 0;
@@ -202,11 +202,11 @@ proptest! {
         let bytes = rice(&pixels, width, block, &levels);
         let codec = Codec::Rice { block, bytes_per_pixel: width as usize };
         for dtype in [DType::U8, DType::I16, DType::I32, DType::I64] {
-            let want = stored(&pixels, dtype);
+            let want = big_endian(&pixels, dtype);
             let need = (pixels.len() as f64 * part) as usize;
             for need in [pixels.len(), need] {
-                let decoded = decode(codec, dtype, &bytes, pixels.len(), need).unwrap();
-                prop_assert_eq!(&decoded, &want[..need * dtype.size()]);
+                let output = decode(codec, dtype, &bytes, pixels.len(), need).unwrap();
+                prop_assert_eq!(&output, &want[..need * dtype.size()]);
             }
         }
         let cut = decode(codec, DType::I32, &bytes[..bytes.len() - 1], pixels.len(), pixels.len());
@@ -225,10 +225,10 @@ proptest! {
         let pixels: Vec<i32> = runs.collect();
         let bytes = plio(&pixels, early);
         for dtype in [DType::U8, DType::I16, DType::I32] {
-            let want = stored(&pixels, dtype);
+            let want = big_endian(&pixels, dtype);
             for need in [pixels.len(), pixels.len() / 3] {
-                let decoded = decode(Codec::Plio, dtype, &bytes, pixels.len(), need).unwrap();
-                prop_assert!(decoded == want[..need * dtype.size()]);
+                let output = decode(Codec::Plio, dtype, &bytes, pixels.len(), need).unwrap();
+                prop_assert!(output == want[..need * dtype.size()]);
             }
         }
     }
@@ -276,11 +276,11 @@ fn special_integers_are_blank_and_exact_zero() {
     assert_eq!((plain[0], plain[2]), (5.5, -2_147_483_646.0 * 0.5 + 3.0));
     assert!(plain[1].is_nan());
     for dither in [Dither::Subtractive1, Dither::Subtractive2] {
-        let decoded = values(dither);
-        assert!((decoded[0] - 5.5).abs() <= 0.25 && decoded[0] != 5.5);
-        assert!(decoded[1].is_nan());
-        assert_eq!(decoded[2] == 0.0, dither == Dither::Subtractive2);
-        assert!(decoded[3] < -1e9);
+        let output = values(dither);
+        assert!((output[0] - 5.5).abs() <= 0.25 && output[0] != 5.5);
+        assert!(output[1].is_nan());
+        assert_eq!(output[2] == 0.0, dither == Dither::Subtractive2);
+        assert!(output[3] < -1e9);
     }
 }
 
@@ -290,14 +290,14 @@ fn floats_that_were_not_quantised_are_raw_in_the_other_columns() {
     let quantize = Some(Quantize { dither: Dither::Subtractive1, seed: 1 });
     let codec = Codec::Rice { block: 32, bytes_per_pixel: 4 };
     let codec = TileCodec { codec, dtype: DType::F32, quantize };
-    let mut packed = vec![0; 200];
+    let mut gzip_bytes = vec![0; 200];
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
-    let size = compressor.gzip_compress(&bytes, &mut packed).unwrap();
+    let size = compressor.gzip_compress(&bytes, &mut gzip_bytes).unwrap();
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
-    for (encoding, stored) in
-        [(Encoding::Uncompressed, &bytes[..]), (Encoding::Gzip, &packed[..size])]
+    for (encoding, tile) in
+        [(Encoding::Uncompressed, &bytes[..]), (Encoding::Gzip, &gzip_bytes[..size])]
     {
-        let input = TileInput { encoding, ..input(stored, &[3]) };
+        let input = TileInput { encoding, ..input(tile, &[3]) };
         codec.decode(&input, 3, &mut scratch, &mut out).unwrap();
         assert_eq!(out, bytes);
     }

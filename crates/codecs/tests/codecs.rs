@@ -1,6 +1,6 @@
 //! Whole compressed images, decoded tile by tile, against plain copies and golden sums.
 
-mod compressed;
+mod fits_tables;
 
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ fn data() -> Option<PathBuf> {
 }
 
 /// Pixels of a compressed image as an uncompressed one stores them.
-fn pixels(file: &[u8], hdu: &compressed::Hdu) -> Vec<u8> {
-    let image = compressed::Image::new(hdu).unwrap();
+fn pixels(file: &[u8], hdu: &fits_tables::Hdu) -> Vec<u8> {
+    let image = fits_tables::Image::new(hdu).unwrap();
     let size = image.codec.dtype.size();
     let shape: Vec<usize> = image.shape.iter().map(|axis| *axis as usize).collect();
     let mut all = vec![0; shape.iter().product::<usize>() * size];
@@ -31,12 +31,12 @@ fn pixels(file: &[u8], hdu: &compressed::Hdu) -> Vec<u8> {
         let need = tile.input.shape.iter().product::<u64>() as usize;
         image.codec.decode(&tile.input, need, &mut scratch, &mut out).unwrap();
         for (line, bytes) in out[..need * size].chunks_exact(row * size).enumerate() {
-            let (mut left, mut at, mut step) = (line, tile.start[0], shape[0]);
+            let (mut rest, mut at, mut step) = (line, tile.start[0], shape[0]);
             let axes = shape.iter().zip(tile.input.shape).zip(&tile.start);
             for ((whole, along), start) in axes.skip(1) {
                 let along = *along as usize;
-                at += (start + left % along) * step;
-                left /= along;
+                at += (start + rest % along) * step;
+                rest /= along;
                 step *= whole;
             }
             all[at * size..][..bytes.len()].copy_from_slice(bytes);
@@ -46,9 +46,9 @@ fn pixels(file: &[u8], hdu: &compressed::Hdu) -> Vec<u8> {
 }
 
 /// Pixels of the compressed image in this file.
-fn unpacked(file: &[u8]) -> Vec<u8> {
-    let hdus = compressed::hdus(file);
-    let hdu = hdus.iter().find(|hdu| compressed::Image::new(hdu).is_some()).unwrap();
+fn decode_image(file: &[u8]) -> Vec<u8> {
+    let hdus = fits_tables::hdus(file);
+    let hdu = hdus.iter().find(|hdu| fits_tables::Image::new(hdu).is_some()).unwrap();
     pixels(file, hdu)
 }
 
@@ -61,9 +61,9 @@ fn lossless_copies_equal_the_plain_image() {
         ("ngc1316_plain_checksum.fits", &["ngc1316_rice_comp.fits"]),
     ] {
         let plain = read(plain);
-        let range = compressed::hdus(&plain)[0].data.clone();
+        let range = fits_tables::hdus(&plain)[0].data.clone();
         for copy in copies {
-            assert!(unpacked(&read(copy)) == plain[range.clone()], "{copy}");
+            assert!(decode_image(&read(copy)) == plain[range.clone()], "{copy}");
         }
     }
 }
@@ -75,13 +75,13 @@ fn quantised_and_other_images_equal_astropy_and_cfitsio() {
     let Some(data) = data() else { return };
     for (name, sums) in ASTROPY {
         let file = std::fs::read(data.join(name)).unwrap();
-        let hdus = compressed::hdus(&file);
-        let computed: Vec<u32> = hdus
+        let hdus = fits_tables::hdus(&file);
+        let checksums: Vec<u32> = hdus
             .iter()
-            .filter(|hdu| compressed::Image::new(hdu).is_some())
+            .filter(|hdu| fits_tables::Image::new(hdu).is_some())
             .map(|hdu| crc32fast::hash(&pixels(&file, hdu)))
             .collect();
-        assert_eq!(computed, sums, "{name}");
+        assert_eq!(checksums, sums, "{name}");
     }
 }
 
@@ -99,8 +99,8 @@ const ASTROPY: [(&str, &[u32]); 6] = [
 fn golden_images_equal_what_astropy_and_cfitsio_read() {
     let sums = include_str!("golden/sums.txt");
     let file = golden_images();
-    let hdus = compressed::hdus(&file);
-    let images = hdus.iter().filter(|hdu| compressed::Image::new(hdu).is_some());
+    let hdus = fits_tables::hdus(&file);
+    let images = hdus.iter().filter(|hdu| fits_tables::Image::new(hdu).is_some());
     let mut count = 0;
     for (hdu, line) in images.zip(sums.lines()) {
         let (sum, name) = line.split_once(' ').unwrap();
@@ -113,18 +113,18 @@ fn golden_images_equal_what_astropy_and_cfitsio_read() {
 
 /// images.fits, which is stored compressed: most of it is header blocks.
 fn golden_images() -> Vec<u8> {
-    let packed = include_bytes!("golden/images.fits.gz");
-    let size = u32::from_le_bytes(*packed.last_chunk().unwrap());
+    let gzip_bytes = include_bytes!("golden/images.fits.gz");
+    let size = u32::from_le_bytes(*gzip_bytes.last_chunk().unwrap());
     let mut file = vec![0; size as usize];
-    libdeflater::Decompressor::new().gzip_decompress(packed, &mut file).unwrap();
+    libdeflater::Decompressor::new().gzip_decompress(gzip_bytes, &mut file).unwrap();
     file
 }
 
 /// Every tile of the golden images.
-fn each_tile(mut check: impl FnMut(&compressed::Image, &TileInput<'_>)) {
+fn each_tile(mut check: impl FnMut(&fits_tables::Image, &TileInput<'_>)) {
     let file = golden_images();
-    for hdu in compressed::hdus(&file) {
-        let Some(image) = compressed::Image::new(&hdu) else { continue };
+    for hdu in fits_tables::hdus(&file) {
+        let Some(image) = fits_tables::Image::new(&hdu) else { continue };
         for tile in image.read(&file, &hdu) {
             check(&image, &tile.input);
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Uses of a value within this time count once.
 pub(super) const MARK_EVERY: Duration = Duration::from_secs(10);
 /// Values to evict are chosen once for this part of the limit.
-const SWEPT: u64 = 20;
+const SWEEP_PARTS: u64 = 20;
 /// The priority that one use adds: seconds for each second of fetching a GiB again.
 const WEIGHED_BYTES: f64 = (1 << 30) as f64;
 /// The highest gain: that of 10 kB in a second.
@@ -55,7 +55,7 @@ impl EvictionLevel {
     }
 
     /// The priority of a value that is used.
-    pub(super) fn used(&self, priority: SystemTime, gain: Duration) -> SystemTime {
+    pub(super) fn after_use(&self, priority: SystemTime, gain: Duration) -> SystemTime {
         priority.clamp(self.at, self.at + gain * (MOST_USES - 1)) + gain
     }
 
@@ -109,6 +109,6 @@ pub(super) fn eviction_order<T>(
     order.sort_by_key(|each| rank(each).priority);
     values.sort_by_key(|each| (rank(each).priority, rank(each).marked_at));
     order.append(&mut values);
-    order.truncate(first(&order, bytes.max(limit / SWEPT)));
+    order.truncate(first(&order, bytes.max(limit / SWEEP_PARTS)));
     order.into()
 }

@@ -16,19 +16,20 @@
 #![warn(missing_docs)]
 
 mod eviction;
-mod simulated;
+mod folder;
+mod simulated_cache;
 mod usage_file;
 mod value_file;
 
 use bytes::Bytes;
-use eviction::{EvictionLevel, MARK_EVERY, Rank, eviction_order, gain};
+use eviction::{EvictionLevel, MARK_EVERY, eviction_order, gain};
+use folder::{Candidate, PART_SUFFIX, change_time, list, path_in, rank, remove, remove_ours};
 use rustix::fs::OFlags;
-pub use simulated::SimulatedCache;
+pub use simulated_cache::SimulatedCache;
 use std::collections::VecDeque;
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -37,13 +38,6 @@ use usage_file::UsageFile;
 use value_file::{HEAD_BYTES, MAGIC, check, is_ours, on_disk, write_new};
 pub use value_file::{digest, value_in};
 
-/// Folders the files are spread over.
-const FAN_OUT: u64 = 256;
-/// Hexadecimal digits of the names of those folders, and of the files.
-const FOLDER_DIGITS: usize = 2;
-const FILE_DIGITS: usize = 32;
-/// The extension of a value that is being written.
-const PART_SUFFIX: &str = "new";
 /// The newest values, up to this part of the limit, are evicted last: the reader that fetched
 /// them is about to read them.
 pub const YOUNG: u64 = 8;
@@ -77,12 +71,6 @@ pub struct Usage {
     pub bytes: u64,
     /// Bytes allowed.
     pub limit: u64,
-}
-
-#[derive(Debug)]
-struct Candidate {
-    path: PathBuf,
-    rank: Rank,
 }
 
 impl DiskCache {
@@ -156,7 +144,7 @@ impl DiskCache {
                 None => SystemTime::now(),
                 Some(seconds) => {
                     let gain = gain(seconds(stat.len()), on_disk(stat.len()));
-                    self.level()?.used(stat.modified().ok()?, gain)
+                    self.level()?.after_use(stat.modified().ok()?, gain)
                 }
             };
             let _ = file.set_modified(priority);
@@ -252,7 +240,7 @@ impl DiskCache {
         self.make_room(files, &mut ledger, bytes)?;
         let before = ledger.bytes;
         ledger.set(before + bytes).map_err(|source| self.fail(source))?;
-        let (replaced, earlier) = fs::metadata(&path)
+        let (old_bytes, earlier) = fs::metadata(&path)
             .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
         let priority = weight.map(|seconds| ledger.level.put(earlier, gain(seconds(bytes), bytes)));
         let new = path.with_extension(PART_SUFFIX);
@@ -261,7 +249,7 @@ impl DiskCache {
             .and_then(|()| write_new(&new, key, value, priority))
             .and_then(|()| fs::rename(&new, &path));
         let now = match result {
-            Ok(()) => before + bytes - replaced.min(before),
+            Ok(()) => before + bytes - old_bytes.min(before),
             Err(_) => {
                 // The write's own error is what the caller must see.
                 let _ = fs::remove_file(&new);
@@ -282,7 +270,7 @@ impl DiskCache {
         // If nothing can be written nothing changes either.
         let _turn = self.turn();
         let _ledger = self.folder.exists().then(|| self.ledger().ok());
-        let values = self.list()?;
+        let values = list(&self.folder)?;
         let bytes = values.iter().map(|value| value.rank.bytes).sum();
         let count = values.iter().filter(|value| !value.is_unfinished()).count() as u64;
         Ok(Usage { values: count, bytes, limit: self.limit })
@@ -298,7 +286,7 @@ impl DiskCache {
         }
         let _turn = self.turn();
         let mut ledger = self.ledger()?;
-        for value in self.list()? {
+        for value in list(&self.folder)? {
             if is_ours(&value.path)? {
                 remove(&value.path)?;
             }
@@ -315,17 +303,12 @@ impl DiskCache {
     /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
     /// the receiver checks it with [`value_in`].
     pub fn file(&self, digest: u128, most: u64) -> Option<Vec<u8>> {
-        let mut file = File::open(self.path_of(digest)).ok()?;
+        let mut file = File::open(path_in(&self.folder, digest)).ok()?;
         (file.metadata().ok()?.len() <= most).then(|| self.read(&mut file))?
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        self.path_of(digest(key))
-    }
-
-    fn path_of(&self, hash: u128) -> PathBuf {
-        let folder = format!("{:0FOLDER_DIGITS$x}", hash as u64 % FAN_OUT);
-        self.folder.join(folder).join(format!("{hash:0FILE_DIGITS$x}"))
+        path_in(&self.folder, digest(key))
     }
 
     fn fail(&self, source: std::io::Error) -> StoreError {
@@ -393,7 +376,7 @@ impl DiskCache {
         }
         UsageFile::of(file).or_else(|file| {
             // No value may have a higher priority than new ones.
-            let level = self.list()?.iter().map(|value| value.rank.priority).max();
+            let level = list(&self.folder)?.iter().map(|value| value.rank.priority).max();
             let mut ledger = UsageFile::new(file, level.unwrap_or_else(SystemTime::now));
             self.count(&mut ledger)?;
             Ok(ledger)
@@ -432,52 +415,12 @@ impl DiskCache {
     /// Count the bytes in use, and remove half-written files.
     fn count(&self, ledger: &mut UsageFile) -> Result<Vec<Candidate>, StoreError> {
         let (part_files, values): (Vec<Candidate>, Vec<Candidate>) =
-            self.list()?.into_iter().partition(Candidate::is_unfinished);
+            list(&self.folder)?.into_iter().partition(Candidate::is_unfinished);
         part_files.iter().try_for_each(|value| remove_ours(&value.path))?;
         let bytes = values.iter().map(|value| value.rank.bytes).sum();
         ledger.set(bytes).map_err(|source| self.fail(source))?;
         Ok(values)
     }
-
-    /// All files of values, finished or not. Files of other names are not the cache's: its folder
-    /// may have been one that holds images.
-    fn list(&self) -> Result<Vec<Candidate>, StoreError> {
-        let mut values = Vec::new();
-        for folder in entries(&self.folder)? {
-            // A link may lead to a folder of others.
-            let is_folder = fs::symlink_metadata(&folder).is_ok_and(|stat| stat.is_dir());
-            if !is_hex(folder.file_name(), FOLDER_DIGITS) || !is_folder {
-                continue;
-            }
-            for path in entries(&folder)? {
-                if !is_value(&path) {
-                    continue;
-                }
-                // Another process may have removed it in the meantime.
-                let Ok(stat) = fs::metadata(&path) else { continue };
-                values.push(Candidate { path, rank: rank(&stat) });
-            }
-        }
-        Ok(values)
-    }
-}
-
-impl Candidate {
-    fn is_unfinished(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == PART_SUFFIX)
-    }
-}
-
-/// Whether a file has the name of a value, finished or not.
-fn is_value(path: &Path) -> bool {
-    let is_ours = path.extension().is_none_or(|extension| extension == PART_SUFFIX);
-    is_ours && is_hex(path.file_stem(), FILE_DIGITS)
-}
-
-fn is_hex(name: Option<&OsStr>, digits: usize) -> bool {
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let bytes = name.map(OsStr::as_encoded_bytes).unwrap_or_default();
-    bytes.len() == digits && bytes.iter().all(is_digit)
 }
 
 /// A limit that users may set: `$VARIABLES_BYTES`, else `limit`. `name`: what it limits.
@@ -492,51 +435,6 @@ pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreErr
             url: name.into(),
             why: format!("{variable} must be a number of bytes, not {text:?}"),
         }),
-    }
-}
-
-/// The rank of a file.
-fn rank(stat: &Metadata) -> Rank {
-    let priority = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    Rank { bytes: on_disk(stat.len()), priority, marked_at: change_time(stat) }
-}
-
-/// When a file was stored, or marked.
-fn change_time(stat: &Metadata) -> SystemTime {
-    let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
-    SystemTime::UNIX_EPOCH
-        + seconds
-        + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
-}
-
-/// The paths in a folder; none if it does not exist.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let fail = |source| StoreError::Io { url: folder.display().to_string(), source };
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(fail(error)),
-        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path()).map_err(fail)).collect(),
-    }
-}
-
-/// Remove a file that has the name of a value.
-///
-/// # Errors
-/// [`StoreError::Unsupported`] if it is a file of others; [`StoreError::Io`].
-fn remove_ours(path: &Path) -> Result<(), StoreError> {
-    if is_ours(path)? {
-        return remove(path);
-    }
-    let why = "expected a file of the cache, found another; choose a folder of its own";
-    Err(StoreError::Unsupported { url: path.display().to_string(), why: why.into() })
-}
-
-fn remove(path: &Path) -> Result<(), StoreError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(StoreError::Io { url: path.display().to_string(), source: error })
-        }
-        _ => Ok(()),
     }
 }
 

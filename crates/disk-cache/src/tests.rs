@@ -18,17 +18,17 @@ fn files_of_others_stay_whatever_their_names() {
     let folder = tempfile::tempdir().unwrap();
     let cache = DiskCache::at(folder.path().join("cache"), 1 << 20);
     cache.put("key", b"value").unwrap();
-    let (named, linked) = (folder.path().join("cache/ab"), folder.path().join("mine"));
-    std::fs::create_dir_all(&named).unwrap();
-    std::fs::create_dir(&linked).unwrap();
+    let (value_folder, target) = (folder.path().join("cache/ab"), folder.path().join("mine"));
+    std::fs::create_dir_all(&value_folder).unwrap();
+    std::fs::create_dir(&target).unwrap();
     let name = "0123456789abcdef0123456789abcdef";
-    for of in [&named, &linked] {
+    for of in [&value_folder, &target] {
         std::fs::write(of.join(name), "a thesis").unwrap();
     }
-    std::os::unix::fs::symlink(&linked, folder.path().join("cache/cd")).unwrap();
+    std::os::unix::fs::symlink(&target, folder.path().join("cache/cd")).unwrap();
     cache.clear().unwrap();
     assert_eq!(cache.get("key"), None);
-    for of in [&named, &linked] {
+    for of in [&value_folder, &target] {
         assert_eq!(std::fs::read(of.join(name)).unwrap(), b"a thesis");
     }
 }
@@ -112,15 +112,15 @@ fn replacing_a_value_takes_no_more_room() {
 fn what_a_killed_writer_left_is_counted_and_then_removed() {
     let (_folder, cache) = cache(4 * 4096);
     cache.put("key", b"value").unwrap();
-    let left = file_of(&cache, "other").with_extension("new");
-    fs::create_dir_all(left.parent().unwrap()).unwrap();
-    fs::write(&left, [MAGIC.as_slice(), &[1; 4992]].concat()).unwrap();
+    let part_file = file_of(&cache, "other").with_extension("new");
+    fs::create_dir_all(part_file.parent().unwrap()).unwrap();
+    fs::write(&part_file, [MAGIC.as_slice(), &[1; 4992]].concat()).unwrap();
     cache.ledger().unwrap().set(3 * 4096).unwrap();
     assert_eq!(cache.usage().unwrap().values, 1);
     cache.put("one", b"1").unwrap();
-    assert!(left.exists());
+    assert!(part_file.exists());
     cache.put("two", b"2").unwrap();
-    assert!(!left.exists());
+    assert!(!part_file.exists());
     assert_eq!(cache.get("two").unwrap(), "2");
 }
 
@@ -184,7 +184,7 @@ fn another_file_is_not_taken_for_the_number() {
 fn a_writer_that_was_stopped_holds_nobody_up_for_long() {
     let (_folder, cache) = cache(1 << 20);
     cache.put("key", b"value").unwrap();
-    let _stopped = cache.ledger().unwrap();
+    let _lock = cache.ledger().unwrap();
     let began = Instant::now();
     let error = cache.put("key", b"other").unwrap_err();
     assert!(error.to_string().contains(USAGE_FILE), "{error}");
@@ -211,13 +211,13 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
                 // Each as if in a process of its own.
                 let cache = DiskCache::at(cache.folder(), 200_000);
                 scope.spawn(move || {
-                    let mut stored = 0;
+                    let mut count = 0;
                     for i in 0..300 {
                         let value = vec![writer; 500 + 40 * i];
                         let seconds = |_| f64::from(writer) * 0.01 * (i % 7) as f64;
                         let key = format!("{}", i % 70);
                         match cache.put_with_weight(&key, &value, Some(&seconds)) {
-                            Ok(()) => stored += 1,
+                            Ok(()) => count += 1,
                             // A writer that waited long for the others gives up, and for nothing else.
                             Err(StoreError::Io { source, .. })
                                 if source.kind() == std::io::ErrorKind::WouldBlock => {}
@@ -227,7 +227,7 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
                             cache.get_with_weight(&key, Some(&seconds));
                         }
                     }
-                    stored
+                    count
                 })
             })
             .collect();
@@ -304,13 +304,13 @@ fn of_equal_worth_what_came_before_the_last_goes() {
 
 /// Wait for a tick of the clock of the file system, which is coarse.
 fn tick() {
-    let written = || {
+    let mark_time = || {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"1").unwrap();
         file.metadata().unwrap().modified().unwrap()
     };
-    let before = written();
-    while written() == before {
+    let before = mark_time();
+    while mark_time() == before {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -346,7 +346,7 @@ fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
     let limit = 40 * 4096;
     let (_folder, cache) = weighing(limit);
     let mut numbers = SimulatedCache::new(limit);
-    let (mut stored, mut evicted) = (std::collections::BTreeSet::new(), 0);
+    let (mut present_names, mut evictions) = (std::collections::BTreeSet::new(), 0);
     for step in 0..400u64 {
         // Loops, and some that are used more often.
         let number = if step % 3 == 0 { step * step % 9 } else { step * 2 / 3 % 60 };
@@ -354,18 +354,22 @@ fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
         if cache.get_with_weight(&name, Some(&|_| seconds)).is_none() {
             put(&cache, &name, seconds);
         }
-        stored.insert(name.clone());
+        present_names.insert(name.clone());
         for (name, blocks) in numbers.note(&name, 1, 4033, seconds, 100.0 * step as f64) {
             assert_eq!(blocks, 1);
-            assert!(stored.remove(&name));
-            evicted += 1;
+            assert!(present_names.remove(&name));
+            evictions += 1;
         }
         tick();
         let present = (0..60).map(|number| number.to_string()).filter(|name| cache.has(name));
-        assert_eq!(present.collect::<std::collections::BTreeSet<_>>(), stored, "step {step}");
+        assert_eq!(
+            present.collect::<std::collections::BTreeSet<_>>(),
+            present_names,
+            "step {step}"
+        );
         assert_eq!(numbers.bytes(), cache.usage().unwrap().bytes);
     }
-    assert!(evicted > 40);
+    assert!(evictions > 40);
 }
 
 #[test]
@@ -426,11 +430,11 @@ fn the_level_is_that_of_all_processes_and_survives_its_file() {
     assert_eq!(other.level(), Some(level));
     assert_eq!(other.ledger().unwrap().level, level);
     // As older versions wrote it, and nothing at all: no value has a higher priority than new ones.
-    let noted = fs::read(cache.folder.join(USAGE_FILE)).unwrap();
-    for left in [&noted[..16], &noted[..32], &[]] {
-        fs::write(cache.folder.join(USAGE_FILE), left).unwrap();
+    let usage = fs::read(cache.folder.join(USAGE_FILE)).unwrap();
+    for text in [&usage[..16], &usage[..32], &[]] {
+        fs::write(cache.folder.join(USAGE_FILE), text).unwrap();
         put(&cache, "new", 0.0);
-        let highest = cache.list().unwrap().iter().map(|value| value.rank.priority).max();
+        let highest = list(&cache.folder).unwrap().iter().map(|value| value.rank.priority).max();
         assert_eq!(highest, cache.level().map(|level| level.at));
         assert!(cache.level().unwrap().at >= level.at);
         assert!(cache.usage().unwrap().bytes <= 10 * 4096);
@@ -445,12 +449,12 @@ fn weights_that_make_no_sense_harm_nothing() {
         assert!(cache.get_with_weight(&format!("{number}"), Some(&|_| seconds)).is_some());
     }
     let most = SystemTime::now() + Duration::from_secs_f64(DAY + 2.0 * MOST_GAIN_S);
-    assert!(cache.list().unwrap().iter().all(|value| value.rank.priority < most));
+    assert!(list(&cache.folder).unwrap().iter().all(|value| value.rank.priority < most));
     // Marks of another clock.
     for at in [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(1 << 31)] {
         File::options().write(true).open(file_of(&cache, "0")).unwrap().set_modified(at).unwrap();
         assert!(cache.get_with_weight("0", Some(&|_| 0.01)).is_some());
-        assert!(cache.list().unwrap().iter().all(|value| value.rank.priority < most));
+        assert!(list(&cache.folder).unwrap().iter().all(|value| value.rank.priority < most));
     }
 }
 
@@ -473,12 +477,12 @@ proptest! {
             let before = cache.ledger().unwrap().bytes;
             cache.put_with_weight(&key, &vec![key.len() as u8; size], Some(&weight)).unwrap();
             prop_assert!(cache.has(&key));
-            let used = cache.usage().unwrap().bytes;
-            prop_assert!(used <= limit);
-            prop_assert_eq!(cache.ledger().unwrap().bytes, used);
+            let after_use = cache.usage().unwrap().bytes;
+            prop_assert!(after_use <= limit);
+            prop_assert_eq!(cache.ledger().unwrap().bytes, after_use);
             let most = 60_000u64.next_multiple_of(4096) + 4096;
             // The earlier value, and one that was larger than necessary.
-            prop_assert!(used + 2 * most >= before);
+            prop_assert!(after_use + 2 * most >= before);
             let now = cache.level().unwrap().at;
             prop_assert!(now >= level);
             level = now;

@@ -165,7 +165,7 @@ fn from_rows(
     let mut active: Vec<Sweep> = Vec::new();
     let what = || format!("the image in HDU {}", template.hdu);
     let plan = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
-    work.stages.note_plan(plan.noted());
+    work.stages.note_plan(plan.note());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let result = content.read(plan, &what, &mut reading, &mut |at, piece| {
@@ -193,7 +193,7 @@ fn from_rows(
             }
         }
         if sweeps.is_empty() && active.is_empty() {
-            work.stages.enter_unrecorded(Stage::Read);
+            work.stages.enter_without_event(Stage::Read);
         } else {
             work.stages.enter(Stage::Read);
         }
@@ -266,16 +266,16 @@ fn from_tiles(
     sink: &mut CutoutSink<'_>,
 ) -> Result<(), EngineError> {
     let mut pairs: Vec<(u64, usize)> = Vec::new();
-    let mut tiles_left = vec![0usize; jobs.len()];
+    let mut rest_tiles = vec![0usize; jobs.len()];
     for (job, PendingRegion { region, .. }) in jobs.iter().enumerate() {
         let tiles = table.grid().chunks_for(&region.inside);
-        tiles_left[job] = tiles.len();
+        rest_tiles[job] = tiles.len();
         pairs.extend(tiles.into_iter().map(|tile| (tile, job)));
     }
     pairs.sort_unstable();
     let needs = group(&pairs);
     let entries = read_entries(content, table, template, &needs, work)?;
-    let mut tiles = Tiles { table, template, jobs, tiles_left };
+    let mut tiles = Tiles { table, template, jobs, rest_tiles };
     let memory = work.reading.memory.clone();
     let mut order: Vec<usize> = Vec::with_capacity(needs.len());
     for (index, need) in needs.iter().enumerate() {
@@ -295,7 +295,7 @@ fn from_tiles(
     let what = || format!("the tiles of HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.note_plan(plan.noted());
+    work.stages.note_plan(plan.note());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let result = content.read(plan, &what, &mut reading, &mut |at, piece| {
@@ -325,7 +325,7 @@ fn from_tiles(
         if next < segments.len() {
             work.stages.enter(Stage::Read);
         } else {
-            work.stages.enter_unrecorded(Stage::Read);
+            work.stages.enter_without_event(Stage::Read);
         }
         Ok(())
     });
@@ -339,7 +339,7 @@ struct Tiles<'a> {
     template: &'a Arc<Template>,
     jobs: &'a mut [PendingRegion],
     /// How many tiles each region still lacks.
-    tiles_left: Vec<usize>,
+    rest_tiles: Vec<usize>,
 }
 
 impl Tiles<'_> {
@@ -416,13 +416,13 @@ impl Tiles<'_> {
                     to_pixels[to..to + length].copy_from_slice(&pixels[from..from + length]);
                 }
             }
-            self.tiles_left[number] -= 1;
-            if self.tiles_left[number] == 0 {
+            self.rest_tiles[number] -= 1;
+            if self.rest_tiles[number] == 0 {
                 work.stages.enter(Stage::Assemble);
                 let id = job.id;
                 let cutout = job.finish(self.template, &mut work.spare);
                 sink(id, cutout, work)?;
-                work.stages.enter_unrecorded(Stage::Assemble);
+                work.stages.enter_without_event(Stage::Assemble);
             }
         }
         Ok(())
@@ -452,7 +452,7 @@ fn read_entries(
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let plan = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.note_plan(plan.noted());
+    work.stages.note_plan(plan.note());
     work.stages.enter(Stage::Read);
     content.read(plan, &what, &mut work.reading, &mut |at, piece| {
         work.stages.add_bytes(piece.len() as u64);

@@ -51,7 +51,7 @@ pub struct ResultFile {
     pub sha256: [u8; 32],
 }
 
-/// What a batch cost.
+/// The costs of a batch.
 pub struct Summary {
     /// Time per stage, summed over threads.
     pub stages: Stages,
@@ -67,7 +67,7 @@ pub struct Summary {
 pub struct Batch {
     rows: Receiver<Vec<Row>>,
     threads: Vec<std::thread::JoinHandle<WorkerContext>>,
-    shared: Arc<BatchState>,
+    state: Arc<BatchState>,
     start: Instant,
 }
 
@@ -85,20 +85,20 @@ impl Batch {
     ) -> Result<Batch, EngineError> {
         let job = job.into();
         output.protect_sources(&job);
-        let shared = Arc::new(BatchState::new(job, cancel, target_s));
-        let threads = shared.workers;
+        let state = Arc::new(BatchState::new(job, cancel, target_s));
+        let threads = state.workers;
         let scope = Scope::current();
         let (sender, rows) = channel();
         let start = Instant::now();
-        let mut batch = Batch { rows, threads: Vec::new(), shared, start };
+        let mut batch = Batch { rows, threads: Vec::new(), state, start };
         for number in 0..threads {
-            let shared = batch.shared.clone();
+            let state = batch.state.clone();
             let mut writer = ResultWriter::new(output.clone(), sender.clone(), number as usize);
             let scope = scope.clone();
             let thread =
                 std::thread::Builder::new().name(format!("swathe-cut-{number}")).spawn(move || {
                     scope.enter();
-                    shared.run(&mut writer)
+                    state.run(&mut writer)
                 });
             match thread {
                 Ok(thread) => batch.threads.push(thread),
@@ -148,13 +148,13 @@ impl Batch {
     }
 
     /// The part of the predicted seconds whose targets are done, from 0 to 1.
-    pub fn done(&self) -> f64 {
-        self.shared.progress.done()
+    pub fn progress(&self) -> f64 {
+        self.state.progress.fraction()
     }
 
     /// Stop soon; results already written stay.
     pub fn cancel(&self) {
-        self.shared.cancel.cancel();
+        self.state.cancel.cancel();
     }
 
     /// Wait for the threads; returns the costs.
@@ -172,8 +172,8 @@ impl Batch {
             stages.add(&work.stages);
             traffic.add(work.traffic());
         }
-        let mut notes = std::mem::take(&mut *lock(&self.shared.notes));
-        notes.extend(self.shared.moves.notes());
+        let mut notes = std::mem::take(&mut *lock(&self.state.notes));
+        notes.extend(self.state.moves.notes());
         let wall_s = self.start.elapsed().as_secs_f64();
         Ok(Summary { stages, traffic, wall_s, notes })
     }

@@ -1,10 +1,10 @@
-//! The decompressed bytes of an object, whatever it is wrapped in.
+//! The decompressed bytes of an object, from any store and any compression.
 
 use crate::decoded_cache::{self, BLOCK_BYTES, DecodedCache, Piece};
 use crate::error::EngineError;
 use crate::inflate::{OUTPUT_BYTES, StreamReader};
 use crate::requests::{ReadRequests, current_costs, local_cap_bytes, local_plan, remote_requests};
-use crate::timing::NotedPlan;
+use crate::timing::PlanNote;
 use crate::worker_context::{Cancel, PieceReceiver, ReadContext};
 use bytes::Bytes;
 use std::ops::Range;
@@ -19,10 +19,10 @@ pub(crate) struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// What its event says.
-    pub(crate) fn noted(&self) -> NotedPlan {
+    /// The fields of its event.
+    pub(crate) fn note(&self) -> PlanNote {
         let ReadRequests { load, seconds, factors, .. } = self.requests;
-        NotedPlan { load, seconds, factors }
+        PlanNote { load, seconds, factors }
     }
 }
 
@@ -124,7 +124,7 @@ impl ByteSource {
                 let is_whole = at == Break::BetweenSegments;
                 let result = match &reading.memory {
                     Some(memory) if decoded_cache::takes_blocks_of(&windows) => {
-                        read_cached(&mut reader, &windows, is_whole, memory, what, reading, sink)
+                        read_windows(&mut reader, &windows, is_whole, memory, what, reading, sink)
                     }
                     _ => {
                         reader.expect(&windows, reading.sharing)?;
@@ -200,7 +200,7 @@ fn read_remote(
 }
 
 /// Read from blocks of the stream; those in memory are not decoded again.
-fn read_cached(
+fn read_windows(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
     is_whole: bool,

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
 use swathe_layout::Need;
 
-/// What happens to a box that lies partly outside the image (as astropy's `Cutout2D`).
+/// The treatment of a box that lies partly outside the image (as astropy's `Cutout2D`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Only the part inside is cut.
     Trim,
     /// Pixels outside are filled.
     Partial,
-    /// It is an error.
+    /// An error.
     Strict,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct PlacedRegion {
 
 #[derive(Clone, Debug)]
 struct Fill {
-    stored: Vec<u8>,
+    bytes: Vec<u8>,
     text: String,
 }
 
@@ -102,8 +102,8 @@ impl PlacedRegion {
     /// Set every pixel of an empty cutout to its fill value before the image's are copied in.
     pub(crate) fn prefill(&self, pixels: &mut [u8]) {
         if let Some(fill) = &self.fill {
-            for pixel in pixels.chunks_exact_mut(fill.stored.len()) {
-                pixel.copy_from_slice(&fill.stored);
+            for pixel in pixels.chunks_exact_mut(fill.bytes.len()) {
+                pixel.copy_from_slice(&fill.bytes);
             }
         }
     }
@@ -181,10 +181,10 @@ impl Fill {
         let (zero, scale) = (number("BZERO", 0.0)?, number("BSCALE", 1.0)?);
         if dtype.is_float() {
             let value = value.unwrap_or(f64::NAN);
-            return Ok(Fill { stored: store(dtype, (value - zero) / scale, 0), text: text(value) });
+            return Ok(Fill { bytes: store(dtype, (value - zero) / scale, 0), text: text(value) });
         }
         let blank = header.get_int("BLANK").ok().flatten();
-        let (stored, text) = match (value, blank) {
+        let (pixel, text) = match (value, blank) {
             (None, Some(blank)) => (blank, format!("BLANK ({blank})")),
             (Some(value), Some(blank)) if value.is_nan() => (blank, format!("BLANK ({blank})")),
             _ => {
@@ -202,16 +202,16 @@ impl Fill {
             DType::I32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
             _ => i64::MIN..=i64::MAX,
         };
-        if !range.contains(&stored) {
+        if !range.contains(&pixel) {
             let why = format!(
-                "it would be stored as {stored}, outside {} to {} of BITPIX {}",
+                "it would be stored as {pixel}, outside {} to {} of BITPIX {}",
                 range.start(),
                 range.end(),
                 dtype.bitpix()
             );
             return Err(wrong(value.unwrap_or(0.0), why));
         }
-        Ok(Fill { stored: store(dtype, 0.0, stored), text })
+        Ok(Fill { bytes: store(dtype, 0.0, pixel), text })
     }
 }
 
@@ -232,7 +232,7 @@ fn store(dtype: DType, float: f64, integer: i64) -> Vec<u8> {
 
 /// Pixels, header and provenance of a region: a complete FITS file in memory.
 pub struct Cutout {
-    /// What it was cut from.
+    /// Its image.
     pub template: Arc<Template>,
     /// The pixels it covers.
     pub region: Region,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use swathe_disk_cache::limit_of;
-use swathe_store_api::{Source, TRUSTED};
+use swathe_store_api::{Source, TRUST};
 
 /// Bytes of a compressed stream that are cached together.
 pub(crate) const BLOCK_BYTES: u64 = 64 << 10;
@@ -18,7 +18,7 @@ const LIMIT_BYTES: u64 = 256 << 20;
 const MOST_BLOCKS: u64 = 1 << 16;
 /// Larger pieces are not cached: a bound on what the first cut from one does for later ones.
 const MOST_BYTES: usize = 4 << 20;
-/// What keeping a piece takes besides its bytes, about.
+/// Memory of a piece besides its bytes, about.
 const ENTRY_BYTES: u64 = 200;
 /// Initial capacity, in pieces.
 const SCAN_LIMIT: usize = 1024;
@@ -86,7 +86,7 @@ impl DecodedCache {
     /// The bytes of a piece, if they are cached.
     pub(crate) fn get(&self, piece: Piece) -> Option<Arc<[u8]>> {
         let CacheEntry { bytes, at } = self.pieces.get(&(self.object.clone(), piece))?;
-        (self.is_local || at.elapsed() < TRUSTED).then_some(bytes)
+        (self.is_local || at.elapsed() < TRUST).then_some(bytes)
     }
 
     /// Keep the bytes of a piece.

@@ -24,7 +24,7 @@ pub enum EngineError {
     Truncated {
         /// The object.
         url: String,
-        /// What was being read.
+        /// The part of the object that was read.
         what: String,
         /// Length of the (decompressed) object.
         end: u64,
@@ -48,7 +48,7 @@ pub enum EngineError {
         url: String,
         /// HDU, from 0.
         hdu: usize,
-        /// What stands instead.
+        /// The error of its header.
         source: FitsError,
     },
     /// A compressed tile is damaged.
@@ -80,7 +80,7 @@ pub enum EngineError {
         url: String,
         /// HDU, from 0.
         hdu: usize,
-        /// What it holds.
+        /// Its content.
         found: String,
         /// The HDUs with images, with a separator; may be empty.
         images: String,
@@ -241,7 +241,7 @@ pub enum EngineError {
     /// A fault of Swathe itself.
     #[error("internal error in {place}: {message}")]
     Internal {
-        /// What was being done.
+        /// The work that failed.
         place: String,
         /// The message of the fault.
         message: String,
@@ -283,7 +283,7 @@ impl EngineError {
         matches!(self, EngineError::Region { source: RegionError::NoOverlap { .. }, .. })
     }
 
-    /// What a manifest calls a target that ended so.
+    /// The status of a target with this error, in the manifest.
     pub fn status(&self) -> &'static str {
         match self {
             error if error.is_missing() => "missing",

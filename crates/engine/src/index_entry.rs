@@ -20,7 +20,7 @@ pub(crate) struct IndexEntry {
     /// Where the next header would start; `None` when all were read.
     pub next: Option<u64>,
     /// Why what follows them is no HDU.
-    pub ignored: Option<String>,
+    pub warning: Option<String>,
     /// Seek points of a compressed object.
     pub seek: Option<SeekTable>,
 }
@@ -69,9 +69,9 @@ fn read(key: &str) -> Option<(Version, IndexEntry)> {
     let (layout, seek) = rest.split_at_checked(packed_size)?;
     let mut bytes = vec![0; layout_size];
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
-    let (version, hdus, next, ignored) = postcard::from_bytes(&bytes).ok()?;
+    let (version, hdus, next, warning) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
-    Some((version, IndexEntry { hdus, next, ignored, seek }))
+    Some((version, IndexEntry { hdus, next, warning, seek }))
 }
 
 /// Save the entry of the object, in at most [`SHARE`] percent of its size. Seek points are
@@ -84,7 +84,7 @@ pub(crate) fn save(source: &dyn Source, entry: &mut IndexEntry) -> Result<(), St
     if !source.version().is_told_apart() {
         return Ok(());
     }
-    let layout = postcard::to_stdvec(&(source.version(), &entry.hdus, entry.next, &entry.ignored))
+    let layout = postcard::to_stdvec(&(source.version(), &entry.hdus, entry.next, &entry.warning))
         .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed_layout = vec![0; compressor.deflate_compress_bound(layout.len())];

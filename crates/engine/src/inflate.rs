@@ -25,7 +25,7 @@ pub(crate) const OUTPUT_BYTES: usize = 256 << 10;
 /// A decompressing reader of one object.
 pub(crate) struct StreamReader {
     source: Arc<dyn Source>,
-    /// What events call it.
+    /// Its name in events.
     name: String,
     table: SeekTable,
     unpacking: Unpacking,
@@ -48,7 +48,7 @@ pub(crate) struct StreamReader {
 struct RunningDecoder {
     decoder: Box<dyn Decoder>,
     input: Vec<u8>,
-    used: usize,
+    input_at: usize,
     next: u64,
     is_over: bool,
     /// Whether it has seen all bytes before, and so can check the checksum.
@@ -131,7 +131,7 @@ impl StreamReader {
             return Ok(());
         }
         let ranges: Vec<Range<u64>> =
-            windows.iter().map(|window| self.compressed(window)).collect();
+            windows.iter().map(|window| self.compressed_range(window)).collect();
         self.ahead = Some(Prefetch::start(&*self.source, &ranges, sharing, self.stored_byte_s()));
         Ok(())
     }
@@ -323,19 +323,23 @@ impl StreamReader {
             let last = running.next >= self.source.len();
             let step = running
                 .decoder
-                .decode(&running.input[running.used..], last, &mut self.chunk[count..])
+                .decode(&running.input[running.input_at..], last, &mut self.chunk[count..])
                 .map_err(|source| stream_error(&*self.source, source))?;
-            running.used += step.consumed;
-            count += step.produced;
+            running.input_at += step.input_bytes;
+            count += step.output_bytes;
             running.is_over = step.end;
-            let needs_input = running.used == running.input.len();
-            if step.consumed == 0 && step.produced == 0 && !step.end && !needs_input && last {
+            let needs_input = running.input_at == running.input.len();
+            if step.input_bytes == 0 && step.output_bytes == 0 && !step.end && !needs_input && last
+            {
                 return Err(EngineError::Internal {
                     place: format!("inflating {}", self.source.url()),
                     message: format!("no progress at byte {}", self.chunk_at + count as u64),
                 });
             }
-            if !step.end && !last && (needs_input || (step.consumed == 0 && step.produced == 0)) {
+            if !step.end
+                && !last
+                && (needs_input || (step.input_bytes == 0 && step.output_bytes == 0))
+            {
                 let bytes = running.fetch(&*self.source, self.ahead.as_mut())?;
                 if self.source.is_local() {
                     self.traffic.add(Traffic { bytes, requests: 1, ..Traffic::default() });
@@ -358,7 +362,7 @@ impl StreamReader {
 
 impl RunningDecoder {
     fn at(decoder: Box<dyn Decoder>, next: u64, is_whole: bool) -> RunningDecoder {
-        RunningDecoder { decoder, input: Vec::new(), used: 0, next, is_over: false, is_whole }
+        RunningDecoder { decoder, input: Vec::new(), input_at: 0, next, is_over: false, is_whole }
     }
 
     /// Fetch the compressed bytes that follow; returns how many.
@@ -369,9 +373,9 @@ impl RunningDecoder {
     ) -> Result<u64, EngineError> {
         // A decoder may have begun a block that a restart will enter.
         let tail_bytes = if source.is_local() { 0 } else { LOOK_BACK_BYTES };
-        let spent_bytes = self.used.saturating_sub(tail_bytes);
+        let spent_bytes = self.input_at.saturating_sub(tail_bytes);
         self.input.drain(..spent_bytes);
-        self.used -= spent_bytes;
+        self.input_at -= spent_bytes;
         let tail = self.input.len();
         if let Some(piece) = ahead.and_then(|ahead| ahead.take(self.next)).transpose()? {
             self.input.extend_from_slice(&piece);

@@ -1,10 +1,12 @@
 //! The order for a batch.
 
 use crate::cutout::Mode;
-use crate::object::Selector;
+use crate::selector::Selector;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_plan::Objective;
-use swathe_store_api::Stores;
+use swathe_store_api::{Source, Stores};
 
 /// The kinds of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub struct Replicas {
     pub copies: Vec<Vec<ObjectCopy>>,
 }
 
-/// What is to be cut, and the output.
+/// The order for a batch: its targets and its output.
 #[derive(Clone)]
 pub struct Job {
     /// URLs of the objects.
@@ -82,7 +84,7 @@ pub struct Job {
     pub append: Option<u64>,
     /// Whether files of the names of results are replaced.
     pub overwrite: bool,
-    /// What happens at the edge of an image.
+    /// The treatment of boxes at the edge of an image.
     pub mode: Mode,
     /// Physical value of pixels outside the image.
     pub fill: Option<f64>,
@@ -92,12 +94,32 @@ pub struct Job {
     /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
     /// that has not all of them is not cut.
     pub planes: Vec<(i64, i64)>,
-    /// What plans keep small.
+    /// The objective of plans.
     pub objective: Objective,
     /// Threads that compute. Those that wait for servers are more.
     pub threads: usize,
     /// The storages that are known.
     pub stores: Stores,
+    /// Objects that an estimate opened for this batch.
+    pub open_sources: OpenSources,
+}
+
+/// Sources that an estimate opened, by URL: each is read once, by the batch that follows.
+#[derive(Clone, Default)]
+pub struct OpenSources(Arc<Mutex<HashMap<String, Arc<dyn Source>>>>);
+
+impl OpenSources {
+    pub(crate) fn put(&self, url: &str, source: Arc<dyn Source>) {
+        self.lock().insert(url.to_string(), source);
+    }
+
+    pub(crate) fn take(&self, url: &str) -> Option<Arc<dyn Source>> {
+        self.lock().remove(url)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Source>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Job {

@@ -6,6 +6,7 @@ use crate::byte_source::ByteSource;
 use crate::error::EngineError;
 use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
+use crate::selector::{Selector, is_image, list_hdus, numbers};
 use crate::template::Template;
 use crate::timing::{about, record_end, record_start};
 use crate::worker_context::Cancel;
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use swathe_codecs::stream::{SeekTable, StreamKind};
-use swathe_fits::{Hdu, HduKind, Header, Parsed};
+use swathe_fits::{Hdu, Header, HeaderParse};
 use swathe_plan::Connections;
 use swathe_store_api::{Source, StoreError, Stores, Traffic};
 use swathe_trace::Ids;
@@ -28,28 +29,6 @@ const HEADERS_LIMIT: u64 = 64 << 20;
 /// More HDUs than this are refused: a damaged file could promise one per 2880 bytes.
 const HDU_LIMIT: usize = 100_000;
 
-/// Which HDU is meant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Selector {
-    /// The first HDU with an image.
-    FirstImage,
-    /// By number, from 0.
-    Index(usize),
-    /// By EXTNAME (any case) and EXTVER, if set.
-    Name(String, Option<i64>),
-}
-
-impl std::fmt::Display for Selector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Selector::FirstImage => write!(f, "with an image"),
-            Selector::Index(index) => write!(f, "{index}"),
-            Selector::Name(name, None) => write!(f, "named {name:?}"),
-            Selector::Name(name, Some(version)) => write!(f, "named {name:?}, version {version}"),
-        }
-    }
-}
-
 /// An open object.
 pub struct Object {
     source: Arc<dyn Source>,
@@ -61,8 +40,8 @@ pub struct Object {
     templates: Mutex<HashMap<usize, Arc<Template>>>,
     notes: Mutex<Vec<String>>,
     /// Whether its version was taken from the index.
-    assumed: bool,
-    /// Whether reading headers is recorded as an event here; else whatever opened it does that.
+    is_assumed: bool,
+    /// Whether reading headers is recorded as an event here; else the opener records it.
     tells: bool,
     cancel: Cancel,
 }
@@ -73,7 +52,7 @@ struct Walk {
     /// Where the next header would start; `None` when all were read.
     next: Option<u64>,
     /// Why what follows them is no HDU.
-    ignored: Option<String>,
+    warning: Option<String>,
     /// Whether more is known than the index holds.
     has_new_hdus: bool,
     /// Bytes of the headers read.
@@ -103,7 +82,19 @@ impl Object {
             let kind = entry.seek.as_ref().map(|table| table.kind);
             return Ok(Object::new(source, name, kind, Some(entry), stores, true, cancel));
         }
-        let source = stores.open(url)?;
+        Object::of_source(stores.open(url)?, name, stores, cancel)
+    }
+
+    /// The object of a source that is open.
+    ///
+    /// # Errors
+    /// As [`Object::open`].
+    pub(crate) fn of_source(
+        source: Arc<dyn Source>,
+        name: Option<String>,
+        stores: &Stores,
+        cancel: Cancel,
+    ) -> Result<Object, EngineError> {
         let mut first = [0; 4];
         let length = source.len().min(4) as usize;
         if length == 0 {
@@ -123,14 +114,14 @@ impl Object {
         kind: Option<StreamKind>,
         entry: Option<IndexEntry>,
         stores: &Stores,
-        assumed: bool,
+        is_assumed: bool,
         cancel: Cancel,
     ) -> Object {
         let mut walk = Walk { next: Some(0), ..Walk::default() };
         let mut seek = None;
         if let Some(entry) = entry {
             walk.hdus = entry.hdus.into_iter().map(Arc::new).collect();
-            (walk.next, walk.ignored) = (entry.next, entry.ignored);
+            (walk.next, walk.warning) = (entry.next, entry.warning);
             seek = entry.seek;
         }
         let content = match kind {
@@ -145,7 +136,7 @@ impl Object {
                 ))))
             }
         };
-        let ignored = walk.ignored.clone();
+        let warning = walk.warning.clone();
         let object = Object {
             source,
             name,
@@ -154,11 +145,11 @@ impl Object {
             walk: Mutex::new(walk),
             templates: Mutex::default(),
             notes: Mutex::default(),
-            assumed,
+            is_assumed,
             tells: false,
             cancel,
         };
-        ignored.into_iter().for_each(|note| object.note(note));
+        warning.into_iter().for_each(|note| object.note(note));
         object
     }
 
@@ -187,12 +178,16 @@ impl Object {
 
     /// Whether no request was sent to the server when it was opened.
     pub(crate) fn is_assumed(&self) -> bool {
-        self.assumed
+        self.is_assumed
     }
 
     /// Whether it can be opened another time without asking, once it is in the index.
     pub(crate) fn can_be_assumed(&self) -> bool {
         self.source.can_be_assumed()
+    }
+
+    pub(crate) fn shared_source(&self) -> Arc<dyn Source> {
+        self.source.clone()
     }
 
     pub(crate) fn source(&self) -> &dyn Source {
@@ -212,7 +207,7 @@ impl Object {
     /// Whether no request was sent to the server when it was opened, and `error` says that one
     /// was needed.
     pub(crate) fn is_stale(&self, error: &EngineError) -> bool {
-        self.assumed && matches!(error, EngineError::Store(StoreError::Changed { .. }))
+        self.is_assumed && matches!(error, EngineError::Store(StoreError::Changed { .. }))
     }
 
     /// The object's URL or path, without credentials.
@@ -220,7 +215,7 @@ impl Object {
         self.source.url()
     }
 
-    /// What events of it are about; nothing while none are recorded.
+    /// The fields of its events; none while no events are recorded.
     pub(crate) fn about(&self) -> Ids {
         about(self.display_name())
     }
@@ -279,18 +274,13 @@ impl Object {
     /// [`EngineError::NoSuchHdu`], [`EngineError::LostHdus`] if it might be behind damage, or
     /// as [`Object::hdus`].
     pub fn find(&self, selector: &Selector) -> Result<Arc<Hdu>, EngineError> {
-        let matches = |hdu: &Hdu| match selector {
-            Selector::FirstImage => is_image(hdu),
-            Selector::Index(index) => hdu.index == *index,
-            Selector::Name(name, version) => is_named(hdu, name, *version),
-        };
         let mut walk = lock(&self.walk);
-        if let Some(hdu) = walk.hdus.iter().find(|hdu| matches(hdu)) {
+        if let Some(hdu) = walk.hdus.iter().find(|hdu| selector.matches(hdu)) {
             return Ok(hdu.clone());
         }
         let missing = |walk: &Walk| {
             let (url, name) = (self.url().to_string(), selector.to_string());
-            if let Some(why) = walk.ignored.clone() {
+            if let Some(why) = walk.warning.clone() {
                 return EngineError::LostHdus { url, selector: name, why };
             }
             EngineError::NoSuchHdu { url, selector: name, found: list_hdus(&walk.hdus, selector) }
@@ -300,7 +290,7 @@ impl Object {
         }
         self.opening(|| {
             while let Some(hdu) = self.step(&mut walk)? {
-                if matches(&hdu) {
+                if selector.matches(&hdu) {
                     return Ok(hdu);
                 }
             }
@@ -368,7 +358,7 @@ impl Object {
         walk.has_new_hdus = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
-        let mut entry = IndexEntry { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
+        let mut entry = IndexEntry { hdus, next: walk.next, warning: walk.warning.clone(), seek };
         if let Err(message) = index_entry::save(&*self.source, &mut entry) {
             self.note(format!("the index was not written: {message}"));
         }
@@ -425,8 +415,8 @@ impl Object {
             let header =
                 Header::parse(&bytes).map_err(|source| self.header_error(index, source))?;
             match header {
-                Parsed::Complete { header, bytes } => return Ok(Some((header, bytes as u64))),
-                Parsed::Incomplete if bytes.len() < length || length >= HEADER_LIMIT => {
+                HeaderParse::Complete { header, bytes } => return Ok(Some((header, bytes as u64))),
+                HeaderParse::Incomplete if bytes.len() < length || length >= HEADER_LIMIT => {
                     return Err(EngineError::Truncated {
                         url: self.url().to_string(),
                         what: format!("the header of HDU {index} (no END card)"),
@@ -435,7 +425,7 @@ impl Object {
                         stop: start + length as u64,
                     });
                 }
-                Parsed::Incomplete => length *= 4,
+                HeaderParse::Incomplete => length *= 4,
             }
         }
     }
@@ -447,7 +437,7 @@ impl Object {
     /// Stop at an HDU; the warning is repeated whenever the object is opened again.
     fn ignore(&self, walk: &mut Walk, last: usize, why: &str) {
         let note = format!("ignored what follows HDU {last}: {why}");
-        walk.ignored = Some(note.clone());
+        walk.warning = Some(note.clone());
         self.note(note);
     }
 
@@ -471,64 +461,4 @@ fn trace_opening<T>(
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The data behind these locks are whole between two statements, even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn is_named(hdu: &Hdu, name: &str, version: Option<i64>) -> bool {
-    let own = hdu.name();
-    let matches = match own.as_deref().map(str::trim) {
-        Some(own) => own.eq_ignore_ascii_case(name.trim()),
-        None => hdu.index == 0 && name.trim().eq_ignore_ascii_case("PRIMARY"),
-    };
-    matches && version.is_none_or(|version| hdu.version() == version)
-}
-
-fn is_image(hdu: &Hdu) -> bool {
-    matches!(hdu.kind(), HduKind::Image | HduKind::CompressedImage)
-}
-
-/// HDUs or names that a message lists.
-const LISTED_HDUS: usize = 12;
-
-/// The HDUs of the file, for the message that one is missing.
-fn list_hdus(hdus: &[Arc<Hdu>], selector: &Selector) -> String {
-    match selector {
-        Selector::Name(..) => {
-            let names = hdus.iter().filter_map(|hdu| {
-                let name = hdu.name()?;
-                Some(format!("{:?} ({})", name.trim(), hdu.index))
-            });
-            match list(names) {
-                Some(names) => format!("the named ones are {names}"),
-                None => format!("none has a name: {}", describe_hdus(hdus)),
-            }
-        }
-        Selector::Index(_) | Selector::FirstImage => describe_hdus(hdus),
-    }
-}
-
-/// All HDUs, and what each is.
-fn describe_hdus(hdus: &[Arc<Hdu>]) -> String {
-    let each = hdus.iter().map(|hdu| {
-        let name = hdu.name().map(|name| format!(" {}", name.trim())).unwrap_or_default();
-        format!("{}{name} ({})", hdu.index, hdu.kind())
-    });
-    match (hdus, list(each)) {
-        ([only], _) => format!("there is only HDU 0 ({})", only.kind()),
-        (_, Some(each)) => format!("there are HDUs 0 to {}: {each}", hdus.len() - 1),
-        (_, None) => "there is none".to_string(),
-    }
-}
-
-/// Numbers of HDUs as a message names them: `HDUs 0, 3`; `None` for an empty list.
-fn numbers(of: impl Iterator<Item = usize>) -> Option<String> {
-    let all: Vec<String> = of.map(|index| index.to_string()).collect();
-    let noun = if all.len() == 1 { "HDU" } else { "HDUs" };
-    list(all.into_iter()).map(|numbers| format!("{noun} {numbers}"))
-}
-
-/// The first of some texts; `None` for an empty list.
-fn list(mut texts: impl Iterator<Item = String>) -> Option<String> {
-    let first: Vec<String> = texts.by_ref().take(LISTED_HDUS).collect();
-    let more = if texts.next().is_some() { ", ..." } else { "" };
-    (!first.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }

@@ -16,11 +16,11 @@ const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// come out faster.
 pub(crate) const INPUT_BYTES: usize = 128 << 10;
 
-/// What to ask a source for, and how.
+/// Requests for a source.
 pub(crate) struct ReadRequests {
     /// Disjoint, ascending.
     pub(crate) ranges: Vec<Range<u64>>,
-    /// What they come to.
+    /// Their load.
     pub(crate) load: Load,
     /// Seconds that is predicted to take. Not for inflated or cached bytes.
     pub(crate) seconds: Option<f64>,
@@ -73,7 +73,7 @@ pub(crate) fn current_costs(source: &dyn Source) -> (Cow<'_, Costs>, Factors) {
     if factors == Factors::default() {
         return (Cow::Borrowed(costs), factors);
     }
-    (Cow::Owned(costs.corrected(factors)), factors)
+    (Cow::Owned(costs.with_factors(factors)), factors)
 }
 
 /// What to ask a server for, or the cache if all is there. `decode_byte_s`: as for

@@ -67,8 +67,8 @@ mod tests {
 
     fn assert_all_right(messages: &[&[u8]]) {
         let expected: Vec<[u8; 32]> = messages.iter().map(|m| Sha256::digest(m).into()).collect();
-        for (way, got) in ways(messages) {
-            assert!(got == expected, "{way}");
+        for (way, digests) in ways(messages) {
+            assert!(digests == expected, "{way}");
         }
     }
 
@@ -87,8 +87,8 @@ mod tests {
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
         ];
-        for (way, got) in ways(&messages) {
-            assert_eq!(got.iter().map(hex).collect::<Vec<_>>(), expected, "{way}");
+        for (way, digests) in ways(&messages) {
+            assert_eq!(digests.iter().map(hex).collect::<Vec<_>>(), expected, "{way}");
         }
     }
 

@@ -3,7 +3,8 @@
 use crate::assemble;
 use crate::cutout::{Cutout, Mode, PlacedRegion};
 use crate::error::EngineError;
-use crate::object::{Object, Selector};
+use crate::object::Object;
+use crate::selector::Selector;
 use crate::template::Template;
 use crate::timing::{Stage, record_end, record_start};
 use crate::worker_context::{Cancel, WorkerContext};
@@ -57,7 +58,7 @@ fn cut_region(
     if object.is_unverified() {
         work.stages.enter(Stage::Read);
     } else {
-        work.stages.enter_unrecorded(Stage::Read);
+        work.stages.enter_without_event(Stage::Read);
     }
     object.settle(cancel).inspect_err(|error| work.stages.fail(error))?;
     work.stages.about(Ids::default());

@@ -139,7 +139,7 @@ impl Template {
         out
     }
 
-    /// What the object says of a chunk cannot be right.
+    /// The error for a table entry of a chunk that cannot be right.
     pub(crate) fn layout_error(&self, source: swathe_layout::LayoutError) -> EngineError {
         self.header_error(source.into())
     }

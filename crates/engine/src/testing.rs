@@ -1,7 +1,7 @@
 //! What the tests of several modules use.
 
 use crate::cutout::Mode;
-use crate::job::{Job, OutputKind};
+use crate::job::{Job, OpenSources, OutputKind};
 use std::path::{Path, PathBuf};
 use swathe_plan::Objective;
 use swathe_store_api::Stores;
@@ -41,5 +41,6 @@ pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> J
         objective: Objective::Auto,
         threads: 1,
         stores: stores(),
+        open_sources: OpenSources::default(),
     }
 }

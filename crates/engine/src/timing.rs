@@ -47,9 +47,9 @@ const EVENTS: [(&str, &str); STAGES.len()] = [
     ("WRITE_START", "WRITE_END"),
 ];
 
-/// What was planned, as its event says.
+/// A plan, as its event has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct NotedPlan {
+pub(crate) struct PlanNote {
     pub load: Load,
     /// The seconds that it is predicted to take. Not for inflated or cached bytes.
     pub seconds: Option<f64>,
@@ -60,16 +60,16 @@ pub(crate) struct NotedPlan {
 /// Time spent. The clock always runs for exactly one stage.
 #[derive(Clone, Debug)]
 pub struct Stages {
-    spent: [Duration; STAGES.len()],
+    durations: [Duration; STAGES.len()],
     now: Stage,
     since: Instant,
     read_since: Instant,
-    /// What the events are about.
+    /// Fields of the events.
     about: Ids,
     /// The stage with a recorded start and no recorded end yet.
     open_stage: Option<Stage>,
     bytes: Option<u64>,
-    plan: Option<NotedPlan>,
+    plan: Option<PlanNote>,
 }
 
 impl Stages {
@@ -77,7 +77,7 @@ impl Stages {
     pub fn start() -> Stages {
         let since = Instant::now();
         Stages {
-            spent: Default::default(),
+            durations: Default::default(),
             now: Stage::Open,
             since,
             read_since: since,
@@ -88,7 +88,7 @@ impl Stages {
         }
     }
 
-    /// What the events are about from now on.
+    /// Set the fields of later events.
     pub(crate) fn about(&mut self, about: Ids) {
         self.record_end(None, None);
         self.about = about;
@@ -110,7 +110,7 @@ impl Stages {
     }
 
     /// Enter another stage whose events are recorded target by target; returns the time.
-    pub(crate) fn enter_unrecorded(&mut self, stage: Stage) -> Instant {
+    pub(crate) fn enter_without_event(&mut self, stage: Stage) -> Instant {
         let now = Instant::now();
         self.record_end(Some(now), None);
         self.change(stage, now);
@@ -123,7 +123,7 @@ impl Stages {
     }
 
     fn change(&mut self, stage: Stage, now: Instant) {
-        self.spent[self.now as usize] += now - self.since;
+        self.durations[self.now as usize] += now - self.since;
         self.since = now;
         self.now = stage;
         if stage == Stage::Read {
@@ -146,8 +146,8 @@ impl Stages {
         self.bytes = Some(self.bytes.unwrap_or(0) + bytes);
     }
 
-    /// So was it decided to read.
-    pub(crate) fn note_plan(&mut self, plan: NotedPlan) {
+    /// Record the plan of a read.
+    pub(crate) fn note_plan(&mut self, plan: PlanNote) {
         // The end of another stage must not record it.
         if self.open_stage == Some(Stage::Plan) {
             self.bytes = Some(plan.load.bytes);
@@ -167,7 +167,7 @@ impl Stages {
             let (bytes, plan) = (self.bytes.take(), self.plan.take());
             record_events(&[name], at, &self.about, Some(result_of(error)), |record| {
                 push_bytes(record, bytes);
-                if let Some(NotedPlan { load, seconds, factors }) = plan {
+                if let Some(PlanNote { load, seconds, factors }) = plan {
                     record.number("REQUESTS", load.requests).number("RANGES", load.ranges);
                     if load.multiplexed {
                         record.word("MULTIPLEXED", "yes");
@@ -186,12 +186,12 @@ impl Stages {
 
     /// Seconds spent in a stage until its last change.
     pub fn seconds(&self, stage: Stage) -> f64 {
-        self.spent[stage as usize].as_secs_f64()
+        self.durations[stage as usize].as_secs_f64()
     }
 
     /// Add what another thread spent.
     pub fn add(&mut self, other: &Stages) {
-        for (mine, theirs) in self.spent.iter_mut().zip(&other.spent) {
+        for (mine, theirs) in self.durations.iter_mut().zip(&other.durations) {
             *mine += *theirs;
         }
     }
@@ -243,14 +243,14 @@ pub(crate) fn record_events(
     });
 }
 
-/// What events of an object are about; nothing while none are recorded.
+/// The fields of the events of an object; none while no events are recorded.
 pub(crate) fn about(object: &str) -> Ids {
     let mut ids = Ids::default();
     if !swathe_trace::is_on() {
         return ids;
     }
     ids.push("OBJECT", object);
-    ids.shared()
+    ids.share()
 }
 
 #[cfg(test)]
@@ -261,7 +261,7 @@ mod tests {
     fn only_a_recorded_plan_is_stored_for_its_end() {
         let mut stages = Stages::start();
         stages.change(Stage::Plan, Instant::now());
-        let plan = NotedPlan { load: Load::single(1), seconds: Some(3.0), factors: None };
+        let plan = PlanNote { load: Load::single(1), seconds: Some(3.0), factors: None };
         stages.note_plan(plan);
         assert_eq!((stages.bytes, stages.plan), (None, None));
         stages.open_stage = Some(Stage::Plan);

@@ -40,12 +40,12 @@ impl Cancel {
 /// The receiver of pieces: their offset, and the bytes.
 pub(crate) type PieceReceiver<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
-/// What a thread needs to read.
+/// The state of a thread for reading.
 #[derive(Default)]
 pub(crate) struct ReadContext {
     /// For windows of a local file.
     pub scratch: Vec<u8>,
-    /// What was read.
+    /// Traffic so far.
     pub traffic: Traffic,
     /// How many threads read from the store at the same time, and for what.
     pub sharing: Sharing,
@@ -77,7 +77,7 @@ pub(crate) struct SpareBuffers {
 }
 
 impl SpareBuffers {
-    /// What a thread that ended has left.
+    /// Buffers of threads that ended.
     pub(crate) fn reclaim() -> SpareBuffers {
         SPARES.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }

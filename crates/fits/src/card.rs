@@ -58,7 +58,7 @@ impl Card {
     }
 
     /// A card with a value in fixed format.
-    pub fn fixed(keyword: &str, value: &str, comment: &str) -> Card {
+    pub fn fixed_format(keyword: &str, value: &str, comment: &str) -> Card {
         let mut card = Card([b' '; CARD]);
         let equals = keyword.len().max(8);
         let start = equals + 2 + 20usize.saturating_sub(value.len());
@@ -81,8 +81,8 @@ impl Card {
 
     /// A card with a string value.
     pub fn string(keyword: &str, value: &str, comment: &str) -> Card {
-        let quoted = format!("'{:<8}'", value.replace('\'', "''"));
-        let mut text = format!("{keyword:<8}= {quoted:<20}");
+        let literal = format!("'{:<8}'", value.replace('\'', "''"));
+        let mut text = format!("{keyword:<8}= {literal:<20}");
         if !comment.is_empty() && text.len() + 3 < CARD {
             text.push_str(" / ");
             text.push_str(comment);
@@ -128,18 +128,18 @@ impl Card {
     /// The same card with another number, keeping keyword and comment.
     pub fn with_number(&self, value: &str) -> Card {
         let keyword = String::from_utf8_lossy(self.keyword()).into_owned();
-        Card::fixed(&keyword, value, &self.comment())
+        Card::fixed_format(&keyword, value, &self.comment())
     }
 }
 
 /// The value at the start of a field, and what follows it (from its slash).
 pub(crate) fn parse_value(field: &[u8]) -> (Value, &[u8]) {
-    let trimmed = field.trim_ascii_start();
-    if trimmed.first() == Some(&b'\'') {
-        return parse_string(&trimmed[1..]);
+    let field = field.trim_ascii_start();
+    if field.first() == Some(&b'\'') {
+        return parse_string(&field[1..]);
     }
-    let end = trimmed.iter().position(|&byte| byte == b'/').unwrap_or(trimmed.len());
-    let text = String::from_utf8_lossy(trimmed[..end].trim_ascii()).into_owned();
+    let end = field.iter().position(|&byte| byte == b'/').unwrap_or(field.len());
+    let text = String::from_utf8_lossy(field[..end].trim_ascii()).into_owned();
     let value = match text.as_str() {
         "T" => Value::Bool(true),
         "F" => Value::Bool(false),
@@ -148,7 +148,7 @@ pub(crate) fn parse_value(field: &[u8]) -> (Value, &[u8]) {
             Err(_) => parse_float(&text).map_or(Value::Other(text), Value::Float),
         },
     };
-    (value, &trimmed[end..])
+    (value, &field[end..])
 }
 
 /// A real number of the standard: an exponent may be marked by D, and `inf` is not one.
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn what_a_card_has_no_room_for_is_cut() {
         let text = |value: &str, comment: &str| {
-            String::from_utf8(Card::fixed("A", value, comment).0.to_vec()).unwrap()
+            String::from_utf8(Card::fixed_format("A", value, comment).0.to_vec()).unwrap()
         };
         assert_eq!(text("1", "c"), format!("{:<80}", format!("A       = {:>20} / c", 1)));
         assert_eq!(text("1", &"c".repeat(99)), format!("A       = {:>20} / {}", 1, "c".repeat(47)));

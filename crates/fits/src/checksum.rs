@@ -63,11 +63,11 @@ pub(crate) fn update(bytes: &mut [u8], start: usize, data: &[u8]) {
 /// Set a string keyword in place; false if it is absent.
 fn set(bytes: &mut [u8], start: usize, keyword: &str, value: &str) -> bool {
     let cards = bytes[start..].chunks_exact_mut(80);
-    for stored in cards {
-        let Ok(text) = <[u8; 80]>::try_from(&*stored) else { continue };
+    for card_bytes in cards {
+        let Ok(text) = <[u8; 80]>::try_from(&*card_bytes) else { continue };
         let card = Card(text);
         if card.is(keyword) && card.has_value() {
-            stored.copy_from_slice(&Card::string(keyword, value, &card.comment()).0);
+            card_bytes.copy_from_slice(&Card::string(keyword, value, &card.comment()).0);
             return true;
         }
     }

@@ -6,7 +6,7 @@ use crate::image::Image;
 use std::collections::HashSet;
 use swathe_array::Region;
 
-/// What kind of extension a WCS refers to.
+/// The kind of an extension to which a WCS refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// An image of distortions, in pixels of the image (CPDIS, D2IM).
@@ -22,7 +22,7 @@ pub struct CompanionRef {
     pub name: String,
     /// Its EXTVER.
     pub version: Option<i64>,
-    /// What it is.
+    /// Its kind.
     pub kind: Lookup,
 }
 
@@ -134,8 +134,8 @@ pub fn primary_for_extension(primary: &Header, extensions: usize) -> Header {
         if header.has("CHECKSUM") {
             let mut bytes = header.to_bytes();
             crate::checksum::update(&mut bytes, 0, &[]);
-            if let Ok(crate::Parsed::Complete { header: summed, .. }) = Header::parse(&bytes) {
-                header = summed;
+            if let Ok(crate::HeaderParse::Complete { header: new, .. }) = Header::parse(&bytes) {
+                header = new;
             }
         }
     }
@@ -145,9 +145,9 @@ pub fn primary_for_extension(primary: &Header, extensions: usize) -> Header {
 /// A primary header without data.
 pub fn minimal_primary() -> Header {
     Header::from_cards(vec![
-        Card::fixed("SIMPLE", "T", "conforms to FITS standard"),
-        Card::fixed("BITPIX", "8", "array data type"),
-        Card::fixed("NAXIS", "0", "number of array dimensions"),
-        Card::fixed("EXTEND", "T", ""),
+        Card::fixed_format("SIMPLE", "T", "conforms to FITS standard"),
+        Card::fixed_format("BITPIX", "8", "array data type"),
+        Card::fixed_format("NAXIS", "0", "number of array dimensions"),
+        Card::fixed_format("EXTEND", "T", ""),
     ])
 }

@@ -8,7 +8,7 @@ use crate::header::{BLOCK, Header, end_header};
 use crate::image::Image;
 use swathe_array::Region;
 
-/// What a cutout's HISTORY says.
+/// The source of a cutout, for its HISTORY.
 #[derive(Clone, Copy, Debug)]
 pub struct Provenance<'a> {
     /// The object it was cut from.
@@ -117,7 +117,7 @@ impl CutHeader {
                 }
                 Number::Constant(value) => format_float(value),
             };
-            let card = Card::fixed(&edit.keyword, &text, &edit.comment);
+            let card = Card::fixed_format(&edit.keyword, &text, &edit.comment);
             match edit.at {
                 Some(at) => out[start + at..start + at + CARD].copy_from_slice(&card.0),
                 None => out.extend_from_slice(&card.0),
@@ -228,15 +228,15 @@ fn add_history(text: &str, out: &mut Vec<u8>) {
 /// # Errors
 /// If `header` is none.
 pub fn as_extension(header: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, FitsError> {
-    let crate::Parsed::Complete { header, .. } = Header::parse(header)? else {
+    let crate::HeaderParse::Complete { header, .. } = Header::parse(header)? else {
         return Err(FitsError::Missing { keyword: "END".into() });
     };
     let axes = header.get_int("NAXIS")?.unwrap_or(0).clamp(0, 999) as usize;
     let mandatory = (3 + axes).min(header.cards().len());
     let mut cards = vec![Card::string("XTENSION", "IMAGE", "Image extension")];
     cards.extend_from_slice(header.cards().get(1..mandatory).unwrap_or_default());
-    cards.push(Card::fixed("PCOUNT", "0", ""));
-    cards.push(Card::fixed("GCOUNT", "1", ""));
+    cards.push(Card::fixed_format("PCOUNT", "0", ""));
+    cards.push(Card::fixed_format("GCOUNT", "1", ""));
     // 68 characters fit between the quotes.
     let text: String = name.chars().filter(|c| matches!(c, ' '..='~')).take(68).collect();
     cards.push(Card::string("EXTNAME", &text, ""));

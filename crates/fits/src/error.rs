@@ -9,9 +9,9 @@ pub enum FitsError {
     /// The bytes do not begin a FITS header.
     #[error("not FITS: expected {expected}, found {found}")]
     NotFits {
-        /// What a header begins with.
+        /// The start of a header.
         expected: &'static str,
-        /// What stands instead.
+        /// The bytes there.
         found: String,
     },
     /// A header without end.
@@ -31,9 +31,9 @@ pub enum FitsError {
     Value {
         /// The keyword.
         keyword: String,
-        /// What it may be.
+        /// The values it may have.
         expected: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
     },
     /// The sizes in a header exceed what can be addressed.
@@ -47,10 +47,10 @@ pub enum FitsError {
     /// The HDU holds no image.
     #[error("HDU holds {found}, not an image")]
     NotAnImage {
-        /// What it holds.
+        /// Its content.
         found: String,
     },
-    /// What the table says of a tile cannot be right.
+    /// The table entry of a tile cannot be right.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// A region has another number of axes than the image.

@@ -1,7 +1,7 @@
 //! Header-data units: their contents and positions.
 
 use crate::card::{Card, Value};
-use crate::compressed::{self, is_default_name};
+use crate::compressed_image::{self, is_default_name};
 use crate::error::FitsError;
 use crate::header::{BLOCK, Header};
 use crate::image::{Image, axes, dtype};
@@ -11,7 +11,7 @@ use swathe_layout::{Layout, Storage};
 /// An image of more axes is not cut: regions are boxes of a few dimensions.
 const IMAGE_AXES_LIMIT: usize = 16;
 
-/// What an HDU holds.
+/// The content of an HDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HduKind {
     /// An image with pixels.
@@ -83,7 +83,7 @@ impl Hdu {
         (self.data_start + self.data_len).next_multiple_of(BLOCK as u64)
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn kind(&self) -> HduKind {
         self.kind
     }
@@ -123,7 +123,7 @@ impl Hdu {
                 })
             }
             HduKind::CompressedImage => {
-                let image = compressed::image(&self.header, self.data_start, self.data_len)?;
+                let image = compressed_image::image(&self.header, self.data_start, self.data_len)?;
                 check_axes(&image.layout.shape)?;
                 Ok(image)
             }
@@ -133,7 +133,7 @@ impl Hdu {
         }
     }
 
-    /// What it holds, in words.
+    /// Its content, in words.
     pub fn content(&self) -> String {
         match (self.kind, self.header.get_str("XTENSION")) {
             (HduKind::Image, _) => "an image".into(),
@@ -157,7 +157,7 @@ fn check_axes(shape: &[u64]) -> Result<(), FitsError> {
     Ok(())
 }
 
-/// What a header's HDU holds, and how many bytes (FITS Standard 4.0, equations 1 and 2).
+/// The content of an HDU and its bytes, by its header (FITS Standard 4.0, equations 1 and 2).
 fn measure(header: &Header) -> Result<(HduKind, u64), FitsError> {
     let shape = axes(header, "NAXIS")?;
     let extension = header.get_str("XTENSION")?;

@@ -17,7 +17,7 @@ pub struct Header {
 
 /// The result of parsing.
 #[derive(Clone, Debug)]
-pub enum Parsed {
+pub enum HeaderParse {
     /// A whole header.
     Complete {
         /// It.
@@ -34,13 +34,13 @@ impl Header {
     ///
     /// # Errors
     /// [`FitsError::NotFits`] if they do not begin with a header, [`FitsError::TooManyCards`].
-    pub fn parse(bytes: &[u8]) -> Result<Parsed, FitsError> {
+    pub fn parse(bytes: &[u8]) -> Result<HeaderParse, FitsError> {
         check_start(bytes)?;
         let mut cards = Vec::with_capacity((bytes.len() / CARD).min(512));
         for card in bytes.chunks_exact(CARD) {
             if &card[..3] == b"END" && card[3..8].iter().all(|&byte| byte == b' ' || byte == 0) {
                 let end = (cards.len() + 1) * CARD;
-                return Ok(Parsed::Complete {
+                return Ok(HeaderParse::Complete {
                     header: Header { cards },
                     bytes: end.next_multiple_of(BLOCK),
                 });
@@ -52,7 +52,7 @@ impl Header {
             bytes.copy_from_slice(card);
             cards.push(Card(bytes));
         }
-        Ok(Parsed::Incomplete)
+        Ok(HeaderParse::Incomplete)
     }
 
     /// A header of these cards.

@@ -21,7 +21,7 @@ pub struct Image {
 
 /// The pixel type that BITPIX (or ZBITPIX) names.
 pub(crate) fn dtype(header: &Header, keyword: &str) -> Result<DType, FitsError> {
-    let bitpix = required(header, keyword)?;
+    let bitpix = require(header, keyword)?;
     DType::from_bitpix(bitpix).ok_or_else(|| FitsError::Value {
         keyword: keyword.to_string(),
         expected: "8, 16, 32, 64, -32 or -64",
@@ -29,13 +29,13 @@ pub(crate) fn dtype(header: &Header, keyword: &str) -> Result<DType, FitsError> 
     })
 }
 
-pub(crate) fn required(header: &Header, keyword: &str) -> Result<i64, FitsError> {
+pub(crate) fn require(header: &Header, keyword: &str) -> Result<i64, FitsError> {
     header.get_int(keyword)?.ok_or_else(|| FitsError::Missing { keyword: keyword.to_string() })
 }
 
 /// The lengths of the axes: NAXIS and NAXISn, or ZNAXIS and ZNAXISn.
 pub(crate) fn axes(header: &Header, prefix: &str) -> Result<Vec<u64>, FitsError> {
-    let count = required(header, prefix)?;
+    let count = require(header, prefix)?;
     if !(0..=AXES_LIMIT).contains(&count) {
         return Err(FitsError::Value {
             keyword: prefix.to_string(),
@@ -46,7 +46,7 @@ pub(crate) fn axes(header: &Header, prefix: &str) -> Result<Vec<u64>, FitsError>
     (1..=count)
         .map(|axis| {
             let keyword = format!("{prefix}{axis}");
-            let length = required(header, &keyword)?;
+            let length = require(header, &keyword)?;
             u64::try_from(length).map_err(|_| FitsError::Value {
                 keyword,
                 expected: "a length from 0",

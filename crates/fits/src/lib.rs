@@ -7,7 +7,7 @@
 mod card;
 mod checksum;
 mod companion;
-mod compressed;
+mod compressed_image;
 mod cut;
 mod error;
 mod hdu;
@@ -23,5 +23,5 @@ pub use companion::{
 pub use cut::{CutHeader, Provenance, as_extension};
 pub use error::FitsError;
 pub use hdu::{Hdu, HduKind};
-pub use header::{Header, Parsed};
+pub use header::{Header, HeaderParse};
 pub use image::Image;

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// It points outside the bytes that hold chunks.
+    /// The entry points outside the bytes that hold chunks.
     #[error("tile lies at bytes {start} to {stop} of a heap of {heap} bytes")]
     OutsideHeap {
         /// First byte.
@@ -14,7 +14,7 @@ pub enum LayoutError {
         /// Bytes that hold chunks.
         heap: u64,
     },
-    /// It points nowhere.
+    /// The entry points nowhere.
     #[error("the data of a tile are missing")]
     NoData,
 }

@@ -24,7 +24,7 @@ pub struct Layout {
 pub enum Storage {
     /// One after the other from this byte.
     Contiguous {
-        /// Of the first element.
+        /// Offset of the first element.
         offset: u64,
     },
     /// In chunks.
@@ -61,7 +61,7 @@ pub struct Chunk {
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// Of quantised floats: what their integers are multiplied with,
+    /// The factor of the integers of quantised floats,
     pub scale: f64,
     /// the offset added after that,
     pub zero: f64,
@@ -69,12 +69,12 @@ pub struct Chunk {
     pub blank: Option<i64>,
 }
 
-/// What reading a region comes to, before anything is listed.
+/// The size of a read, before its ranges are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
     /// Rows or chunks.
     pub pieces: u64,
-    /// What they are called.
+    /// Their name in messages.
     pub what: &'static str,
     /// The last of them: first byte of it, or of its entry.
     pub start: u64,
@@ -83,7 +83,7 @@ pub struct Need {
 }
 
 impl Layout {
-    /// What reading a region needs. The region must lie in the array.
+    /// The size of the read of a region. The region must lie in the array.
     pub fn need(&self, region: &Region) -> Need {
         let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
         for (axis, &side) in self.shape.iter().enumerate() {

@@ -35,7 +35,7 @@ impl CurrentRequest {
 }
 
 /// Run `work`, which may open connections, for request `number` with the ids of `about`.
-pub async fn traced<F: Future>(about: &Ids, scope: &Scope, number: u64, work: F) -> F::Output {
+pub async fn trace<F: Future>(about: &Ids, scope: &Scope, number: u64, work: F) -> F::Output {
     if !is_on() {
         return work.await;
     }
@@ -45,11 +45,11 @@ pub async fn traced<F: Future>(about: &Ids, scope: &Scope, number: u64, work: F)
 
 /// Run `work`, which may open connections: for the current request if any, else for this thread's
 /// work. Threads of the runtime have no work of their own, only that of a request.
-pub async fn traced_as_current<F: Future>(work: F) -> F::Output {
+pub async fn trace_current<F: Future>(work: F) -> F::Output {
     if CURRENT.try_with(|_| ()).is_ok() {
         return work.await;
     }
-    traced(&Ids::default(), &Scope::current(), 0, work).await
+    trace(&Ids::default(), &Scope::current(), 0, work).await
 }
 
 /// Set the server of the request from here on.

@@ -8,7 +8,7 @@ mod run_delay;
 mod runtime;
 
 pub use causes::{root_cause, why};
-pub use run_delay::delayed;
+pub use run_delay::core_wait;
 pub use runtime::{
     Net, RefusedRedirect, check_private, client, confine, host, is_here, keeping_method,
     leads_away, net,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// What the system says of the threads of a process.
+/// The accounts that the system has of the threads of a process.
 struct Accounts {
     /// The process that they are of: a fork takes no threads along.
     process: u32,
@@ -45,7 +45,7 @@ pub(crate) fn forget_thread() {
 
 /// The time that the threads of the network have waited for a core, all together; zero where the
 /// system does not say.
-pub fn delayed() -> Duration {
+pub fn core_wait() -> Duration {
     let accounts = accounts();
     let running_ns = accounts.threads.iter().filter_map(|(_, account)| waited_ns(account));
     Duration::from_nanos(accounts.ended_ns + running_ns.sum::<u64>())
@@ -69,21 +69,21 @@ mod tests {
             return;
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let (before, until) = (delayed(), Instant::now() + Duration::from_secs(60));
+        let (before, until) = (core_wait(), Instant::now() + Duration::from_secs(60));
         let work = || {
             note_thread();
             // More threads than cores: some wait, however fast the computer is.
-            while delayed() == before && Instant::now() < until {
+            while core_wait() == before && Instant::now() < until {
                 std::hint::spin_loop();
             }
             forget_thread();
             thread::current().id()
         };
-        let ended: Vec<ThreadId> = thread::scope(|scope| {
+        let ids: Vec<ThreadId> = thread::scope(|scope| {
             let threads: Vec<_> = (0..4 * cores).map(|_| scope.spawn(work)).collect();
             threads.into_iter().map(|thread| thread.join().expect("ended")).collect()
         });
-        assert!(delayed() > before, "what they waited is kept");
-        assert!(accounts().threads.iter().all(|(id, _)| !ended.contains(id)));
+        assert!(core_wait() > before, "what they waited is kept");
+        assert!(accounts().threads.iter().all(|(id, _)| !ids.contains(id)));
     }
 }

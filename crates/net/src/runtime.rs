@@ -29,7 +29,7 @@ const WORKERS: usize = 2;
 /// Threads that look up names.
 const RESOLVERS: usize = 8;
 
-/// What all remote objects of this process share.
+/// The runtime and the client that all remote objects of this process share.
 pub struct Net {
     /// The runtime on which requests wait.
     pub runtime: Runtime,

@@ -2,7 +2,7 @@
 //! (`docs/design/024-time-left.md`).
 
 use crate::costs::{Costs, Load};
-use crate::many_ranges::Multiplexed;
+use crate::many_ranges::MultiplexCosts;
 use std::collections::VecDeque;
 
 /// Evidence counts half after this time.
@@ -39,12 +39,12 @@ const LEAST_HELD_UP: f64 = 0.1;
 /// The weight of the last transfer in the mean of their parts.
 const NEWEST: f64 = 0.1;
 
-/// What a link takes, in multiples of its profile.
+/// Times of a link, in multiples of its profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
-    /// Of the seconds for each byte.
+    /// Factor of the seconds for each byte.
     pub line: f64,
-    /// Of the seconds until an answer or a connection begins.
+    /// Factor of the seconds until an answer or a connection begins.
     pub latency: f64,
 }
 
@@ -60,7 +60,7 @@ impl Default for Factors {
 pub struct Wait {
     /// Seconds until the answer began.
     pub seconds: f64,
-    /// Those of them in which this process may not have noticed it.
+    /// Seconds among them in which this process may not have noticed it.
     pub own_s: f64,
     /// Bytes that came from the store to other requests of this process.
     pub bytes: u64,
@@ -79,7 +79,8 @@ pub struct Wait {
 pub struct Transfer {
     /// Seconds until its last byte.
     pub seconds: f64,
-    /// Those of them in which this process did not wait for bytes, or may not have noticed them.
+    /// Seconds among them in which this process did not wait for bytes, or may not have noticed
+    /// them.
     pub own_s: f64,
     /// Bytes of the part.
     pub bytes: u64,
@@ -95,7 +96,7 @@ pub struct Transfer {
 /// moment.
 #[derive(Clone, Debug)]
 pub struct Correction {
-    /// What the evidence is compared with.
+    /// The profile that the evidence is compared with.
     profile: Option<Costs>,
     waits: Series<WaitEvidence>,
     /// The interval of the factor of the line, each.
@@ -132,8 +133,8 @@ impl Correction {
         if !is_usable(wait.seconds, wait.own_s) {
             return;
         }
-        let multiplexed = costs.multiplexed.filter(|_| wait.is_multiplexed);
-        let latency_s = multiplexed.map_or(costs.latency_s(), |of| of.latency_s);
+        let multiplex = costs.multiplexed.filter(|_| wait.is_multiplexed);
+        let latency_s = multiplex.map_or(costs.latency_s(), |of| of.latency_s);
         let connect_s = if wait.connects { costs.connect_s } else { 0.0 };
         // What the server did for others meanwhile, and for the ranges of this request.
         let load = Load {
@@ -146,7 +147,7 @@ impl Correction {
         let evidence = WaitEvidence {
             seconds: wait.seconds,
             beside_s: wait.seconds - wait.own_s - OWN_S - costs.served_s(load),
-            line_s: wait.bytes as f64 / line_bytes_per_s(costs, multiplexed),
+            line_s: wait.bytes as f64 / line_bytes_per_s(costs, multiplex),
             latency_s: (latency_s, latency_s + connect_s),
         };
         self.waits.add(at_s, evidence);
@@ -178,11 +179,11 @@ impl Correction {
         {
             return factors;
         }
-        let transfers = self.transfers.weighted(at_s);
-        let line = most_agreed(transfers.map(|(weight, interval)| (weight, *interval)));
+        let transfers = self.transfers.weights(at_s);
+        let line = weighted_median(transfers.map(|(weight, interval)| (weight, *interval)));
         // If answers come one after another, one waits for all that the line carries before it.
         let held_up = self.part.max(LEAST_HELD_UP);
-        let latency = most_agreed(self.waits.weighted(at_s).map(|(weight, wait)| {
+        let latency = weighted_median(self.waits.weights(at_s).map(|(weight, wait)| {
             let (latency_s, with_connect_s) = wait.latency_s;
             let least = (wait.beside_s - held_up * line * wait.line_s) / with_connect_s;
             (weight, (least, wait.seconds / latency_s))
@@ -236,8 +237,8 @@ impl<T> Series<T> {
         }
     }
 
-    /// What is not forgotten, with the rest of its weight.
-    fn weighted(&self, at_s: f64) -> impl Iterator<Item = (f64, &T)> {
+    /// The evidence that is not forgotten, with the rest of its weight.
+    fn weights(&self, at_s: f64) -> impl Iterator<Item = (f64, &T)> {
         let passed_s = self.passed_s(at_s);
         self.evidence.iter().filter_map(move |(of_s, weight_s, evidence)| {
             let age_s = passed_s - of_s;
@@ -250,14 +251,14 @@ impl Costs {
     /// The costs of a link that differs from them by `factors`. What the server does for a request
     /// stays.
     #[must_use]
-    pub fn corrected(&self, factors: Factors) -> Costs {
+    pub fn with_factors(&self, factors: Factors) -> Costs {
         let Factors { line, latency } = factors;
         Costs {
             connect_s: self.connect_s * latency,
-            request: self.request.scaled(latency, line),
+            request: self.request.stretch(latency, line),
             total_bytes_per_s: self.total_bytes_per_s / line,
             served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / line),
-            multiplexed: self.multiplexed.map(|of| Multiplexed {
+            multiplexed: self.multiplexed.map(|of| MultiplexCosts {
                 latency_s: of.latency_s * latency,
                 bytes_per_s: of.bytes_per_s / line,
                 ..of
@@ -268,8 +269,8 @@ impl Costs {
 }
 
 /// Bytes in a second of all requests, or of those on one connection of HTTP/2.
-fn line_bytes_per_s(costs: &Costs, multiplexed: Option<Multiplexed>) -> f64 {
-    let connection = multiplexed.map_or(f64::INFINITY, |of| of.bytes_per_s);
+fn line_bytes_per_s(costs: &Costs, multiplex: Option<MultiplexCosts>) -> f64 {
+    let connection = multiplex.map_or(f64::INFINITY, |of| of.bytes_per_s);
     costs.total_bytes_per_s.min(connection)
 }
 
@@ -278,11 +279,11 @@ fn line_bytes_per_s(costs: &Costs, multiplexed: Option<Multiplexed>) -> f64 {
 /// limit, and at times the line: as their sum without its own bytes at most. A part of that is
 /// reckoned with.
 fn transfer_s(costs: &Costs, transfer: &Transfer) -> (f64, f64) {
-    let multiplexed = costs.multiplexed.filter(|_| transfer.is_multiplexed);
-    let per_s = line_bytes_per_s(costs, multiplexed);
+    let multiplex = costs.multiplexed.filter(|_| transfer.is_multiplexed);
+    let per_s = line_bytes_per_s(costs, multiplex);
     let per_s = per_s.min(costs.served_bytes_per_s.unwrap_or(f64::INFINITY));
     let shared_s = transfer.store_bytes.max(transfer.bytes) as f64 / per_s;
-    if multiplexed.is_some() {
+    if multiplex.is_some() {
         return (shared_s, shared_s);
     }
     let answer = transfer.answer_bytes.max(transfer.bytes).max(1) as f64;
@@ -301,7 +302,7 @@ fn is_usable(seconds: f64, own_s: f64) -> bool {
 /// The factor that is in most of the intervals, each with its weight: their distances from it, as
 /// logarithms, are least together. The profile, 1, counts as one of them and as a part of all. That
 /// factor is the weighted median of the ends of the intervals.
-fn most_agreed(intervals: impl Iterator<Item = (f64, (f64, f64))>) -> f64 {
+fn weighted_median(intervals: impl Iterator<Item = (f64, (f64, f64))>) -> f64 {
     let within = |factor: f64| factor.clamp(1.0 / MOST, MOST).ln();
     let (mut ends, mut all) = (Vec::new(), 0.0);
     for (weight, (low, high)) in intervals {

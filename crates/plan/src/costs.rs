@@ -1,6 +1,6 @@
 //! What a store costs, as measured from this host, and the time that follows from it.
 
-use crate::many_ranges::{MultiRange, Multiplexed, part_of};
+use crate::many_ranges::{MultiRange, MultiplexCosts, part_of};
 use serde::{Deserialize, Serialize};
 
 /// Answers that share a line evenly end about together, so that between rounds one waits first and
@@ -42,8 +42,8 @@ pub struct Costs {
     pub multi_range: Option<MultiRange>,
     /// How requests on one connection of HTTP/2 are answered, if a probe saw the server speak it.
     #[serde(default)]
-    pub multiplexed: Option<Multiplexed>,
-    /// What others use of it now; not a part of a profile.
+    pub multiplexed: Option<MultiplexCosts>,
+    /// Its use by others now; not a part of a profile.
     #[serde(skip)]
     pub busy: Busy,
 }
@@ -127,7 +127,7 @@ impl Requests {
 pub struct CostsError {
     /// Which of them.
     pub name: &'static str,
-    /// What it was.
+    /// Its value.
     pub value: f64,
 }
 
@@ -147,7 +147,7 @@ impl Curve {
     }
 
     /// The same with other multiples of the latency and of the time beyond it.
-    pub(crate) fn scaled(&self, latency: f64, beyond: f64) -> Curve {
+    pub(crate) fn stretch(&self, latency: f64, beyond: f64) -> Curve {
         let least = self.seconds(0.0);
         let scale =
             |&(bytes, seconds): &(f64, f64)| (bytes, latency * least + beyond * (seconds - least));
@@ -228,7 +228,7 @@ impl Costs {
             return refuse("buffer_bytes", bytes as f64);
         }
         let vectors = self.multi_range.and_then(|multi_range| multi_range.impossible());
-        let multiplex = self.multiplexed.and_then(|multiplexed| multiplexed.impossible());
+        let multiplex = self.multiplexed.and_then(|multiplex| multiplex.impossible());
         if let Some((name, value)) = vectors.or(multiplex) {
             return refuse(name, value);
         }
@@ -257,14 +257,14 @@ impl Costs {
     pub fn served_s(&self, load: Load) -> f64 {
         let bytes_s = self.served_bytes_per_s.map_or(0.0, |per_s| load.bytes as f64 / per_s);
         let request_s = match self.multiplexing(load) {
-            Some(multiplexed) => multiplexed.request_s,
+            Some(multiplex) => multiplex.request_s,
             None => 1.0 / self.requests_per_s,
         };
         load.requests as f64 * request_s + bytes_s + self.further_ranges_s(load)
     }
 
     /// How the requests of a load share a connection, if they do.
-    fn multiplexing(&self, load: Load) -> Option<Multiplexed> {
+    fn multiplexing(&self, load: Load) -> Option<MultiplexCosts> {
         self.multiplexed.filter(|_| load.multiplexed)
     }
 
@@ -277,8 +277,8 @@ impl Costs {
     /// Seconds to read a load on `streams` open connections; see [`Costs::requests_s`].
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         let requests = Requests::new(load.requests as f64, f64::from(streams));
-        if let Some(multiplexed) = self.multiplexing(load) {
-            return self.multiplexed_s(requests, &multiplexed, load);
+        if let Some(multiplex) = self.multiplexing(load) {
+            return self.multiplexed_s(requests, &multiplex, load);
         }
         let ranges_s = self.further_ranges_s(load);
         self.vectors_s(requests, load.bytes as f64, load.largest as f64, ranges_s)
@@ -319,7 +319,7 @@ impl Costs {
 
     /// The same for requests that share one connection: none of them is faster than that, nor all
     /// than the line, and their headers take up both (`docs/design/022-http2.md`).
-    fn multiplexed_s(&self, requests: Requests, of: &Multiplexed, load: Load) -> f64 {
+    fn multiplexed_s(&self, requests: Requests, of: &MultiplexCosts, load: Load) -> f64 {
         if requests.count == 0.0 {
             return 0.0;
         }
@@ -362,7 +362,7 @@ impl Costs {
                 range_s: multi_range.range_s * server,
                 ..multi_range
             }),
-            multiplexed: self.multiplexed.map(|multiplexed| multiplexed.divide(line, server)),
+            multiplexed: self.multiplexed.map(|multiplex| multiplex.divide(line, server)),
             ..self.clone()
         }
     }

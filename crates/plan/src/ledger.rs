@@ -13,15 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// a time, so that what the store does for a read is all that counts.
 const MANY_READERS: u32 = 256;
 
-/// What a plan keeps small.
+/// The objective of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Objective {
-    /// What the store can spare: by what others have in flight.
+    /// The best for this store, by the requests that others have in flight.
     #[default]
     Auto,
     /// The time of this read, as if nobody else read.
     Latency,
-    /// What the read takes of the line and of the server, as if both were busy.
+    /// The time that the read takes of the line and of the server, as if both were busy.
     Throughput,
 }
 
@@ -113,7 +113,7 @@ impl ReaderGroup {
     }
 }
 
-/// What is in flight from one store to this process.
+/// The requests in flight from one store to this process.
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// All of it, and that of each group.
@@ -165,10 +165,10 @@ impl Drop for LedgerEntry {
     }
 }
 
-/// What others have in flight from a store, and how many requests it is sent at a time.
+/// The requests that others have in flight from a store, and the most that are sent at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Others {
-    /// Of others than the one who plans.
+    /// Requests of others than the one who plans.
     pub in_flight: InFlight,
     /// Most requests at a time, of all readers.
     pub most_requests: u32,
@@ -186,7 +186,7 @@ impl Default for Others {
 pub struct Sharing {
     /// Readers that share the plan, this one included: threads of a batch.
     pub parts: u32,
-    /// What is kept small.
+    /// The objective.
     pub objective: Objective,
 }
 

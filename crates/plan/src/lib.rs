@@ -14,7 +14,7 @@ mod windows;
 pub use correction::{Correction, Factors, Transfer, Wait};
 pub use costs::{Busy, Costs, CostsError, Curve, Load, Requests};
 pub use ledger::{InFlight, Ledger, LedgerEntry, Objective, Others, ReaderGroup, Sharing};
-pub use many_ranges::{Connections, MultiRange, Multiplexed, part_of};
+pub use many_ranges::{Connections, MultiRange, MultiplexCosts, part_of};
 pub use planner::{Caps, Plan, TIE, Way, plan, soonest};
 pub use rent_or_buy::{Choice, RentOrBuy};
 pub use schedule::{Compute, Step, Task, WriteCosts, finish_s, paced_s};

@@ -49,7 +49,7 @@ fn first_outside(numbers: &[(&'static str, f64, f64, f64)]) -> Option<(&'static 
 /// How a server answers requests that share one connection of HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Multiplexed {
+pub struct MultiplexCosts {
     /// Most requests in flight on the connection.
     pub requests: u32,
     /// Seconds until the first byte of an answer, if nothing else is on the connection.
@@ -62,10 +62,10 @@ pub struct Multiplexed {
     pub header_bytes: u32,
 }
 
-impl Multiplexed {
+impl MultiplexCosts {
     /// A part of the line, and a part of the server.
-    pub(crate) fn divide(self, line: f64, server: f64) -> Multiplexed {
-        Multiplexed {
+    pub(crate) fn divide(self, line: f64, server: f64) -> MultiplexCosts {
+        MultiplexCosts {
             requests: part_of(self.requests, line.max(server).ceil() as u32),
             request_s: self.request_s * server,
             bytes_per_s: self.bytes_per_s / line,
@@ -89,7 +89,7 @@ impl Multiplexed {
 /// Connections to a storage that are open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// Those that carry one request at a time.
+    /// Connections that carry one request at a time.
     pub streams: u32,
     /// Whether the one that many requests share is.
     pub multiplexed: bool,
@@ -99,7 +99,7 @@ impl Connections {
     /// All that reading can use, as of a file.
     pub const ALL: Connections = Connections { streams: u32::MAX, multiplexed: true };
 
-    /// What each of `parts` readers may use of them.
+    /// The share of each of `parts` readers.
     pub fn part(self, parts: u32) -> Connections {
         Connections { streams: part_of(self.streams, parts), ..self }
     }

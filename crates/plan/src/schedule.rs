@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// What an answer takes on the line besides its body: of nginx 280 bytes, of others some more.
+/// Bytes of an answer on the line besides its body: 280 of nginx, some more of others.
 const ANSWER_BYTES: u64 = 300;
 /// This many rounds of requests of all readers begin and end about together. Later ones do not, as
 /// some have less to read than others: the bytes one waits for then arrive while others read.
 const ROUNDS_TOGETHER: u64 = 4;
 
-/// What this host takes for its part of the work. Times in seconds.
+/// The times of this host for its part of the work, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compute {
@@ -44,9 +44,9 @@ pub struct Compute {
     pub bzip2_byte_s: f64,
     /// Each byte decoded from a tile, by its codec.
     pub tile_byte_s: BTreeMap<String, f64>,
-    /// What calls take around the engine, by name; here only kept.
+    /// Times of calls around the engine, by name; not used here.
     pub call: BTreeMap<String, f64>,
-    /// What making results from cutouts takes, by format and then by name; here only kept.
+    /// Times of making results from cutouts, by format and then by name; not used here.
     pub formats: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
@@ -166,10 +166,10 @@ impl Step {
 /// Seconds that requests of several objects take at least, each answered after `latency_s`: they
 /// may be more at a time than were measured to help, `helping`. The first rounds of those do not
 /// count on that; later ones come while others wait, on all the streams in use.
-pub fn paced_s(requests: u64, latency_s: f64, helping: u32, used: u32) -> f64 {
+pub fn paced_s(requests: u64, latency_s: f64, helping: u32, streams: u32) -> f64 {
     let helping = u64::from(helping.max(1));
     let first = requests.min(ROUNDS_TOGETHER * helping);
-    let most = helping.max(u64::from(used));
+    let most = helping.max(u64::from(streams));
     latency_s * (first as f64 / helping as f64 + (requests - first) as f64 / most as f64)
 }
 
@@ -228,7 +228,7 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
 /// The task of a worker without one.
 static NONE: Task = Task { steps: Vec::new(), compute_s: 0.0 };
 
-/// What happens to a worker.
+/// An event of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// It takes the next task.

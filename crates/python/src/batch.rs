@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use swathe_engine::{
-    Cancel, EngineError, ObjectCopy, OutputKind, ReplicaStore, Replicas, Row, STAGES, Target,
+    Cancel, EngineError, ObjectCopy, OpenSources, OutputKind, ReplicaStore, Replicas, Row, STAGES,
+    Target,
 };
 use swathe_plan::Compute;
 
@@ -57,52 +58,15 @@ impl Job {
         replicas: Option<ReplicaColumns>,
     ) -> PyResult<Job> {
         let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
-        let file = file.to_vec(py)?;
-        let hdu_index = hdu_index.to_vec(py)?;
-        let boxes = boxes.to_vec(py)?;
-        let count = names.len();
-        if file.len() != count || hdu_index.len() != count || boxes.len() != 4 * count {
-            return Err(PyValueError::new_err(format!(
-                "{count} names, but {} files, {} HDUs and {} box numbers",
-                file.len(),
-                hdu_index.len(),
-                boxes.len()
-            )));
-        }
-        let number = |value: i32, limit: usize, what: &str| {
-            usize::try_from(value).ok().filter(|&value| value < limit).ok_or_else(|| {
-                PyValueError::new_err(format!("{what} {value} is not below {limit}"))
-            })
-        };
-        if ids.as_ref().is_some_and(|ids| ids.len() != count) {
-            return Err(PyValueError::new_err(format!("{count} names, but another number of ids")));
-        }
-        let mut ids = ids.into_iter().flatten();
-        let mut targets = Vec::with_capacity(count);
-        for (target, name) in names.into_iter().enumerate() {
-            targets.push(Target {
-                file: number(file[target], files.len(), "file")?,
-                hdu: number(hdu_index[target], selectors.len(), "hdu")?,
-                pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
-                name,
-                id: ids.next(),
-            });
-        }
-        let kind = match kind {
-            "folder" => OutputKind::Folder,
-            "zip" => OutputKind::Zip,
-            "tar" => OutputKind::Tar,
-            "fits" => OutputKind::Fits,
-            "null" => OutputKind::Null,
-            _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
-        };
+        let columns = TargetColumns { file, hdu_index, boxes, names, ids };
+        let targets = columns.targets(py, files.len(), selectors.len())?;
         let inner = swathe_engine::Job {
-            replicas: replicas.map(|replicas| checked(replicas, &files)).transpose()?,
+            replicas: replicas.map(|replicas| check_replicas(replicas, &files)).transpose()?,
             files,
             selectors,
             targets,
             output,
-            kind,
+            kind: parse_kind(kind)?,
             append,
             overwrite,
             mode: parse_mode(py, mode)?,
@@ -112,6 +76,7 @@ impl Job {
             objective: parse_objective(py, objective)?,
             threads,
             stores: inner(py, stores)?,
+            open_sources: OpenSources::default(),
         };
         Ok(Job { inner: Arc::new(inner), target_s: Mutex::default() })
     }
@@ -139,14 +104,15 @@ impl Job {
         Ok(Output { inner: Mutex::new(Some(Arc::new(inner))) })
     }
 
-    /// What it will cost, storage by storage, as JSON.
-    #[pyo3(signature = (compute=None, most=None, machines=1))]
+    /// Estimate its costs, storage by storage, as JSON.
+    #[pyo3(signature = (compute=None, most=None, machines=1, keeps=false))]
     fn estimate(
         &self,
         py: Python<'_>,
         compute: Option<&str>,
         most: Option<usize>,
         machines: usize,
+        keeps: bool,
     ) -> PyResult<String> {
         let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
         let compute: Compute =
@@ -156,7 +122,7 @@ impl Job {
         let token = cancel.clone();
         let most = most.unwrap_or(usize::MAX);
         let estimate = enter(py, &cancel, move || {
-            swathe_engine::estimate(&job, &compute, most, machines, &token)
+            swathe_engine::estimate(&job, &compute, most, machines, keeps, &token)
         })?;
         let mut target_s = vec![0.0; self.inner.targets.len()];
         for &(target, seconds) in estimate.iter().flat_map(|each| &each.target_s) {
@@ -167,12 +133,73 @@ impl Job {
     }
 }
 
+/// The targets of a job, a column for each field.
+struct TargetColumns {
+    /// Numbers of their files.
+    file: PyBuffer<i32>,
+    /// Numbers of their HDUs.
+    hdu_index: PyBuffer<i32>,
+    /// Four numbers for each.
+    boxes: PyBuffer<i64>,
+    names: Vec<String>,
+    ids: Option<Vec<String>>,
+}
+
+impl TargetColumns {
+    /// The targets of a job with these numbers of files and selectors.
+    fn targets(self, py: Python<'_>, files: usize, selectors: usize) -> PyResult<Vec<Target>> {
+        let file = self.file.to_vec(py)?;
+        let hdu_index = self.hdu_index.to_vec(py)?;
+        let boxes = self.boxes.to_vec(py)?;
+        let count = self.names.len();
+        if file.len() != count || hdu_index.len() != count || boxes.len() != 4 * count {
+            return Err(PyValueError::new_err(format!(
+                "{count} names, but {} files, {} HDUs and {} box numbers",
+                file.len(),
+                hdu_index.len(),
+                boxes.len()
+            )));
+        }
+        let number = |value: i32, limit: usize, what: &str| {
+            usize::try_from(value).ok().filter(|&value| value < limit).ok_or_else(|| {
+                PyValueError::new_err(format!("{what} {value} is not below {limit}"))
+            })
+        };
+        if self.ids.as_ref().is_some_and(|ids| ids.len() != count) {
+            return Err(PyValueError::new_err(format!("{count} names, but another number of ids")));
+        }
+        let mut ids = self.ids.into_iter().flatten();
+        let mut targets = Vec::with_capacity(count);
+        for (target, name) in self.names.into_iter().enumerate() {
+            targets.push(Target {
+                file: number(file[target], files, "file")?,
+                hdu: number(hdu_index[target], selectors, "hdu")?,
+                pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
+                name,
+                id: ids.next(),
+            });
+        }
+        Ok(targets)
+    }
+}
+
+fn parse_kind(kind: &str) -> PyResult<OutputKind> {
+    Ok(match kind {
+        "folder" => OutputKind::Folder,
+        "zip" => OutputKind::Zip,
+        "tar" => OutputKind::Tar,
+        "fits" => OutputKind::Fits,
+        "null" => OutputKind::Null,
+        _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
+    })
+}
+
 /// Stores by name and predicted seconds of a target; then for each file the store and URL of its
 /// copies, first those of the file itself.
 type ReplicaColumns = (Vec<(String, f64)>, Vec<Vec<(usize, String)>>);
 
 /// The replicas of these files.
-fn checked((stores, copies): ReplicaColumns, files: &[String]) -> PyResult<Replicas> {
+fn check_replicas((stores, copies): ReplicaColumns, files: &[String]) -> PyResult<Replicas> {
     let count = stores.len();
     let is_of = |(copies, file): (&Vec<(usize, String)>, &String)| {
         copies.iter().all(|&(store, _)| store < count)
@@ -233,10 +260,10 @@ impl Output {
 /// What a lock guards. A thread that panicked may have left it half done: that is an error, not the
 /// end of the rows.
 fn lock<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> PyResult<MutexGuard<'a, T>> {
-    mutex.lock().map_err(|_| to_python(py, &poisoned()))
+    mutex.lock().map_err(|_| to_python(py, &poison_error()))
 }
 
-fn poisoned() -> EngineError {
+fn poison_error() -> EngineError {
     EngineError::Internal {
         place: "a batch".into(),
         message: "a thread panicked; the message is on standard error".into(),
@@ -271,8 +298,8 @@ impl Batch {
     }
 
     /// The part of the predicted seconds whose targets are done; 1 when it is finished.
-    fn done(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(lock(py, &self.inner)?.as_ref().map_or(1.0, swathe_engine::Batch::done))
+    fn progress(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(lock(py, &self.inner)?.as_ref().map_or(1.0, swathe_engine::Batch::progress))
     }
 
     fn cancel(&self) {
@@ -336,7 +363,7 @@ impl Batch {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
         let rows = py.detach(|| {
-            let inner = self.inner.lock().map_err(|_| poisoned())?;
+            let inner = self.inner.lock().map_err(|_| poison_error())?;
             Ok(inner.as_ref().and_then(|batch| ask(batch, timeout)))
         });
         py.check_signals()?;
@@ -363,7 +390,7 @@ fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
     let mut sizes = Vec::with_capacity(8 * count);
     let mut digests = Vec::with_capacity(32 * count);
     let mut codes = Vec::with_capacity(4 * count);
-    let (mut versions, mut failed, mut moved) = (Vec::<String>::new(), Vec::new(), Vec::new());
+    let (mut versions, mut failures, mut moves) = (Vec::<String>::new(), Vec::new(), Vec::new());
     let mut code_of = HashMap::new();
     for (at, Row { target, version, store, outcome }) in rows.into_iter().enumerate() {
         let code = code_of.get(&version).copied().unwrap_or_else(|| {
@@ -372,11 +399,11 @@ fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
             versions.push(version);
             code
         });
-        moved.extend(store.map(|store| (at, store)));
+        moves.extend(store.map(|store| (at, store)));
         let (bytes, sha256) = match outcome {
-            Ok(written) => (written.bytes, written.sha256),
+            Ok(result) => (result.bytes, result.sha256),
             Err(error) => {
-                failed.push((at, error.status(), error.to_string()));
+                failures.push((at, error.status(), error.to_string()));
                 (0, [0; 32])
             }
         };
@@ -391,8 +418,8 @@ fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
         PyBytes::new(py, &digests),
         versions,
         PyBytes::new(py, &codes),
-        failed,
-        moved,
+        failures,
+        moves,
     )
 }
 
@@ -408,7 +435,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn new(finished: Vec<Row>) -> Rows {
+    fn new(source: Vec<Row>) -> Rows {
         let mut rows = Rows {
             target: Vec::new(),
             status: Vec::new(),
@@ -417,15 +444,15 @@ impl Rows {
             version: Vec::new(),
             sha256: Vec::new(),
         };
-        for row in finished {
+        for row in source {
             rows.target.push(row.target);
             rows.version.push(row.version);
             match row.outcome {
-                Ok(written) => {
+                Ok(result) => {
                     rows.status.push("ok");
                     rows.reason.push(String::new());
-                    rows.bytes.push(written.bytes);
-                    rows.sha256.push(hex(&written.sha256));
+                    rows.bytes.push(result.bytes);
+                    rows.sha256.push(hex(&result.sha256));
                 }
                 Err(error) => {
                     rows.status.push(error.status());

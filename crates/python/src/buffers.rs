@@ -23,8 +23,8 @@ pub(crate) unsafe fn fill_view(
         return Err(PyBufferError::new_err("too many bytes for a buffer"));
     };
     // SAFETY: as the caller says; read-only, so the pointer is never written through.
-    let filled = unsafe {
+    let status = unsafe {
         ffi::PyBuffer_FillInfo(view, owner.as_ptr(), start as *mut c_void, length, 1, flags)
     };
-    if filled == -1 { Err(PyErr::fetch(owner.py())) } else { Ok(()) }
+    if status == -1 { Err(PyErr::fetch(owner.py())) } else { Ok(()) }
 }

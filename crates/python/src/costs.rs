@@ -11,7 +11,7 @@ type Array = PyBuffer<f64>;
 /// Seconds of one request of each size on an idle connection. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn request_s(py: Python<'_>, costs: &str, out: Array, size: Array) -> PyResult<()> {
-    let costs = checked(costs)?;
+    let costs = parse_costs(costs)?;
     fill(py, &out, [&size], |[size]| costs.request.seconds(size))
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn requests_s(
     streams: Array,
     largest: Array,
 ) -> PyResult<()> {
-    let costs = checked(costs)?;
+    let costs = parse_costs(costs)?;
     fill(py, &out, [&size, &count, &streams, &largest], |[size, count, streams, largest]| {
         costs.requests_s(Requests::new(count, streams), size, largest)
     })
@@ -70,7 +70,7 @@ pub(crate) fn queue_s(
     })
 }
 
-fn checked(costs: &str) -> PyResult<Costs> {
+fn parse_costs(costs: &str) -> PyResult<Costs> {
     let costs: Costs =
         serde_json::from_str(costs).map_err(|error| PyValueError::new_err(error.to_string()))?;
     costs.check().map_err(|error| PyValueError::new_err(error.to_string()))?;

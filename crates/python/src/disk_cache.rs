@@ -18,7 +18,7 @@ pub(crate) struct CacheUsage {
     limit: u64,
 }
 
-/// What a folder holds: "blocks" or "index". See `_swathe.pyi`.
+/// The content of a folder: "blocks" or "index". See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn cache_usage(py: Python<'_>, name: String) -> PyResult<CacheUsage> {
     let open = opener(&name)?;

@@ -35,7 +35,7 @@ pub(crate) fn enter<T: Send + 'static>(
         scope.adopt();
         return match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
             Ok(result) => result.map_err(|error| to_python(py, &error)),
-            Err(_) => Err(panicked(py)),
+            Err(_) => Err(panic_error(py)),
         };
     }
     let (sender, mut receiver) = channel();
@@ -54,14 +54,14 @@ pub(crate) fn enter<T: Send + 'static>(
         return Err(to_python(py, &no_thread(&source)));
     }
     loop {
-        let (waited, receiver_back) = py.detach(move || {
-            let waited = match try_receive(&receiver) {
+        let (answer, receiver_back) = py.detach(move || {
+            let answer = match try_receive(&receiver) {
                 Err(TryRecvError::Empty) => receiver.recv_timeout(SIGNALS_EVERY),
                 result => result.map_err(|_| RecvTimeoutError::Disconnected),
             };
-            (waited, receiver)
+            (answer, receiver)
         });
-        match waited {
+        match answer {
             Ok(result) => {
                 helper.keep();
                 return result.map_err(|error| to_python(py, &error));
@@ -73,18 +73,19 @@ pub(crate) fn enter<T: Send + 'static>(
                     return Err(signal);
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(panicked(py)),
+            Err(RecvTimeoutError::Disconnected) => return Err(panic_error(py)),
         }
     }
 }
 
-/// What comes within a moment, without sleeping. Other threads that are ready run meanwhile.
+/// Receive a value that comes within a moment, without sleeping. Other threads that are ready run
+/// meanwhile.
 fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     let start = Instant::now();
     loop {
         match receiver.try_recv() {
             Err(TryRecvError::Empty) if start.elapsed() < *AWAKE => std::thread::yield_now(),
-            received => return received,
+            result => return result,
         }
     }
 }
@@ -138,7 +139,7 @@ fn no_thread(source: &io::Error) -> EngineError {
     EngineError::Internal { place: "starting a thread".into(), message: source.to_string() }
 }
 
-fn panicked(py: Python<'_>) -> PyErr {
+fn panic_error(py: Python<'_>) -> PyErr {
     to_python(
         py,
         &EngineError::Internal {

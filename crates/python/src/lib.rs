@@ -48,8 +48,8 @@ mod _swathe {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("LONGEST_PATH_BYTES", swathe_store_api::LONGEST_PATH_BYTES)?;
-        module.add("HIDDEN", swathe_store_api::HIDDEN)?;
-        module.add("TRUSTED_S", swathe_store_api::TRUSTED.as_secs_f64())?;
+        module.add("HIDDEN", swathe_store_api::HIDDEN_PREFIX)?;
+        module.add("TRUSTED_S", swathe_store_api::TRUST.as_secs_f64())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

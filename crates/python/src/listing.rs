@@ -4,7 +4,7 @@ use crate::gil::enter;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe_engine::Cancel;
-use swathe_store_api::{Entry, Listed};
+use swathe_store_api::{Entry, ListItem};
 
 /// Path, bytes, time, ETag, and why it could not be listed.
 type ListedRow = (String, Option<u64>, Option<String>, Option<String>, Option<String>);
@@ -29,11 +29,11 @@ impl Listing {
         let page = enter(py, &Cancel::default(), move || {
             Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
         })?;
-        let row = |listed: Listed| match listed {
-            Listed::Object(Entry { path, size, modified, etag }) => {
+        let row = |item: ListItem| match item {
+            ListItem::Object(Entry { path, size, modified, etag }) => {
                 (path, size, modified, etag, None)
             }
-            Listed::Unlisted { path, why } => (path, None, None, None, Some(why)),
+            ListItem::Unlisted { path, why } => (path, None, None, None, Some(why)),
         };
         Ok(page.map(|page| page.into_iter().map(row).collect()))
     }

@@ -128,7 +128,7 @@ fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// An open object, whatever it holds. See `_swathe.pyi`.
+/// An open object, of any content. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Source {
     inner: Arc<dyn swathe_store_api::Source>,
@@ -199,7 +199,7 @@ impl Source {
         fresh: bool,
     ) -> PyResult<Vec<Timing>> {
         let source = self.inner.clone();
-        enter(py, &Cancel::default(), move || timed(&*source, &requests, streams, fresh))
+        enter(py, &Cancel::default(), move || measure_requests(&*source, &requests, streams, fresh))
     }
 
     fn measure_vector(
@@ -251,7 +251,7 @@ pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> Stri
     swathe_store::connect(StoreSettings::new(String::new(), root, options)).key()
 }
 
-/// What kind a store is, by its URL. See `_swathe.pyi`.
+/// The kind of a store, by its URL. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct StoreKind {
     root: String,
@@ -326,7 +326,9 @@ pub(crate) fn measure(
     stores: Option<&Stores>,
 ) -> PyResult<Vec<Timing>> {
     let stores = inner(py, stores)?;
-    enter(py, &Cancel::default(), move || timed(&*stores.open(&url)?, &requests, streams, fresh))
+    enter(py, &Cancel::default(), move || {
+        measure_requests(&*stores.open(&url)?, &requests, streams, fresh)
+    })
 }
 
 /// Ranges from offsets and lengths.
@@ -334,7 +336,7 @@ fn to_ranges(pairs: &[(u64, u64)]) -> Vec<Range<u64>> {
     pairs.iter().map(|&(at, length)| at..at.saturating_add(length)).collect()
 }
 
-fn timed(
+fn measure_requests(
     source: &dyn swathe_store_api::Source,
     requests: &[(u64, u64)],
     streams: u32,
@@ -503,8 +505,8 @@ pub(crate) fn pull_blocks(
     let (url, key, size, request_s, byte_s, cells) = description;
     let description = ObjectDescription { url, object: key, size, request_s, byte_s, cells };
     enter(py, &Cancel::default(), move || {
-        let pulled = blocks.pull(&name, &description, peers, limit, only);
-        Ok((pulled.bytes, pulled.blocks))
+        let result = blocks.pull(&name, &description, peers, limit, only);
+        Ok((result.bytes, result.blocks))
     })
 }
 

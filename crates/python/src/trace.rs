@@ -70,21 +70,23 @@ pub(crate) fn read_ulm(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Events<'
             signal.is_none()
         })
     });
-    let EventTable { time_ns, event, fields, damaged, damaged_count } = match (table, signal) {
+    let EventTable { time_ns, event, fields, damaged_lines, damaged_count } = match (table, signal)
+    {
         (Err(ReadError::Interrupted), Some(signal)) => return Err(signal),
         (table, _) => table.map_err(|error| raise(py, read_class(&error), error.to_string()))?,
     };
     let field = |(key, field)| {
         let column = match field {
-            Field::Words(coded) => words(py, coded)?,
+            Field::Words(column) => words(py, column)?,
             Field::Numbers(numbers) => (Column { values: Values::Numbers(numbers) }, None),
         };
         Ok((key, column))
     };
     let fields = fields.into_iter().map(field).collect::<PyResult<_>>()?;
-    let damaged = damaged.into_iter().map(|damaged| (damaged.line, damaged.reason)).collect();
+    let damaged_lines =
+        damaged_lines.into_iter().map(|damage| (damage.line, damage.reason)).collect();
     let times = Column { values: Values::Times(time_ns) };
-    Ok((times, words(py, event)?, fields, damaged, damaged_count))
+    Ok((times, words(py, event)?, fields, damaged_lines, damaged_count))
 }
 
 fn words(py: Python<'_>, DictColumn { codes, words }: DictColumn) -> PyResult<Read<'_>> {
@@ -197,7 +199,7 @@ fn os_error(py: Python<'_>, error: &io::Error) -> PyErr {
 
 /// Keys that every event has of itself.
 const OWN: [&str; 7] = ["DATE", "HOST", "PROG", "LVL", "NL.EVNT", "PID", "THREAD"];
-/// Of these, those that are in every line.
+/// The fields among these that every line has.
 const FIRST: usize = 5;
 /// Keys that events of the engine have of themselves.
 const ENGINE: [&str; 8] =
@@ -225,7 +227,7 @@ pub(crate) fn trace_start(
 #[pyfunction]
 pub(crate) fn trace_stop(py: Python<'_>) -> (u64, u64, u64) {
     let counts = py.detach(swathe_trace::stop).unwrap_or_default();
-    (counts.recorded, counts.dropped, counts.written)
+    (counts.recorded_events, counts.dropped_events, counts.written_events)
 }
 
 /// Whether events are recorded.
@@ -264,10 +266,10 @@ pub(crate) fn trace_event(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<()
         return Ok(());
     }
     let scope = scope_of(fields.py())?;
-    let hidden = |(key, _): &&(String, String)| keys.contains(key);
-    if scope.ids().iter().any(|id| hidden(&id)) {
+    let is_hidden = |(key, _): &&(String, String)| keys.contains(key);
+    if scope.ids().iter().any(|id| is_hidden(&id)) {
         // What the event says of itself counts.
-        let rest = scope.ids().iter().filter(|id| !hidden(id)).cloned().collect();
+        let rest = scope.ids().iter().filter(|id| !is_hidden(id)).cloned().collect();
         swathe_trace::Scope::new(rest).adopt();
     } else {
         scope.adopt();

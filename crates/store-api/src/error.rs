@@ -10,7 +10,7 @@ pub enum StoreError {
     NotFound {
         /// The object.
         url: String,
-        /// What the server said, with its separator; may be empty.
+        /// The message of the server, with its separator; may be empty.
         why: String,
     },
     /// We may not read it.
@@ -18,7 +18,7 @@ pub enum StoreError {
     Forbidden {
         /// The object.
         url: String,
-        /// What the server said, with its separator; may be empty.
+        /// The message of the server, with its separator; may be empty.
         why: String,
     },
     /// The object is no longer the version that was opened.
@@ -36,25 +36,25 @@ pub enum StoreError {
         url: String,
     },
     /// The object ended before the range.
-    #[error("{url}: expected {wanted} bytes from byte {start}, found {found}")]
+    #[error("{url}: expected {expected} bytes from byte {start}, found {found}")]
     ShortRead {
         /// The object.
         url: String,
         /// First byte of the read.
         start: u64,
         /// Length of the read.
-        wanted: u64,
+        expected: u64,
         /// Bytes received.
         found: u64,
     },
-    /// It is not what it should be.
+    /// The object is not as expected.
     #[error("{url}: expected {expected}, found {found}")]
     Differs {
         /// The object.
         url: String,
-        /// What it should be.
+        /// The expected state.
         expected: String,
-        /// What it is.
+        /// The state.
         found: String,
     },
     /// The URL is of a kind we cannot read, or the server cannot serve ranges.
@@ -70,9 +70,9 @@ pub enum StoreError {
     NoIndex {
         /// The folder.
         url: String,
-        /// What it should have answered.
+        /// The expected answer.
         expected: String,
-        /// What it answered.
+        /// The answer.
         found: String,
     },
     /// The server could not be reached, or failed.
@@ -80,7 +80,7 @@ pub enum StoreError {
     Network {
         /// The object.
         url: String,
-        /// What happened.
+        /// The reason.
         why: String,
     },
     /// The work was interrupted while it waited for the server.
@@ -94,7 +94,7 @@ pub enum StoreError {
     Io {
         /// The object.
         url: String,
-        /// What it said.
+        /// Its message.
         source: std::io::Error,
     },
 }

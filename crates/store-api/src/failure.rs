@@ -1,4 +1,4 @@
-//! An attempt that failed, and whether another is of use.
+//! An attempt that failed, and whether another try may help.
 
 use crate::error::StoreError;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A failed attempt.
 #[derive(Debug)]
 pub struct Failure {
-    /// What went wrong.
+    /// The error.
     pub error: StoreError,
     /// Whether another attempt may succeed.
     pub retry: Retry,
@@ -15,9 +15,9 @@ pub struct Failure {
 /// Whether another attempt may succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Retry {
-    /// It will not.
+    /// Another try is of no use.
     Never,
-    /// It may: a connection broke, or a server had a fault.
+    /// Another try may help: a connection broke, or a server had a fault.
     Passing,
     /// The server has too much to do, and may say when to come back.
     Overloaded {

@@ -27,7 +27,7 @@ impl Interrupt {
         CURRENT.with(|current| current.replace(self.clone()));
     }
 
-    /// That of this thread; one that nobody sets, if none was entered.
+    /// The interrupt of this thread; one that nobody sets, if none was entered.
     pub fn current() -> Interrupt {
         CURRENT.with(|current| current.borrow().clone())
     }

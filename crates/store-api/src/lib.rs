@@ -19,12 +19,14 @@ mod timing;
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
 pub use interrupt::Interrupt;
-pub use listing::{Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, is_hidden};
+pub use listing::{
+    Entry, HIDDEN_PREFIX, LONGEST_PATH_BYTES, ListItem, ListOptions, Listing, is_hidden,
+};
 pub use memory::MemoryStore;
 pub use multipart::{Multipart, MultipartError, parse_content_range};
 pub use part_sums::PartSums;
 pub use settings::StoreSettings;
-pub use source::{Pieces, Source, TRUSTED, Traffic, TrafficCount, Version};
+pub use source::{Pieces, Source, TRUST, Traffic, TrafficCount, Version};
 pub use store::{ObjectName, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};
 pub use timing::{MultiplexTiming, RequestTiming, VectorTiming};

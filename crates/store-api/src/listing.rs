@@ -1,11 +1,11 @@
-//! What a store holds, as it lists it.
+//! The objects of a store, as it lists them.
 
 use crate::error::StoreError;
 
 /// The longest path of an object, in bytes of UTF-8. Folders with a longer one are not entered.
 pub const LONGEST_PATH_BYTES: usize = 1_000;
 /// Names that begin so are hidden.
-pub const HIDDEN: char = '.';
+pub const HIDDEN_PREFIX: char = '.';
 
 /// An object that a listing names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct Entry {
     pub etag: Option<String>,
 }
 
-/// What a listing says of one name.
+/// One name in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listed {
+pub enum ListItem {
     /// An object.
     Object(Entry),
     /// An object or a folder that could not be listed.
@@ -34,7 +34,7 @@ pub enum Listed {
     },
 }
 
-/// What is to be listed.
+/// Options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListOptions {
     /// Also hidden names, and the empty objects by which some programs mark folders.
@@ -51,10 +51,10 @@ pub trait Listing: Send {
     /// [`StoreError::NotFound`] where there is nothing to list; [`StoreError::Forbidden`];
     /// [`StoreError::NoIndex`] where the server answers with something else than an index;
     /// [`StoreError::Network`] where the server fails, or goes in circles.
-    fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError>;
+    fn next_page(&mut self) -> Result<Option<Vec<ListItem>>, StoreError>;
 }
 
 /// Whether a path below a listed folder has a hidden part.
 pub fn is_hidden(below: &str) -> bool {
-    below.split('/').any(|part| part.starts_with(HIDDEN))
+    below.split('/').any(|part| part.starts_with(HIDDEN_PREFIX))
 }

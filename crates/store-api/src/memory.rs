@@ -85,7 +85,7 @@ impl Object {
             return Err(StoreError::ShortRead {
                 url: self.url.clone(),
                 start: range.start,
-                wanted: range.end.saturating_sub(range.start),
+                expected: range.end.saturating_sub(range.start),
                 found: size.saturating_sub(range.start),
             });
         }
@@ -159,7 +159,7 @@ mod tests {
         let read: Result<Vec<Bytes>, _> = source.fetch(vec![2..4, 0..0, 9..10], 1).collect();
         assert_eq!(read.unwrap(), [&b"23"[..], b"", b"9"]);
         let error = source.fetch(vec![8..11], 1).next().unwrap().unwrap_err();
-        assert!(matches!(error, StoreError::ShortRead { start: 8, wanted: 3, found: 2, .. }));
+        assert!(matches!(error, StoreError::ShortRead { start: 8, expected: 3, found: 2, .. }));
         assert!(matches!(stores(&store).open("m:b"), Err(StoreError::NotFound { .. })));
     }
 

@@ -21,11 +21,11 @@ const BOUNDARY_BYTES: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: expected {expected}, found {found}")]
 pub struct MultipartError {
-    /// What of the answer is wrong.
+    /// The part of the answer that is wrong.
     pub what: &'static str,
-    /// What it should be.
+    /// Its expected form.
     pub expected: String,
-    /// What it is.
+    /// Its form.
     pub found: String,
 }
 
@@ -34,7 +34,7 @@ fn wrong(what: &'static str, expected: impl ToString, found: &[u8]) -> Multipart
     MultipartError { what, expected: expected.to_string(), found: format!("{found:?}") }
 }
 
-/// The range in a `Content-Range`, and the size of the object if it is said.
+/// The range in a `Content-Range`, and the size of the object if given.
 pub fn parse_content_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -281,7 +281,7 @@ impl Multipart {
         Ok(())
     }
 
-    /// Give data from `start` on to those whose it is; what lies in gaps is for nobody.
+    /// Give data from `start` on to the ranges that contain it; bytes in gaps are dropped.
     fn hand_on(&self, start: u64, data: &[u8], sink: &mut impl FnMut(usize, &[u8])) {
         let end = start + data.len() as u64;
         let first = self.ranges.partition_point(|range| range.end <= start);
@@ -295,7 +295,7 @@ impl Multipart {
     }
 }
 
-/// The boundary of a `Content-Type`; `None` if that is no multipart answer.
+/// The boundary of a `Content-Type`; `None` if the answer is not multipart.
 fn boundary(content_type: &str) -> Option<&str> {
     let (kind, rest) = content_type.split_once(';')?;
     let kind = kind.trim().to_ascii_lowercase();

@@ -13,7 +13,7 @@ pub struct StoreSettings {
     /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`, `roots`,
     /// `http2`: no credentials.
     pub options: BTreeMap<String, String>,
-    /// What reading from it costs.
+    /// The costs of reading from it.
     pub costs: Costs,
     /// Whether the costs were measured.
     pub is_measured: bool,

@@ -10,7 +10,7 @@ use swathe_plan::{Connections, Costs, Factors, Others, Way};
 
 /// For this long an object is assumed unchanged, if all bytes to read are cached.
 /// Then its server is asked, with a request of one byte.
-pub const TRUSTED: Duration = Duration::from_secs(60);
+pub const TRUST: Duration = Duration::from_secs(60);
 
 /// The version of an object when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Traffic {
     pub bytes: u64,
     /// Requests; of local files, reads.
     pub requests: u64,
-    /// What peers gave instead.
+    /// Traffic of peers instead.
     pub from_peers: TrafficCount,
     /// Bytes from the cache.
     pub from_cache: TrafficCount,
@@ -110,7 +110,7 @@ pub trait Source: Send + Sync {
     /// [`StoreError::ShortRead`] if the object ends before; as the kind of source has it.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError>;
 
-    /// What reading costs.
+    /// The costs of reading.
     fn costs(&self) -> &Costs;
 
     /// Open connections: as many requests can be sent without opening others.
@@ -123,7 +123,7 @@ pub trait Source: Send + Sync {
         Factors::default()
     }
 
-    /// What others have in flight from its store, in this process.
+    /// The requests that others in this process have in flight from its store.
     fn others(&self) -> Others {
         Others::default()
     }

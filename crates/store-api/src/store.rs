@@ -187,7 +187,7 @@ pub trait Sink: Send {
     /// Write the next part.
     ///
     /// # Errors
-    /// The failure says whether it is of use to write all of the object anew.
+    /// The failure says whether writing all of the object anew may help.
     fn write(&mut self, part: Bytes) -> Result<(), Failure>;
 
     /// Rename the object to its final name; `sums`: of its parts, all but the last of `part_bytes`.

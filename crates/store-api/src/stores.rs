@@ -29,7 +29,7 @@ pub struct Stores {
     stores: Vec<Arc<dyn Store>>,
     connect: Connect,
     layer: Option<Arc<dyn Layer>>,
-    /// What was measured, also of storages that have no name, by [`Store::key`].
+    /// Measured costs, also of storages without a name, by [`Store::key`].
     costs: Arc<BTreeMap<String, Costs>>,
     compute: Arc<Compute>,
 }
@@ -68,17 +68,17 @@ impl Stores {
 
     /// The same, each wrapped by a layer.
     #[must_use]
-    pub fn layered(self, layer: Arc<dyn Layer>) -> Stores {
+    pub fn wrap_with(self, layer: Arc<dyn Layer>) -> Stores {
         let stores = self.stores.iter().map(|store| layer.wrap(store.clone())).collect();
         Stores { stores, layer: Some(layer), ..self }
     }
 
-    /// What computing costs on this host.
+    /// The costs of computing on this host.
     pub fn compute(&self) -> &Compute {
         &self.compute
     }
 
-    /// What reading files of this machine costs.
+    /// The costs of files of this machine.
     pub fn file_costs(&self) -> Costs {
         self.costs.get(FILES).cloned().unwrap_or_else(Costs::local)
     }
@@ -114,7 +114,7 @@ impl Stores {
             object == root || is_below(object, root)
         };
         let best = self.stores.iter().filter(below).max_by_key(|store| root(store).len());
-        let store = best.cloned().unwrap_or_else(|| self.unknown(object));
+        let store = best.cloned().unwrap_or_else(|| self.fallback_store(object));
         (store, object.to_string())
     }
 
@@ -141,7 +141,8 @@ impl Stores {
         self.at(object, |_, name| name.qualified_name.is_some())
     }
 
-    /// What events call an object: `NAME:path`, its absolute path, or its URL as users may see it.
+    /// The name of an object in events: `NAME:path`, its absolute path, or its URL as users may see
+    /// it.
     pub fn display_name(&self, object: &str) -> String {
         self.at(object, |store, name| {
             name.qualified_name.map_or_else(|| store.display_url(name.url), str::to_string)
@@ -231,16 +232,16 @@ impl Stores {
         }
     }
 
-    /// The storage of an object that lies in none that is known: its server, or this machine.
-    fn unknown(&self, object: &str) -> Arc<dyn Store> {
-        let unnamed =
+    /// The storage of an object that lies in no known one: its server, or this machine.
+    fn fallback_store(&self, object: &str) -> Arc<dyn Store> {
+        let settings_of =
             |root: &str| StoreSettings::new(String::new(), root.to_string(), BTreeMap::new());
         let settings = match object.split_once("://") {
-            None | Some(("file", _)) => unnamed(FILES),
+            None | Some(("file", _)) => settings_of(FILES),
             Some((scheme, rest)) => {
                 let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
                 let host = authority.rsplit('@').next().unwrap_or_default();
-                unnamed(&format!("{scheme}://{host}"))
+                settings_of(&format!("{scheme}://{host}"))
             }
         };
         let store = self.make(settings);

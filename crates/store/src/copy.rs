@@ -52,7 +52,7 @@ pub struct CopyResult {
 pub struct CopyOutcome {
     /// Which, from 0.
     pub number: usize,
-    /// What became of it.
+    /// Its result.
     pub outcome: Result<CopyResult, StoreError>,
 }
 
@@ -184,17 +184,17 @@ impl CopyState {
                 }
                 match until.saturating_duration_since(Instant::now()) {
                     Duration::ZERO => break,
-                    left => std::thread::sleep(left.min(STEP)),
+                    rest => std::thread::sleep(rest.min(STEP)),
                 }
             }
         }
     }
 
-    /// Try to; counts the bytes that were written.
+    /// Try once; `copied_bytes` counts the bytes that were written.
     fn attempt(
         &self,
         order: &CopyOrder,
-        written: &mut u64,
+        copied_bytes: &mut u64,
         replaces: &mut bool,
     ) -> Result<Option<CopyResult>, Failure> {
         let source = self.at_version(order, order.version.as_deref())?;
@@ -211,7 +211,7 @@ impl CopyState {
             sums.add(&part);
             let bytes = part.len() as u64;
             sink.write(part)?;
-            *written += bytes;
+            *copied_bytes += bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if source.is_local() {
@@ -244,7 +244,7 @@ impl CopyState {
         Ok(Some(CopyResult { version, read_back }))
     }
 
-    /// What was written is not what was read: it does not stay.
+    /// Remove a copy that differs from its source.
     fn refuse(&self, error: StoreError, order: &CopyOrder) -> StoreError {
         match self.stores.remove(&order.to) {
             Ok(()) => error,

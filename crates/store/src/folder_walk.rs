@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 use swathe_store_api::{
-    Entry, HIDDEN, LONGEST_PATH_BYTES, ListOptions, Listed, Listing, StoreError,
+    Entry, HIDDEN_PREFIX, LONGEST_PATH_BYTES, ListItem, ListOptions, Listing, StoreError,
 };
 
 /// Entries of a page.
@@ -15,7 +15,7 @@ const MOST_FOLDERS: usize = 1_000_000;
 /// After this time a page is returned even if it is not full, so that a walk can be stopped.
 const PAGE_TIME: Duration = Duration::from_millis(100);
 
-/// What lists one folder.
+/// Lists one folder.
 pub(crate) trait FolderReader: Send {
     /// List the folder at a path in the store. A start may be an object: that is an entry without
     /// a name.
@@ -37,7 +37,7 @@ pub(crate) struct FolderEntry {
     pub(crate) kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, PartialEq)]
 pub(crate) enum EntryKind {
     Folder,
@@ -46,7 +46,7 @@ pub(crate) enum EntryKind {
         modified: Option<String>,
         etag: Option<String>,
     },
-    /// It could not be listed, for this reason.
+    /// Not listed, for this reason.
     Unlisted(String),
 }
 
@@ -76,7 +76,7 @@ impl<R: FolderReader> FolderWalk<R> {
     }
 
     /// Read the next folder; `false` when there is none.
-    fn read_folder(&mut self, page: &mut Vec<Listed>) -> Result<bool, StoreError> {
+    fn read_folder(&mut self, page: &mut Vec<ListItem>) -> Result<bool, StoreError> {
         let Some(folder) = self.waiting.pop() else { return Ok(false) };
         match self.reader.read(&folder) {
             Ok(entries) => self.entries = entries.into_iter(),
@@ -84,7 +84,7 @@ impl<R: FolderReader> FolderWalk<R> {
             Err(error) if folder == self.start => return Err(error),
             Err(error) => {
                 let why = self.reader.reason(&error);
-                page.push(Listed::Unlisted { path: folder.clone(), why });
+                page.push(ListItem::Unlisted { path: folder.clone(), why });
             }
         }
         self.folder = folder;
@@ -95,8 +95,8 @@ impl<R: FolderReader> FolderWalk<R> {
     fn take(
         &mut self,
         FolderEntry { name, kind }: FolderEntry,
-    ) -> Result<Option<Listed>, StoreError> {
-        if name.starts_with(HIDDEN) && !self.options.with_hidden {
+    ) -> Result<Option<ListItem>, StoreError> {
+        if name.starts_with(HIDDEN_PREFIX) && !self.options.with_hidden {
             return Ok(None);
         }
         let path = match (self.folder.is_empty(), name.is_empty()) {
@@ -106,15 +106,15 @@ impl<R: FolderReader> FolderWalk<R> {
         };
         Ok(match kind {
             EntryKind::Object { size, modified, etag } => {
-                Some(Listed::Object(Entry { path, size, modified, etag }))
+                Some(ListItem::Object(Entry { path, size, modified, etag }))
             }
-            EntryKind::Unlisted(why) => Some(Listed::Unlisted { path, why }),
+            EntryKind::Unlisted(why) => Some(ListItem::Unlisted { path, why }),
             // A server may name a folder twice.
             EntryKind::Folder if !self.names.insert(name) => None,
             EntryKind::Folder if path.len() > LONGEST_PATH_BYTES => {
                 let length = path.len();
                 let why = format!("its path has {length} bytes, more than {LONGEST_PATH_BYTES}");
-                Some(Listed::Unlisted { path, why })
+                Some(ListItem::Unlisted { path, why })
             }
             EntryKind::Folder => {
                 self.waiting.push(path);
@@ -129,7 +129,7 @@ impl<R: FolderReader> FolderWalk<R> {
 }
 
 impl<R: FolderReader> Listing for FolderWalk<R> {
-    fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError> {
+    fn next_page(&mut self) -> Result<Option<Vec<ListItem>>, StoreError> {
         let mut page = Vec::new();
         let start = Instant::now();
         while page.len() < PAGE && start.elapsed() < PAGE_TIME {
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    fn all(mut listing: impl Listing) -> Vec<Listed> {
+    fn all(mut listing: impl Listing) -> Vec<ListItem> {
         let mut all = Vec::new();
         while let Some(page) = listing.next_page().unwrap() {
             assert!(page.len() <= PAGE + 1);
@@ -184,7 +184,7 @@ mod tests {
         let (last, objects) = entries.split_last().unwrap();
         assert_eq!(objects.len(), LONGEST_PATH_BYTES.div_ceil("/deeper".len()) + 1);
         assert!(
-            matches!(last, Listed::Unlisted { why, .. } if why.contains("bytes, more than 1000"))
+            matches!(last, ListItem::Unlisted { why, .. } if why.contains("bytes, more than 1000"))
         );
     }
 
@@ -193,8 +193,8 @@ mod tests {
         let names = &[".hidden/", ".x", "broken/", "a"];
         let walk = |start: &str| FolderWalk::new(Same(names), start, ListOptions::default());
         let object = Entry { path: "s/a".into(), size: Some(1), modified: None, etag: None };
-        let unlisted = Listed::Unlisted { path: "s/broken".into(), why: "u: down".into() };
-        assert_eq!(all(walk("s/")), [Listed::Object(object), unlisted]);
+        let item = ListItem::Unlisted { path: "s/broken".into(), why: "u: down".into() };
+        assert_eq!(all(walk("s/")), [ListItem::Object(object), item]);
         assert!(walk("broken").next_page().is_err());
     }
 }

@@ -54,7 +54,7 @@ impl Inner {
                     return Err(StoreError::ShortRead {
                         url: self.url.clone(),
                         start: offset,
-                        wanted: buffer.len() as u64,
+                        expected: buffer.len() as u64,
                         found: count as u64,
                     });
                 }
@@ -73,7 +73,7 @@ impl Inner {
             return Err(StoreError::ShortRead {
                 url: self.url.clone(),
                 start: range.start,
-                wanted: range.end.saturating_sub(range.start),
+                expected: range.end.saturating_sub(range.start),
                 found: size.saturating_sub(range.start),
             });
         }

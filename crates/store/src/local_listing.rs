@@ -60,7 +60,7 @@ impl LocalFolders {
         Ok(names.into_iter().filter_map(entry).collect())
     }
 
-    /// One entry; `None` for what is neither a file nor a folder.
+    /// One entry; `None` if it is neither a file nor a folder.
     fn entry(
         &self,
         descriptor: &OwnedFd,
@@ -144,13 +144,13 @@ fn object(stat: &Stat) -> EntryKind {
     EntryKind::Object { size, modified: Some(ns.to_string()), etag: None }
 }
 
-/// What the operating system said, without its number.
+/// The message of the operating system, without its number.
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-/// A name that is no text, as Python writes it.
+/// A name that is not text, as Python writes it.
 fn escape_name(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {

@@ -17,7 +17,7 @@ pub(crate) struct Place {
     confines: Option<Confines>,
 }
 
-/// What a file in a named store must lie in.
+/// The folders in which a file of a named store must lie.
 #[derive(Clone, Debug)]
 struct Confines {
     store: String,

@@ -18,7 +18,7 @@ const SECRET_WORDS: [&str; 11] = [
     "cookie",
     "x-amz-",
 ];
-/// And those of these names.
+/// Other names of secrets.
 const SECRET_NAMES: [&str; 4] = ["pass", "sig", "sas", "jwt"];
 /// Shorter secrets are not searched for in texts: they would match everywhere.
 const SECRET_BYTES: usize = 4;

@@ -1,4 +1,4 @@
-//! Files below the root of a store: opened there and nowhere else, whatever links say.
+//! Files below the root of a store: opened there and nowhere else, wherever links lead.
 //!
 //! The kernel resolves a path below an open folder (`openat2`, `RESOLVE_BENEATH`). It refuses links
 //! that lead out, and absolute links. Those may still be meant: the path without links is then
@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-/// A path is resolved so often while somebody changes folders and links of it.
+/// Tries to resolve a path while somebody changes its folders and links.
 const ATTEMPTS: usize = 16;
 /// Links that are followed one after the other, as the kernel does.
 const MOST_LINKS: usize = 40;
@@ -25,7 +25,7 @@ const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 /// The folders of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoreFolders {
-    /// Of the store: its objects are below it.
+    /// Folder of the store: its objects are below it.
     root: PathBuf,
     /// Further folders that links may lead to.
     others: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct StoreFolders {
 /// Why a file was not opened.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It lies in none of the folders.
+    /// The path lies in none of the folders.
     LeadsOut,
     Io(io::Error),
 }

@@ -9,7 +9,7 @@ const CAPACITY: usize = 4096;
 /// One request that succeeded at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Of the store, as its key has it.
+    /// Key of the store.
     pub root: String,
     /// Bytes received.
     pub bytes: u64,

@@ -21,12 +21,12 @@ fn what_no_emulator_does() {
         }
     }
     let data: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
-    let stored = data.clone();
+    let content = data.clone();
     let server = Server::start(move |request, _| match request.target.split('?').next() {
-        Some("/frames/a%2Bb.fits") => good(request, &stored, "ETag: \"0x8D\""),
+        Some("/frames/a%2Bb.fits") => good(request, &content, "ETag: \"0x8D\""),
         // As Google does with what was stored with Content-Encoding: gzip.
         Some("/frames/a.fits.gz") => match request.header("accept-encoding") {
-            Some("gzip") => good(request, &stored, "ETag: \"one\"\nContent-Encoding: gzip"),
+            Some("gzip") => good(request, &content, "ETag: \"one\"\nContent-Encoding: gzip"),
             _ => reply("200 OK\nTransfer-Encoding: chunked", b""),
         },
         Some("/frames/private") => reply(
@@ -64,24 +64,28 @@ fn what_no_emulator_does() {
         assert_eq!(request.header("x-ms-version"), version);
         let missing = error(&format!("{scheme}://frames/none"));
         assert!(matches!(missing, StoreError::NotFound { .. }));
-        let said = "frames/none: not found: None such; asked anonymously: no credentials in ";
-        assert!(missing.to_string().contains(said), "{missing}");
+        let reason = "frames/none: not found: None such; asked anonymously: no credentials in ";
+        assert!(missing.to_string().contains(reason), "{missing}");
     }
 
     assert_eq!(open("gs://frames/a.fits.gz").unwrap().len(), 100_000);
-    let denied = error("gs://frames/denied").to_string();
-    assert!(denied.contains("denied. Anonymous caller may not; asked anonymously: "), "{denied}");
+    let refusal = error("gs://frames/denied").to_string();
+    assert!(refusal.contains("denied. Anonymous caller may not; asked anonymously: "), "{refusal}");
     let private = error("az://frames/private");
     assert!(matches!(private, StoreError::Forbidden { .. }));
-    let said = "409 Conflict, Public access is not permitted on this storage account; asked anon";
-    assert!(private.to_string().contains(said), "{private}");
+    let reason = "409 Conflict, Public access is not permitted on this storage account; asked anon";
+    assert!(private.to_string().contains(reason), "{private}");
 
     // Kept tokens are those of the credentials now.
     set("GOOGLE_BEARER_TOKEN", "first-token");
     open("gs://frames/a+b.fits").unwrap();
     set("GOOGLE_BEARER_TOKEN", "second-token");
     open("gs://frames/a+b.fits").unwrap();
-    let sent = server.requests();
-    let sent = sent[sent.len() - 2..].iter().map(|request| request.header("authorization"));
-    assert_eq!(sent.collect::<Vec<_>>(), [Some("Bearer first-token"), Some("Bearer second-token")]);
+    let requests = server.requests();
+    let requests =
+        requests[requests.len() - 2..].iter().map(|request| request.header("authorization"));
+    assert_eq!(
+        requests.collect::<Vec<_>>(),
+        [Some("Bearer first-token"), Some("Bearer second-token")]
+    );
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use swathe_plan::{Costs, Curve, Multiplexed, Way};
+use swathe_plan::{Costs, Curve, MultiplexCosts, Way};
 use swathe_store::connect;
 use swathe_store_api::{ObjectName, Source, StoreError, StoreSettings};
 use tokio::net::{TcpListener, TcpStream};
@@ -50,7 +50,7 @@ enum Act {
 
 type Script = Box<dyn Fn(usize, &Range<usize>) -> Act + Send + Sync>;
 
-struct Shared {
+struct ServerState {
     script: Script,
     /// Whether it speaks HTTP/2.
     speaks: AtomicBool,
@@ -63,13 +63,13 @@ struct Shared {
 /// A server that speaks both versions at one port, without TLS.
 struct Server {
     address: String,
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Server {
     fn start(script: impl Fn(usize, &Range<usize>) -> Act + Send + Sync + 'static) -> Server {
-        let shared = Arc::new(Shared {
+        let state = Arc::new(ServerState {
             script: Box::new(script),
             speaks: AtomicBool::new(true),
             count: AtomicUsize::new(0),
@@ -83,13 +83,13 @@ impl Server {
             .unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let served = shared.clone();
+        let task_state = state.clone();
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, served.clone()));
+                tokio::spawn(serve(stream, task_state.clone()));
             }
         });
-        Server { address, shared, _runtime: runtime }
+        Server { address, state, _runtime: runtime }
     }
 
     fn source(&self) -> Arc<dyn Source> {
@@ -106,7 +106,7 @@ impl Server {
 
     /// The ranges that were requested over a version of HTTP, without that of opening.
     fn ranges(&self, version: u8) -> Vec<Range<usize>> {
-        let log = self.shared.log.lock().unwrap();
+        let log = self.state.log.lock().unwrap();
         log.iter()
             .filter(|(by, range)| *by == version && range.start > 0)
             .cloned()
@@ -115,7 +115,7 @@ impl Server {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, state: Arc<ServerState>) {
     let mut begin = [0; 3];
     while let Ok(count) = stream.peek(&mut begin).await {
         match count {
@@ -127,10 +127,10 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     if begin != *b"PRI" {
         let stream = stream.into_std().unwrap();
         stream.set_nonblocking(false).unwrap();
-        std::thread::spawn(move || serve_http1(stream, &shared));
-    } else if shared.speaks.load(Ordering::Relaxed) {
-        shared.connections.fetch_add(1, Ordering::Relaxed);
-        serve_http2(stream, shared).await;
+        std::thread::spawn(move || serve_http1(stream, &state));
+    } else if state.speaks.load(Ordering::Relaxed) {
+        state.connections.fetch_add(1, Ordering::Relaxed);
+        serve_http2(stream, state).await;
     } else {
         let mut stream = stream.into_std().unwrap();
         stream.set_nonblocking(false).unwrap();
@@ -139,43 +139,43 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-fn parsed(range: Option<&str>) -> Option<Range<usize>> {
+fn parse_range(range: Option<&str>) -> Option<Range<usize>> {
     let (first, last) = range?.strip_prefix("bytes=")?.split_once('-')?;
     Some(first.parse().ok()?..last.parse::<usize>().ok()?.min(SIZE - 1) + 1)
 }
 
-fn serve_http1(stream: std::net::TcpStream, shared: &Shared) {
+fn serve_http1(stream: std::net::TcpStream, state: &ServerState) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let (mut stream, mut range, data) = (stream, None, data());
     while let Some(Ok(line)) = lines.next() {
         if let Some(value) = line.strip_prefix("Range: ") {
-            range = parsed(Some(value));
+            range = parse_range(Some(value));
         }
         if line.is_empty() {
             let range = range.take().expect("a range");
-            shared.log.lock().unwrap().push((1, range.clone()));
+            state.log.lock().unwrap().push((1, range.clone()));
             let (start, last, length) = (range.start, range.end - 1, range.len());
             let head = format!(
                 "HTTP/1.1 206 Partial Content\r\nETag: {ETAG}\r\nContent-Length: {length}\r\n\
                  Content-Range: bytes {start}-{last}/{SIZE}\r\n\r\n"
             );
-            let sent =
+            let result =
                 stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&data[range]));
-            if sent.is_err() {
+            if result.is_err() {
                 return;
             }
         }
     }
 }
 
-async fn serve_http2(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve_http2(stream: TcpStream, state: Arc<ServerState>) {
     let Ok(mut connection): Result<Connection<TcpStream, Bytes>, _> =
         h2::server::Builder::new().max_concurrent_streams(100).handshake(stream).await
     else {
         return;
     };
     let mut ends = false;
-    let mut stalled = Vec::new();
+    let mut open_answers = Vec::new();
     loop {
         match timeout(Duration::from_millis(30), connection.accept()).await {
             // What was sent before is on its way now.
@@ -183,15 +183,15 @@ async fn serve_http2(stream: TcpStream, shared: Arc<Shared>) {
             Err(_) => {}
             Ok(Some(Ok((request, respond)))) => {
                 let range = request.headers().get("range").and_then(|value| value.to_str().ok());
-                let range = parsed(range).expect("a range");
-                shared.log.lock().unwrap().push((2, range.clone()));
-                let count = shared.count.fetch_add(1, Ordering::Relaxed);
-                let act = (shared.script)(count, &range);
+                let range = parse_range(range).expect("a range");
+                state.log.lock().unwrap().push((2, range.clone()));
+                let count = state.count.fetch_add(1, Ordering::Relaxed);
+                let act = (state.script)(count, &range);
                 ends |= matches!(act, Act::GoAway(_));
                 if act == Act::LastOfConnection {
                     connection.graceful_shutdown();
                 }
-                stalled.extend(answer(respond, act, &range));
+                open_answers.extend(answer(respond, act, &range));
             }
             Ok(_) => return,
         }
@@ -241,7 +241,7 @@ fn answer(
 }
 
 fn costs() -> Costs {
-    let multiplexed = Multiplexed {
+    let multiplex = MultiplexCosts {
         requests: 100,
         latency_s: 1e-3,
         request_s: 1e-5,
@@ -249,7 +249,7 @@ fn costs() -> Costs {
         header_bytes: 60,
     };
     let request = Curve::affine(1e-3, 1e8);
-    Costs { request, multiplexed: Some(multiplexed), ..Costs::remote() }
+    Costs { request, multiplexed: Some(multiplex), ..Costs::remote() }
 }
 
 fn way(streams: u32) -> Way {
@@ -281,7 +281,7 @@ fn requests_share_one_connection() {
     assert_rows(&read(&*source).unwrap());
     assert_eq!(server.ranges(2).len(), 60);
     assert_eq!(server.ranges(1), []);
-    assert_eq!(server.shared.connections.load(Ordering::Relaxed), 1);
+    assert_eq!(server.state.connections.load(Ordering::Relaxed), 1);
     // The object was opened on one of HTTP/1.1.
     assert_eq!((source.connections().streams, source.connections().multiplexed), (1, true));
     assert_eq!(source.take_traffic().requests, 61);
@@ -308,9 +308,9 @@ fn requests_are_measured() {
     assert_eq!((timing.refusal, timing.bytes), (None, 120_000));
     assert!((20..200).contains(&timing.header_bytes), "{}", timing.header_bytes);
     assert!(timing.first_byte_s > 0.0 && timing.seconds >= timing.first_byte_s);
-    server.shared.speaks.store(false, Ordering::Relaxed);
+    server.state.speaks.store(false, Ordering::Relaxed);
     let old = Server::start(|_, _| Act::Answer);
-    old.shared.speaks.store(false, Ordering::Relaxed);
+    old.state.speaks.store(false, Ordering::Relaxed);
     let timing = old.source().measure_multiplexed(&rows(), 60, Duration::from_secs(5)).unwrap();
     assert!(timing.refusal.is_some());
 }
@@ -334,7 +334,7 @@ fn after_goaway_only_what_is_missing_is_requested() {
     let server = Server::start(|count, _| if count < 20 { Act::GoAway(700) } else { Act::Answer });
     let source = server.source();
     assert_rows(&read(&*source).unwrap());
-    assert_eq!(server.shared.connections.load(Ordering::Relaxed), 2);
+    assert_eq!(server.state.connections.load(Ordering::Relaxed), 2);
     assert_eq!(server.ranges(1), []);
     let ranges = server.ranges(2);
     assert_eq!(ranges.len(), 80);
@@ -352,7 +352,7 @@ fn a_connection_that_takes_no_more_is_followed_by_another() {
         Server::start(|count, _| if count == 25 { Act::LastOfConnection } else { Act::Answer });
     let source = server.source();
     assert_rows(&read(&*source).unwrap());
-    assert!(server.shared.connections.load(Ordering::Relaxed) >= 2);
+    assert!(server.state.connections.load(Ordering::Relaxed) >= 2);
     assert_eq!(server.ranges(1), []);
     assert!(source.take_notes().is_empty());
 }
@@ -383,14 +383,14 @@ fn a_stall_ends_with_the_stall_timeout() {
 #[test]
 fn a_server_that_went_back_to_1_1_is_read_by_that_in_the_same_read() {
     let server = Server::start(|count, _| if count < 20 { Act::GoAway(700) } else { Act::Answer });
-    server.shared.speaks.store(true, Ordering::Relaxed);
+    server.state.speaks.store(true, Ordering::Relaxed);
     let source = server.source();
     let mut pieces = source.fetch_by(rows(), way(20));
     // Started anew, as another program, while it is read.
     while server.ranges(2).len() < 20 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    server.shared.speaks.store(false, Ordering::Relaxed);
+    server.state.speaks.store(false, Ordering::Relaxed);
     let pieces: Vec<Bytes> = pieces.by_ref().collect::<Result<_, _>>().unwrap();
     assert_rows(&pieces);
     let again: usize = server.ranges(1).iter().map(|range| range.len()).sum();
@@ -409,7 +409,7 @@ fn a_server_that_went_back_to_1_1_is_read_by_that_in_the_same_read() {
 #[test]
 fn a_server_that_never_spoke_it_is_read_by_1_1() {
     let server = Server::start(|_, _| Act::Answer);
-    server.shared.speaks.store(false, Ordering::Relaxed);
+    server.state.speaks.store(false, Ordering::Relaxed);
     let source = server.source();
     assert_rows(&read(&*source).unwrap());
     assert_eq!(server.ranges(2), []);

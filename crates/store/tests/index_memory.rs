@@ -12,20 +12,20 @@ use swathe_store_api::{ListOptions, StoreSettings};
 /// Counts the bytes in use, and the most since the last reset.
 struct Counting;
 
-static USED: AtomicUsize = AtomicUsize::new(0);
+static MEMORY: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all is done by the allocator of the system.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(used, Ordering::Relaxed);
+        let bytes = MEMORY.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(bytes, Ordering::Relaxed);
         // SAFETY: as the caller's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size(), Ordering::Relaxed);
+        MEMORY.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: as the caller's.
         unsafe { System.dealloc(start, layout) }
     }
@@ -55,7 +55,7 @@ fn a_json_index_takes_a_few_times_its_size() {
     let settings = StoreSettings::new("here".into(), server.url("data"), BTreeMap::new());
     let stores = swathe_store::stores(vec![settings]);
     let mut listing = stores.list("here:", ListOptions::default()).unwrap();
-    let before = USED.load(Ordering::Relaxed);
+    let before = MEMORY.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let mut objects = 0;
     while let Some(page) = listing.next_page().unwrap() {

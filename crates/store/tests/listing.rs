@@ -1,4 +1,4 @@
-//! Listings of folders and of HTTP servers; those of buckets are in `copies.rs`.
+//! Listings of folders and of HTTP servers; those of buckets are in `copies/bucket_listings.rs`.
 
 mod server;
 
@@ -6,14 +6,14 @@ use server::{Reply, Server, reply};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use swathe_store_api::{ListOptions, Listed, StoreError, StoreSettings, Stores};
+use swathe_store_api::{ListItem, ListOptions, StoreError, StoreSettings, Stores};
 
 fn stores(root: String) -> Stores {
     let settings = StoreSettings::new("here".into(), root, BTreeMap::new());
     swathe_store::stores(vec![settings])
 }
 
-fn listed(stores: &Stores, place: &str) -> Result<Vec<Listed>, StoreError> {
+fn list(stores: &Stores, place: &str) -> Result<Vec<ListItem>, StoreError> {
     let mut listing = stores.list(place, ListOptions::default())?;
     let mut all = Vec::new();
     while let Some(page) = listing.next_page()? {
@@ -23,12 +23,12 @@ fn listed(stores: &Stores, place: &str) -> Result<Vec<Listed>, StoreError> {
 }
 
 /// `path` of objects, `path: why` of what could not be listed.
-fn texts(listed: Vec<Listed>) -> Vec<String> {
+fn texts(list: Vec<ListItem>) -> Vec<String> {
     let text = |each| match each {
-        Listed::Object(entry) => entry.path,
-        Listed::Unlisted { path, why } => format!("{path}: {why}"),
+        ListItem::Object(entry) => entry.path,
+        ListItem::Unlisted { path, why } => format!("{path}: {why}"),
     };
-    listed.into_iter().map(text).collect()
+    list.into_iter().map(text).collect()
 }
 
 const HTML: &str = "200 OK\nContent-Type: text/html; charset=utf-8";
@@ -46,10 +46,10 @@ fn folders_of_a_server_are_asked_one_after_the_other_and_again_when_it_is_busy()
         ("/data/more/", _) => page(&["b%20c.fits"]),
         _ => reply("403 Forbidden", b""),
     });
-    let found = texts(listed(&stores(server.url("data")), "here:").unwrap());
+    let names = texts(list(&stores(server.url("data")), "here:").unwrap());
     let why = ": access denied: its index may not be read: status 403";
     let secret = format!("secret: {}{why}", server.url("data/secret/"));
-    assert_eq!(found, ["a.fits".to_string(), secret, "more/b c.fits".into()]);
+    assert_eq!(names, ["a.fits".to_string(), secret, "more/b c.fits".into()]);
     assert_eq!(server.requests().len(), 4);
 }
 
@@ -63,10 +63,10 @@ fn what_is_no_index_is_an_error() {
     });
     let root = server.url("").trim_end_matches('/').to_string();
     let stores = stores(root);
-    let error = |place: &str| listed(&stores, place).unwrap_err();
-    let redirected = error("here:page");
-    assert!(matches!(redirected, StoreError::NoIndex { .. }), "{redirected:?}");
-    assert!(redirected.to_string().contains("expected its index; found a redirect to http"));
+    let error = |place: &str| list(&stores, place).unwrap_err();
+    let redirect = error("here:page");
+    assert!(matches!(redirect, StoreError::NoIndex { .. }), "{redirect:?}");
+    assert!(redirect.to_string().contains("expected its index; found a redirect to http"));
     assert!(error("here:file").to_string().contains("as JSON or HTML; found image/png; give"));
     let missing = error("here:none");
     assert!(matches!(missing, StoreError::NotFound { .. }), "{missing:?}");
@@ -91,15 +91,15 @@ fn links_of_a_folder_lead_to_files_in_it_and_nowhere_else() {
     let stores = stores(format!("file://{}", path("data").display()));
     let out = "a link that leads out of its store";
     let expected = ["a.fits", "near", &format!("out: {out}"), &format!("out of nothing: {out}")];
-    let found = texts(listed(&stores, "here:").unwrap());
-    assert_eq!(found[..4], expected.map(str::to_string));
-    assert_eq!(found[4..], ["sub/b.fits"]);
-    assert_eq!(texts(listed(&stores, "here:sub/b.fits").unwrap()), ["sub/b.fits"]);
-    let error = |place: &str| listed(&stores, place).unwrap_err();
+    let names = texts(list(&stores, "here:").unwrap());
+    assert_eq!(names[..4], expected.map(str::to_string));
+    assert_eq!(names[4..], ["sub/b.fits"]);
+    assert_eq!(texts(list(&stores, "here:sub/b.fits").unwrap()), ["sub/b.fits"]);
+    let error = |place: &str| list(&stores, place).unwrap_err();
     assert!(matches!(error("here:../outside"), StoreError::Forbidden { .. }));
     assert!(matches!(error("here:none"), StoreError::NotFound { .. }));
     assert!(error("here:nothing").to_string().ends_with("a link that leads to nothing"));
     let absolute = format!("{}", path("outside").display());
-    let found = texts(listed(&swathe_store::stores(Vec::new()), &absolute).unwrap());
-    assert_eq!(found, [path("outside/c.fits").display().to_string().trim_start_matches('/')]);
+    let names = texts(list(&swathe_store::stores(Vec::new()), &absolute).unwrap());
+    assert_eq!(names, [path("outside/c.fits").display().to_string().trim_start_matches('/')]);
 }

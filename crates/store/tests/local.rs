@@ -26,9 +26,10 @@ fn ranges_come_in_order() {
     let source = open(path.to_str().unwrap()).unwrap();
     assert_eq!((source.url(), source.len()), (path.to_str().unwrap(), 200));
     assert!(source.is_local());
-    let found = source.fetch(vec![190..200, 3..3, 0..2], 1).map(Result::unwrap).collect::<Vec<_>>();
-    assert_eq!(found[0], (190..200).collect::<Vec<u8>>());
-    assert_eq!((found[1].len(), &found[2][..]), (0, &[0, 1][..]));
+    let pieces =
+        source.fetch(vec![190..200, 3..3, 0..2], 1).map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(pieces[0], (190..200).collect::<Vec<u8>>());
+    assert_eq!((pieces[1].len(), &pieces[2][..]), (0, &[0, 1][..]));
     let mut buffer = [0; 3];
     source.read_exact_at(197, &mut buffer).unwrap();
     assert_eq!(buffer, [197, 198, 199]);
@@ -89,13 +90,13 @@ fn ranges_past_the_end_are_short() {
 fn file_urls_are_decoded() {
     let (_folder, path) = file("50% a+b \u{e9}.fits");
     let plain = path.to_str().unwrap();
-    let encoded = plain.replace('%', "%25").replace(' ', "%20").replace('\u{e9}', "%C3%a9");
-    for url in [format!("file://{encoded}"), format!("file://localhost{encoded}")] {
+    let url = plain.replace('%', "%25").replace(' ', "%20").replace('\u{e9}', "%C3%a9");
+    for url in [format!("file://{url}"), format!("file://localhost{url}")] {
         assert_eq!(open(&url).unwrap().url(), plain);
     }
     // A percent sign that escapes nothing stands for itself, and a plain path is not decoded.
     assert_eq!(open(&format!("file://{plain}")).unwrap().url(), plain);
-    assert!(matches!(error(&encoded), StoreError::NotFound { .. }));
+    assert!(matches!(error(&url), StoreError::NotFound { .. }));
     for url in ["file://host/a.fits", "file://a.fits"] {
         assert!(matches!(error(url), StoreError::Unsupported { .. }), "{url}");
     }
@@ -112,11 +113,11 @@ fn a_file_cut_after_opening_is_short() {
     let (_folder, path) = file("a.fits");
     let source = open(path.to_str().unwrap()).unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
-    for found in [
+    for result in [
         source.fetch(vec![0..10, 95..105], 1).collect::<Result<Vec<_>, _>>().map(drop),
         source.read_exact_at(95, &mut [0; 10]),
     ] {
-        let error = found.unwrap_err();
+        let error = result.unwrap_err();
         assert!(error.to_string().ends_with("expected 10 bytes from byte 95, found 5"), "{error}");
     }
     source.fetch(vec![0..100], 1).map(Result::unwrap).for_each(drop);

@@ -21,13 +21,13 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
         unsafe { std::env::remove_var(name) }
     }
     let data: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
-    let (stored, denied) = (data.clone(), "<Error><Message>SECRETKEY is wrong</Message></Error>");
+    let (content, refusal) = (data.clone(), "<Error><Message>SECRETKEY is wrong</Message></Error>");
     let server = Server::start(move |request, number| match request.target.split('?').next() {
-        Some("/bucket/a%20b/c.fits") => good(request, &stored, "ETag: \"one\""),
+        Some("/bucket/a%20b/c.fits") => good(request, &content, "ETag: \"one\""),
         Some("/bucket/changes") => {
-            good(request, &stored, if number % 2 == 0 { "ETag: \"one\"" } else { "ETag: \"two\"" })
+            good(request, &content, if number % 2 == 0 { "ETag: \"one\"" } else { "ETag: \"two\"" })
         }
-        Some("/bucket/denied") => reply("403 Forbidden", denied.as_bytes()),
+        Some("/bucket/denied") => reply("403 Forbidden", refusal.as_bytes()),
         Some("/elsewhere/a") => reply("301 Moved\nx-amz-bucket-region: eu-west-1", b""),
         _ => reply("404 Not Found", b""),
     });
@@ -44,11 +44,14 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
         assert_eq!(bytes, data[range.start as usize..range.end as usize]);
     }
     let key = format!("s3://127.0.0.1:{}/bucket", server.port);
-    let measured = BTreeMap::from([(key.clone(), Costs::remote())]);
+    let costs = BTreeMap::from([(key.clone(), Costs::remote())]);
     let (store, _) =
-        swathe_store::stores(Vec::new()).with_costs(measured).locate("s3://bucket/a b/c.fits");
-    let (settings, found) = (store.settings(), store.key());
-    assert_eq!((settings.root.as_str(), found, settings.is_measured), ("s3://bucket", key, true));
+        swathe_store::stores(Vec::new()).with_costs(costs).locate("s3://bucket/a b/c.fits");
+    let (settings, store_key) = (store.settings(), store.key());
+    assert_eq!(
+        (settings.root.as_str(), store_key, settings.is_measured),
+        ("s3://bucket", key, true)
+    );
     for request in server.requests() {
         assert_eq!(request.target, "/bucket/a%20b/c.fits", "anonymous requests hold no query");
         assert_eq!(request.header("authorization"), None);
@@ -67,25 +70,25 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
         error("s3://bucket/absent");
     }
     let changing = open("s3://bucket/changes").unwrap();
-    let changed = changing.read_exact_at(90_000, &mut [0; 9]).unwrap_err();
-    assert!(matches!(changed, StoreError::Changed { .. }), "{changed}");
+    let change = changing.read_exact_at(90_000, &mut [0; 9]).unwrap_err();
+    assert!(matches!(change, StoreError::Changed { .. }), "{change}");
 
     std::fs::create_dir(home.path().join(".aws")).unwrap();
     let keys = "[default]\naws_access_key_id = KEYID\naws_secret_access_key = SECRETKEY\n";
     std::fs::write(home.path().join(".aws/credentials"), keys).unwrap();
-    let signed = open("s3://bucket/a b/c.fits").unwrap();
-    signed.read_exact_at(90_007, &mut [0; 9]).unwrap();
+    let source = open("s3://bucket/a b/c.fits").unwrap();
+    source.read_exact_at(90_007, &mut [0; 9]).unwrap();
     for request in &server.requests()[server.requests().len() - 2..] {
         assert!(request.target.contains("X-Amz-Credential=KEYID"), "{}", request.target);
         assert!(request.target.contains("X-Amz-Signature="));
     }
-    let denied = error("s3://bucket/denied");
-    assert!(matches!(denied, StoreError::Forbidden { .. }));
+    let refusal = error("s3://bucket/denied");
+    assert!(matches!(refusal, StoreError::Forbidden { .. }));
     assert!(
-        denied
+        refusal
             .to_string()
             .ends_with("403 Forbidden, ... is wrong; asked with the keys of a profile"),
-        "{denied}"
+        "{refusal}"
     );
 
     set("AWS_PROFILE", "absent");

@@ -46,12 +46,15 @@ fn tokens_go_over_tls_or_to_this_machine() {
         ("root://127.0.0.1", Some(("door", "http://192.0.2.1")), "the door must be https://"),
     ] {
         let stores = store(folder.path(), root, options.as_slice());
-        let refused = stores.bearer("named:a.fits").unwrap_err();
-        let unopened = stores.open("named:a.fits").map(|_| ()).unwrap_err();
-        for error in [refused, unopened] {
+        let bearer_error = stores.bearer("named:a.fits").unwrap_err();
+        let open_error = stores.open("named:a.fits").map(|_| ()).unwrap_err();
+        for error in [bearer_error, open_error] {
             assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
-            let said = error.to_string();
-            assert!(said.contains(&format!("{root}/a.fits")) && said.contains(must), "{said}");
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!("{root}/a.fits")) && message.contains(must),
+                "{message}"
+            );
             assert!(!format!("{error:?}").contains(TOKEN), "{error:?}");
         }
     }
@@ -93,7 +96,7 @@ fn a_token_does_not_follow_to_another_server() {
 }
 
 /// Copy a file of so many bytes to `named:a.fits`.
-fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError> {
+fn copy(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError> {
     let from = folder.join("from");
     std::fs::write(&from, vec![7; size]).unwrap();
     let from = from.to_str().unwrap().to_string();
@@ -101,26 +104,26 @@ fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError>
     let order =
         CopyOrder { from, version: Some(version), to: "named:a.fits".into(), replaces: true };
     let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
-    let mut done = Vec::new();
+    let mut results = Vec::new();
     while let Some(more) = copies.poll(Duration::from_secs(10)) {
-        done.extend(more);
+        results.extend(more);
     }
-    done.pop().unwrap().outcome.map(|_| ())
+    results.pop().unwrap().outcome.map(|_| ())
 }
 
 #[test]
 fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
     let folder = TempDir::new().unwrap();
     for size in [5, 100_000, 20_000_000] {
-        let stored = Arc::new(Mutex::new(Vec::new()));
-        let ours = stored.clone();
+        let content = Arc::new(Mutex::new(Vec::new()));
+        let ours = content.clone();
         let target = Server::start(move |request, _| {
-            let mut stored = ours.lock().unwrap();
+            let mut content = ours.lock().unwrap();
             if request.method == "PUT" {
-                *stored = request.body.clone();
+                *content = request.body.clone();
                 return reply("201 Created", b"");
             }
-            good(request, &stored, "ETag: \"one\"")
+            good(request, &content, "ETag: \"one\"")
         });
         let to = target.url("pool/a?opaque=1");
         let door = Server::start(move |request, _| match request.method.as_str() {
@@ -128,8 +131,8 @@ fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
             _ => reply(&format!("307 Temporary Redirect\nLocation: {to}"), b""),
         });
         let stores = store(folder.path(), "root://192.0.2.1", &[("door", door.url("").as_str())]);
-        copied(&stores, folder.path(), size).unwrap();
-        assert_eq!(*stored.lock().unwrap(), vec![7; size]);
+        copy(&stores, folder.path(), size).unwrap();
+        assert_eq!(*content.lock().unwrap(), vec![7; size]);
         let bearer = format!("Bearer {TOKEN}");
         let (requests, then) = (door.requests(), target.requests());
         assert!(requests.iter().all(|request| request.header("authorization") == Some(&bearer)));
@@ -138,8 +141,8 @@ fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
         let puts = requests.iter().filter(|request| request.method == "PUT");
         let most = puts.map(|request| request.body.len()).max();
         assert_eq!(most, Some(if size == 5 { 5 } else { 0 }));
-        let moved = requests.iter().find(|request| request.method == "MOVE").unwrap();
-        assert_eq!(moved.header("destination"), Some(door.url("a.fits").as_str()));
+        let move_request = requests.iter().find(|request| request.method == "MOVE").unwrap();
+        assert_eq!(move_request.header("destination"), Some(door.url("a.fits").as_str()));
     }
 }
 
@@ -147,9 +150,9 @@ fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
 fn nothing_is_written_with_a_token_over_http() {
     let folder = TempDir::new().unwrap();
     let stores = store(folder.path(), "dav://192.0.2.1", &[]);
-    for error in [copied(&stores, folder.path(), 5), stores.remove("named:a.fits")] {
-        let said = error.unwrap_err().to_string();
-        assert!(said.contains("the URL must be https://"), "{said}");
+    for error in [copy(&stores, folder.path(), 5), stores.remove("named:a.fits")] {
+        let message = error.unwrap_err().to_string();
+        assert!(message.contains("the URL must be https://"), "{message}");
     }
 }
 
@@ -167,6 +170,6 @@ fn a_door_of_webdav_is_one_of_http() {
     assert_eq!(stores.bearer("named:a.fits").unwrap().as_deref(), Some(TOKEN));
     assert_eq!(stores.locate("named:a.fits").0.key(), "root://192.0.2.2:443");
     let stores = store(folder.path(), "root://127.0.0.1", &[("door", "dav://192.0.2.2")]);
-    let said = stores.bearer("named:a.fits").unwrap_err().to_string();
-    assert!(said.contains("the door must be https://"), "{said}");
+    let message = stores.bearer("named:a.fits").unwrap_err().to_string();
+    assert!(message.contains("the door must be https://"), "{message}");
 }

@@ -59,9 +59,9 @@ fn head() -> String {
 
 /// A server that answers requests for many ranges with `answer`: what was asked, and how often before.
 fn server(answer: impl Fn(&[Range<usize>], usize) -> Reply + Send + Sync + 'static) -> Server {
-    let (data, asked) = (data(), std::sync::atomic::AtomicUsize::new(0));
+    let (data, count) = (data(), std::sync::atomic::AtomicUsize::new(0));
     Server::start(move |request, _| match ranges(request) {
-        Some(ranges) => answer(&ranges, asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed)),
+        Some(ranges) => answer(&ranges, count.fetch_add(1, std::sync::atomic::Ordering::Relaxed)),
         None => good(request, &data, ETAG),
     })
 }
@@ -132,9 +132,9 @@ fn a_request_has_no_more_ranges_than_the_profile_and_its_header_allow() {
         let source = store.open(ObjectName { url: &url, qualified_name: None }).unwrap();
         let before = vectors(&server).len();
         assert_rows(&read(&*source).unwrap());
-        let sent = vectors(&server).split_off(before);
-        assert!(sent.iter().all(|ranges| ranges.len() <= most));
-        assert_eq!(sent.len(), rows().len().div_ceil(most));
+        let requests = vectors(&server).split_off(before);
+        assert!(requests.iter().all(|ranges| ranges.len() <= most));
+        assert_eq!(requests.len(), rows().len().div_ceil(most));
     }
     let longest = server
         .requests()
@@ -158,10 +158,10 @@ fn ranges_that_overlap_or_came_with_opening_or_are_none_go_alone() {
         assert_eq!(piece[..], data[range.start as usize..range.end as usize]);
     }
     // Bytes that another request of this read is bringing are not requested twice.
-    let sent = vectors(&server);
-    let start = sent[0][0].start;
-    assert!([100_005, 100_010].contains(&start), "{sent:?}");
-    assert_eq!(sent, [[start..100_020, 150_000..150_010]]);
+    let requests = vectors(&server);
+    let start = requests[0][0].start;
+    assert!([100_005, 100_010].contains(&start), "{requests:?}");
+    assert_eq!(requests, [[start..100_020, 150_000..150_010]]);
     let past: Result<Vec<_>, _> =
         source.fetch_by(vec![1..2, SIZE as u64 - 1..SIZE as u64 + 1], way(100, 2)).collect();
     assert!(matches!(past, Err(StoreError::ShortRead { .. })), "{past:?}");
@@ -171,17 +171,18 @@ fn ranges_that_overlap_or_came_with_opening_or_are_none_go_alone() {
 #[test]
 fn parts_that_are_reordered_or_merged_or_chunked_are_read() {
     let whole = |ranges: &[Range<usize>]| ranges[0].start..ranges[ranges.len() - 1].end;
-    let reversed = server(|ranges, _| {
-        let reversed: Vec<_> = ranges.iter().rev().cloned().collect();
-        reply(&head(), &body(&reversed))
+    let backwards = server(|ranges, _| {
+        let backwards: Vec<_> = ranges.iter().rev().cloned().collect();
+        reply(&head(), &body(&backwards))
     });
-    let merged = server(move |ranges, _| reply(&head(), &body(&[whole(ranges)])));
+    let as_one = server(move |ranges, _| reply(&head(), &body(&[whole(ranges)])));
     let single = server(move |ranges, _| {
         let range = whole(ranges);
-        let said = format!("Content-Range: bytes {}-{}/{SIZE}", range.start, range.end - 1);
-        reply(&format!("206 Partial Content\n{ETAG}\n{said}"), &data()[range])
+        let content_range =
+            format!("Content-Range: bytes {}-{}/{SIZE}", range.start, range.end - 1);
+        reply(&format!("206 Partial Content\n{ETAG}\n{content_range}"), &data()[range])
     });
-    let chunked = server(|ranges, _| {
+    let in_chunks = server(|ranges, _| {
         let mut chunks = Vec::new();
         for chunk in body(ranges).chunks(777) {
             chunks.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
@@ -193,7 +194,7 @@ fn parts_that_are_reordered_or_merged_or_chunked_are_read() {
         reply.then = ConnectionEnd::Keep;
         reply
     });
-    for server in [reversed, merged, single, chunked] {
+    for server in [backwards, as_one, single, in_chunks] {
         let source = source(&server);
         assert_rows(&read(&*source).unwrap());
         assert_eq!(vectors(&server).len(), 1);
@@ -203,7 +204,7 @@ fn parts_that_are_reordered_or_merged_or_chunked_are_read() {
 
 /// Answers that are no parts, or wrong ones. None of their bytes is used.
 fn wrong_answers() -> Vec<(&'static str, Server)> {
-    let changed = |from: &'static str, to: &'static str| {
+    let replace = |from: &'static str, to: &'static str| {
         server(move |ranges, _| {
             let text: Vec<u8> = body(ranges);
             let at = text.windows(from.len()).position(|part| part == from.as_bytes()).unwrap();
@@ -214,18 +215,20 @@ fn wrong_answers() -> Vec<(&'static str, Server)> {
     let status = |status: &'static str| server(move |_, _| reply(status, b"no"));
     let one = server(|ranges, _| {
         let range = ranges[3].clone();
-        let said = format!("Content-Range: bytes {}-{}/{SIZE}", range.start, range.end - 1);
-        reply(&format!("206 Partial Content\n{ETAG}\n{said}"), &data()[range])
+        let content_range =
+            format!("Content-Range: bytes {}-{}/{SIZE}", range.start, range.end - 1);
+        reply(&format!("206 Partial Content\n{ETAG}\n{content_range}"), &data()[range])
     });
     let whole = server(|_, _| reply(&format!("200 OK\n{ETAG}"), &data()));
     let left_out = server(|ranges, _| reply(&head(), &body(&ranges[..9])));
     let twice = server(|ranges, _| reply(&head(), &body(&[&ranges[..9], &ranges[..9]].concat())));
-    let not_asked = server(|ranges, _| {
+    let other_ranges = server(|ranges, _| {
         let mut ranges = ranges.to_vec();
         ranges[7].end += 1;
         reply(&head(), &body(&ranges))
     });
-    let untyped = server(|ranges, _| reply(&format!("206 Partial Content\n{ETAG}"), &body(ranges)));
+    let without_type =
+        server(|ranges, _| reply(&format!("206 Partial Content\n{ETAG}"), &body(ranges)));
     let few = server(|ranges, _| match ranges.len() {
         0..=20 => reply(&head(), &body(ranges)),
         _ => reply(&format!("200 OK\n{ETAG}"), &data()),
@@ -236,18 +239,18 @@ fn wrong_answers() -> Vec<(&'static str, Server)> {
         ("left out", left_out),
         ("left out", one),
         ("a requested range, once", twice),
-        ("a requested range, once", not_asked),
-        ("multipart/byteranges with a boundary", untyped),
+        ("a requested range, once", other_ranges),
+        ("multipart/byteranges with a boundary", without_type),
         ("400", status("400 Bad Request")),
         ("416", status("416 Range Not Satisfiable")),
         ("431", status("431 Request Header Fields Too Large")),
         ("500", status("500 Internal Server Error")),
-        ("expected --123456", changed("--123456\r\nContent-type", "--654321\r\nContent-type")),
-        ("Content-Range", changed("/200000", "/200001")),
-        ("a requested range", changed("100199", "100198")),
-        ("a requested range", changed("100199", "100200")),
-        ("Content-Range: expected", changed("100199", "18446744073709551614")),
-        ("a Content-Range", changed("Content-range", "Content-langue")),
+        ("expected --123456", replace("--123456\r\nContent-type", "--654321\r\nContent-type")),
+        ("Content-Range", replace("/200000", "/200001")),
+        ("a requested range", replace("100199", "100198")),
+        ("a requested range", replace("100199", "100200")),
+        ("Content-Range: expected", replace("100199", "18446744073709551614")),
+        ("a Content-Range", replace("Content-range", "Content-langue")),
     ]
 }
 
@@ -279,13 +282,13 @@ fn the_whole_object_is_dropped_before_its_body_is_read() {
 
 #[test]
 fn an_answer_that_breaks_off_is_continued() {
-    for left in [10_000, 3_000, 5] {
-        let server = server(move |ranges, asked| {
+    for missing in [10_000, 3_000, 5] {
+        let server = server(move |ranges, count| {
             let body = body(ranges);
-            match asked {
+            match count {
                 0 => {
                     let length = format!("Content-Length: {}", body.len());
-                    raw(&format!("{}\n{length}", head()), &body[..body.len() - left])
+                    raw(&format!("{}\n{length}", head()), &body[..body.len() - missing])
                 }
                 _ => reply(&head(), &body),
             }
@@ -293,15 +296,15 @@ fn an_answer_that_breaks_off_is_continued() {
         let source = source(&server);
         assert_rows(&read(&*source).unwrap());
         assert!(source.take_notes().is_empty());
-        let sent = vectors(&server);
-        let first = sent[0].len();
+        let requests = vectors(&server);
+        let first = requests[0].len();
         // Only what is missing; nothing is, if only the last boundary is.
-        match left {
-            5 => assert_eq!(sent.len(), 1),
-            3_000 => assert!((2..first / 2).contains(&sent[1].len()), "{}", sent[1].len()),
+        match missing {
+            5 => assert_eq!(requests.len(), 1),
+            3_000 => assert!((2..first / 2).contains(&requests[1].len()), "{}", requests[1].len()),
             _ => {
-                let asked: usize = sent[1].iter().map(|range| range.len()).sum();
-                assert!(sent[1].len() > first / 2 && asked < 10_000, "{asked}");
+                let count: usize = requests[1].iter().map(|range| range.len()).sum();
+                assert!(requests[1].len() > first / 2 && count < 10_000, "{count}");
             }
         }
     }
@@ -315,8 +318,8 @@ fn another_version_is_an_error() {
         let error = read(&*source(&other)).unwrap_err();
         assert!(matches!(error, StoreError::Changed { .. }), "{error}");
     }
-    let refused = server(|_, _| reply("412 Precondition Failed", b""));
-    assert!(matches!(read(&*source(&refused)).unwrap_err(), StoreError::Changed { .. }));
+    let server = server(|_, _| reply("412 Precondition Failed", b""));
+    assert!(matches!(read(&*source(&server)).unwrap_err(), StoreError::Changed { .. }));
 }
 
 #[test]
@@ -325,18 +328,18 @@ fn compressed_answers_and_refusals_are_errors() {
         server(|ranges, _| reply(&format!("{}\nContent-Encoding: gzip", head()), &body(ranges)));
     let error = read(&*source(&gzip)).unwrap_err();
     assert!(matches!(error, StoreError::Unsupported { .. }), "{error}");
-    let forbidden = server(|_, _| reply("403 Forbidden", b""));
-    assert!(matches!(read(&*source(&forbidden)).unwrap_err(), StoreError::Forbidden { .. }));
+    let server = server(|_, _| reply("403 Forbidden", b""));
+    assert!(matches!(read(&*source(&server)).unwrap_err(), StoreError::Forbidden { .. }));
 }
 
 #[test]
 fn a_server_that_never_answers_or_cuts_the_connection_is_asked_one_by_one() {
     let hangs = server(|_, _| Reply { bytes: Vec::new(), then: ConnectionEnd::Hang });
     let cuts = server(|_, _| Reply { bytes: Vec::new(), then: ConnectionEnd::Close });
-    for (server, asked) in [(hangs, 1), (cuts, 2)] {
+    for (server, count) in [(hangs, 1), (cuts, 2)] {
         let source = source(&server);
         assert_rows(&read(&*source).unwrap());
-        assert!(vectors(&server).len() <= asked, "{}", vectors(&server).len());
+        assert!(vectors(&server).len() <= count, "{}", vectors(&server).len());
         assert!(source.costs().multi_range.is_none());
     }
 }

@@ -9,11 +9,11 @@ const RECEIVED_KEY: &str = "RECEIVED";
 /// The three times of an answer, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReply {
-    /// Of the question, by the collector's clock.
+    /// Time of the question, by the collector's clock.
     pub asked_ns: i64,
-    /// Of its arrival, by the sender's clock.
+    /// Time of its arrival, by the sender's clock.
     pub received_ns: i64,
-    /// Of the answer, by the sender's clock; written to the microsecond.
+    /// Time of the answer, by the sender's clock; written to the microsecond.
     pub sent_ns: i64,
 }
 

@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is compressed.
+    /// The file is compressed.
     #[error("{}: compressed; decompress it first (gunzip)", path.display())]
     Compressed {
         /// The file.
         path: PathBuf,
     },
-    /// It is a folder, a pipe or the like.
+    /// The path is a folder, a pipe or the like.
     #[error("{}: not a regular file", path.display())]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
     /// `go_on` said no.
@@ -64,9 +64,9 @@ pub type Numbers = Vec<f64>;
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
-    /// Of words.
+    /// A column of words.
     Words(DictColumn),
-    /// Of numbers.
+    /// A column of numbers.
     Numbers(Numbers),
 }
 
@@ -80,7 +80,7 @@ pub struct EventTable {
     /// All other columns, in the order in which their keys first appear.
     pub fields: Vec<(String, Field)>,
     /// The first lines that were left out.
-    pub damaged: Vec<DamagedLine>,
+    pub damaged_lines: Vec<DamagedLine>,
     /// How many were left out.
     pub damaged_count: u64,
 }
@@ -101,7 +101,7 @@ pub fn read<P: AsRef<Path>>(
         }
         // What looked like numbers and then was not is read again, as it is written.
         let before = words.len();
-        words.extend(reader.mixed());
+        words.extend(reader.mixed_keys());
         if words.len() == before {
             return Ok(reader.finish());
         }

@@ -11,13 +11,13 @@ pub struct Record<'a>(pub(crate) &'a mut Vec<u8>);
 pub struct Ids {
     pub(crate) own: Vec<u8>,
     /// Those of others, too, which come last: recorded once for many events in a row.
-    pub(crate) shared: Option<Arc<[u8]>>,
+    pub(crate) common: Option<Arc<[u8]>>,
 }
 
 impl Ids {
-    /// Whether its shared fields are the same.
-    pub(crate) fn shares(&self, shared: &Option<Arc<[u8]>>) -> bool {
-        match (&self.shared, shared) {
+    /// Whether the common fields are the same.
+    pub(crate) fn shares(&self, common: &Option<Arc<[u8]>>) -> bool {
+        match (&self.common, common) {
             (None, None) => true,
             (Some(mine), Some(others)) => Arc::ptr_eq(mine, others),
             _ => false,
@@ -29,10 +29,10 @@ impl Ids {
         Record(&mut self.own).text(key, value);
     }
 
-    /// The same fields, shared by many events.
-    pub fn shared(mut self) -> Ids {
-        self.own.extend_from_slice(self.shared.as_deref().unwrap_or_default());
-        Ids { own: Vec::new(), shared: Some(self.own.into()) }
+    /// The same fields, as the common ones of many events.
+    pub fn share(mut self) -> Ids {
+        self.own.extend_from_slice(self.common.as_deref().unwrap_or_default());
+        Ids { own: Vec::new(), common: Some(self.own.into()) }
     }
 
     /// The same fields with one more before them.
@@ -40,7 +40,7 @@ impl Ids {
         let mut own = Vec::with_capacity(key.len() + value.len() + 2 + self.own.len());
         Record(&mut own).text(key, value);
         own.extend_from_slice(&self.own);
-        Ids { own, shared: self.shared.clone() }
+        Ids { own, common: self.common.clone() }
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// A line that others are writing at this moment is whole a little later.
 const AMID: Duration = Duration::from_millis(20);
-/// A file that cannot be renamed grows; so often it is tried again.
+/// A file that cannot be renamed grows; time until the next try.
 const RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// A file that lines are appended to; renamed `.1` when it is large, and that `.2`.

@@ -44,11 +44,11 @@ impl LineSink for Memory {
         self.queue.iter().map(|lines| count(lines)).sum()
     }
 
-    fn finish(&mut self, written: &mut u64) -> io::Result<()> {
+    fn finish(&mut self, line_count: &mut u64) -> io::Result<()> {
         for lines in self.queue.drain(..) {
             let mut lost_lines = 0;
             let result = self.file.write(&lines, &mut lost_lines);
-            *written += count(&lines) - lost_lines;
+            *line_count += count(&lines) - lost_lines;
             result?;
         }
         Ok(())

@@ -31,7 +31,7 @@ const LAST: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It is already recording.
+    /// A recording runs already.
     #[error("events are being recorded already, to {place}")]
     Running {
         /// The destination.
@@ -40,7 +40,7 @@ pub enum StartError {
     /// The place is none.
     #[error(transparent)]
     Destination(#[from] DestinationError),
-    /// It cannot be written to.
+    /// The destination cannot be written.
     #[error("events cannot be written to {place}: {source}")]
     Io {
         /// The place.
@@ -103,7 +103,7 @@ fn start_with(
         stopping: AtomicBool::new(false),
         given_up: AtomicBool::new(false),
         end_signal: Mutex::new(end_signal),
-        written: AtomicU64::new(0),
+        written_events: AtomicU64::new(0),
         homeless: AtomicU64::new(0),
         release_count: AtomicU64::new(0),
     });
@@ -175,7 +175,7 @@ pub fn event(level: Level, name: &str, about: &Ids, fill: impl FnOnce(&mut Recor
     }
 }
 
-/// What a thread records into.
+/// The recorder of a thread.
 struct Local {
     recorder: Arc<Session>,
     /// The recorder's, at hand.
@@ -185,12 +185,12 @@ struct Local {
     /// How many had been left by others when one was looked for.
     release_count: u64,
     text: Vec<u8>,
-    /// Of the last event.
+    /// Fields of the last event.
     about: Ids,
     at: Instant,
     time_ns: u64,
     /// The scope changed and is not recorded yet.
-    scope_changed: bool,
+    has_new_scope: bool,
 }
 
 impl Drop for Local {
@@ -232,8 +232,8 @@ fn register(number: u32) -> Option<Local> {
     let recorder = lock_in_time(&CURRENT)?.clone().filter(|recorder| recorder.number == number)?;
     let mut rings = lock(&recorder.rings);
     let release_count = recorder.release_count.load(Ordering::Acquire);
-    let closed = rings.iter().filter(|ring| ring.is_closed());
-    let mut ring = closed.min_by_key(|ring| ring.used()).cloned();
+    let free_rings = rings.iter().filter(|ring| ring.is_closed());
+    let mut ring = free_rings.min_by_key(|ring| ring.used_words()).cloned();
     match &ring {
         Some(ring) => ring.reopen(),
         None if rings.len() >= THREADS => {}
@@ -256,7 +256,7 @@ fn register(number: u32) -> Option<Local> {
         about,
         at,
         time_ns,
-        scope_changed: true,
+        has_new_scope: true,
     })
 }
 
@@ -273,7 +273,7 @@ impl Local {
         level: Level,
         names: &[&str],
         at: Instant,
-        Ids { own, shared }: &Ids,
+        Ids { own, common }: &Ids,
         fill: impl FnOnce(&mut Record<'_>),
     ) {
         let events = names.len() as u8;
@@ -281,26 +281,26 @@ impl Local {
             self.recorder.homeless.fetch_add(events.into(), Ordering::Relaxed);
             return;
         };
-        self.scope_changed |= scope::take_change();
-        if self.scope_changed {
+        self.has_new_scope |= scope::take_change();
+        if self.has_new_scope {
             let scope = Scope::current();
             let head = Head { level: SCOPE, events, ..Head::default() };
             if ring.put(head, scope.text()) == PutResult::Lost {
                 return;
             }
-            self.scope_changed = false;
+            self.has_new_scope = false;
             self.about = Ids::default();
         }
-        if !self.about.shares(shared) {
-            let text = shared.as_deref().unwrap_or_default();
+        if !self.about.shares(common) {
+            let text = common.as_deref().unwrap_or_default();
             let head = Head { level: SHARED_FIELDS, events, ..Head::default() };
             // Equal ones may have been created twice.
-            if self.about.shared.as_deref().unwrap_or_default() != text
+            if self.about.common.as_deref().unwrap_or_default() != text
                 && ring.put(head, text) == PutResult::Lost
             {
                 return;
             }
-            self.about.shared.clone_from(shared);
+            self.about.common.clone_from(common);
         }
         self.text.clear();
         for name in names {
@@ -345,7 +345,7 @@ fn lock_in_time<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     loop {
         match mutex.try_lock() {
             Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(1));
             }

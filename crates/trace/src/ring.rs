@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Words of eight bytes of a large ring: 512 KiB, some thousands of events.
 pub(crate) const LARGE: usize = 64 << 10;
-/// And of a small one: 64 KiB, some hundreds.
+/// Words of a small ring: 64 KiB, some hundreds of records.
 pub(crate) const SMALL: usize = 8 << 10;
 /// When this multiple of the used size would fill it, it is time to write.
 const PRESSING: u64 = 4;
@@ -22,14 +22,14 @@ const HEAD: u64 = 2;
 #[derive(Default)]
 struct CacheLine(AtomicU64);
 
-/// What the thread counts that puts records in.
+/// The counters of the thread that puts records in.
 #[repr(align(128))]
 #[derive(Default)]
 struct Putter {
     /// Words put in since the beginning.
     words: AtomicU64,
     /// Words known to be taken out: looking often takes that line from the thread that writes.
-    last_taken: AtomicU64,
+    last_read_words: AtomicU64,
     /// Events put in, and events lost.
     events: AtomicU64,
     lost_events: AtomicU64,
@@ -67,10 +67,10 @@ pub(crate) struct Ring {
     /// Words taken out since the beginning.
     read_words: CacheLine,
     /// The thread ended.
-    closed: AtomicBool,
+    is_closed: AtomicBool,
 }
 
-/// What became of a record.
+/// The result of putting a record in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutResult {
     /// It is in the ring.
@@ -89,7 +89,7 @@ impl Ring {
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
             put: Putter::default(),
             read_words: CacheLine::default(),
-            closed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -97,13 +97,13 @@ impl Ring {
     pub fn put(&self, head: Head, text: &[u8]) -> PutResult {
         let start = self.put.words.load(Ordering::Relaxed);
         let record_words = HEAD + text.len().div_ceil(8) as u64;
-        let mut used = start - self.put.last_taken.load(Ordering::Relaxed);
-        if (used + record_words) * PRESSING > self.size() {
+        let mut used_words = start - self.put.last_read_words.load(Ordering::Relaxed);
+        if (used_words + record_words) * PRESSING > self.size() {
             let read_words = self.read_words.0.load(Ordering::Acquire);
-            self.put.last_taken.store(read_words, Ordering::Relaxed);
-            used = start - read_words;
+            self.put.last_read_words.store(read_words, Ordering::Relaxed);
+            used_words = start - read_words;
         }
-        if text.len() > RECORD_BYTES || used + record_words > self.size() {
+        if text.len() > RECORD_BYTES || used_words + record_words > self.size() {
             self.lose(head.events);
             return PutResult::Lost;
         }
@@ -130,7 +130,7 @@ impl Ring {
             count(&self.put.events, head.events);
         }
         self.put.words.store(start + record_words, Ordering::Release);
-        if (used + record_words) * PRESSING > self.size() {
+        if (used_words + record_words) * PRESSING > self.size() {
             PutResult::Pressing
         } else {
             PutResult::Done
@@ -179,13 +179,13 @@ impl Ring {
     }
 
     /// Words in it that were not taken out yet.
-    pub fn used(&self) -> u64 {
+    pub fn used_words(&self) -> u64 {
         self.put.words.load(Ordering::Acquire) - self.read_words.0.load(Ordering::Acquire)
     }
 
     /// Say that its thread puts no more in.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        self.is_closed.store(true, Ordering::Release);
     }
 
     /// Memory of its records.
@@ -196,12 +196,12 @@ impl Ring {
 
     /// Whether its thread ended.
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// For another thread, which appends its records.
     pub fn reopen(&self) {
-        self.closed.store(false, Ordering::Release);
+        self.is_closed.store(false, Ordering::Release);
     }
 
     fn size(&self) -> u64 {
@@ -265,7 +265,7 @@ mod tests {
                 ring.close();
             });
             let mut next = 0;
-            while !(putter.is_finished() && ring.used() == 0) {
+            while !(putter.is_finished() && ring.used_words() == 0) {
                 for (header, text) in records(&ring) {
                     assert_eq!(header, head(next));
                     assert_eq!(text, vec![next as u8; next as usize % 20]);

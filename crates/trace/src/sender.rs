@@ -79,10 +79,10 @@ impl Sender {
         }
         stream.set_read_timeout(None)?;
         let stream = Arc::new(Mutex::new(stream));
-        let (shared, from) = (stream.clone(), self.from.clone());
+        let (clock_stream, from) = (stream.clone(), self.from.clone());
         let reader = std::thread::Builder::new()
             .name("swathe-trace-clock".into())
-            .spawn(move || reply(&mut answers, &shared, &from))?;
+            .spawn(move || reply(&mut answers, &clock_stream, &from))?;
         Ok(Connection { stream, reader })
     }
 }
@@ -160,7 +160,7 @@ impl LineSink for Sender {
 
     /// End it so that all that was sent is read: a connection closed with questions unread is
     /// reset, and what the collector has not read yet is gone.
-    fn finish(&mut self, _written: &mut u64) -> io::Result<()> {
+    fn finish(&mut self, _line_count: &mut u64) -> io::Result<()> {
         let Some(Connection { stream, reader }) = self.connection.take() else { return Ok(()) };
         lock(&stream).shutdown(Shutdown::Write)?;
         let until = Instant::now() + LAST;

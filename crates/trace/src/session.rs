@@ -25,11 +25,11 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Events that were recorded.
-    pub recorded: u64,
+    pub recorded_events: u64,
     /// Lost: not stored, or not written.
-    pub dropped: u64,
+    pub dropped_events: u64,
     /// Events that were written.
-    pub written: u64,
+    pub written_events: u64,
 }
 
 /// The shared state.
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     pub(crate) given_up: AtomicBool,
     pub(crate) end_signal: Mutex<Receiver<()>>,
     /// Events that were written.
-    pub(crate) written: AtomicU64,
+    pub(crate) written_events: AtomicU64,
     /// Events of threads without a ring.
     pub(crate) homeless: AtomicU64,
     /// Rings that threads have left.
@@ -56,16 +56,20 @@ impl Session {
     /// it is written later.
     pub(crate) fn counts(&self) -> Counts {
         // In this order: an event put in meanwhile is not yet recorded.
-        let written = self.written.load(Ordering::Acquire);
+        let written_events = self.written_events.load(Ordering::Acquire);
         let rings = lock(&self.rings);
-        let recorded: u64 = rings.iter().map(|ring| ring.events()).sum();
-        let lost: u64 = rings.iter().map(|ring| ring.lost_events()).sum();
-        let lost = lost + self.homeless.load(Ordering::Relaxed);
-        Counts { recorded, dropped: lost + recorded.saturating_sub(written), written }
+        let recorded_events: u64 = rings.iter().map(|ring| ring.events()).sum();
+        let lost_events: u64 = rings.iter().map(|ring| ring.lost_events()).sum();
+        let lost_events = lost_events + self.homeless.load(Ordering::Relaxed);
+        Counts {
+            recorded_events,
+            dropped_events: lost_events + recorded_events.saturating_sub(written_events),
+            written_events,
+        }
     }
 }
 
-/// What all times of events are counted from.
+/// The moment from which all times of events are counted.
 pub(crate) fn anchor() -> Instant {
     static ANCHOR: OnceLock<Instant> = OnceLock::new();
     *ANCHOR.get_or_init(Instant::now)

@@ -21,8 +21,8 @@ pub(crate) trait LineSink: Send {
         0
     }
 
-    /// End the output. Lines that are written now are added to `written`.
-    fn finish(&mut self, _written: &mut u64) -> io::Result<()> {
+    /// End the output. Lines that are written now are added to `line_count`.
+    fn finish(&mut self, _line_count: &mut u64) -> io::Result<()> {
         Ok(())
     }
 }
@@ -34,7 +34,7 @@ pub(crate) struct Origin {
     pub host: String,
     /// Name of the program.
     pub prog: String,
-    /// What the collector wants to hear.
+    /// The token for the collector.
     pub token: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// # Panics
 /// If they cannot be written.
-pub fn recorded(folder: &Path, work: impl FnOnce()) -> String {
+pub fn record_trace(folder: &Path, work: impl FnOnce()) -> String {
     // A process records to one place at a time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,7 @@ pub const LINE_BYTES: usize = 64 << 10;
 /// Longer values are cut when they are recorded.
 const VALUE_BYTES: usize = 4096;
 
-/// What every line begins with.
+/// The keys with which every line begins.
 pub(crate) const FIRST: [&str; 5] = ["DATE", "HOST", "PROG", "LVL", "NL.EVNT"];
 
 /// Why a line is no event.
@@ -62,7 +62,7 @@ pub enum UlmError {
         /// Its offset, from 0.
         at: usize,
     },
-    /// A value that is no UTF-8.
+    /// A value that is not UTF-8.
     #[error("byte {at}: the value is not UTF-8")]
     NotText {
         /// Start of the value, from 0.
@@ -83,7 +83,7 @@ pub enum UlmError {
     /// `DATE` is none.
     #[error("DATE: expected YYYYMMDDhhmmss.ffffff, got {found:?}")]
     Date {
-        /// What it is.
+        /// Its value.
         found: String,
     },
     /// A value that must be a number of nanoseconds.
@@ -91,7 +91,7 @@ pub enum UlmError {
     Nanoseconds {
         /// The key.
         key: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
     },
     /// More keys in a file than columns are allowed.
@@ -231,7 +231,7 @@ pub fn parse(line: &[u8]) -> Result<Line, UlmError> {
 pub(crate) struct ValueRange {
     pub start: usize,
     pub end: usize,
-    pub quoted: bool,
+    pub is_quoted: bool,
 }
 
 /// The key at a place of the line.
@@ -250,15 +250,15 @@ pub(crate) fn key_at(line: &[u8], at: usize) -> Result<&[u8], UlmError> {
 
 /// The value at a place of the line; a space or the end of the line follows it.
 pub(crate) fn value_at(line: &[u8], start: usize) -> Result<ValueRange, UlmError> {
-    let quoted = line.get(start) == Some(&b'"');
-    let end = if quoted {
+    let is_quoted = line.get(start) == Some(&b'"');
+    let end = if is_quoted {
         closing_quote(line, start)? + 1
     } else {
         let rest = &line[start..];
         start + rest.iter().position(|&byte| !BARE[byte as usize]).unwrap_or(rest.len())
     };
     match line.get(end) {
-        None | Some(b' ') if end > start => Ok(ValueRange { start, end, quoted }),
+        None | Some(b' ') if end > start => Ok(ValueRange { start, end, is_quoted }),
         None | Some(b' ') => Err(UlmError::NoValue { at: start }),
         Some(&byte) => Err(UlmError::Byte { at: end, byte }),
     }
@@ -280,7 +280,7 @@ fn closing_quote(line: &[u8], start: usize) -> Result<usize, UlmError> {
 /// The text a value stands for.
 pub(crate) fn decode(line: &[u8], value: ValueRange) -> Result<Cow<'_, str>, UlmError> {
     let not_text = |_| UlmError::NotText { at: value.start };
-    if !value.quoted {
+    if !value.is_quoted {
         return std::str::from_utf8(&line[value.start..value.end]).map(Cow::from).map_err(not_text);
     }
     let inner = &line[value.start + 1..value.end - 1];
@@ -355,7 +355,7 @@ mod tests {
     const LINE: &str = "DATE=20261121013038.055784 HOST=node7 PROG=swathe LVL=Usage \
          NL.EVNT=CUT_END TARGET=star-17 OBJECT=sdss:run1/f0.fits BYTES=25920 RESULT=ok";
 
-    fn written(line: &Line) -> String {
+    fn to_text(line: &Line) -> String {
         let mut out = Vec::new();
         line.push(&mut out);
         String::from_utf8(out).expect("text")
@@ -368,22 +368,22 @@ mod tests {
         assert_eq!((&line.host[..], &line.prog[..], &line.level[..]), ("node7", "swathe", "Usage"));
         assert_eq!(line.event, "CUT_END");
         assert_eq!(line.fields[2], ("BYTES".to_string(), "25920".to_string()));
-        assert_eq!(written(&line), LINE);
+        assert_eq!(to_text(&line), LINE);
     }
 
     #[test]
     fn what_needs_quotes_gets_them() {
-        let quoted = |value: &str| {
+        let is_quoted = |value: &str| {
             let mut out = Vec::new();
             push_value(&mut out, value);
             String::from_utf8(out).expect("text")
         };
-        assert_eq!(quoted("a/b:c?d&e"), "a/b:c?d&e");
-        assert_eq!(quoted(""), r#""""#);
-        assert_eq!(quoted("a b"), r#""a b""#);
-        assert_eq!(quoted("a=b"), r#""a=b""#);
-        assert_eq!(quoted("\"\\\n\r\t\x01\x7f"), r#""\"\\\n\r\t\x01\x7f""#);
-        assert_eq!(quoted("Größe"), "\"Größe\"");
+        assert_eq!(is_quoted("a/b:c?d&e"), "a/b:c?d&e");
+        assert_eq!(is_quoted(""), r#""""#);
+        assert_eq!(is_quoted("a b"), r#""a b""#);
+        assert_eq!(is_quoted("a=b"), r#""a=b""#);
+        assert_eq!(is_quoted("\"\\\n\r\t\x01\x7f"), r#""\"\\\n\r\t\x01\x7f""#);
+        assert_eq!(is_quoted("Größe"), "\"Größe\"");
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
             let [host, prog, level, event] = first;
             let fields = fields.into_iter().filter(|(key, _)| !is_first(key)).collect();
             let line = Line { time_ns: time_us * 1000, host, prog, level, event, fields };
-            let text = written(&line);
+            let text = to_text(&line);
             prop_assert!(!text.contains('\n'));
             prop_assert_eq!(parse(text.as_bytes()), Ok(line));
         }
@@ -448,10 +448,10 @@ mod tests {
         fn no_damage_panics_and_what_still_parses_is_written_the_same(
             at in 0..LINE.len(), byte in any::<u8>(),
         ) {
-            let mut damaged = LINE.as_bytes().to_vec();
-            damaged[at] = byte;
-            if let Ok(line) = parse(&damaged) {
-                prop_assert_eq!(parse(written(&line).as_bytes()), Ok(line));
+            let mut damaged_lines = LINE.as_bytes().to_vec();
+            damaged_lines[at] = byte;
+            if let Ok(line) = parse(&damaged_lines) {
+                prop_assert_eq!(parse(to_text(&line).as_bytes()), Ok(line));
             }
         }
     }

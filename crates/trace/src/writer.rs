@@ -33,13 +33,13 @@ const LEVELS: [(Level, &str); 4] = [
 pub(crate) struct EventWriter {
     session: Arc<Session>,
     sink: Box<dyn LineSink>,
-    /// Of each ring.
+    /// State of each ring.
     threads: Vec<RingState>,
     /// Room for the longest record.
     record: Box<[u8]>,
     lines: Lines,
     compared_at: Instant,
-    /// That it does not work was said.
+    /// Whether a warning was printed.
     has_warned: bool,
 }
 
@@ -50,15 +50,15 @@ struct RingState {
     text: Vec<u8>,
     /// The ends of the first and of the second of these.
     ends: [usize; 2],
-    shared: Vec<u8>,
+    common: Vec<u8>,
 }
 
 impl RingState {
-    /// What all events from here on have.
+    /// Set the fields of all later events.
     fn set(&mut self, head: Head, text: &[u8], number: u64) {
-        self.shared.clear();
+        self.common.clear();
         if head.level == SHARED_FIELDS {
-            self.shared.extend_from_slice(text);
+            self.common.extend_from_slice(text);
             self.text.truncate(self.ends[1]);
             return self.text.extend_from_slice(text);
         }
@@ -73,7 +73,7 @@ impl RingState {
         self.text.truncate(self.ends[0]);
         self.text.extend_from_slice(own);
         self.ends[1] = self.text.len();
-        self.text.extend_from_slice(&self.shared);
+        self.text.extend_from_slice(&self.common);
     }
 }
 
@@ -99,7 +99,7 @@ impl Start {
         Start { text, us: i64::MIN, second: i64::MIN }
     }
 
-    /// It at a time.
+    /// Its offset at a time.
     fn at(&mut self, time_ns: i64) -> &[u8] {
         let us = time_ns.div_euclid(1000);
         if us != self.us {
@@ -219,10 +219,10 @@ impl EventWriter {
     fn flush(&mut self) {
         let count = std::mem::take(&mut self.lines.count);
         if count > 0 && !self.session.given_up.load(Ordering::Acquire) {
-            let mut lost = 0;
-            let written = self.sink.write(&self.lines.text, &mut lost);
-            self.note(written);
-            self.session.written.fetch_add(count - lost.min(count), Ordering::AcqRel);
+            let mut lost_lines = 0;
+            let result = self.sink.write(&self.lines.text, &mut lost_lines);
+            self.note(result);
+            self.session.written_events.fetch_add(count - lost_lines.min(count), Ordering::AcqRel);
         }
         self.lines.text.clear();
     }
@@ -237,18 +237,18 @@ impl EventWriter {
         let counts = self.session.counts();
         Record(&mut text)
             .number("PID", std::process::id().into())
-            .number("RECORDED", counts.recorded)
-            .number("DROPPED", counts.dropped - in_memory.min(counts.dropped));
+            .number("RECORDED", counts.recorded_events)
+            .number("DROPPED", counts.dropped_events - in_memory.min(counts.dropped_events));
         let time_ns = anchor().elapsed().as_nanos() as u64;
         let head = Head { name, level, time_ns, ..Head::default() };
         self.lines.push(&mut RingState::default(), head, &text);
         // It is not among those that are counted, and comes after all lines in memory.
-        let written = self.sink.write(&self.lines.text, &mut 0);
-        self.note(written);
-        let mut written = 0;
-        let finished = self.sink.finish(&mut written);
-        self.note(finished);
-        self.session.written.fetch_add(written.min(in_memory), Ordering::AcqRel);
+        let result = self.sink.write(&self.lines.text, &mut 0);
+        self.note(result);
+        let mut line_count = 0;
+        let result = self.sink.finish(&mut line_count);
+        self.note(result);
+        self.session.written_events.fetch_add(line_count.min(in_memory), Ordering::AcqRel);
     }
 
     /// Say once that it does not work.
@@ -272,9 +272,9 @@ fn offset_ns() -> i64 {
         let before = Instant::now();
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let after = Instant::now();
-        let took = after.saturating_duration_since(before);
-        let middle = before.saturating_duration_since(anchor()) + took / 2;
-        (took, unix.as_nanos() as i64 - middle.as_nanos() as i64)
+        let duration = after.saturating_duration_since(before);
+        let middle = before.saturating_duration_since(anchor()) + duration / 2;
+        (duration, unix.as_nanos() as i64 - middle.as_nanos() as i64)
     };
     (0..5).map(look).min().map_or(0, |(_, offset_ns)| offset_ns)
 }

@@ -24,7 +24,7 @@ fn events_per_second() {
                     .map(|_| {
                         scope.spawn(|| {
                             let began = Instant::now();
-                            let mut paused = 0.0;
+                            let mut pause_s = 0.0;
                             for number in 0..2_000_000u64 {
                                 event(Level::Usage, "CUT_END", &about, |record| {
                                     record.number("BYTES", number).text("RESULT", "ok");
@@ -33,10 +33,10 @@ fn events_per_second() {
                                 if pause && number % 2000 == 0 {
                                     let since = Instant::now();
                                     std::thread::sleep(std::time::Duration::from_micros(500));
-                                    paused += since.elapsed().as_secs_f64();
+                                    pause_s += since.elapsed().as_secs_f64();
                                 }
                             }
-                            began.elapsed().as_secs_f64() - paused
+                            began.elapsed().as_secs_f64() - pause_s
                         })
                     })
                     .collect();
@@ -51,9 +51,9 @@ fn events_per_second() {
                  {:.2} M/s, {:.2} M/s of its core, dropped {}",
                 best / 2e6 * 1e9,
                 2.0 / best,
-                counts.written as f64 / wall_s / 1e6,
-                counts.written as f64 / writer_s / 1e6,
-                counts.dropped,
+                counts.written_events as f64 / wall_s / 1e6,
+                counts.written_events as f64 / writer_s / 1e6,
+                counts.dropped_events,
             );
         }
     }
@@ -78,15 +78,15 @@ fn cuts() {
             let own = std::thread::scope(|scope| {
                 scope.spawn(|| record_cuts(&names)).join().expect("ended") / CUTS as f64 * 1e9
             });
-            let written = writer_s() / CUTS as f64 * 1e9;
-            assert_eq!(stop().expect("recorded").dropped, 0, "the writer had no time");
+            let writer_ns = writer_s() / CUTS as f64 * 1e9;
+            assert_eq!(stop().expect("recorded").dropped_events, 0, "the writer had no time");
             std::fs::remove_file(&path).expect("removed");
-            (own, written)
+            (own, writer_ns)
         })
         .collect();
     ns.sort_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1)));
-    for (name, (own, written)) in [("median", ns[7]), ("best", ns[0])] {
-        println!("{name}: {own:.0} ns a cut to record it, {written:.0} ns to write it");
+    for (name, (own, writer_ns)) in [("median", ns[7]), ("best", ns[0])] {
+        println!("{name}: {own:.0} ns a cut to record it, {writer_ns:.0} ns to write it");
     }
 }
 
@@ -99,7 +99,7 @@ fn record_cuts(names: &[String]) -> f64 {
         let mut object = Ids::default();
         object
             .push("OBJECT", &format!("/data/survey/run1/camera3/frame-r-{number:06}-3-0042.fits"));
-        let object = object.shared();
+        let object = object.share();
         for part in part.chunks(16) {
             let abouts: Vec<Ids> = part.iter().map(|name| object.after("TARGET", name)).collect();
             for about in &abouts {
@@ -133,8 +133,8 @@ fn writer_s() -> f64 {
 }
 
 fn spent_s(thread: &std::path::Path) -> f64 {
-    let spent = std::fs::read_to_string(thread.join("schedstat")).expect("of a thread");
-    spent.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e9
+    let text = std::fs::read_to_string(thread.join("schedstat")).expect("of a thread");
+    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e9
 }
 
 /// As events of a job are: a few kinds, each of another target, of some objects.

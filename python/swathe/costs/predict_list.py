@@ -218,6 +218,8 @@ def predict_job(
     most: int | None = None,
     machines: int = 1,
     write_costs: WriteCosts | None = None,
+    *,
+    keeps: bool = False,
 ) -> Prediction:
     """Return the predicted cost of a job.
 
@@ -226,14 +228,16 @@ def predict_job(
         most: number of objects per store that are inspected at most.
         machines: number of machines like this one that share the work.
         write_costs: costs of its output; without them those of the temporary folder.
+        keeps: whether the job starts now, and reads from the objects that are opened for the
+            prediction. Then the time is that from now on; `model_s` has the opening, too.
     """
     compute = compute_costs()
     if write_costs is not None:
         compute = write_costs.added_to(compute)
-    estimates = json.loads(job.estimate(compute, most, machines))
+    estimates = json.loads(job.estimate(compute, most, machines, keeps))
     per_store, explained, faults = {}, [], []
     for estimate in estimates:
-        per_store[estimate["root"]] = _cost(estimate)
+        per_store[estimate["root"]] = _cost(estimate, keeps)
         faults += estimate["faults"]
         explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
     # Objects are read in the order of the list, so stores mostly follow one another.
@@ -303,11 +307,12 @@ def known_write_costs(output: str) -> WriteCosts:
     return WriteCosts.of(compute_costs()).learn(past_outcomes().outcomes, output)
 
 
-def _cost(estimate: dict[str, Any]) -> StoreCost:
+def _cost(estimate: dict[str, Any], keeps: bool) -> StoreCost:
     model_s, root = estimate["median_s"], estimate["root"]
     earlier = past_outcomes().of(root_of(root))
     calibration = calibrate(earlier, model_s, _bounds(estimate))
-    seconds = model_s * math.exp(calibration.bias)
+    rest_s = estimate["when_open_s"] if keeps else model_s
+    seconds = rest_s * math.exp(calibration.bias)
     names = ("objects", "targets", "headers_read", "unreadable", "compute_s", "write_s")
     return StoreCost(
         seconds,

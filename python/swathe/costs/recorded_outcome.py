@@ -28,8 +28,8 @@ class CallOutcome:
     Attributes:
         root: key of the only store; empty if there are several.
         low_s, high_s: ends of the predicted interval.
-        before_s: time before reading and cutting.
-        engine_s: time of reading and cutting.
+        before_s: time before reading and cutting, without opening objects on servers.
+        engine_s: time of that, reading and cutting.
         output: kind and file system of the results that the engine writes, as `zip on /home`; or
             what is made of its cutouts, as `cut as png`; empty if they are dropped.
         write_s: seconds of all threads to write them.

@@ -134,7 +134,9 @@ class CutRun:
         if not is_made and not output_paths.is_null:
             self.call.output = output_key(output_paths.path, output_paths.kind)
             write_costs = known_write_costs(self.call.output)
-        prediction = predict_job(job, MOST_INSPECTED, write_costs=write_costs)
+        opening_s = -time.perf_counter()
+        prediction = predict_job(job, MOST_INSPECTED, write_costs=write_costs, keeps=True)
+        opening_s += time.perf_counter()
         if "stores" in manifest.meta:
             prediction = read_at_once(prediction, settings["threads"])
         if is_made:
@@ -146,6 +148,10 @@ class CutRun:
         elapsed_s = time.perf_counter() - (self._counted or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
         self.call.expect(prediction, elapsed_s)
+        if not all(cost.is_local for cost in prediction.per_store.values()):
+            # Objects are opened on servers: the model counts that as reading.
+            self.call.engine_s += opening_s
+            self.call.before_s -= opening_s
         if end is None or self.output is not None:
             # If the process is killed now, no older manifest describes these results, and they are
             # known to belong to this run.
@@ -236,7 +242,7 @@ class CutRun:
         def report(count: int) -> None:
             nonlocal reported_at
             now = time.perf_counter()
-            part = batch.done()
+            part = batch.progress()
             model.update(now - start_s, part)
             left = model.left(now - start_s)
             show(count, time_left_text(*left))

@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::exchange::{Asked, Exchange};
+use crate::exchange::{Exchange, Request};
 use crate::http::{self, Body, Feed};
 use crate::link::Link;
 use crate::pipe::{Ending, Item, Pipe};
 use crate::settings::Fate;
-use crate::{Shared, system};
+use crate::{ProxyState, system};
 
 const READ_BYTES: usize = 1 << 16;
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 
 struct Connection<'a> {
-    shared: &'a Shared,
-    accepted: Instant,
+    state: &'a ProxyState,
+    accept_time: Instant,
     client: TcpStream,
     upstream: TcpStream,
     up: Pipe,
@@ -29,16 +29,16 @@ struct Connection<'a> {
 
 /// Serves a client until either side ends. Both sockets close with the last thread, so that a
 /// reset is one.
-pub(crate) fn run(shared: &Shared, client: TcpStream, upstream: &str) {
-    let accepted = Instant::now();
-    shared.stats.connections.fetch_add(1, Relaxed);
+pub(crate) fn run(state: &ProxyState, client: TcpStream, upstream: &str) {
+    let accept_time = Instant::now();
+    state.stats.connections.fetch_add(1, Relaxed);
     let Ok(upstream) = TcpStream::connect(upstream) else {
         system::reset_on_close(&client);
         return;
     };
     let _ = (client.set_nodelay(true), upstream.set_nodelay(true));
     let (up, down, link, exchange) = (Pipe::new(), Pipe::new(), Link::new(), Exchange::new());
-    let connection = Connection { shared, accepted, client, upstream, up, down, link, exchange };
+    let connection = Connection { state, accept_time, client, upstream, up, down, link, exchange };
     thread::scope(|scope| {
         scope.spawn(|| connection.read_client());
         scope.spawn(|| connection.write_upstream());
@@ -54,14 +54,14 @@ impl Connection<'_> {
                 Ok(data) => data,
                 Err(_) => return self.end(),
             };
-            let rtt = self.shared.settings().rtt;
-            let start = Instant::now().max(self.accepted + rtt);
+            let rtt = self.state.settings().rtt;
+            let start = Instant::now().max(self.accept_time + rtt);
             if data.is_empty() {
-                self.exchange.client_gone();
+                self.exchange.end_client();
                 self.up.push(Item::End(Ending::Close), start, rtt / 2);
                 return;
             }
-            self.shared.stats.up(data.len());
+            self.state.stats.up(data.len());
             if !self.up.push(Item::Data(data), start, rtt / 2) {
                 return;
             }
@@ -77,12 +77,12 @@ impl Connection<'_> {
             if !self.exchange.wait_for_turn() {
                 return;
             }
-            let settings = self.shared.settings();
-            let fate = self.shared.generator.lock().unwrap().fate(&settings);
-            let stats = &self.shared.stats;
+            let settings = self.state.settings();
+            let fate = self.state.generator.lock().unwrap().fate(&settings);
+            let stats = &self.state.stats;
             stats.requests.fetch_add(1, Relaxed);
             let body = http::request_body(&head);
-            let passed = match fate {
+            let passes = match fate {
                 Fate::Hang => {
                     stats.hangs.fetch_add(1, Relaxed);
                     self.exchange.sleep(FOREVER);
@@ -94,11 +94,11 @@ impl Connection<'_> {
                 }
                 _ => {
                     let head_only = http::is_head_request(&head);
-                    self.exchange.begin(Asked { head_only, fate });
+                    self.exchange.begin(Request { head_only, fate });
                     self.send_up(&head) && feed.body(body, |some| self.send_up(&some))
                 }
             };
-            if !passed {
+            if !passes {
                 return self.up.close();
             }
         }
@@ -109,7 +109,7 @@ impl Connection<'_> {
 
     /// Answers instead of the server; false when that was the last answer.
     fn refuse(&self, fate: Fate, close: bool, after_s: u64) -> bool {
-        let stats = &self.shared.stats;
+        let stats = &self.state.stats;
         let (status, count) = match fate {
             Fate::SlowDown => ("429 Too Many Requests", &stats.slow_downs),
             _ => ("503 Service Unavailable", &stats.unavailable),
@@ -137,18 +137,19 @@ impl Connection<'_> {
 
     /// Ends what goes to the client, after what is under way.
     fn end_down(&self, ending: Ending) {
-        self.down.push(Item::End(ending), Instant::now(), self.shared.settings().rtt / 2);
+        self.down.push(Item::End(ending), Instant::now(), self.state.settings().rtt / 2);
     }
 
     /// Passes answers on until the server ends, or a fault.
     fn pass_answers(&self, feed: &mut Feed<impl FnMut() -> Option<Vec<u8>>>) -> Ending {
         while let Some(head) = feed.head(http::may_be_answer) {
-            let Some(asked) = self.exchange.asked().filter(|_| http::status(&head) != 101) else {
+            let Some(request) = self.exchange.request().filter(|_| http::status(&head) != 101)
+            else {
                 self.send_down(head);
                 break;
             };
             let interim = http::status(&head) < 200;
-            let body = http::answer_body(&head, asked.head_only);
+            let body = http::answer_body(&head, request.head_only);
             if !self.send_down(head) {
                 return Ending::Close;
             }
@@ -156,7 +157,7 @@ impl Connection<'_> {
                 continue;
             }
             if let Body::Length(length) = body
-                && let Some((ending, place)) = self.fault(asked.fate, length)
+                && let Some((ending, place)) = self.fault(request.fate, length)
             {
                 feed.body(Body::Length(place), |some| self.send_down(some));
                 return ending;
@@ -172,13 +173,13 @@ impl Connection<'_> {
 
     /// How an answer is cut, and after how many bytes of its body.
     fn fault(&self, fate: Fate, length: u64) -> Option<(Ending, u64)> {
-        let stats = &self.shared.stats;
+        let stats = &self.state.stats;
         let (ending, place, count) = match fate {
             _ if length == 0 => return None,
             Fate::Reset(place) => (Ending::Reset, place, &stats.resets),
             Fate::Truncate(place) => (Ending::Close, place, &stats.truncations),
             Fate::Stall(place) => {
-                (Ending::Stall(self.shared.settings().stall_time), place, &stats.stalls)
+                (Ending::Stall(self.state.settings().stall_time), place, &stats.stalls)
             }
             _ => return None,
         };
@@ -190,7 +191,7 @@ impl Connection<'_> {
         while let Some(item) = self.down.pop() {
             match item {
                 Item::Data(data) => {
-                    self.shared.stats.down(data.len());
+                    self.state.stats.down(data.len());
                     if (&self.client).write_all(&data).is_err() {
                         break;
                     }
@@ -219,13 +220,13 @@ impl Connection<'_> {
     /// Sends bytes over the links and off to the client; false when it is gone.
     fn send_down(&self, mut data: Vec<u8>) -> bool {
         while !data.is_empty() {
-            let settings = self.shared.settings();
-            let (own, shared) = (settings.connection_bytes_per_s, settings.shared_bytes_per_s);
-            let most = Link::turn(own, settings.turn).min(Link::turn(shared, settings.turn));
+            let settings = self.state.settings();
+            let (own, common) = (settings.connection_bytes_per_s, settings.shared_bytes_per_s);
+            let most = Link::turn(own, settings.turn).min(Link::turn(common, settings.turn));
             let turn = most.min(data.len());
             let rest = data.split_off(turn);
             self.link.send(turn, own);
-            self.shared.stats.busy(self.shared.link.send(turn, shared));
+            self.state.stats.busy(self.state.link.send(turn, common));
             if !self.down.push(Item::Data(data), Instant::now(), settings.rtt / 2) {
                 return false;
             }

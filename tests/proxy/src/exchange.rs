@@ -7,7 +7,7 @@ use crate::settings::Fate;
 
 /// A request that was sent on.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct Request {
     pub(crate) head_only: bool,
     pub(crate) fate: Fate,
 }
@@ -15,59 +15,59 @@ pub(crate) struct Asked {
 /// Between the thread that reads requests and the one that reads answers.
 pub(crate) struct Exchange {
     state: Mutex<State>,
-    changed: Condvar,
+    change: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    asked: Option<Asked>,
-    client_gone: bool,
+    request: Option<Request>,
+    is_client_gone: bool,
     over: bool,
 }
 
 impl Exchange {
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new() }
+        Self { state: Mutex::default(), change: Condvar::new() }
     }
 
     /// Waits for the end of the last answer; false when the connection is over.
     pub(crate) fn wait_for_turn(&self) -> bool {
-        let busy = |state: &mut State| state.asked.is_some() && !state.over;
-        !self.changed.wait_while(self.state(), busy).unwrap().over
+        let busy = |state: &mut State| state.request.is_some() && !state.over;
+        !self.change.wait_while(self.state(), busy).unwrap().over
     }
 
     /// A request is about to be sent on.
-    pub(crate) fn begin(&self, asked: Asked) {
-        self.state().asked = Some(asked);
+    pub(crate) fn begin(&self, request: Request) {
+        self.state().request = Some(request);
     }
 
     /// What the answer that comes now belongs to.
-    pub(crate) fn asked(&self) -> Option<Asked> {
-        self.state().asked
+    pub(crate) fn request(&self) -> Option<Request> {
+        self.state().request
     }
 
     /// The answer is complete.
     pub(crate) fn finish(&self) {
-        self.state().asked = None;
-        self.changed.notify_all();
+        self.state().request = None;
+        self.change.notify_all();
     }
 
     /// The client sends no more.
-    pub(crate) fn client_gone(&self) {
-        self.state().client_gone = true;
-        self.changed.notify_all();
+    pub(crate) fn end_client(&self) {
+        self.state().is_client_gone = true;
+        self.change.notify_all();
     }
 
     /// The connection is over.
     pub(crate) fn end(&self) {
         self.state().over = true;
-        self.changed.notify_all();
+        self.change.notify_all();
     }
 
     /// Waits for a time, or less when nobody waits any more.
     pub(crate) fn sleep(&self, time: Duration) {
-        let waiting = |state: &mut State| !state.over && !state.client_gone;
-        drop(self.changed.wait_timeout_while(self.state(), time, waiting).unwrap());
+        let waiting = |state: &mut State| !state.over && !state.is_client_gone;
+        drop(self.change.wait_timeout_while(self.state(), time, waiting).unwrap());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -19,7 +19,7 @@ pub(crate) fn may_be_request(bytes: &[u8]) -> bool {
 
 /// Whether bytes may be the beginning of an answer.
 pub(crate) fn may_be_answer(bytes: &[u8]) -> bool {
-    bytes.iter().zip(b"HTTP/1.").all(|(byte, wanted)| byte == wanted)
+    bytes.iter().zip(b"HTTP/1.").all(|(byte, other)| byte == other)
 }
 
 /// Whether the head of a request asks for no body.
@@ -74,7 +74,7 @@ fn length_of(head: &[u8]) -> Body {
 #[derive(Default)]
 pub(crate) struct Chunks {
     line: Vec<u8>,
-    left: u64,
+    rest: u64,
     in_trailer: bool,
 }
 
@@ -83,9 +83,9 @@ impl Chunks {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut at = 0;
         while at < bytes.len() {
-            if self.left > 0 {
-                let some = self.left.min((bytes.len() - at) as u64);
-                self.left -= some;
+            if self.rest > 0 {
+                let some = self.rest.min((bytes.len() - at) as u64);
+                self.rest -= some;
                 at += some as usize;
                 continue;
             }
@@ -105,7 +105,7 @@ impl Chunks {
             let size = line.split(';').next().unwrap_or_default().trim();
             match u64::from_str_radix(size, 16) {
                 Ok(0) => self.in_trailer = true,
-                Ok(size) => self.left = size.saturating_add(2), // the line end after it
+                Ok(size) => self.rest = size.saturating_add(2), // the line end after it
                 Err(_) => {}
             }
         }
@@ -116,39 +116,39 @@ impl Chunks {
 /// Bytes as they come, with those that were read too far.
 pub(crate) struct Feed<F> {
     more: F,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl<F: FnMut() -> Option<Vec<u8>>> Feed<F> {
     pub(crate) fn new(more: F) -> Self {
-        Self { more, held: Vec::new() }
+        Self { more, buffer: Vec::new() }
     }
 
     /// The next head, with the empty line after it. None at the end and where there is none: the
     /// bytes are then still to be taken.
     pub(crate) fn head(&mut self, may_be: fn(&[u8]) -> bool) -> Option<Vec<u8>> {
-        let mut searched = 0;
+        let mut start = 0;
         loop {
-            if !may_be(&self.held) || self.held.len() > MOST_HEAD_BYTES {
+            if !may_be(&self.buffer) || self.buffer.len() > MOST_HEAD_BYTES {
                 return None;
             }
-            if let Some(at) = self.held[searched..].windows(4).position(|end| end == b"\r\n\r\n") {
-                let rest = self.held.split_off(searched + at + 4);
-                return Some(std::mem::replace(&mut self.held, rest));
+            if let Some(at) = self.buffer[start..].windows(4).position(|end| end == b"\r\n\r\n") {
+                let rest = self.buffer.split_off(start + at + 4);
+                return Some(std::mem::replace(&mut self.buffer, rest));
             }
-            searched = self.held.len().saturating_sub(3);
-            self.held.extend((self.more)()?);
+            start = self.buffer.len().saturating_sub(3);
+            self.buffer.extend((self.more)()?);
         }
     }
 
     /// Some bytes, at most so many; none at the end.
     pub(crate) fn take(&mut self, most: u64) -> Option<Vec<u8>> {
-        let mut some = std::mem::take(&mut self.held);
+        let mut some = std::mem::take(&mut self.buffer);
         if some.is_empty() {
             some = (self.more)()?;
         }
         if some.len() as u64 > most {
-            self.held = some.split_off(most as usize);
+            self.buffer = some.split_off(most as usize);
         }
         Some(some)
     }
@@ -156,10 +156,10 @@ impl<F: FnMut() -> Option<Vec<u8>>> Feed<F> {
     /// Gives a body to `each`, in pieces; false when it or the bytes end before the body does.
     pub(crate) fn body(&mut self, body: Body, mut each: impl FnMut(Vec<u8>) -> bool) -> bool {
         match body {
-            Body::Length(mut left) => {
-                while left > 0 {
-                    let Some(some) = self.take(left) else { return false };
-                    left -= some.len() as u64;
+            Body::Length(mut rest) => {
+                while rest > 0 {
+                    let Some(some) = self.take(rest) else { return false };
+                    rest -= some.len() as u64;
                     if !each(some) {
                         return false;
                     }
@@ -169,12 +169,12 @@ impl<F: FnMut() -> Option<Vec<u8>>> Feed<F> {
             Body::Chunked => {
                 let mut chunks = Chunks::default();
                 while let Some(mut some) = self.take(u64::MAX) {
-                    let (length, ended) = chunks.take(&some);
-                    self.held = some.split_off(length);
+                    let (length, is_end) = chunks.take(&some);
+                    self.buffer = some.split_off(length);
                     if !each(some) {
                         return false;
                     }
-                    if ended {
+                    if is_end {
                         return true;
                     }
                 }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn bodies_are_as_long_as_their_heads_say() {
         let head = |lines: &str| format!("HTTP/1.1 {lines}\r\n\r\n").into_bytes();
-        for (lines, head_only, wanted) in [
+        for (lines, head_only, expected) in [
             ("200 OK\r\nContent-Length: 7", false, Body::Length(7)),
             ("206 Partial Content\r\ncontent-length:7", false, Body::Length(7)),
             ("200 OK\r\nContent-Length: 7", true, Body::Length(0)),
@@ -208,28 +208,28 @@ mod tests {
             ("200 OK\r\nTransfer-Encoding: chunked", false, Body::Chunked),
             ("200 OK", false, Body::UntilClose),
         ] {
-            assert_eq!(answer_body(&head(lines), head_only), wanted, "{lines}");
+            assert_eq!(answer_body(&head(lines), head_only), expected, "{lines}");
         }
         assert_eq!(request_body(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Body::Length(0));
     }
 
     #[test]
     fn close_is_asked_for_by_header_or_version() {
-        for (head, wanted) in [
+        for (head, expected) in [
             ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", true),
             ("GET / HTTP/1.1\r\nconnection: Keep-Alive\r\n\r\n", false),
             ("GET / HTTP/1.1\r\n\r\n", false),
             ("GET / HTTP/1.0\r\n\r\n", true),
         ] {
-            assert_eq!(asks_to_close(head.as_bytes()), wanted, "{head}");
+            assert_eq!(asks_to_close(head.as_bytes()), expected, "{head}");
         }
     }
 
     #[test]
     fn heads_and_bodies_are_found_however_bytes_are_cut() {
-        let chunked = b"5;a=b\r\nhello\r\n10\r\n0123456789abcdef\r\n0\r\nx: y\r\n\r\n";
+        let chunks = b"5;a=b\r\nhello\r\n10\r\n0123456789abcdef\r\n0\r\nx: y\r\n\r\n";
         let mut whole = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
-        whole.extend(chunked);
+        whole.extend(chunks);
         whole.extend(b"HTTP/1.1 206 P\r\n\r\nab");
         for size in 1..whole.len() {
             let mut pieces = whole.chunks(size).map(<[u8]>::to_vec);
@@ -240,7 +240,7 @@ mod tests {
                 body.extend(some);
                 true
             }));
-            assert_eq!(body, chunked);
+            assert_eq!(body, chunks);
             assert_eq!(status(&feed.head(may_be_answer).unwrap()), 206);
             assert!(feed.body(Body::Length(2), |_| true));
             assert!(feed.head(may_be_answer).is_none());

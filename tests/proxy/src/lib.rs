@@ -40,14 +40,14 @@ pub use stats::Stats;
 use settings::Generator;
 
 /// What all connections share.
-pub(crate) struct Shared {
+pub(crate) struct ProxyState {
     settings: RwLock<Settings>,
     generator: Mutex<Generator>,
     link: link::Link,
     stats: Stats,
 }
 
-impl Shared {
+impl ProxyState {
     fn settings(&self) -> Settings {
         *self.settings.read().unwrap()
     }
@@ -56,7 +56,7 @@ impl Shared {
 /// A proxy that runs until the process ends.
 pub struct Proxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    state: Arc<ProxyState>,
 }
 
 impl Proxy {
@@ -68,20 +68,20 @@ impl Proxy {
         system::wake_on_time();
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let state = Arc::new(ProxyState {
             generator: Mutex::new(Generator::new(settings.seed)),
             settings: RwLock::new(settings),
             link: link::Link::new(),
             stats: Stats::new(),
         });
-        let of_thread = Arc::clone(&shared);
+        let of_thread = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (shared, upstream) = (Arc::clone(&of_thread), upstream.clone());
-                thread::spawn(move || connection::run(&shared, client, &upstream));
+                let (state, upstream) = (Arc::clone(&of_thread), upstream.clone());
+                thread::spawn(move || connection::run(&state, client, &upstream));
             }
         });
-        Ok(Self { address, shared })
+        Ok(Self { address, state })
     }
 
     /// Where it listens.
@@ -91,7 +91,7 @@ impl Proxy {
 
     /// What went through so far.
     pub fn stats(&self) -> &Stats {
-        &self.shared.stats
+        &self.state.stats
     }
 
     /// Changes a setting for bytes and requests from now on.
@@ -99,10 +99,10 @@ impl Proxy {
     /// # Errors
     /// A sentence, when there is no such setting or it does not take the value.
     pub fn set(&self, name: &str, value: &str) -> Result<(), String> {
-        let mut settings = self.shared.settings.write().unwrap();
+        let mut settings = self.state.settings.write().unwrap();
         settings.set(name, value)?;
         if name == "seed" {
-            *self.shared.generator.lock().unwrap() = Generator::new(settings.seed);
+            *self.state.generator.lock().unwrap() = Generator::new(settings.seed);
         }
         Ok(())
     }

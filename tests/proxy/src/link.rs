@@ -14,13 +14,13 @@ pub(crate) struct Link(Mutex<Slots>);
 
 struct Slots {
     free: Instant,
-    left: Instant,
+    last_send: Instant,
 }
 
 impl Link {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(Slots { free: now, left: now }))
+        Self(Mutex::new(Slots { free: now, last_send: now }))
     }
 
     /// How many bytes to send at once: those of so much time.
@@ -38,22 +38,22 @@ impl Link {
         let end = {
             let mut slots = self.0.lock().unwrap();
             let now = Instant::now();
-            let went_on = now.saturating_duration_since(slots.left) < PAUSE;
+            let went_on = now.saturating_duration_since(slots.last_send) < PAUSE;
             let earliest = if went_on { now.checked_sub(LATE).unwrap_or(now) } else { now };
             slots.free = slots.free.max(earliest) + time;
             slots.free
         };
         sleep_until(end);
-        self.0.lock().unwrap().left = Instant::now();
+        self.0.lock().unwrap().last_send = Instant::now();
         time
     }
 }
 
 /// Sleeps, to within some 10 µs.
 pub(crate) fn sleep_until(due: Instant) {
-    let left = due.saturating_duration_since(Instant::now());
-    if !left.is_zero() {
-        thread::sleep(left);
+    let rest = due.saturating_duration_since(Instant::now());
+    if !rest.is_zero() {
+        thread::sleep(rest);
     }
 }
 
@@ -66,22 +66,22 @@ mod tests {
         const RATE: u64 = 4_000_000;
         let turn = Link::turn(RATE, Duration::from_micros(250));
         let (link, start) = (Link::new(), Instant::now());
-        let sent: Vec<usize> = thread::scope(|scope| {
+        let bytes: Vec<usize> = thread::scope(|scope| {
             let sender = || {
-                let mut sent = 0;
+                let mut bytes = 0;
                 while start.elapsed() < Duration::from_secs(2) {
                     link.send(turn, RATE);
-                    sent += turn;
+                    bytes += turn;
                 }
-                sent
+                bytes
             };
             let senders: Vec<_> = (0..4).map(|_| scope.spawn(sender)).collect();
             senders.into_iter().map(|sender| sender.join().unwrap()).collect()
         });
-        let total: usize = sent.iter().sum();
+        let total: usize = bytes.iter().sum();
         assert!(total as f64 <= RATE as f64 * start.elapsed().as_secs_f64());
-        let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
-        assert!(most < &(2 * least), "{sent:?}");
+        let (least, most) = (bytes.iter().min().unwrap(), bytes.iter().max().unwrap());
+        assert!(most < &(2 * least), "{bytes:?}");
     }
 
     #[test]

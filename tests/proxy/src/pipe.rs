@@ -35,12 +35,12 @@ pub(crate) struct Pipe {
 struct State {
     items: VecDeque<(Instant, Item)>,
     bytes: usize,
-    closed: bool,
+    is_closed: bool,
 }
 
 impl Pipe {
     pub(crate) fn new() -> Self {
-        let state = State { items: VecDeque::new(), bytes: 0, closed: false };
+        let state = State { items: VecDeque::new(), bytes: 0, is_closed: false };
         Self { state: Mutex::new(state), ready: Condvar::new(), room: Condvar::new() }
     }
 
@@ -49,9 +49,9 @@ impl Pipe {
     pub(crate) fn push(&self, item: Item, start: Instant, delay: Duration) -> bool {
         let limit = (BYTES_PER_S * delay.as_secs_f64()) as usize;
         let limit = limit.clamp(LEAST_BYTES, MOST_BYTES);
-        let full = |state: &mut State| state.bytes >= limit && !state.closed;
+        let full = |state: &mut State| state.bytes >= limit && !state.is_closed;
         let mut state = self.room.wait_while(self.state(), full).unwrap();
-        if state.closed {
+        if state.is_closed {
             return false;
         }
         if let Item::Data(data) = &item {
@@ -64,9 +64,9 @@ impl Pipe {
 
     /// The next item, once it is due; none when the pipe is closed.
     pub(crate) fn pop(&self) -> Option<Item> {
-        let empty = |state: &mut State| state.items.is_empty() && !state.closed;
+        let empty = |state: &mut State| state.items.is_empty() && !state.is_closed;
         let state = self.ready.wait_while(self.state(), empty).unwrap();
-        let due = state.items.front().filter(|_| !state.closed)?.0;
+        let due = state.items.front().filter(|_| !state.is_closed)?.0;
         drop(state);
         sleep_until(due);
         let mut state = self.state();
@@ -81,7 +81,7 @@ impl Pipe {
     /// Drops what is under way.
     pub(crate) fn close(&self) {
         let mut state = self.state();
-        state.closed = true;
+        state.is_closed = true;
         state.items.clear();
         self.ready.notify_all();
         self.room.notify_all();

@@ -109,16 +109,16 @@ impl Generator {
     /// Uniform in [0, 1).
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        (mixed >> 11) as f64 / (1u64 << 53) as f64
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        (bits >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// The fate of the next request.
     pub(crate) fn fate(&mut self, settings: &Settings) -> Fate {
-        let (mut drawn, place) = (self.next(), self.next());
+        let (mut draw, place) = (self.next(), self.next());
         let fates = [
             (settings.unavailable, Fate::Unavailable),
             (settings.slow_down, Fate::SlowDown),
@@ -128,10 +128,10 @@ impl Generator {
             (settings.stall, Fate::Stall(place)),
         ];
         for (chance, fate) in fates {
-            if drawn < chance {
+            if draw < chance {
                 return fate;
             }
-            drawn -= chance;
+            draw -= chance;
         }
         Fate::Pass
     }

@@ -40,7 +40,7 @@ fn serve(mut client: &TcpStream) {
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
         let (_, number) = path.rsplit_once('/').unwrap();
         let bytes = object(number.parse().unwrap());
-        let sent = if path.starts_with("/chunked/") {
+        let result = if path.starts_with("/chunked/") {
             let mut text = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
             for chunk in bytes.chunks(1000) {
                 text.extend(format!("{:x}\r\n", chunk.len()).bytes());
@@ -54,7 +54,7 @@ fn serve(mut client: &TcpStream) {
             let body = if method == "HEAD" { &[][..] } else { &bytes };
             client.write_all(head.as_bytes()).and_then(|()| client.write_all(body))
         };
-        if sent.is_err() {
+        if result.is_err() {
             return;
         }
     }
@@ -123,8 +123,8 @@ fn many_requests_on_one_connection_give_the_same_bytes() {
     let mut client = Client::new(&proxy);
     let mut total = 0;
     for length in (0..200).map(|n| n * n * 17).chain([0, 1, 3_000_000]) {
-        let (first, body, ended) = client.get(length);
-        assert!(first.contains("200") && ended.is_ok());
+        let (first, body, end) = client.get(length);
+        assert!(first.contains("200") && end.is_ok());
         assert!(body == object(length), "{length}");
         total += length as u64;
     }
@@ -234,8 +234,8 @@ fn a_body_is_reset_truncated_or_stalled_in_its_middle() {
     {
         let proxy = proxy(&[(name, "1"), ("stall-s", "0.2"), ("seed", seed)]);
         let start = Instant::now();
-        let (_, body, ended) = Client::new(&proxy).get(LENGTH);
-        let error = ended.unwrap_err();
+        let (_, body, end) = Client::new(&proxy).get(LENGTH);
+        let error = end.unwrap_err();
         assert!(body.len() < LENGTH && body == object(body.len()));
         let stats = proxy.stats();
         let (kind, count) = match name {
@@ -253,7 +253,7 @@ fn a_body_is_reset_truncated_or_stalled_in_its_middle() {
 fn refusals_say_when_to_come_back_and_keep_the_connection() {
     let proxy = proxy(&[("unavailable", "0.3"), ("slow-down", "0.3"), ("retry-after", "7")]);
     let mut client = Client::new(&proxy);
-    let (mut refused, mut slowed) = (0, 0);
+    let (mut refusals, mut slow_downs) = (0, 0);
     for _ in 0..100 {
         client.ask("GET /50");
         let mut answer = String::new();
@@ -263,15 +263,15 @@ fn refusals_say_when_to_come_back_and_keep_the_connection() {
         let (_, length) = head(&mut std::io::Cursor::new("x\r\n").chain(&mut client.0)).unwrap();
         let refusal = !answer.contains("200");
         assert_eq!(next == "Retry-After: 7\r\n", refusal);
-        refused += u64::from(answer.contains("503"));
-        slowed += u64::from(answer.contains("429"));
+        refusals += u64::from(answer.contains("503"));
+        slow_downs += u64::from(answer.contains("429"));
         let length = if refusal { length } else { 50 };
         client.0.read_exact(&mut vec![0; length]).unwrap();
     }
     let stats = proxy.stats();
-    assert!(refused > 10 && slowed > 10 && refused + slowed < 90);
-    assert_eq!(stats.unavailable.load(Relaxed), refused);
-    assert_eq!(stats.slow_downs.load(Relaxed), slowed);
+    assert!(refusals > 10 && slow_downs > 10 && refusals + slow_downs < 90);
+    assert_eq!(stats.unavailable.load(Relaxed), refusals);
+    assert_eq!(stats.slow_downs.load(Relaxed), slow_downs);
 }
 
 #[test]
@@ -310,11 +310,11 @@ fn other_protocols_pass() {
     let proxy = Proxy::start(0, address.to_string(), settings).unwrap();
     let mut socket = TcpStream::connect(proxy.address()).unwrap();
     for round in 0..5 {
-        let sent = vec![round; 1000];
-        socket.write_all(&sent).unwrap();
-        let mut got = vec![0xff; 1000];
-        socket.read_exact(&mut got).unwrap();
-        assert_eq!(got, sent);
+        let message = vec![round; 1000];
+        socket.write_all(&message).unwrap();
+        let mut answer = vec![0xff; 1000];
+        socket.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, message);
     }
     socket.shutdown(Shutdown::Write).unwrap();
     assert_eq!(socket.read(&mut [0]).unwrap(), 0);
@@ -371,8 +371,8 @@ fn the_process_is_ruled_by_its_input_and_ends_with_it() {
         ("stats", "{\"connections\": 0, "),
     ] {
         writeln!(input, "{line}").unwrap();
-        let said = output.next().unwrap();
-        assert!(said.starts_with(answer), "{said}");
+        let line = output.next().unwrap();
+        assert!(line.starts_with(answer), "{line}");
     }
     drop(input);
     assert!(process.wait().unwrap().success());

@@ -110,11 +110,11 @@ impl Compress {
     #[inline]
     fn refill(&mut self, input: &[u8], step: &mut Progress) {
         while self.count <= 56 {
-            let Some(byte) = input.get(step.consumed) else { break };
+            let Some(byte) = input.get(step.input_bytes) else { break };
             self.word |= u64::from(*byte) << self.count;
             self.count += 8;
             self.at += 1;
-            step.consumed += 1;
+            step.input_bytes += 1;
         }
     }
 
@@ -213,7 +213,7 @@ impl Decoder for Compress {
         last: bool,
         output: &mut [u8],
     ) -> Result<Progress, StreamError> {
-        let mut step = Progress { consumed: 0, produced: 0, end: false };
+        let mut step = Progress { input_bytes: 0, output_bytes: 0, end: false };
         if !self.header {
             self.refill(input, &mut step);
             match self.count {
@@ -224,11 +224,11 @@ impl Decoder for Compress {
         }
         loop {
             if !self.pending.is_empty() {
-                let bytes = self.pending.len().min(output.len() - step.produced);
-                let to = &mut output[step.produced..step.produced + bytes];
+                let bytes = self.pending.len().min(output.len() - step.output_bytes);
+                let to = &mut output[step.output_bytes..step.output_bytes + bytes];
                 let from = self.pending.drain(self.pending.len() - bytes..);
                 to.iter_mut().zip(from.rev()).for_each(|(to, from)| *to = from);
-                step.produced += bytes;
+                step.output_bytes += bytes;
                 if !self.pending.is_empty() {
                     return Ok(step);
                 }
@@ -241,11 +241,11 @@ impl Decoder for Compress {
                 continue;
             }
             let length = usize::from(self.table.length[code]);
-            match output.get_mut(step.produced..step.produced + length) {
+            match output.get_mut(step.output_bytes..step.output_bytes + length) {
                 Some(to) => {
                     let from = self.table.reverse_bytes(code);
                     to.iter_mut().rev().zip(from).for_each(|(to, from)| *to = from);
-                    step.produced += length;
+                    step.output_bytes += length;
                 }
                 None => self.pending.extend(self.table.reverse_bytes(code)),
             }

@@ -201,7 +201,7 @@ impl Gzip {
                 Ok(Some(1))
             }
             Phase::Blocks => {
-                let (consumed, pause) = self
+                let (input_bytes, pause) = self
                     .inflate
                     .run(input, last, target)
                     .map_err(|what| self.damage_error(what))?;
@@ -211,13 +211,13 @@ impl Gzip {
                 }
                 match pause {
                     Pause::Done => self.phase = Phase::Trailer,
-                    Pause::Block => self.point(consumed),
-                    Pause::Input if self.inflate.pending().is_empty() && consumed == 0 => {
+                    Pause::Block => self.point(input_bytes),
+                    Pause::Input if self.inflate.pending().is_empty() && input_bytes == 0 => {
                         return Ok(None);
                     }
                     Pause::Input | Pause::Full => {}
                 }
-                Ok(Some(consumed))
+                Ok(Some(input_bytes))
             }
             Phase::Trailer => {
                 let Some(trailer) = input.first_chunk::<8>() else { return Ok(None) };
@@ -242,10 +242,10 @@ impl Gzip {
         }
     }
 
-    /// Make a seek point of the block that begins after `consumed` more bytes, if one is due.
-    fn point(&mut self, consumed: usize) {
+    /// Make a seek point of the block that begins after `input_bytes` more bytes, if one is due.
+    fn point(&mut self, input_bytes: usize) {
         let buffered_bits = self.inflate.buffered_bits();
-        let bit = (self.compressed + consumed as u64) * 8 - u64::from(buffered_bits);
+        let bit = (self.compressed + input_bytes as u64) * 8 - u64::from(buffered_bits);
         let raw = self.raw + self.inflate.pending().len() as u64;
         if let Some(points) = &mut self.points
             && points.is_due(raw, bit / 8)
@@ -297,9 +297,9 @@ impl Decoder for Gzip {
         last: bool,
         output: &mut [u8],
     ) -> Result<Progress, StreamError> {
-        let mut step = Progress { consumed: 0, produced: 0, end: false };
+        let mut step = Progress { input_bytes: 0, output_bytes: 0, end: false };
         loop {
-            step.produced += self.hand_out(&mut output[step.produced..]);
+            step.output_bytes += self.hand_out(&mut output[step.output_bytes..]);
             if !self.inflate.pending().is_empty() {
                 return Ok(step);
             }
@@ -307,11 +307,11 @@ impl Decoder for Gzip {
                 step.end = true;
                 return Ok(step);
             }
-            let rest = &input[step.consumed..];
-            match self.advance(rest, last, output.len() - step.produced)? {
-                Some(consumed) => {
-                    step.consumed += consumed;
-                    self.compressed += consumed as u64;
+            let rest = &input[step.input_bytes..];
+            match self.advance(rest, last, output.len() - step.output_bytes)? {
+                Some(input_bytes) => {
+                    step.input_bytes += input_bytes;
+                    self.compressed += input_bytes as u64;
                 }
                 None if last => {
                     let (kind, at) = (StreamKind::Gzip, self.compressed + rest.len() as u64);

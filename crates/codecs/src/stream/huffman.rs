@@ -12,7 +12,7 @@ const MAX_CODE_BITS: usize = 15;
 ///   for a distance);
 /// - special: which one, from bit 16.
 pub(super) mod entry {
-    pub(crate) const USED: u32 = 0x3f;
+    pub(crate) const BIT_COUNT: u32 = 0x3f;
     pub(crate) const KIND: u32 = 3 << 6;
     /// One literal.
     pub(crate) const LITERAL: u32 = 0 << 6;
@@ -30,15 +30,15 @@ pub(super) mod entry {
 
 /// Bits of the stream an entry uses.
 #[inline(always)]
-pub(super) fn used(entry: u32) -> u32 {
-    entry & entry::USED
+pub(super) fn bit_count(entry: u32) -> u32 {
+    entry & entry::BIT_COUNT
 }
 
 /// The value of an entry's extra bits: `bits` are the stream's next.
 #[inline(always)]
 fn extra(entry: u32, bits: u64) -> usize {
     let code_bits = (entry >> 8) & 0xf;
-    ((bits & ((1 << used(entry)) - 1)) >> code_bits) as usize
+    ((bits & ((1 << bit_count(entry)) - 1)) >> code_bits) as usize
 }
 
 /// The length a `NUMBER` entry of literals and lengths stands for.
@@ -73,7 +73,7 @@ macro_rules! alphabet {
     }};
 }
 
-/// What each symbol of an alphabet stands for.
+/// The meaning of each symbol of an alphabet.
 pub(super) type Alphabet = [u32; 288];
 
 pub(super) static LITERALS_AND_LENGTHS: Alphabet = alphabet!(length_entry);
@@ -117,11 +117,11 @@ pub(super) struct Table<const SIZE: usize> {
     pub entries: [u32; SIZE],
     /// Per length: one past its last code, left-aligned in 15 bits.
     limits: [u32; MAX_CODE_BITS + 1],
-    /// Per length: index into `sorted` of the code 0...0 if it had this length.
+    /// Per length: index into `symbols_by_code` of the code 0...0 if it had this length.
     offsets: [i32; MAX_CODE_BITS + 1],
     /// Symbols in the order of their codes.
-    sorted: [u16; 288],
-    /// Per length: index into `sorted` of its first code.
+    symbols_by_code: [u16; 288],
+    /// Per length: index into `symbols_by_code` of its first code.
     starts: [usize; MAX_CODE_BITS + 2],
     alphabet: &'static Alphabet,
 }
@@ -134,7 +134,7 @@ impl<const SIZE: usize> Table<SIZE> {
             entries: [entry::INVALID; SIZE],
             limits: [0; MAX_CODE_BITS + 1],
             offsets: [0; MAX_CODE_BITS + 1],
-            sorted: [0; 288],
+            symbols_by_code: [0; 288],
             starts: [0; MAX_CODE_BITS + 2],
             alphabet,
         }
@@ -169,7 +169,7 @@ impl<const SIZE: usize> Table<SIZE> {
         }
         let mut next = starts;
         for (symbol, &length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
-            self.sorted[next[usize::from(length)]] = symbol as u16;
+            self.symbols_by_code[next[usize::from(length)]] = symbol as u16;
             next[usize::from(length)] += 1;
         }
         self.starts = starts;
@@ -177,7 +177,7 @@ impl<const SIZE: usize> Table<SIZE> {
         Ok(())
     }
 
-    /// The first slot of a code, by its place in `sorted`: the code, its bits reversed.
+    /// The first slot of a code, by its place in `symbols_by_code`: the code, its bits reversed.
     fn slot(&self, index: usize, length: usize) -> usize {
         let code = (index as i32 - self.offsets[length]) as u16;
         usize::from(code.reverse_bits() >> (16 - length))
@@ -192,7 +192,8 @@ impl<const SIZE: usize> Table<SIZE> {
         for length in 1..=Self::BITS {
             let symbols = self.starts[length]..self.starts[length + 1];
             for index in symbols {
-                let entry = with_code(self.alphabet[usize::from(self.sorted[index])], length);
+                let entry =
+                    with_code(self.alphabet[usize::from(self.symbols_by_code[index])], length);
                 for slot in (self.slot(index, length)..SIZE).step_by(1 << length) {
                     self.entries[slot] = entry;
                 }
@@ -203,13 +204,14 @@ impl<const SIZE: usize> Table<SIZE> {
     /// The `symbols` with codes of a length, as [`Table::symbol`] takes them.
     pub(super) fn of_length(&self, length: usize, symbols: Range<usize>) -> Range<usize> {
         let (start, end) = (self.starts[length], self.starts[length + 1]);
-        let before = |bound| self.sorted[start..end].partition_point(|&at| usize::from(at) < bound);
+        let before =
+            |bound| self.symbols_by_code[start..end].partition_point(|&at| usize::from(at) < bound);
         start + before(symbols.start)..start + before(symbols.end)
     }
 
     /// A symbol by its place among all, and the first slot of its code in any table.
     pub(super) fn symbol(&self, index: usize, length: usize) -> (usize, usize) {
-        (self.sorted[index].into(), self.slot(index, length))
+        (self.symbols_by_code[index].into(), self.slot(index, length))
     }
 
     /// The entry for the stream's next bits, if the table only says that the code is long.
@@ -221,7 +223,7 @@ impl<const SIZE: usize> Table<SIZE> {
         let length = Self::BITS + 1 + below;
         let Some(&offset) = self.offsets.get(length) else { return entry::INVALID };
         let index = (code >> (MAX_CODE_BITS - length)) as i32 + offset;
-        match self.sorted.get(index as usize) {
+        match self.symbols_by_code.get(index as usize) {
             Some(&symbol) => with_code(self.alphabet[usize::from(symbol)], length),
             None => entry::INVALID,
         }

@@ -19,7 +19,7 @@ const SLACK_BYTES: usize = 258 + STEP;
 /// and 8 bytes are loaded at once.
 const AHEAD_BYTES: usize = 32;
 
-/// What the next bits of the input are.
+/// The part of the stream that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Before the three bits that begin a block.
@@ -54,14 +54,14 @@ pub(super) struct Inflate {
     bit_count: u32,
     codes: Box<Table<512>>,
     distances: Box<Table<512>>,
-    /// What of both comes most often.
-    joined: Box<PairedSymbols>,
+    /// The most frequent symbols of both, in pairs.
+    pairs: Box<PairedSymbols>,
     /// History, then new bytes.
     buffer: Box<[u8]>,
     /// Matches may not reach before this.
     valid_from: usize,
     /// New bytes not yet handed out: `handed..end`.
-    handed: usize,
+    pending_start: usize,
     end: usize,
     /// No symbol is decoded once `end` is here or beyond.
     room: usize,
@@ -84,10 +84,10 @@ impl Inflate {
             bit_count: 0,
             codes: Box::new(Table::new(&huffman::LITERALS_AND_LENGTHS)),
             distances: Box::new(Table::new(&huffman::DISTANCES)),
-            joined: Box::new(PairedSymbols::new()),
+            pairs: Box::new(PairedSymbols::new()),
             buffer: vec![0; WINDOW_BYTES + CHUNK_BYTES + SLACK_BYTES].into(),
             valid_from: 0,
-            handed: 0,
+            pending_start: 0,
             end: 0,
             room: 0,
             window: None,
@@ -96,11 +96,11 @@ impl Inflate {
 
     /// Start over at a block, with no history.
     pub(super) fn restart(&mut self) {
-        debug_assert_eq!(self.handed, self.end);
+        debug_assert_eq!(self.pending_start, self.end);
         self.state = State::BlockStart;
         self.last_block = false;
         (self.bits, self.bit_count) = (0, 0);
-        (self.valid_from, self.handed, self.end) = (0, 0, 0);
+        (self.valid_from, self.pending_start, self.end) = (0, 0, 0);
         self.window = None;
     }
 
@@ -109,7 +109,7 @@ impl Inflate {
         self.restart();
         let Some(history) = self.buffer.first_chunk_mut() else { return Err("no room") };
         self.valid_from = WINDOW_BYTES - window::unpack(window_bytes, history)?;
-        (self.handed, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
+        (self.pending_start, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
         Ok(())
     }
 
@@ -137,12 +137,12 @@ impl Inflate {
 
     /// New bytes, to be handed out before more is decoded.
     pub(super) fn pending(&self) -> &[u8] {
-        &self.buffer[self.handed..self.end]
+        &self.buffer[self.pending_start..self.end]
     }
 
     /// Say that the first `count` pending bytes were handed out.
     pub(super) fn hand_out(&mut self, count: usize) {
-        self.handed += count;
+        self.pending_start += count;
     }
 
     /// Decode from `input`; returns the bytes consumed and why it stopped. Stops at every start of
@@ -223,11 +223,11 @@ impl Inflate {
 
     /// Move the history to the front once the buffer is full and all was handed out.
     fn make_room(&mut self) {
-        if self.handed == self.end && self.end >= WINDOW_BYTES + CHUNK_BYTES {
+        if self.pending_start == self.end && self.end >= WINDOW_BYTES + CHUNK_BYTES {
             let from = self.end - WINDOW_BYTES;
             self.buffer.copy_within(from..self.end, 0);
             self.valid_from = self.valid_from.saturating_sub(from);
-            (self.handed, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
+            (self.pending_start, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
             if let Some(window) = &mut self.window {
                 window.shift(from);
             }
@@ -282,7 +282,7 @@ impl Inflate {
                 lengths[256..280].fill(7);
                 self.codes.set(&lengths)?;
                 self.distances.set(&[5; 32])?;
-                self.joined.set(&self.codes, &self.distances);
+                self.pairs.set(&self.codes, &self.distances);
                 State::Codes
             }
             2 => match self.dynamic_codes(input)? {
@@ -323,8 +323,8 @@ impl Inflate {
 
         let mut lengths = [0u8; 286 + 30];
         let lengths = &mut lengths[..literals + distances];
-        let mut filled = 0;
-        while filled < lengths.len() {
+        let mut length_count = 0;
+        while length_count < lengths.len() {
             // A code of up to 7 bits and up to 7 more; fewer may be left at the end.
             let _ = self.need(input, 14);
             let entry = table.entries[(self.bits & 127) as usize];
@@ -338,7 +338,7 @@ impl Inflate {
                 17 => (3, 3),
                 _ => (7, 11),
             };
-            let bits = huffman::used(entry);
+            let bits = huffman::bit_count(entry);
             if self.bit_count < bits + more {
                 return Ok(false);
             }
@@ -346,25 +346,25 @@ impl Inflate {
             let count = base + self.take(more) as usize;
             let value = match symbol {
                 0..=15 => symbol as u8,
-                16 if filled == 0 => return Err("a code length repeated before the first"),
-                16 => lengths[filled - 1],
+                16 if length_count == 0 => return Err("a code length repeated before the first"),
+                16 => lengths[length_count - 1],
                 _ => 0,
             };
-            let Some(run) = lengths.get_mut(filled..filled + count) else {
+            let Some(run) = lengths.get_mut(length_count..length_count + count) else {
                 return Err("more code lengths than codes");
             };
             run.fill(value);
-            filled += count;
+            length_count += count;
         }
         if lengths[256] == 0 {
             return Err("no code for the end of the block");
         }
         self.codes.set(&lengths[..literals])?;
         self.distances.set(&lengths[literals..])?;
-        self.joined.set(&self.codes, &self.distances);
+        self.pairs.set(&self.codes, &self.distances);
         Ok(true)
     }
 }
 
-/// What [`Inflate::run`] returns if the input is `last` and ends inside a block of codes.
+/// The error of [`Inflate::run`] if the input is `last` and ends inside a block of codes.
 pub(super) const CUT_OFF: &str = "cut off";

@@ -30,7 +30,7 @@ pub(super) fn deflate(parts: &[&[u8]], out: Vec<u8>) -> Vec<u8> {
 struct Code<const SYMBOLS: usize>([u32; SYMBOLS]);
 
 impl<const SYMBOLS: usize> Code<SYMBOLS> {
-    /// The shortest for symbols that come so often, with no code longer than `limit`, or nearly.
+    /// Nearly the shortest code for symbols with these counts, with no code longer than `limit`.
     fn new(mut counts: [u32; SYMBOLS], limit: u32) -> Self {
         let lengths = loop {
             let lengths = huffman(&counts);
@@ -47,9 +47,9 @@ impl<const SYMBOLS: usize> Code<SYMBOLS> {
             next[length] = (next[length - 1] + symbols[length - 1]) << 1;
         }
         let mut codes = [0; SYMBOLS];
-        for (coded, length) in codes.iter_mut().zip(lengths).filter(|(_, length)| *length > 0) {
+        for (out, length) in codes.iter_mut().zip(lengths).filter(|(_, length)| *length > 0) {
             let code = &mut next[length as usize];
-            *coded = u32::from((*code as u16).reverse_bits()) >> (16 - length) | length << 16;
+            *out = u32::from((*code as u16).reverse_bits()) >> (16 - length) | length << 16;
             *code += 1;
         }
         Self(codes)
@@ -131,7 +131,7 @@ impl Run {
 struct Bits {
     out: Vec<u8>,
     at: usize,
-    /// Those not in `out` yet: fewer than 8 between calls.
+    /// Bits that are not in `out` yet: fewer than 8 between calls.
     pending: Run,
 }
 
@@ -219,9 +219,9 @@ mod tests {
     use libdeflater::Decompressor;
     use proptest::prelude::*;
 
-    fn inflated(packed: &[u8], bytes: usize) -> Vec<u8> {
+    fn inflate(output: &[u8], bytes: usize) -> Vec<u8> {
         let mut plain = vec![0; bytes];
-        assert_eq!(Decompressor::new().deflate_decompress(packed, &mut plain), Ok(bytes));
+        assert_eq!(Decompressor::new().deflate_decompress(output, &mut plain), Ok(bytes));
         plain
     }
 
@@ -241,10 +241,10 @@ mod tests {
                 })
                 .collect();
             let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-            let packed = deflate(&slices, b"before".to_vec());
-            prop_assert_eq!(&packed[..6], b"before");
+            let output = deflate(&slices, b"before".to_vec());
+            prop_assert_eq!(&output[..6], b"before");
             let plain = parts.concat();
-            prop_assert_eq!(inflated(&packed[6..], plain.len()), plain);
+            prop_assert_eq!(inflate(&output[6..], plain.len()), plain);
         }
     }
 
@@ -262,13 +262,13 @@ mod tests {
         assert!(*huffman(&counts).iter().max().unwrap() > LIMIT);
         let code = Code::new(counts, LIMIT);
         assert!((0..20).all(|value| (1..=LIMIT).contains(&code.length(value))));
-        assert_eq!(inflated(&deflate(&[&plain], Vec::new()), plain.len()), plain);
+        assert_eq!(inflate(&deflate(&[&plain], Vec::new()), plain.len()), plain);
     }
 
     #[test]
     fn a_few_values_take_a_few_bits() {
         let plain: Vec<u8> = (0..8000u32).map(|at| 90 + (at % 16) as u8).collect();
-        let packed = deflate(&[&plain, &[7; 8000]], Vec::new());
-        assert!(packed.len() < 4000 + 1000 + 100, "{}", packed.len());
+        let output = deflate(&[&plain, &[7; 8000]], Vec::new());
+        assert!(output.len() < 4000 + 1000 + 100, "{}", output.len());
     }
 }

@@ -67,7 +67,7 @@ pub enum StreamError {
         kind: StreamKind,
         /// Compressed bytes read when it was noticed.
         at: u64,
-        /// What stands there instead.
+        /// The damage.
         what: &'static str,
     },
     /// The data do not have the checksum or length that the stream states for them.
@@ -83,7 +83,7 @@ pub enum StreamError {
         what: &'static str,
         /// As the stream has it.
         expected: u32,
-        /// Of the data.
+        /// Checksum or length of the data.
         found: u32,
     },
     /// The stream stops before its end.
@@ -104,13 +104,13 @@ pub enum StreamError {
     },
 }
 
-/// What one call to [`Decoder::decode`] did.
+/// The result of one call to [`Decoder::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the input used; the rest must come again.
-    pub consumed: usize,
+    pub input_bytes: usize,
     /// Bytes of the output filled.
-    pub produced: usize,
+    pub output_bytes: usize,
     /// Whether the data ended.
     pub end: bool,
 }
@@ -137,12 +137,12 @@ pub trait Decoder: Send {
 /// Says again what was wrong, so that the decoder of a format need not.
 struct UntilError<D> {
     decoder: D,
-    failed: Option<StreamError>,
+    error: Option<StreamError>,
 }
 
 impl<D: Decoder> UntilError<D> {
     fn new(decoder: D) -> UntilError<D> {
-        UntilError { decoder, failed: None }
+        UntilError { decoder, error: None }
     }
 }
 
@@ -153,11 +153,11 @@ impl<D: Decoder> Decoder for UntilError<D> {
         last: bool,
         output: &mut [u8],
     ) -> Result<Progress, StreamError> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = &self.error {
             return Err(error.clone());
         }
         let step = self.decoder.decode(input, last, output);
-        step.inspect_err(|error| self.failed = Some(error.clone()))
+        step.inspect_err(|error| self.error = Some(error.clone()))
     }
 
     fn take_points(&mut self) -> Vec<SeekPoint> {

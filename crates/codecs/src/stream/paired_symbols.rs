@@ -40,7 +40,7 @@ const NEVER: u64 = 0xff << EXTRA;
 
 /// Bits of the stream an entry uses.
 #[inline(always)]
-pub(super) fn used(entry: u64) -> u64 {
+pub(super) fn bit_count(entry: u64) -> u64 {
     entry & 0x3f
 }
 
@@ -64,7 +64,7 @@ pub(super) fn length(entry: u64) -> usize {
 /// The distance of the match, at least [`STEP`], if the stream's next bits are `bits`.
 #[inline(always)]
 pub(super) fn distance(entry: u64, bits: u64) -> usize {
-    let extra = (bits & ((1 << used(entry)) - 1)) >> (entry >> EXTRA & 0x3f);
+    let extra = (bits & ((1 << bit_count(entry)) - 1)) >> (entry >> EXTRA & 0x3f);
     ((entry >> DISTANCE) + extra) as usize
 }
 
@@ -156,7 +156,7 @@ fn only_distance(far: u32) -> u64 {
     let base = u64::from(far >> 16);
     if far & entry::KIND == entry::NUMBER && base >= STEP as u64 {
         let code_bits = u64::from(far >> 8 & 0xf);
-        u64::from(huffman::used(far)) | code_bits << EXTRA | base << DISTANCE
+        u64::from(huffman::bit_count(far)) | code_bits << EXTRA | base << DISTANCE
     } else {
         NEVER
     }
@@ -175,7 +175,7 @@ mod tests {
 
     fn single(table: &Table<512>, bits: u64) -> u32 {
         let entry = table.entries[bits as usize % 512];
-        if entry & !entry::USED == entry::LONG { table.long(bits) } else { entry }
+        if entry & !entry::BIT_COUNT == entry::LONG { table.long(bits) } else { entry }
     }
 
     /// Code lengths of Huffman's tree for counts that halve from one symbol to the next but one,
@@ -212,38 +212,38 @@ mod tests {
             prop_assume!(of_codes.iter().chain(&far).all(|&length| length <= 15));
             codes.set(&of_codes).unwrap();
             distances.set(&far).unwrap();
-            let mut joined = PairedSymbols::new();
-            joined.set(&codes, &distances);
+            let mut table = PairedSymbols::new();
+            table.set(&codes, &distances);
             for bits in all_bits {
-                let joined = joined.entries[bits as usize % SIZE];
+                let entry = table.entries[bits as usize % SIZE];
                 let first = single(&codes, bits);
-                if joined == NONE {
+                if entry == NONE {
                     // Never a literal whose code fits the index.
                     let is_literal = first & entry::KIND == entry::LITERAL;
-                    prop_assert!(!is_literal || huffman::used(first) > BITS as u32);
+                    prop_assert!(!is_literal || huffman::bit_count(first) > BITS as u32);
                     continue;
                 }
                 let mut at = 0;
-                for literal in &literals(joined)[..literal_count(joined)] {
+                for literal in &literals(entry)[..literal_count(entry)] {
                     let symbol = single(&codes, bits >> at);
                     prop_assert_eq!(symbol & entry::KIND, entry::LITERAL);
                     prop_assert_eq!((symbol >> 16) as u8, *literal);
-                    at += huffman::used(symbol);
+                    at += huffman::bit_count(symbol);
                 }
-                if length(joined) > 0 {
+                if length(entry) > 0 {
                     let symbol = single(&codes, bits >> at);
                     prop_assert_eq!(symbol & entry::KIND, entry::NUMBER);
-                    prop_assert_eq!(huffman::length(symbol, bits >> at), length(joined));
-                    at += huffman::used(symbol);
+                    prop_assert_eq!(huffman::length(symbol, bits >> at), length(entry));
+                    at += huffman::bit_count(symbol);
                     let far = single(&distances, bits >> at);
-                    prop_assert_eq!(huffman::distance(far, bits >> at), distance(joined, bits));
-                    prop_assert!((STEP..=32 << 10).contains(&distance(joined, bits)));
-                    at += huffman::used(far);
+                    prop_assert_eq!(huffman::distance(far, bits >> at), distance(entry, bits));
+                    prop_assert!((STEP..=32 << 10).contains(&distance(entry, bits)));
+                    at += huffman::bit_count(far);
                 } else {
-                    prop_assert_eq!(distance(joined, bits), 0);
+                    prop_assert_eq!(distance(entry, bits), 0);
                 }
-                prop_assert!(at > 0 && length(joined) <= STEP);
-                prop_assert_eq!(used(joined), u64::from(at));
+                prop_assert!(at > 0 && length(entry) <= STEP);
+                prop_assert_eq!(bit_count(entry), u64::from(at));
             }
         }
     }

@@ -12,7 +12,7 @@ pub struct SeekPoint {
     pub compressed: u64,
     /// Bits of that byte to skip, from the end the format reads first.
     pub bits: u8,
-    /// What the decoder must know of the data before, in a form of its own (compressed).
+    /// The data before it that the decoder needs, in a form of its own (compressed).
     #[serde(with = "serde_bytes")]
     pub window: Box<[u8]>,
 }

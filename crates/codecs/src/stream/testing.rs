@@ -14,12 +14,12 @@ pub(super) fn run(
     loop {
         let last = end == stream.len();
         let step = decoder.decode(&stream[at..end], last, &mut piece)?;
-        at += step.consumed;
-        all.extend_from_slice(&piece[..step.produced]);
+        at += step.input_bytes;
+        all.extend_from_slice(&piece[..step.output_bytes]);
         if step.end {
             return Ok(all);
         }
-        if step.consumed + step.produced == 0 {
+        if step.input_bytes + step.output_bytes == 0 {
             assert!(!last, "neither end nor progress at byte {at} of {}", stream.len());
             end = stream.len().min(end + input);
         }

@@ -25,7 +25,7 @@ pub(super) struct Window {
     bytes: Vec<u8>,
     length: usize,
     /// One bit for each pair of `bytes`.
-    used: [u8; (PAIRS + SLACK_PAIRS) / 8],
+    use_mask: [u8; (PAIRS + SLACK_PAIRS) / 8],
 }
 
 impl Window {
@@ -35,7 +35,7 @@ impl Window {
         let length = (end - valid_from).min(WINDOW_BYTES);
         let mut bytes = vec![0; WINDOW_BYTES];
         bytes[WINDOW_BYTES - length..].copy_from_slice(&history[end - length..]);
-        Window { end, bytes, length, used: [0; (PAIRS + SLACK_PAIRS) / 8] }
+        Window { end, bytes, length, use_mask: [0; (PAIRS + SLACK_PAIRS) / 8] }
     }
 
     /// Say that the decoder's buffer now begins `bytes` later.
@@ -58,7 +58,7 @@ impl Window {
         // The first time in any case: whether a match exists at all is not foreseeable.
         loop {
             let bits = rest_bits.min(BITS_AT_ONCE);
-            if let Some(word) = self.used[pair / 8..].first_chunk_mut::<8>() {
+            if let Some(word) = self.use_mask[pair / 8..].first_chunk_mut::<8>() {
                 let mask = ((1u64 << bits) - 1) << (pair % 8);
                 *word = (u64::from_le_bytes(*word) | mask).to_le_bytes();
             }
@@ -73,10 +73,10 @@ impl Window {
     /// As a seek point stores it: number of bytes and, deflated, which pairs are used,
     /// their first bytes, their second bytes.
     pub(super) fn pack(&self) -> Box<[u8]> {
-        let used = &self.used[..PAIRS / 8];
+        let use_mask = &self.use_mask[..PAIRS / 8];
         let mut pairs = [[0; 2]; PAIRS];
         let mut count = 0;
-        for (bits, eight) in used.iter().zip(self.bytes.chunks_exact(16)) {
+        for (bits, eight) in use_mask.iter().zip(self.bytes.chunks_exact(16)) {
             for (bit, pair) in eight.chunks_exact(2).enumerate() {
                 // Written in any case, and retained if it is used: that is not foreseeable.
                 pairs[count % PAIRS] = [pair[0], pair[1]];
@@ -86,18 +86,15 @@ impl Window {
         let pairs = &pairs[..count];
         let first: Vec<u8> = pairs.iter().map(|pair| pair[0]).collect();
         let second: Vec<u8> = pairs.iter().map(|pair| pair[1]).collect();
-        let packed = (self.length as u16).to_le_bytes().to_vec();
-        literal_deflate::deflate(&[used, &first, &second], packed).into()
+        let head = (self.length as u16).to_le_bytes().to_vec();
+        literal_deflate::deflate(&[use_mask, &first, &second], head).into()
     }
 }
 
 /// Write what [`Window::pack`] stored, with zeros between, into a window; returns the number of
 /// bytes, up to its end.
-pub(super) fn unpack(
-    packed: &[u8],
-    window: &mut [u8; WINDOW_BYTES],
-) -> Result<usize, &'static str> {
-    let (length, body) = packed.split_first_chunk().ok_or("no window")?;
+pub(super) fn unpack(input: &[u8], window: &mut [u8; WINDOW_BYTES]) -> Result<usize, &'static str> {
+    let (length, body) = input.split_first_chunk().ok_or("no window")?;
     let length = usize::from(u16::from_le_bytes(*length));
     if length > WINDOW_BYTES {
         return Err("window out of range");
@@ -106,14 +103,14 @@ pub(super) fn unpack(
     let bytes = Decompressor::new()
         .deflate_decompress(body, &mut plain)
         .map_err(|_| "window cannot be inflated")?;
-    let (used, pairs) = plain[..bytes].split_at_checked(PAIRS / 8).ok_or("window too short")?;
-    let count: usize = used.iter().map(|byte| byte.count_ones() as usize).sum();
+    let (use_mask, pairs) = plain[..bytes].split_at_checked(PAIRS / 8).ok_or("window too short")?;
+    let count: usize = use_mask.iter().map(|byte| byte.count_ones() as usize).sum();
     if pairs.len() != 2 * count {
         return Err("window of another length than it says");
     }
     let (first, second) = pairs.split_at(count);
     window.fill(0);
-    for (pair, (first, second)) in ones(used).zip(first.iter().zip(second)) {
+    for (pair, (first, second)) in ones(use_mask).zip(first.iter().zip(second)) {
         (window[2 * pair], window[2 * pair + 1]) = (*first, *second);
     }
     Ok(length)
@@ -192,13 +189,13 @@ mod tests {
         let history = history(WINDOW_BYTES);
         let mut window = Window::new(&history, 0);
         window.mark(100, 4);
-        let mut unpacked = Box::new([9; WINDOW_BYTES]);
-        let packed = window.pack();
+        let mut output = Box::new([9; WINDOW_BYTES]);
+        let image = window.pack();
         // A bit for eight pairs that are not used.
-        assert!(packed.len() < PAIRS / 8 / 8 + 60, "{}", packed.len());
-        unpack(&packed, &mut unpacked).unwrap();
-        assert_eq!(unpacked[100..104], history[100..104]);
-        assert!(unpacked.iter().enumerate().all(|(at, &b)| (100..104).contains(&at) || b == 0));
+        assert!(image.len() < PAIRS / 8 / 8 + 60, "{}", image.len());
+        unpack(&image, &mut output).unwrap();
+        assert_eq!(output[100..104], history[100..104]);
+        assert!(output.iter().enumerate().all(|(at, &b)| (100..104).contains(&at) || b == 0));
     }
 
     #[test]
@@ -206,10 +203,10 @@ mod tests {
         let mut window = Window::new(&history(WINDOW_BYTES), 0);
         window.mark(100, 200);
         let good = window.pack();
-        let mut unpacked = Box::new([0; WINDOW_BYTES]);
+        let mut output = Box::new([0; WINDOW_BYTES]);
         let too_long = [&[1, 0x80], &good[2..]].concat();
-        for damaged in [&good[..0], &good[..1], &good[..2], &good[..good.len() - 9], &too_long] {
-            assert!(unpack(damaged, &mut unpacked).is_err(), "{}", damaged.len());
+        for input in [&good[..0], &good[..1], &good[..2], &good[..good.len() - 9], &too_long] {
+            assert!(unpack(input, &mut output).is_err(), "{}", input.len());
         }
     }
 }

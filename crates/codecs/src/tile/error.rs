@@ -14,7 +14,7 @@ pub enum CodecError {
         /// Its length in bytes.
         found: u64,
     },
-    /// The tile decodes to a size that is no whole number of bytes per pixel.
+    /// The tile decodes to a size that is not a whole number of bytes per pixel.
     #[error("{codec}: tile should decode to {expected} bytes, found {found}")]
     Size {
         /// Codec by its FITS name.

@@ -32,32 +32,32 @@ struct Head<'a> {
     sum: i64,
     /// Bit planes of the coefficients of: sums, differences along one axis, along both.
     planes: [u8; 3],
-    coded: &'a [u8],
+    body: &'a [u8],
 }
 
 fn head(bytes: &[u8]) -> Result<Head<'_>, CodecError> {
     let short = CodecError::Short { codec: NAME, expected: 25, found: bytes.len() as u64 };
-    let (fixed, coded) = bytes.split_first_chunk::<25>().ok_or(short)?;
+    let (fields, body) = bytes.split_first_chunk::<25>().ok_or(short)?;
     let int = |at: usize| {
-        fixed[at..at + 4].iter().fold(0i32, |value, byte| value << 8 | i32::from(*byte))
+        fields[at..at + 4].iter().fold(0i32, |value, byte| value << 8 | i32::from(*byte))
     };
     let corrupt =
         |what, expected, found| CodecError::Corrupt { codec: NAME, what, expected, found };
-    if fixed[..2] != MAGIC {
-        let found = i64::from(fixed[0]) << 8 | i64::from(fixed[1]);
+    if fields[..2] != MAGIC {
+        let found = i64::from(fields[0]) << 8 | i64::from(fields[1]);
         return Err(corrupt("first two bytes", 0xdd99, found));
     }
     let axis = |what, at| {
         usize::try_from(int(at)).map_err(|_| corrupt(what, i64::from(i32::MAX), int(at).into()))
     };
-    let sum = fixed[14..22].iter().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
+    let sum = fields[14..22].iter().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
     Ok(Head {
         nx: axis("rows", 2)?,
         ny: axis("columns", 6)?,
         scale: int(10),
         sum,
-        planes: [fixed[22], fixed[23], fixed[24]],
-        coded,
+        planes: [fields[22], fields[23], fields[24]],
+        body,
     })
 }
 
@@ -133,7 +133,7 @@ fn read<'a, M: Coefficient, T: Coefficient>(
     magnitudes.clear();
     room(NAME, magnitudes, nx * ny)?;
     let (nx2, ny2) = (nx.div_ceil(2), ny.div_ceil(2));
-    let mut bits = Bits::new(head.coded);
+    let mut bits = Bits::new(head.body);
     let quadrants = [
         (0, 0, nx2, ny2, head.planes[0]),
         (0, ny2, nx2, ny / 2, head.planes[1]),

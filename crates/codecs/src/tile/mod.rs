@@ -12,11 +12,11 @@ mod dither;
 mod error;
 mod gzip;
 mod hcompress;
+mod pixel_width;
 mod plio;
 mod quadtree;
 mod quantize;
 mod rice;
-mod stored;
 mod transform;
 
 use std::num::Wrapping;
@@ -180,12 +180,12 @@ impl TileCodec {
         }
         let quantize = self.quantize.filter(|_| self.dtype.is_float());
         match quantize.filter(|_| input.encoding == Encoding::Codec) {
-            None => self.stored(self.dtype, input, pixels, need, scratch, out),
+            None => self.decode_pixels(self.dtype, input, pixels, need, scratch, out),
             Some(quantize) => {
                 let mut integers = std::mem::take(&mut scratch.integers);
                 integers.clear();
                 let result = self
-                    .stored(DType::I32, input, pixels, need, scratch, &mut integers)
+                    .decode_pixels(DType::I32, input, pixels, need, scratch, &mut integers)
                     .and_then(|()| self.restore(quantize, input, need, &integers, out));
                 scratch.integers = integers;
                 result
@@ -214,7 +214,7 @@ impl TileCodec {
     }
 
     /// The pixels as stored, as big-endian `dtype` ones.
-    fn stored(
+    fn decode_pixels(
         &self,
         dtype: DType,
         input: &TileInput<'_>,
@@ -297,26 +297,26 @@ fn plain(
 ) -> Result<(), CodecError> {
     let codec = "NOCOMPRESS";
     let width = bytes.len() / pixels.max(1);
-    let from = stored::of_width(dtype, width).filter(|_| bytes.len() == pixels * width).ok_or(
-        CodecError::Size {
+    let from = pixel_width::of_width(dtype, width)
+        .filter(|_| bytes.len() == pixels * width)
+        .ok_or(CodecError::Size {
             codec,
             expected: (pixels * dtype.size()) as u64,
             found: bytes.len() as u64,
-        },
-    )?;
+        })?;
     room(codec, out, need * dtype.size())?;
     if from == dtype {
         out.copy_from_slice(&bytes[..need * width]);
         return Ok(());
     }
-    stored::convert(codec, from, bytes, dtype, out)
+    pixel_width::convert(codec, from, bytes, dtype, out)
 }
 
-/// GZIP_1 or, its bytes `shuffled`, GZIP_2; pixels of the right width are written to `out` at once.
+/// GZIP_1 or, if `is_shuffled`, GZIP_2; pixels of the right width are written to `out` at once.
 #[allow(clippy::too_many_arguments)] // as the other codecs, and which of two it is
 fn gzip(
     codec: &'static str,
-    shuffled: bool,
+    is_shuffled: bool,
     dtype: DType,
     bytes: &[u8],
     pixels: usize,
@@ -329,10 +329,10 @@ fn gzip(
     }
     let Scratch { raw, inflater, .. } = scratch;
     let inflater = inflater.get_or_insert_with(Decompressor::new);
-    let inflated = if shuffled { &mut *raw } else { &mut *out };
-    let width = gzip::inflate(codec, inflater, bytes, pixels, dtype.size(), inflated)?;
+    let target = if is_shuffled { &mut *raw } else { &mut *out };
+    let width = gzip::inflate(codec, inflater, bytes, pixels, dtype.size(), target)?;
     let from = source(codec, dtype, width, pixels)?;
-    if shuffled {
+    if is_shuffled {
         room(codec, out, need * width)?;
         gzip::unshuffle(raw, width, out);
     }
@@ -342,7 +342,7 @@ fn gzip(
     std::mem::swap(out, raw);
     out.clear();
     room(codec, out, need * dtype.size())?;
-    stored::convert(codec, from, raw, dtype, out)
+    pixel_width::convert(codec, from, raw, dtype, out)
 }
 
 /// The type of inflated pixels of this width.
@@ -352,7 +352,7 @@ fn source(
     width: usize,
     pixels: usize,
 ) -> Result<DType, CodecError> {
-    stored::of_width(dtype, width).ok_or(CodecError::Size {
+    pixel_width::of_width(dtype, width).ok_or(CodecError::Size {
         codec,
         expected: (pixels * dtype.size()) as u64,
         found: (pixels * width) as u64,
@@ -396,7 +396,7 @@ fn rice(
     room(codec, raw, need.saturating_mul(from.size()))?;
     rice::decode(bytes, block, bytes_per_pixel, raw)?;
     room(codec, out, need * dtype.size())?;
-    stored::convert(codec, from, raw, dtype, out)
+    pixel_width::convert(codec, from, raw, dtype, out)
 }
 
 fn hcompress(

@@ -80,7 +80,7 @@ struct Special {
 }
 
 impl Special {
-    /// What `integer` stands for, `value` unless it is special.
+    /// The pixel value of `integer`: `value` unless it is special.
     #[inline(always)]
     fn or(self, integer: i32, value: f64) -> f64 {
         let value = if self.zero == Some(integer) { 0.0 } else { value };

@@ -118,9 +118,9 @@ fn blocks<P: Pixel>(bytes: &[u8], block: usize, out: &mut [u8]) -> Result<(), Co
         expected: bytes.len() as u64 + 1,
         found: bytes.len() as u64,
     };
-    let (first, coded) = bytes.split_at_checked(P::BYTES).ok_or_else(short)?;
+    let (first, rest) = bytes.split_at_checked(P::BYTES).ok_or_else(short)?;
     let mut last = first.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
-    let mut bits = Bits::new(coded);
+    let mut bits = Bits::new(rest);
     for pixels in out.chunks_mut(block.saturating_mul(P::BYTES)) {
         bits.refill();
         let level = bits.take(P::LEVEL_BITS);
@@ -233,6 +233,6 @@ fn plain<'a, P: Pixel>(mut bits: Bits<'a>, mut last: u32, pixels: &mut [u8]) -> 
 
 /// Signed difference of a mapped one: 0, 1, 2, 3 stand for 0, -1, 1, -2.
 #[inline(always)]
-fn unmap(mapped: u32) -> u32 {
-    (mapped >> 1) ^ (mapped & 1).wrapping_neg()
+fn unmap(code: u32) -> u32 {
+    (code >> 1) ^ (code & 1).wrapping_neg()
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cutout::Mode;
-use crate::object::Selector;
+use crate::selector::Selector;
 use crate::testing::{path_in, stores, write_pixel};
 use crate::worker_context::Cancel;
 

@@ -25,12 +25,12 @@ use swathe_trace::Ids;
 /// A thread without work asks again after this time: a store may be slow by then.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What the threads of a batch share.
+/// The state that the threads of a batch share.
 pub(super) struct BatchState {
     pub job: Arc<Job>,
     queues: Mutex<StoreQueues>,
     /// A unit has ended.
-    ended: Condvar,
+    unit_end: Condvar,
     start: Instant,
     objects: Objects,
     /// Threads.
@@ -92,7 +92,7 @@ impl BatchState {
             progress: Progress::new(job.targets.len(), target_s, workers),
             readers: ReaderGroup::new_group(),
             queues: Mutex::new(queues),
-            ended: Condvar::new(),
+            unit_end: Condvar::new(),
             start: Instant::now(),
             notes: Mutex::default(),
             moves,
@@ -114,7 +114,7 @@ impl BatchState {
                 Next::Unit(unit, parts) => return Some((unit, parts)),
                 Next::End => return None,
                 Next::Wait if has_flushed => {
-                    let wait = self.ended.wait_timeout(queues, ASK_AGAIN);
+                    let wait = self.unit_end.wait_timeout(queues, ASK_AGAIN);
                     drop(wait.unwrap_or_else(PoisonError::into_inner));
                     work.stages.forget_wait();
                 }
@@ -143,8 +143,8 @@ impl BatchState {
         work.spare = SpareBuffers::reclaim();
         while let Some((mut unit, parts)) = self.next(writer, &mut work) {
             let about = self.about_copy(&unit);
-            if let Some(moved) = unit.moved.take() {
-                self.moves.record(moved, unit.targets.len(), &about);
+            if let Some(last_move) = unit.last_move.take() {
+                self.moves.record(last_move, unit.targets.len(), &about);
             }
             work.stages.about(about);
             work.stages.enter(Stage::Open);
@@ -160,11 +160,11 @@ impl BatchState {
                 Ok(Ok(ending)) => lock(&self.queues).end(&unit, ending, self.now_s()),
                 Ok(Err(failure)) => {
                     if self.retry(unit.clone(), failure.clone(), writer) {
-                        self.ended.notify_all();
+                        self.unit_end.notify_all();
                         self.progress.leave(writer.thread);
                         continue;
                     }
-                    self.fail_rest(&unit, writer, &mut work, || failure.shared());
+                    self.fail_rest(&unit, writer, &mut work, || failure.to_error());
                 }
                 Err(panic) => {
                     let message = panic
@@ -188,14 +188,14 @@ impl BatchState {
                     lock(&self.queues).end(&unit, Ending::Done, self.now_s());
                 }
             }
-            self.ended.notify_all();
+            self.unit_end.notify_all();
             self.progress.end(writer.thread);
             let notes = self.objects.release(unit.file, &self.cancel);
             lock(&self.notes).extend(notes);
         }
         self.flush(writer, &mut work);
         work.spare.leave();
-        work.stages.enter_unrecorded(Stage::Open);
+        work.stages.enter_without_event(Stage::Open);
         work
     }
 
@@ -244,7 +244,7 @@ impl BatchState {
                 Ok(object) => object,
                 Err(_) if self.cancel.is_cancelled() => break,
                 Err(failure) => {
-                    work.stages.fail(&failure.shared());
+                    work.stages.fail(&failure.to_error());
                     if has_other && failure.is_of_store && !self.cancel.is_cancelled() {
                         return Err(failure);
                     }
@@ -253,7 +253,7 @@ impl BatchState {
                         Some(earlier) => earlier.clone().and(failure),
                         None => failure,
                     };
-                    self.fail_rest(unit, writer, work, || failure.shared());
+                    self.fail_rest(unit, writer, work, || failure.to_error());
                     return Ok(Ending::Failed { is_store });
                 }
             };
@@ -415,7 +415,7 @@ impl BatchState {
         }
     }
 
-    /// What the events of an object are about; nothing while none are recorded.
+    /// The fields of the events of an object; none while no events are recorded.
     fn about_copy(&self, unit: &Unit) -> Ids {
         if !swathe_trace::is_on() {
             return Ids::default();
@@ -423,7 +423,7 @@ impl BatchState {
         about(&self.job.stores.display_name(self.job.url(unit.file, unit.copy)))
     }
 
-    /// What the events of a target are about; nothing while none are recorded.
+    /// The fields of the events of a target; none while no events are recorded.
     fn about(&self, target: usize, object: &Object) -> Ids {
         self.about_in(target, &object.about())
     }
@@ -456,11 +456,11 @@ fn predict(units: &mut [Unit], replicas: &Replicas, target_s: &[f32]) {
 /// A queue for each store, and how many threads read from all.
 fn queues_of_stores(job: &Job, replicas: &Replicas, units: Vec<Unit>) -> (StoreQueues, usize) {
     let stores = replicas.stores.len();
-    let (mut divided, mut readable) = (vec![0; stores], vec![0; stores]);
+    let (mut first_copies, mut readable) = (vec![0; stores], vec![0; stores]);
     let mut example: Vec<Option<&String>> = vec![None; stores];
     for unit in &units {
         for (copy, at) in replicas.copies[unit.file].iter().enumerate() {
-            divided[at.store] += usize::from(copy == 0);
+            first_copies[at.store] += usize::from(copy == 0);
             readable[at.store] += 1;
             example[at.store].get_or_insert(&at.url);
         }
@@ -475,10 +475,10 @@ fn queues_of_stores(job: &Job, replicas: &Replicas, units: Vec<Unit>) -> (StoreQ
             of_files = of_files.max(most)
         }
         let target_s = replicas.stores[store].target_s;
-        let limit = if divided[store] == 0 {
+        let limit = if first_copies[store] == 0 {
             most
         } else {
-            workers(job, example[store], divided[store]).min(most)
+            workers(job, example[store], first_copies[store]).min(most)
         };
         StoreLimits { target_s, limit, most }
     });

@@ -62,7 +62,7 @@ impl Moves {
         lock(&self.failures).get(&store).cloned().unwrap_or_default()
     }
 
-    /// What users are told of them.
+    /// Notes for the user.
     pub fn notes(&self) -> Vec<String> {
         let note = |(&(from, to, has_failed), count): (&(usize, usize, bool), &Count)| {
             let (from_name, to_name, targets) = (self.name(from), self.name(to), count.targets);

@@ -52,7 +52,7 @@ impl OpenError {
     }
 
     /// The same for one of the targets.
-    pub fn shared(&self) -> EngineError {
+    pub fn to_error(&self) -> EngineError {
         EngineError::Shared { missing: self.missing, message: self.message.clone() }
     }
 
@@ -91,7 +91,14 @@ impl Objects {
         let fresh = slot.fresh;
         let open = || {
             let url = job.url(number, copy);
-            let object = Object::open(url, &job.stores, fresh, cancel.clone())?;
+            let source = job.open_sources.take(url).filter(|_| !fresh);
+            let object = match source {
+                Some(source) => {
+                    let name = job.stores.is_named(url).then(|| url.to_string());
+                    Object::of_source(source, name, &job.stores, cancel.clone())?
+                }
+                None => Object::open(url, &job.stores, fresh, cancel.clone())?,
+            };
             let url = object.display_name().to_string();
             let mut first = lock(first);
             let (_, size, first_url) = first.get_or_insert((copy, object.size(), url.clone()));
@@ -111,7 +118,7 @@ impl Objects {
     pub fn forget(&self, number: usize, copy: usize, stale: &Object) {
         let BatchObject { copies, first, .. } = &self.objects[number];
         // Its new version may have another length.
-        lock(first).take_if(|(opened, ..)| *opened == copy);
+        lock(first).take_if(|(open_copy, ..)| *open_copy == copy);
         let mut slot = lock(&copies[copy]);
         slot.fresh = true;
         if let Some(Ok(object)) = &slot.object
@@ -125,12 +132,12 @@ impl Objects {
     /// for the user.
     pub fn release(&self, number: usize, cancel: &Cancel) -> Vec<String> {
         let BatchObject { unit_count, copies, .. } = &self.objects[number];
-        let mut left = lock(unit_count);
-        *left -= 1;
-        if *left > 0 {
+        let mut count = lock(unit_count);
+        *count -= 1;
+        if *count > 0 {
             return Vec::new();
         }
-        drop(left);
+        drop(count);
         let mut notes = Vec::new();
         for copy in copies {
             let Some(Ok(object)) = lock(copy).object.take() else { continue };
@@ -199,10 +206,10 @@ mod tests {
         objects.forget(0, 0, &first);
         assert_eq!(objects.open(0, 0, &job, &cancel).expect("the new one").size(), 8640);
         assert!(objects.open(0, 2, &job, &cancel).is_err());
-        let gone = OpenError::of(&EngineError::Store(StoreError::NotFound {
+        let missing = OpenError::of(&EngineError::Store(StoreError::NotFound {
             url: "x".into(),
             why: String::new(),
         }));
-        assert!(gone.clone().and(gone.clone()).missing && !gone.and(error).missing);
+        assert!(missing.clone().and(missing.clone()).missing && !missing.and(error).missing);
     }
 }

@@ -1,6 +1,6 @@
 //! The pace of a store in a run: actual seconds for each predicted second.
 
-/// What older units count when one more is done.
+/// The weight of older units when one more is done.
 const AGING: f64 = 0.7;
 
 /// Sums over the units done; the newest counts most, and one unit as predicted counts from the start.
@@ -12,7 +12,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// As predicted; `unit_s`: predicted seconds of a usual unit.
-    pub fn as_predicted(unit_s: f64) -> Pace {
+    pub fn from_prediction(unit_s: f64) -> Pace {
         let unit_s = unit_s.max(1e-9);
         Pace { actual_s: unit_s, predicted_s: unit_s }
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn recent_units_count_more() {
-        let mut pace = Pace::as_predicted(2.0);
+        let mut pace = Pace::from_prediction(2.0);
         assert_eq!(pace.ratio(), 1.0);
         for _ in 0..20 {
             pace = pace.after(4.0, 4.0);
@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn a_unit_that_lasts_counts_before_it_ends_and_only_against_its_store() {
-        let pace = Pace::as_predicted(1.0);
+        let pace = Pace::from_prediction(1.0);
         assert_eq!(pace.beside(0.1, 1.0).ratio(), 1.0);
         assert!(pace.beside(5.0, 1.0).ratio() > 3.0);
         assert!(pace.beside(1e6, 1.0).ratio() > 1e5);
-        assert!(Pace::as_predicted(0.0).after(0.0, 0.0).ratio().is_finite());
+        assert!(Pace::from_prediction(0.0).after(0.0, 0.0).ratio().is_finite());
     }
 }

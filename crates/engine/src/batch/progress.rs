@@ -16,21 +16,22 @@ pub(super) struct Progress {
     /// Part of each target; empty if all are alike.
     parts: Vec<f64>,
     each: f64,
-    done: AtomicU64,
-    threads: Vec<Mutex<Option<BegunUnit>>>,
+    finished_part: AtomicU64,
+    threads: Vec<Mutex<Option<OpenUnit>>>,
     /// Seconds that a thread would take for the whole batch.
     pace_s: Mutex<f64>,
 }
 
 /// The unit of a thread.
-struct BegunUnit {
+struct OpenUnit {
     at: Instant,
     part: f64,
-    done: f64,
+    finished_part: f64,
 }
 
 impl Progress {
-    /// Of `targets` with these predicted seconds, one for each; all count alike if there are others.
+    /// The progress of `targets` with these predicted seconds, one for each. All count alike if there
+    /// are more or fewer of these.
     pub fn new(targets: usize, target_s: &[f32], threads: usize) -> Progress {
         let total_s: f64 = target_s.iter().map(|&seconds| f64::from(seconds)).sum();
         let is_predicted = target_s.len() == targets && total_s.is_finite() && total_s > 0.0;
@@ -38,7 +39,7 @@ impl Progress {
         Progress {
             parts: if is_predicted { target_s.iter().map(part).collect() } else { Vec::new() },
             each: 1.0 / targets.max(1) as f64,
-            done: AtomicU64::new(0),
+            finished_part: AtomicU64::new(0),
             threads: (0..threads).map(|_| Mutex::default()).collect(),
             pace_s: Mutex::new(if is_predicted { total_s * threads as f64 } else { f64::INFINITY }),
         }
@@ -52,22 +53,26 @@ impl Progress {
     /// A thread begins a unit.
     pub fn begin(&self, thread: usize, unit: &Unit) {
         let part = unit.targets.iter().map(|&target| self.part(target)).sum();
-        *lock(&self.threads[thread]) = Some(BegunUnit { at: Instant::now(), part, done: 0.0 });
+        *lock(&self.threads[thread]) =
+            Some(OpenUnit { at: Instant::now(), part, finished_part: 0.0 });
     }
 
     /// A target of its unit has a result.
     pub fn add(&self, thread: usize, target: usize) {
         let part = self.part(target);
         if let Some(unit) = &mut *lock(&self.threads[thread]) {
-            unit.done += part;
+            unit.finished_part += part;
         }
-        self.done.fetch_add((PARTS * part) as u64, Ordering::Relaxed);
+        self.finished_part.fetch_add((PARTS * part) as u64, Ordering::Relaxed);
     }
 
     /// The unit has ended; its other targets failed.
     pub fn end(&self, thread: usize) {
         let Some(unit) = lock(&self.threads[thread]).take() else { return };
-        self.done.fetch_add((PARTS * (unit.part - unit.done).max(0.0)) as u64, Ordering::Relaxed);
+        self.finished_part.fetch_add(
+            (PARTS * (unit.part - unit.finished_part).max(0.0)) as u64,
+            Ordering::Relaxed,
+        );
         let taken_s = unit.at.elapsed().as_secs_f64() / unit.part.max(1.0 / PARTS);
         let mut pace_s = lock(&self.pace_s);
         *pace_s = if pace_s.is_finite() { *pace_s + NEWEST * (taken_s - *pace_s) } else { taken_s };
@@ -79,19 +84,19 @@ impl Progress {
     }
 
     /// The part that is done, from 0 to 1. Of units that are begun also what is likely done.
-    pub fn done(&self) -> f64 {
+    pub fn fraction(&self) -> f64 {
         let pace_s = *lock(&self.pace_s);
-        let likely = |unit: &Mutex<Option<BegunUnit>>| {
-            let Some(BegunUnit { at, part, done }) = &*lock(unit) else { return 0.0 };
+        let likely = |unit: &Mutex<Option<OpenUnit>>| {
+            let Some(OpenUnit { at, part, finished_part }) = &*lock(unit) else { return 0.0 };
             let time_part = at.elapsed().as_secs_f64() / (pace_s * part).max(1e-9);
-            (likely_part(time_part) * part - done).max(0.0)
+            (likely_part(time_part) * part - finished_part).max(0.0)
         };
         let likely: f64 = self.threads.iter().map(likely).sum();
-        (self.done.load(Ordering::Relaxed) as f64 / PARTS + likely).min(1.0)
+        (self.finished_part.load(Ordering::Relaxed) as f64 / PARTS + likely).min(1.0)
     }
 }
 
-/// What is likely done of a unit after a part of its usual time: never all of it.
+/// The part of a unit that is likely done after a part of its usual time: never all of it.
 fn likely_part(time_part: f64) -> f64 {
     if time_part < 0.5 { time_part } else { 1.0 - 0.25 / time_part }
 }
@@ -104,16 +109,16 @@ mod tests {
     fn targets_count_by_their_seconds() {
         let close = |part: f64, expected: f64| assert!((part - expected).abs() < 1e-9, "{part}");
         let progress = Progress::new(3, &[1.0, 2.0, 5.0], 1);
-        for (target, done) in [(1, 0.25), (0, 0.375), (2, 1.0)] {
+        for (target, fraction) in [(1, 0.25), (0, 0.375), (2, 1.0)] {
             progress.add(0, target);
-            close(progress.done(), done);
+            close(progress.fraction(), fraction);
         }
         for other in [vec![], vec![1.0], vec![0.0; 4], vec![f32::NAN; 4]] {
             let progress = Progress::new(4, &other, 1);
             progress.add(0, 3);
-            close(progress.done(), 0.25);
+            close(progress.fraction(), 0.25);
         }
-        close(Progress::new(0, &[], 1).done(), 0.0);
+        close(Progress::new(0, &[], 1).fraction(), 0.0);
     }
 
     #[test]
@@ -123,13 +128,13 @@ mod tests {
         progress.begin(0, &unit(0));
         std::thread::sleep(std::time::Duration::from_millis(1));
         // Never all of it, however long it takes.
-        assert!((0.4..0.5).contains(&progress.done()), "{}", progress.done());
+        assert!((0.4..0.5).contains(&progress.fraction()), "{}", progress.fraction());
         progress.add(0, 0);
-        assert!((progress.done() - 0.5).abs() < 1e-9);
+        assert!((progress.fraction() - 0.5).abs() < 1e-9);
         progress.end(0);
         progress.begin(1, &unit(1));
         // The first took longer than was predicted.
-        assert!((0.5..0.9).contains(&progress.done()), "{}", progress.done());
+        assert!((0.5..0.9).contains(&progress.fraction()), "{}", progress.fraction());
     }
 
     #[test]

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 
 /// A store is behind another whose pace is better by this factor: less is noise.
 const BEHIND: f64 = 1.4;
-/// What is expected to take less than this more is no reason to move a unit.
+/// A unit is moved only if it is expected to end sooner by this factor.
 const GAIN: f64 = 1.1;
-/// A store that failed so often, one time after another, gets no more units.
+/// A store that failed this many times in a row gets no more units.
 const MOST_FAILURES: u32 = 3;
 
 /// A store of the run.
@@ -26,7 +26,7 @@ pub(super) struct StoreLimits {
     pub most: usize,
 }
 
-/// What a thread is to do.
+/// The next task of a thread.
 pub(super) enum Next {
     /// Read this unit. The number is how many units share the store.
     Unit(Unit, u32),
@@ -59,9 +59,9 @@ pub(super) struct StoreQueues {
 struct StoreQueue {
     /// Units that no other store can read, and the others.
     own: VecDeque<Unit>,
-    shared: VecDeque<Unit>,
+    movable: VecDeque<Unit>,
     waiting_s: f64,
-    begun: Vec<BegunUnit>,
+    in_flight: Vec<UnitInFlight>,
     /// The time that a unit had the store for itself, if it was read from the start of the run to
     /// `at_s`: each moment is shared by the units that are read then.
     share_s: f64,
@@ -72,7 +72,7 @@ struct StoreQueue {
     failures: u32,
 }
 
-struct BegunUnit {
+struct UnitInFlight {
     number: usize,
     /// [`StoreQueue::share_s`] when it was begun.
     share_s: f64,
@@ -85,15 +85,15 @@ impl StoreQueue {
     }
 
     fn has_place(&self) -> bool {
-        self.begun.len() < self.limits.limit
+        self.in_flight.len() < self.limits.limit
     }
 
     fn waiting(&self) -> usize {
-        self.own.len() + self.shared.len()
+        self.own.len() + self.movable.len()
     }
 
     fn share_s(&self, now_s: f64) -> f64 {
-        self.share_s + (now_s - self.at_s) / self.begun.len().max(1) as f64
+        self.share_s + (now_s - self.at_s) / self.in_flight.len().max(1) as f64
     }
 
     /// Before the number of units that are read changes.
@@ -105,8 +105,8 @@ impl StoreQueue {
     /// Actual seconds for each predicted one.
     fn ratio(&self, now_s: f64) -> f64 {
         let share_s = self.share_s(now_s);
-        let slowest = self.begun.iter().fold(self.pace, |pace, begun| {
-            let beside = self.pace.beside(share_s - begun.share_s, begun.seconds);
+        let slowest = self.in_flight.iter().fold(self.pace, |pace, unit| {
+            let beside = self.pace.beside(share_s - unit.share_s, unit.seconds);
             if beside.ratio() > pace.ratio() { beside } else { pace }
         });
         slowest.ratio()
@@ -117,11 +117,12 @@ impl StoreQueue {
         seconds * self.limits.limit as f64 * self.ratio(now_s)
     }
 
-    /// Expected seconds until all that waits is read, and so much more; a unit is the last.
+    /// Expected seconds until all waiting units and `more_s` are read; the last unit takes `unit_s`.
     fn finish_s(&self, more_s: f64, unit_s: f64, now_s: f64) -> f64 {
-        let begun_s: f64 = self.begun.iter().map(|begun| begun.seconds / 2.0).sum();
+        let in_flight_s: f64 = self.in_flight.iter().map(|unit| unit.seconds / 2.0).sum();
         let last = 1.0 - 1.0 / self.limits.limit.max(1) as f64;
-        self.ratio(now_s) * (self.waiting_s + begun_s + more_s) + last * self.unit_s(unit_s, now_s)
+        self.ratio(now_s) * (self.waiting_s + in_flight_s + more_s)
+            + last * self.unit_s(unit_s, now_s)
     }
 }
 
@@ -139,12 +140,12 @@ impl StoreQueues {
         let per_unit = targets as f64 / units.len().max(1) as f64;
         let queue = |limits: StoreLimits| StoreQueue {
             own: VecDeque::new(),
-            shared: VecDeque::new(),
+            movable: VecDeque::new(),
             waiting_s: 0.0,
-            begun: Vec::new(),
+            in_flight: Vec::new(),
             share_s: 0.0,
             at_s: 0.0,
-            pace: Pace::as_predicted(limits.target_s * per_unit),
+            pace: Pace::from_prediction(limits.target_s * per_unit),
             limits,
             failures: 0,
         };
@@ -155,7 +156,7 @@ impl StoreQueues {
         }
         for store in &mut queues.stores {
             if store.waiting() > 0 {
-                store.pace = Pace::as_predicted(store.waiting_s / store.waiting() as f64);
+                store.pace = Pace::from_prediction(store.waiting_s / store.waiting() as f64);
             }
         }
         queues
@@ -170,7 +171,7 @@ impl StoreQueues {
     fn copy_in(&self, unit: &Unit, store: usize) -> Option<usize> {
         let copies = self.copies.get(unit.file)?;
         let copy = copies.iter().position(|&each| each == store)?;
-        (!unit.failed.contains(&copy)).then_some(copy)
+        (!unit.failed_copies.contains(&copy)).then_some(copy)
     }
 
     /// Predicted seconds of a unit in a store, all streams together.
@@ -181,10 +182,10 @@ impl StoreQueues {
 
     fn push(&mut self, store: usize, unit: Unit, is_first: bool) {
         let others = (0..self.stores.len()).filter(|&other| other != store);
-        let is_shared = others.into_iter().any(|other| self.copy_in(&unit, other).is_some());
+        let is_movable = others.into_iter().any(|other| self.copy_in(&unit, other).is_some());
         let queue = &mut self.stores[store];
         queue.waiting_s += unit.seconds;
-        let units = if is_shared { &mut queue.shared } else { &mut queue.own };
+        let units = if is_movable { &mut queue.movable } else { &mut queue.own };
         if is_first { units.push_front(unit) } else { units.push_back(unit) }
     }
 
@@ -192,11 +193,11 @@ impl StoreQueues {
     pub fn next(&mut self, now_s: f64) -> Next {
         let mut free: Vec<usize> =
             (0..self.stores.len()).filter(|&store| self.stores[store].has_place()).collect();
-        let used = |store: usize| {
+        let load = |store: usize| {
             let queue = &self.stores[store];
-            queue.begun.len() as f64 / queue.limits.limit as f64
+            queue.in_flight.len() as f64 / queue.limits.limit as f64
         };
-        free.sort_by(|&a, &b| used(a).total_cmp(&used(b)));
+        free.sort_by(|&a, &b| load(a).total_cmp(&load(b)));
         for &store in &free {
             if let Some(unit) = self.take_own(store, now_s) {
                 return self.begin(store, unit, now_s);
@@ -207,7 +208,7 @@ impl StoreQueues {
                 return self.begin(store, unit, now_s);
             }
         }
-        if self.stores.iter().any(|store| !store.begun.is_empty()) {
+        if self.stores.iter().any(|store| !store.in_flight.is_empty()) {
             // With copies it may come back; else there will be no more.
             return if self.copies.is_empty() { Next::End } else { Next::Wait };
         }
@@ -219,31 +220,31 @@ impl StoreQueues {
     }
 
     fn begin(&mut self, store: usize, unit: Unit, now_s: f64) -> Next {
-        let is_moved = unit.moved.is_some();
-        let behind: usize = match unit.moved {
-            Some(Move { from, .. }) => self.stores[from].shared.len(),
+        let is_moved = unit.last_move.is_some();
+        let behind: usize = match unit.last_move {
+            Some(Move { from, .. }) => self.stores[from].movable.len(),
             None => 0,
         };
         let queue = &mut self.stores[store];
         queue.advance(now_s);
         let (number, seconds) = (unit.number, unit.seconds);
-        queue.begun.push(BegunUnit { number, share_s: queue.share_s, seconds });
+        queue.in_flight.push(UnitInFlight { number, share_s: queue.share_s, seconds });
         if is_moved {
             // It has more to do than was planned.
             queue.limits.limit = queue.limits.limit.max(queue.limits.most);
         }
-        let parts = (queue.begun.len() + queue.waiting() + behind).min(queue.limits.limit);
+        let parts = (queue.in_flight.len() + queue.waiting() + behind).min(queue.limits.limit);
         Next::Unit(unit, parts.max(1) as u32)
     }
 
     fn pop(&mut self, store: usize, own_first: bool) -> Option<Unit> {
         let queue = &mut self.stores[store];
         let number = |units: &VecDeque<Unit>| units.front().map(|unit| unit.number);
-        let is_own = match (number(&queue.own), number(&queue.shared)) {
-            (Some(own), Some(shared)) => own_first || own < shared,
+        let is_own = match (number(&queue.own), number(&queue.movable)) {
+            (Some(own), Some(movable)) => own_first || own < movable,
             (own, _) => own.is_some(),
         };
-        let units = if is_own { &mut queue.own } else { &mut queue.shared };
+        let units = if is_own { &mut queue.own } else { &mut queue.movable };
         let unit = units.pop_front()?;
         queue.waiting_s = (queue.waiting_s - unit.seconds).max(0.0);
         Some(unit)
@@ -259,7 +260,7 @@ impl StoreQueues {
         };
         let ahead: Vec<usize> = (0..self.stores.len()).filter(is_ahead).collect();
         if queue.own.is_empty()
-            && let Some(unit) = queue.shared.front()
+            && let Some(unit) = queue.movable.front()
         {
             let own_s = queue.unit_s(unit.seconds, now_s);
             let is_sooner = |&other: &usize| {
@@ -288,8 +289,8 @@ impl StoreQueues {
             if from == store || other.ratio(now_s) < BEHIND * own_ratio {
                 return None;
             }
-            let at = other.shared.iter().rposition(|unit| self.copy_in(unit, store).is_some())?;
-            let unit = &other.shared[at];
+            let at = other.movable.iter().rposition(|unit| self.copy_in(unit, store).is_some())?;
+            let unit = &other.movable[at];
             let here_s = queue.unit_s(self.seconds_in(unit, store), now_s);
             let there_s = other.finish_s(0.0, unit.seconds, now_s);
             (GAIN * here_s <= there_s).then_some((there_s, from, at))
@@ -297,19 +298,19 @@ impl StoreQueues {
         let (_, from, at) =
             (0..self.stores.len()).filter_map(gain).max_by(|a, b| a.0.total_cmp(&b.0))?;
         let percent = (100.0 * self.stores[from].ratio(now_s)) as u64;
-        let unit = self.stores[from].shared.remove(at)?;
+        let unit = self.stores[from].movable.remove(at)?;
         let waiting_s = &mut self.stores[from].waiting_s;
         *waiting_s = (*waiting_s - unit.seconds).max(0.0);
-        Some(self.moved(unit, store, Reason::Behind { percent }))
+        Some(self.move_unit(unit, store, Reason::Behind { percent }))
     }
 
-    fn moved(&self, mut unit: Unit, to: usize, reason: Reason) -> Unit {
+    fn move_unit(&self, mut unit: Unit, to: usize, reason: Reason) -> Unit {
         let from = self.store_of(&unit);
         unit.seconds = self.seconds_in(&unit, to);
         if let Some(copy) = self.copy_in(&unit, to) {
             unit.copy = copy;
         }
-        unit.moved = Some(Move { from, to, reason });
+        unit.last_move = Some(Move { from, to, reason });
         unit
     }
 
@@ -317,15 +318,15 @@ impl StoreQueues {
     pub fn end(&mut self, unit: &Unit, ending: Ending, now_s: f64) {
         let store = self.store_of(unit);
         let queue = &mut self.stores[store];
-        let Some(at) = queue.begun.iter().position(|begun| begun.number == unit.number) else {
+        let Some(at) = queue.in_flight.iter().position(|other| other.number == unit.number) else {
             return;
         };
         queue.advance(now_s);
-        let begun = queue.begun.swap_remove(at);
-        let actual_s = queue.share_s - begun.share_s;
+        let read_unit = queue.in_flight.swap_remove(at);
+        let actual_s = queue.share_s - read_unit.share_s;
         match ending {
             Ending::Done => {
-                queue.pace = queue.pace.after(actual_s, begun.seconds);
+                queue.pace = queue.pace.after(actual_s, read_unit.seconds);
                 queue.failures = 0;
             }
             Ending::Failed { is_store: true } => {
@@ -341,15 +342,15 @@ impl StoreQueues {
     /// Whether a copy is left that did not fail.
     pub fn has_other(&self, unit: &Unit) -> bool {
         self.copies.get(unit.file).is_some_and(|copies| {
-            (0..copies.len()).any(|copy| copy != unit.copy && !unit.failed.contains(&copy))
+            (0..copies.len()).any(|copy| copy != unit.copy && !unit.failed_copies.contains(&copy))
         })
     }
 
     /// Let another store read what is left of a unit whose store failed; false if there is none.
     pub fn retry(&mut self, mut unit: Unit, now_s: f64) -> bool {
-        unit.failed.push(unit.copy);
+        unit.failed_copies.push(unit.copy);
         let Some(to) = self.soonest(&unit, now_s) else { return false };
-        let unit = self.moved(unit, to, Reason::Failed);
+        let unit = self.move_unit(unit, to, Reason::Failed);
         self.push(to, unit, true);
         true
     }
@@ -368,13 +369,13 @@ impl StoreQueues {
 
     /// Give what waits for a store that is down to the others.
     fn give_away(&mut self, store: usize, now_s: f64) {
-        for unit in std::mem::take(&mut self.stores[store].shared) {
+        for unit in std::mem::take(&mut self.stores[store].movable) {
             let waiting_s = &mut self.stores[store].waiting_s;
             *waiting_s = (*waiting_s - unit.seconds).max(0.0);
             let to = self.soonest(&unit, now_s).filter(|&to| !self.stores[to].is_down());
             match to {
                 Some(to) => {
-                    let unit = self.moved(unit, to, Reason::Failed);
+                    let unit = self.move_unit(unit, to, Reason::Failed);
                     self.push(to, unit, false);
                 }
                 // No other is better.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::job::{ObjectCopy, OutputKind, ReplicaStore, Replicas, Target};
-use crate::object::Selector;
+use crate::selector::Selector;
 use crate::testing::{job, path_in, write_pixel};
 
 /// Panics if the name of an object asks for it.
@@ -114,15 +114,15 @@ fn cut_copies(copies: &[&[&str]]) -> (Vec<Row>, Vec<String>) {
 fn a_target_whose_store_fails_is_cut_from_another_copy() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| path_in(&folder, name);
-    let (good, gone, short) = (path("good.fits"), path("gone.fits"), path("short.fits"));
+    let (good, missing, short) = (path("good.fits"), path("gone.fits"), path("short.fits"));
     write_pixel(&good);
     // The header promises a pixel, and the file ends before it.
     std::fs::write(&short, &std::fs::read(&good).expect("read")[..2880]).expect("written");
     let (rows, notes) = cut_copies(&[
-        &[&gone, &good],
-        &[&good, &gone],
-        &[&gone, &gone],
-        &[&gone],
+        &[&missing, &good],
+        &[&good, &missing],
+        &[&missing, &missing],
+        &[&missing],
         // Damage is no failure of the store.
         &[&short, &good],
     ]);

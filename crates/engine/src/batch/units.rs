@@ -19,9 +19,9 @@ const WAITING_THREADS: usize = 16;
 /// Why a unit is not read from the store that the division gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// That store was behind: actual seconds for a hundred predicted.
+    /// Its store was behind: actual seconds for a hundred predicted ones.
     Behind { percent: u64 },
-    /// That store failed.
+    /// Its store failed.
     Failed,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Unit {
     /// Predicted seconds for that copy.
     pub seconds: f64,
     /// The copies that could not be read.
-    pub failed: Vec<usize>,
+    pub failed_copies: Vec<usize>,
     /// Why they could not be read.
     pub(super) failure: Option<OpenError>,
     /// The store it came from, if it was moved since it was begun last.
-    pub(super) moved: Option<Move>,
+    pub(super) last_move: Option<Move>,
 }
 
 /// How many threads read this number of units from the stores of some objects: as many as may

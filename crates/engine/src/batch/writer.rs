@@ -125,11 +125,11 @@ impl ResultWriter {
             work.stages.add_bytes(self.waiting_bytes as u64);
             None
         } else {
-            Some(work.stages.enter_unrecorded(Stage::Hash))
+            Some(work.stages.enter_without_event(Stage::Hash))
         };
         let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
         let digests = sha256::digests(&messages);
-        let hash_end = work.stages.enter_unrecorded(Stage::Write);
+        let hash_end = work.stages.enter_without_event(Stage::Write);
         let mut now = hash_end;
         let is_traced = swathe_trace::is_on();
         let mut rows = Vec::with_capacity(self.waiting.len());
@@ -157,7 +157,7 @@ impl ResultWriter {
         }
         self.report(rows);
         self.waiting_bytes = 0;
-        work.stages.enter_unrecorded(Stage::Assemble);
+        work.stages.enter_without_event(Stage::Assemble);
     }
 
     fn report(&self, rows: Vec<Row>) {

@@ -3,7 +3,7 @@
 use super::Alternative;
 use crate::byte_source::ByteSource;
 use crate::cutout::PlacedRegion;
-use crate::inflate::{Stretch, Unpacking};
+use crate::inflate::{StreamReader, Stretch, Unpacking};
 use crate::object::Object;
 use crate::requests::{INPUT_BYTES, at_hand, local_cap_bytes, local_plan, remote_plan};
 use crate::template::Template;
@@ -21,7 +21,7 @@ pub(super) struct Reads {
     /// One after the other.
     pub plans: Vec<Plan>,
     /// Bytes that are unpacked, and the seconds that takes.
-    pub unpacked: u64,
+    pub unpacked_bytes: u64,
     pub unpack_s: f64,
     /// The alternatives; empty if nothing is read from the storage.
     pub instead: Vec<Alternative>,
@@ -36,7 +36,7 @@ pub(super) fn reads(
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
-    let (segments, unpacked, unpack_s) = match &template.image.layout.storage {
+    let (segments, unpacked_bytes, unpack_s) = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
             (vec![rows(template, regions, *offset, object.content.gap_bytes())], 0, 0.0)
         }
@@ -47,93 +47,132 @@ pub(super) fn reads(
             (rounds, decoded_bytes, decoded_bytes as f64 * byte_s)
         }
     };
-    let is_tiled = segments.len() > 1;
-    let at = if is_tiled { Break::BetweenSegments } else { Break::Anywhere };
-    let source = object.source();
-    let object_load = Load::single(source.len());
-    let seconds_of = |load| soonest(load, costs, connections);
-    let otherwise = |how, unpack_s| Alternative {
-        how,
-        load: object_load,
-        read_s: seconds_of(object_load),
-        unpack_s,
-    };
+    let planner = ReadPlanner { source: object.source(), costs, connections };
     match &object.content {
-        ByteSource::Plain(_) => {
-            let method = if is_tiled { "tiles" } else { "ranges" };
-            let rounds: Vec<Vec<Range<u64>>> = segments
-                .iter()
-                .map(|round| {
-                    round.iter().filter(|range| range.end > opened_bytes).cloned().collect()
-                })
-                .collect();
-            let plans: Vec<Plan> = rounds
-                .iter()
-                .map(|round| {
-                    if source.is_local() {
-                        return local_plan(source, round, local_cap_bytes(source), at);
-                    }
-                    server_plan(source, round, costs, at, connections, 0.0)
-                })
-                .collect();
-            let mut others = Vec::new();
-            if plans.iter().any(|plan| !plan.ranges.is_empty()) {
-                let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
-                let (how, load, seconds) = ("each piece", Load::default(), 0.0);
-                let mut each = Alternative { how, load, read_s: seconds, unpack_s };
-                for round in &rounds {
-                    let load = Load::of(&windows(round, alone, Break::BetweenSegments));
-                    each.read_s += seconds_of(load);
-                    each.load.requests += load.requests;
-                    each.load.ranges += load.ranges;
-                    each.load.bytes += load.bytes;
-                    each.load.largest = each.load.largest.max(load.largest);
-                }
-                others = vec![each, otherwise("whole object", unpack_s)];
-            }
-            Reads { method, plans, unpacked, unpack_s, instead: others }
-        }
+        ByteSource::Plain(_) => planner.plain(&segments, opened_bytes, unpacked_bytes, unpack_s),
         ByteSource::Stream(_) => {
-            let windows: Vec<Range<u64>> = segments.concat();
-            let end = object.known_end();
             let Some(reader) = object.content.stream_reader() else {
                 return Reads { method: "ranges", ..Reads::default() };
             };
-            let at = Break::Anywhere;
-            let Stretch { ranges, raw, restarts, first } = reader.stretch(&windows, end);
-            let unpacking = Unpacking::of(reader.kind(), compute);
-            let byte_s = if first { unpacking.first_byte_s } else { unpacking.byte_s };
-            let decode_s = unpack_s;
-            let unpack_s = decode_s + raw as f64 * byte_s + restarts as f64 * unpacking.restart_s;
-            let plans = vec![if source.is_local() {
-                local_plan(source, &ranges, INPUT_BYTES as u64, at)
-            } else {
-                server_plan(source, &ranges, costs, at, connections, reader.stored_byte_s())
-            }];
-            let method = if first { "decompressed once" } else { "from seek points" };
-            let mut others = Vec::new();
-            if !first && plans.iter().any(|plan| !plan.ranges.is_empty()) {
-                others.push(otherwise("decompressed once", decode_s + end as f64 * byte_s));
-            }
-            Reads { method, plans, unpacked: raw + unpacked, unpack_s, instead: others }
+            let reads = planner.stream(&reader, &segments.concat(), object.known_end(), compute);
+            reads.with_decoding(unpacked_bytes, unpack_s)
         }
     }
 }
 
-/// The plan for a read of a server, or the requests to it if the bytes are cached here.
-fn server_plan(
-    source: &dyn Source,
-    ranges: &[Range<u64>],
-    costs: &Costs,
-    at: Break,
-    connections: Connections,
-    decode_byte_s: f64,
-) -> Plan {
-    if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
-        let load = Load { requests, ranges: requests, bytes, largest: bytes, ..Load::default() };
-        return Plan { load, streams: 1, read_s: costs.seconds(load, 1), ..Plan::default() };
+impl Reads {
+    /// The same, with these bytes that are unpacked after reading, and the seconds that takes.
+    fn with_decoding(mut self, bytes: u64, seconds: f64) -> Reads {
+        self.unpacked_bytes += bytes;
+        self.unpack_s += seconds;
+        self.instead.iter_mut().for_each(|other| other.unpack_s += seconds);
+        self
     }
-    remote_plan(ranges, costs, at, connections, decode_byte_s)
+}
+
+/// Plans reads of an object.
+struct ReadPlanner<'a> {
+    source: &'a dyn Source,
+    costs: &'a Costs,
+    connections: Connections,
+}
+
+impl ReadPlanner<'_> {
+    /// Read an object as it is stored. `segments`: one list after the other.
+    fn plain(
+        &self,
+        segments: &[Vec<Range<u64>>],
+        opened_bytes: u64,
+        unpacked_bytes: u64,
+        unpack_s: f64,
+    ) -> Reads {
+        let is_tiled = segments.len() > 1;
+        let at = if is_tiled { Break::BetweenSegments } else { Break::Anywhere };
+        let method = if is_tiled { "tiles" } else { "ranges" };
+        let rounds: Vec<Vec<Range<u64>>> = segments
+            .iter()
+            .map(|round| round.iter().filter(|range| range.end > opened_bytes).cloned().collect())
+            .collect();
+        let plan = |round: &Vec<Range<u64>>| {
+            if self.source.is_local() {
+                return local_plan(self.source, round, local_cap_bytes(self.source), at);
+            }
+            self.server_plan(round, at, 0.0)
+        };
+        let plans: Vec<Plan> = rounds.iter().map(plan).collect();
+        let mut instead = Vec::new();
+        if plans.iter().any(|plan| !plan.ranges.is_empty()) {
+            instead =
+                vec![self.each_piece(&rounds, unpack_s), self.whole("whole object", unpack_s)];
+        }
+        Reads { method, plans, unpacked_bytes, unpack_s, instead }
+    }
+
+    /// Read windows of the decompressed data of a stream. `end`: as far as headers were read.
+    fn stream(
+        &self,
+        reader: &StreamReader,
+        windows: &[Range<u64>],
+        end: u64,
+        compute: &Compute,
+    ) -> Reads {
+        let at = Break::Anywhere;
+        let Stretch { ranges, raw, restarts, first } = reader.stretch(windows, end);
+        let unpacking = Unpacking::of(reader.kind(), compute);
+        let byte_s = if first { unpacking.first_byte_s } else { unpacking.byte_s };
+        let plan = if self.source.is_local() {
+            local_plan(self.source, &ranges, INPUT_BYTES as u64, at)
+        } else {
+            self.server_plan(&ranges, at, reader.stored_byte_s())
+        };
+        let mut instead = Vec::new();
+        if !first && !plan.ranges.is_empty() {
+            instead.push(self.whole("decompressed once", end as f64 * byte_s));
+        }
+        Reads {
+            method: if first { "decompressed once" } else { "from seek points" },
+            plans: vec![plan],
+            unpacked_bytes: raw,
+            unpack_s: raw as f64 * byte_s + restarts as f64 * unpacking.restart_s,
+            instead,
+        }
+    }
+
+    /// The alternative that reads all of the object.
+    fn whole(&self, how: &'static str, unpack_s: f64) -> Alternative {
+        let load = Load::single(self.source.len());
+        Alternative { how, load, read_s: self.seconds(load), unpack_s }
+    }
+
+    /// The alternative that reads each segment alone.
+    fn each_piece(&self, rounds: &[Vec<Range<u64>>], unpack_s: f64) -> Alternative {
+        let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
+        let (how, mut load, mut read_s) = ("each piece", Load::default(), 0.0);
+        for round in rounds {
+            let more = Load::of(&windows(round, alone, Break::BetweenSegments));
+            read_s += self.seconds(more);
+            load.requests += more.requests;
+            load.ranges += more.ranges;
+            load.bytes += more.bytes;
+            load.largest = load.largest.max(more.largest);
+        }
+        Alternative { how, load, read_s, unpack_s }
+    }
+
+    fn seconds(&self, load: Load) -> f64 {
+        soonest(load, self.costs, self.connections)
+    }
+
+    /// The plan for a read of a server, or the requests to it if the bytes are cached here.
+    fn server_plan(&self, ranges: &[Range<u64>], at: Break, decode_byte_s: f64) -> Plan {
+        if let Some((_, Traffic { bytes, requests, .. })) = at_hand(self.source, ranges, at) {
+            let load =
+                Load { requests, ranges: requests, bytes, largest: bytes, ..Load::default() };
+            let read_s = self.costs.seconds(load, 1);
+            return Plan { load, streams: 1, read_s, ..Plan::default() };
+        }
+        remote_plan(ranges, self.costs, at, self.connections, decode_byte_s)
+    }
 }
 
 /// The byte ranges of the rows of regions, sorted; those close together as one.

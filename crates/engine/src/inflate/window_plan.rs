@@ -9,7 +9,7 @@ use std::time::Instant;
 use swathe_codecs::stream::StreamKind;
 use swathe_plan::Compute;
 
-/// What decoding a stream costs on this host.
+/// The costs of decoding a stream on this host.
 #[derive(Clone, Copy)]
 pub(crate) struct Unpacking {
     kind: StreamKind,
@@ -44,7 +44,7 @@ impl Unpacking {
     }
 }
 
-/// What has to be read and inflated for some windows.
+/// The bytes to read and to inflate for some windows.
 pub(crate) struct Stretch {
     /// Compressed ranges, ascending.
     pub ranges: Vec<Range<u64>>,
@@ -75,7 +75,7 @@ impl StreamReader {
             raw += window.end.saturating_sub(stands.unwrap_or(point));
             at = at.max(Some(window.end));
         }
-        let ranges = windows.iter().map(|window| self.compressed(window));
+        let ranges = windows.iter().map(|window| self.compressed_range(window));
         // A file is read only as far as it is needed; that end lies between two points.
         let shorten = |(range, window): (Range<u64>, &Range<u64>)| {
             let last = self.table.nearest(window.end).map_or((0, 0), |p| (p.raw, p.compressed));
@@ -134,7 +134,7 @@ impl StreamReader {
     }
 
     /// The range of the object that a window needs.
-    pub(super) fn compressed(&self, window: &Range<u64>) -> Range<u64> {
+    pub(super) fn compressed_range(&self, window: &Range<u64>) -> Range<u64> {
         let size = self.source.len();
         let point = self.table.nearest(window.start);
         let start = match (&self.running, point) {

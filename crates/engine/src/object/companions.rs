@@ -1,7 +1,8 @@
 //! The parts that every cutout of an HDU shares, with the tables its WCS needs.
 
-use super::{Object, Selector};
+use super::Object;
 use crate::error::EngineError;
+use crate::selector::Selector;
 use crate::template::{BLOCK, Companion, Template};
 use crate::worker_context::ReadContext;
 use swathe_array::Region;

@@ -59,7 +59,7 @@ impl GrowingFile {
         self.file.seek(SeekFrom::Start(self.end))?;
         self.file.write_all(head)?;
         match io::copy(&mut source.take(length), &mut self.file)? {
-            copied if copied == length => Ok(()),
+            count if count == length => Ok(()),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

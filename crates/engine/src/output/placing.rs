@@ -21,7 +21,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Those objects of a batch, and their copies, that are files of this machine.
+    /// The objects of a batch, and their copies, that are files of this machine.
     pub fn new(job: &Job) -> Sources {
         let copies = job.replicas.iter().flat_map(|replicas| replicas.copies.iter().flatten());
         let objects = job.files.iter().chain(copies.map(|copy| &copy.url));
@@ -29,7 +29,7 @@ impl Sources {
         Sources { files, identities: OnceLock::new() }
     }
 
-    /// Refuse an output that is a source, by whatever name.
+    /// Refuse an output that is one of the sources, also under another name.
     ///
     /// # Errors
     /// [`EngineError::OutputIsSource`].
@@ -75,7 +75,7 @@ pub(crate) fn publish(
     }
     match rename_new(new, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
-        renamed => renamed.map_err(fail),
+        result => result.map_err(fail),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn publish(
 fn rename_new(new: &Path, path: &Path) -> io::Result<()> {
     match renameat_with(CWD, new, CWD, path, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-        renamed => return renamed.map_err(io::Error::from),
+        result => return result.map_err(io::Error::from),
     }
     // File systems that lack this have hard links, or no way to be sure.
     match fs::hard_link(new, path) {

@@ -12,7 +12,7 @@ const CENTRAL: u32 = 0x0201_4b50;
 const END: u32 = 0x0605_4b50;
 const END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
-/// Of the extra field that holds sizes and offsets of 64 bits.
+/// Number of the extra field that holds sizes and offsets of 64 bits.
 const EXTRA_64: u16 = 1;
 /// The value of such a field in its usual place.
 const IN_EXTRA: u32 = u32::MAX;
@@ -270,7 +270,7 @@ impl Member {
         if self.size >= u64::from(IN_EXTRA) { VERSION_64 } else { VERSION }
     }
 
-    /// What versions, flags, date, checksum and sizes look like in both places.
+    /// Versions, flags, date, checksum and sizes, as both headers of a member have them.
     fn facts(&self, to: &mut Vec<u8>, extra: &[u64]) -> io::Result<()> {
         let name_bytes = u16::try_from(self.name.len())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the name is too long"))?;

@@ -44,7 +44,7 @@ struct Stream {
     answers: u64,
     /// Bytes of this part; `None` while it waits for an answer.
     part: Option<f64>,
-    bytes_left: f64,
+    rest_bytes: f64,
     /// Seconds of the last step in which nothing was left to come.
     idle_s: f64,
 }
@@ -56,7 +56,7 @@ impl SimulatedLink {
             store_bytes: 0.0,
             answers: 0,
             part: None,
-            bytes_left: request_bytes,
+            rest_bytes: request_bytes,
             idle_s: 0.0,
         };
         SimulatedLink {
@@ -80,15 +80,15 @@ impl SimulatedLink {
     }
 
     fn step(&mut self) {
-        let truth = self.profile.corrected(self.now);
+        let truth = self.profile.with_factors(self.now);
         self.at_s += STEP_S;
         let readers = self.streams.iter().filter(|stream| stream.part.is_some()).count();
-        let shared = truth.total_bytes_per_s / readers.max(1) as f64;
-        let most = STEP_S * shared.min(truth.stream_bytes_per_s());
+        let line_share = truth.total_bytes_per_s / readers.max(1) as f64;
+        let most = STEP_S * line_share.min(truth.stream_bytes_per_s());
         for stream in &mut self.streams {
             if stream.part.is_some() {
-                let bytes = most.min(stream.bytes_left);
-                stream.bytes_left -= bytes;
+                let bytes = most.min(stream.rest_bytes);
+                stream.rest_bytes -= bytes;
                 stream.idle_s = STEP_S * (1.0 - bytes / most);
                 stream.part = stream.part.map(|part| part + bytes);
                 self.store_bytes += bytes;
@@ -112,7 +112,7 @@ impl SimulatedLink {
                 }
                 continue;
             };
-            let has_ended = stream.bytes_left <= 0.0;
+            let has_ended = stream.rest_bytes <= 0.0;
             if has_ended || seconds >= PART_S {
                 let transfer = Transfer {
                     seconds: seconds - stream.idle_s,
@@ -125,20 +125,20 @@ impl SimulatedLink {
                 *stream = Stream { part: Some(0.0), ..begins };
                 if has_ended {
                     self.answers += 1;
-                    (stream.part, stream.bytes_left) = (None, self.request_bytes);
+                    (stream.part, stream.rest_bytes) = (None, self.request_bytes);
                 }
             }
         }
     }
 }
 
-fn close(found: f64, expected: f64, part: f64) -> bool {
-    (found / expected).ln().abs() <= (1.0 + part).ln()
+fn close(value: f64, expected: f64, part: f64) -> bool {
+    (value / expected).ln().abs() <= (1.0 + part).ln()
 }
 
 #[test]
 fn costs_are_corrected_but_for_the_server() {
-    let of = Multiplexed {
+    let of = MultiplexCosts {
         requests: 9,
         latency_s: 0.03,
         request_s: 1e-4,
@@ -146,40 +146,40 @@ fn costs_are_corrected_but_for_the_server() {
         header_bytes: 80,
     };
     let profile = Costs { multiplexed: Some(of), ..costs(0.02, 1e6, 4e6) };
-    let corrected = profile.corrected(factors(2.0, 10.0));
+    let slow = profile.with_factors(factors(2.0, 10.0));
     let expected = Costs {
         connect_s: 0.2,
-        multiplexed: Some(Multiplexed { latency_s: 0.3, bytes_per_s: 1e6, ..of }),
+        multiplexed: Some(MultiplexCosts { latency_s: 0.3, bytes_per_s: 1e6, ..of }),
         ..costs(0.2, 0.5e6, 2e6)
     };
-    assert_eq!((corrected.connect_s, corrected.multiplexed), (0.2, expected.multiplexed));
-    assert_eq!(corrected.requests_per_s, profile.requests_per_s);
+    assert_eq!((slow.connect_s, slow.multiplexed), (0.2, expected.multiplexed));
+    assert_eq!(slow.requests_per_s, profile.requests_per_s);
     for bytes in [0.0, 1e3, 1e6, 1e7] {
-        assert!(close(corrected.request.seconds(bytes), expected.request.seconds(bytes), 1e-9));
+        assert!(close(slow.request.seconds(bytes), expected.request.seconds(bytes), 1e-9));
     }
-    assert_eq!(profile.corrected(Factors::default()), profile);
+    assert_eq!(profile.with_factors(Factors::default()), profile);
     for factor in [1.0 / MOST, MOST] {
-        assert_eq!(profile.corrected(factors(factor, factor)).check(), Ok(()));
+        assert_eq!(profile.with_factors(factors(factor, factor)).check(), Ok(()));
     }
 }
 
 #[test]
 fn the_factor_is_in_most_intervals_and_a_few_outliers_change_nothing() {
-    let agreed = |intervals: &[(f64, f64)]| {
-        most_agreed(intervals.iter().map(|&interval| (MOST_WEIGHT_S, interval)))
+    let median = |intervals: &[(f64, f64)]| {
+        weighted_median(intervals.iter().map(|&interval| (MOST_WEIGHT_S, interval)))
     };
-    assert_eq!(agreed(&[]), 1.0);
-    assert_eq!(agreed(&[(0.2, 5.0); 40]), 1.0);
-    assert_eq!(agreed(&[(4.0, 4.0)]), 1.0, "one may be an outlier");
-    assert!(close(agreed(&[(4.0, 4.0); 2]), 4.0, 1e-9));
-    assert!(close(agreed(&[(2.0, 9.0); 20]), 2.0, 1e-9), "the nearest to the profile");
-    assert!(close(agreed(&[(0.1, 0.5); 20]), 0.5, 1e-9));
+    assert_eq!(median(&[]), 1.0);
+    assert_eq!(median(&[(0.2, 5.0); 40]), 1.0);
+    assert_eq!(median(&[(4.0, 4.0)]), 1.0, "one may be an outlier");
+    assert!(close(median(&[(4.0, 4.0); 2]), 4.0, 1e-9));
+    assert!(close(median(&[(2.0, 9.0); 20]), 2.0, 1e-9), "the nearest to the profile");
+    assert!(close(median(&[(0.1, 0.5); 20]), 0.5, 1e-9));
     let mut some = vec![(0.0, 3.0); 20];
     some.extend([(9.0, 9.0); 4]);
-    assert_eq!(agreed(&some), 1.0);
+    assert_eq!(median(&some), 1.0);
     // Bounded, whatever is said.
-    assert!(close(agreed(&[(1e9, 1e12); 20]), MOST, 1e-9));
-    assert!(close(agreed(&[(-1.0, 0.0); 20]), 1.0 / MOST, 1e-9));
+    assert!(close(median(&[(1e9, 1e12); 20]), MOST, 1e-9));
+    assert!(close(median(&[(-1.0, 0.0); 20]), 1.0 / MOST, 1e-9));
 }
 
 #[test]
@@ -294,8 +294,8 @@ proptest! {
     #[test]
     fn exact_reads_change_nothing(mut link in any_link()) {
         for _ in 0..5 {
-            let found = link.run(2.0);
-            prop_assert!(close(found.line, 1.0, 0.08) && close(found.latency, 1.0, 0.03), "{found:?}");
+            let factors = link.run(2.0);
+            prop_assert!(close(factors.line, 1.0, 0.08) && close(factors.latency, 1.0, 0.03), "{factors:?}");
         }
     }
 
@@ -305,24 +305,24 @@ proptest! {
     ) {
         link.run(5.0);
         link.now = factors(line, latency);
-        let found = link.run(10.0);
+        let factors = link.run(10.0);
         // Requests that take long are few, or their transfers too short to be seen.
-        let truth = link.profile.corrected(link.now);
+        let truth = link.profile.with_factors(link.now);
         let alone_s = truth.request.seconds(link.request_bytes);
         let bytes_s = link.request_bytes / link.profile.stream_bytes_per_s();
         let is_seen = bytes_s > 3.0 * LEAST_TRANSFER_S && truth.latency_s() < 1.0;
         // Where the streams can fill the line about once, either may be the limit.
-        let filled = link.streams.len() as f64 * link.profile.stream_bytes_per_s()
+        let load = link.streams.len() as f64 * link.profile.stream_bytes_per_s()
             / link.profile.total_bytes_per_s;
-        let part = if (0.5..2.0).contains(&filled) { 0.35 } else { 0.2 };
-        prop_assert!(!is_seen || close(found.line, line, part), "{found:?} {:?}", link.now);
+        let part = if (0.5..2.0).contains(&load) { 0.35 } else { 0.2 };
+        prop_assert!(!is_seen || close(factors.line, line, part), "{factors:?} {:?}", link.now);
         // While the line is full, nobody knows how long an answer would take else.
         let requests_per_s = link.streams.len() as f64 / alone_s;
-        let used = requests_per_s * link.request_bytes / truth.total_bytes_per_s;
-        let is_idle = used < 0.15 && is_seen && alone_s < 1.5;
-        prop_assert!(!is_idle || close(found.latency, latency, 0.2), "{found:?} {:?}", link.now);
+        let load = requests_per_s * link.request_bytes / truth.total_bytes_per_s;
+        let is_idle = load < 0.15 && is_seen && alone_s < 1.5;
+        prop_assert!(!is_idle || close(factors.latency, latency, 0.2), "{factors:?} {:?}", link.now);
         let (least, most) = (latency.min(1.0), latency.max(1.0));
-        prop_assert!(found.latency > 0.8 * least && found.latency < 1.2 * most, "{found:?} {:?}", link.now);
+        prop_assert!(factors.latency > 0.8 * least && factors.latency < 1.2 * most, "{factors:?} {:?}", link.now);
     }
 
     #[test]
@@ -332,14 +332,14 @@ proptest! {
     ) {
         link.run(5.0);
         link.now = factors(line, latency);
-        let found = link.run(10.0);
-        let truth = link.profile.corrected(link.now);
+        let factors = link.run(10.0);
+        let truth = link.profile.with_factors(link.now);
         prop_assume!(truth.request.seconds(link.request_bytes) < 1.0);
         let caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
         let seconds = |costs: &Costs| {
             plan(&segments, costs, caps, Break::Anywhere, 8).seconds_at(&truth, 8.into())
         };
-        let (by_profile, by_corrected) = (seconds(&link.profile), seconds(&link.profile.corrected(found)));
-        prop_assert!(by_corrected <= 1.15 * by_profile, "{by_corrected} {by_profile} {found:?}");
+        let (by_profile, by_factors) = (seconds(&link.profile), seconds(&link.profile.with_factors(factors)));
+        prop_assert!(by_factors <= 1.15 * by_profile, "{by_factors} {by_profile} {factors:?}");
     }
 }

@@ -95,8 +95,8 @@ fn plans_read_fewer_gaps_while_others_fill_the_line() {
     let caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
     let bytes = |costs: &Costs| plan(&rows(), costs, caps, Break::Anywhere, u32::MAX).load.bytes;
     let alone = bytes(&wan());
-    let crowded = bytes(&wan().share_with(Sharing::default(), others(200, 20 << 20, 50)));
-    assert!(crowded * 10 < alone * 9, "{crowded} of {alone}");
+    let crowd_bytes = bytes(&wan().share_with(Sharing::default(), others(200, 20 << 20, 50)));
+    assert!(crowd_bytes * 10 < alone * 9, "{crowd_bytes} of {alone}");
     let throughput = Sharing { objective: Objective::Throughput, ..Sharing::default() };
     let sparing = bytes(&wan().share_with(throughput, Others::default()));
     assert!(sparing * 10 < alone * 9, "{sparing} of {alone}");

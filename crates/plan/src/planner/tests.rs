@@ -1,5 +1,7 @@
+use super::trials::FLIGHT_S;
 use super::*;
 use crate::costs::Curve;
+use crate::many_ranges::MultiplexCosts;
 use proptest::prelude::*;
 
 const CAPS: Caps = Caps { request_bytes: 1 << 30, in_flight_bytes: 1 << 36 };
@@ -101,7 +103,7 @@ fn more_ranges_than_a_request_may_have_are_several_requests() {
 }
 
 /// nginx over TLS: each request takes 40 us of the server, and 60 bytes of headers.
-const HTTP2: Multiplexed = Multiplexed {
+const HTTP2: MultiplexCosts = MultiplexCosts {
     requests: 100,
     latency_s: 0.02,
     request_s: 4e-5,
@@ -113,9 +115,9 @@ const HTTP2: Multiplexed = Multiplexed {
 fn rows_share_a_connection_where_that_is_cheapest() {
     let rows = rows(100, 200, 4096);
     let open = Connections { streams: 8, multiplexed: true };
-    let with = |multi_range, multiplexed, connected| {
-        let costs = Costs { multi_range, multiplexed, ..costs(0.02, 12.5e6, 12.5e6, 8) };
-        plan(&rows, &costs, CAPS, Break::Anywhere, connected)
+    let with = |multi_range, multiplex, connections| {
+        let costs = Costs { multi_range, multiplexed: multiplex, ..costs(0.02, 12.5e6, 12.5e6, 8) };
+        plan(&rows, &costs, CAPS, Break::Anywhere, connections)
     };
     let (plain, multiplex) = (with(None, None, open), with(None, Some(HTTP2), open));
     assert!(multiplex.load.multiplexed && !plain.load.multiplexed);
@@ -137,7 +139,7 @@ fn rows_share_a_connection_where_that_is_cheapest() {
 
 #[test]
 fn requests_on_one_connection_share_its_bandwidth_and_its_latency() {
-    let multiplexed = Multiplexed {
+    let multiplex = MultiplexCosts {
         requests: 100,
         latency_s: 0.1,
         request_s: 1e-3,
@@ -148,7 +150,7 @@ fn requests_on_one_connection_share_its_bandwidth_and_its_latency() {
         request: Curve::affine(0.1, 1e6),
         total_bytes_per_s: 8e6,
         requests_per_s: 1e14,
-        multiplexed: Some(multiplexed),
+        multiplexed: Some(multiplex),
         ..Costs::remote()
     };
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
@@ -172,9 +174,9 @@ fn requests_on_one_connection_share_its_bandwidth_and_its_latency() {
     close(costs.share(2).served_s(load(3, 0, 0)), 6e-3);
     close(costs.share(2).seconds(load(1, 1_000_000, 1_000_000), 1), 0.1 + 2.0002);
     for bad in [
-        Multiplexed { requests: 1, ..multiplexed },
-        Multiplexed { request_s: f64::NAN, ..multiplexed },
-        Multiplexed { bytes_per_s: 0.0, ..multiplexed },
+        MultiplexCosts { requests: 1, ..multiplex },
+        MultiplexCosts { request_s: f64::NAN, ..multiplex },
+        MultiplexCosts { bytes_per_s: 0.0, ..multiplex },
     ] {
         assert!(Costs { multiplexed: Some(bad), ..costs.clone() }.check().is_err(), "{bad:?}");
     }
@@ -287,12 +289,12 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_multiplexed()(
+    fn any_multiplex()(
         requests in 2u32..300, latency_s in prop::sample::select(vec![1e-4, 1e-3, 0.02, 0.15]),
         request_s in 0.0f64..1e-3, bytes_per_s in prop::sample::select(vec![1e6, 1e7, 1e8]),
         header_bytes in 0u32..400,
-    ) -> Multiplexed {
-        Multiplexed { requests, latency_s, request_s, bytes_per_s, header_bytes }
+    ) -> MultiplexCosts {
+        MultiplexCosts { requests, latency_s, request_s, bytes_per_s, header_bytes }
     }
 }
 
@@ -321,10 +323,10 @@ proptest! {
 
     #[test]
     fn small_cases_of_tiles_are_near_the_optimum(
-        costs in any_costs(), segments in any_segments(7), connected in 1u32..9,
+        costs in any_costs(), segments in any_segments(7), streams in 1u32..9,
     ) {
-        let read_s = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).read_s;
-        let best = brute_force(&segments, &costs, Break::BetweenSegments, connected);
+        let read_s = plan(&segments, &costs, CAPS, Break::BetweenSegments, streams).read_s;
+        let best = brute_force(&segments, &costs, Break::BetweenSegments, streams);
         prop_assert!(read_s <= best * 1.05, "{read_s} {best}");
     }
 
@@ -380,7 +382,7 @@ proptest! {
 
     #[test]
     fn requests_on_one_connection_are_never_dearer_and_keep_its_limits(
-        costs in any_costs(), segments in any_segments(80), multiplexed in any_multiplexed(),
+        costs in any_costs(), segments in any_segments(80), multiplex in any_multiplex(),
         multi_range in prop::option::of(any_multi_range()), request_kib in 256u64..4096,
         anywhere: bool, is_open: bool,
     ) {
@@ -390,17 +392,17 @@ proptest! {
         let costs = Costs { multi_range, ..costs };
         let plain = plan(&segments, &costs, caps, at, open);
         prop_assert!(!plain.load.multiplexed);
-        let costs = Costs { multiplexed: Some(multiplexed), ..costs };
+        let costs = Costs { multiplexed: Some(multiplex), ..costs };
         let plan = plan(&segments, &costs, caps, at, open);
         prop_assert!(plan.read_s <= plain.read_s * TIE, "{} {}", plan.read_s, plain.read_s);
         check_cover(&plan, &segments)?;
         if plan.load.multiplexed {
             prop_assert_eq!(plan.load, Load { multiplexed: true, ..Load::of(&plan.ranges) });
             prop_assert_eq!(plan.ranges_per_request, 1);
-            prop_assert!(plan.streams <= multiplexed.requests);
+            prop_assert!(plan.streams <= multiplex.requests);
             let flight = plan.load.largest * u64::from(plan.streams);
             prop_assert!(plan.streams == 1 || flight <= caps.in_flight_bytes);
-            prop_assert!(flight as f64 <= multiplexed.bytes_per_s * FLIGHT_S);
+            prop_assert!(flight as f64 <= multiplex.bytes_per_s * FLIGHT_S);
         }
     }
 

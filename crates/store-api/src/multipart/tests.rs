@@ -25,31 +25,31 @@ fn body(ranges: &[Range<u64>]) -> Vec<u8> {
 
 /// The pieces of a whole answer that comes in chunks of `step` bytes.
 fn read(
-    requested: &[Range<u64>],
+    ranges: &[Range<u64>],
     body: &[u8],
     step: usize,
 ) -> Result<(Multipart, Vec<Vec<u8>>), MultipartError> {
-    let mut multipart = Multipart::new(TYPE, requested.to_vec(), SIZE)?;
-    let mut pieces = vec![Vec::new(); requested.len()];
+    let mut multipart = Multipart::new(TYPE, ranges.to_vec(), SIZE)?;
+    let mut pieces = vec![Vec::new(); ranges.len()];
     for chunk in body.chunks(step) {
         multipart.feed(chunk, &mut |number, data| pieces[number].extend_from_slice(data))?;
     }
     Ok((multipart, pieces))
 }
 
-fn bytes_of(requested: &[Range<u64>]) -> Vec<Vec<u8>> {
-    requested.iter().map(|range| range.clone().map(byte).collect()).collect()
+fn bytes_of(ranges: &[Range<u64>]) -> Vec<Vec<u8>> {
+    ranges.iter().map(|range| range.clone().map(byte).collect()).collect()
 }
 
-const REQUESTED: [Range<u64>; 3] = [10..30, 40..41, 900..1000];
+const RANGES: [Range<u64>; 3] = [10..30, 40..41, 900..1000];
 
 #[test]
 fn parts_in_any_order_merged_or_not_are_read() {
     let answers: [&[Range<u64>]; 4] =
-        [&REQUESTED, &[900..1000, 10..30, 40..41], &[10..41, 900..1000], &[10..1000]];
+        [&RANGES, &[900..1000, 10..30, 40..41], &[10..41, 900..1000], &[10..1000]];
     for (number, parts) in answers.into_iter().enumerate() {
-        let (multipart, pieces) = read(&REQUESTED, &body(parts), 7).expect("well formed");
-        assert_eq!(pieces, bytes_of(&REQUESTED));
+        let (multipart, pieces) = read(&RANGES, &body(parts), 7).expect("well formed");
+        assert_eq!(pieces, bytes_of(&RANGES));
         assert!(multipart.is_complete() && multipart.is_ended());
         assert_eq!(
             (multipart.parts() as usize, multipart.is_ordered()),
@@ -60,7 +60,7 @@ fn parts_in_any_order_merged_or_not_are_read() {
 
 #[test]
 fn one_range_in_place_of_many_is_taken_if_it_was_requested() {
-    let single = |text: &str| Multipart::single(text, REQUESTED.to_vec(), SIZE);
+    let single = |text: &str| Multipart::single(text, RANGES.to_vec(), SIZE);
     for (text, is_complete, length) in
         [("bytes 10-999/1000", true, 990), ("bytes 40-40/*", false, 1)]
     {
@@ -80,14 +80,14 @@ fn what_was_not_requested_is_refused() {
     let answers: [&[Range<u64>]; 5] =
         [&[0..30], &[10..31], &[10..30, 10..30], &[10..41, 40..41], &[40..42]];
     for parts in answers {
-        let error = read(&REQUESTED, &body(parts), 11).expect_err("not requested");
+        let error = read(&RANGES, &body(parts), 11).expect_err("not requested");
         assert!(error.to_string().contains("once, found \"bytes "), "{error}");
     }
 }
 
 #[test]
 fn damaged_answers_are_refused_or_incomplete() {
-    let good = String::from_utf8(body(&REQUESTED)).expect("text");
+    let good = String::from_utf8(body(&RANGES)).expect("text");
     let many = "X: y\r\n".repeat(17);
     let long = format!("X: {}\r\n", "y".repeat(1100));
     let changes = [
@@ -107,24 +107,24 @@ fn damaged_answers_are_refused_or_incomplete() {
     for (from, to) in changes {
         let bad = good.replacen(from, to, 1);
         assert_ne!(bad, good, "{from}");
-        assert!(read(&REQUESTED, bad.as_bytes(), 13).is_err(), "{from} to {to}");
+        assert!(read(&RANGES, bad.as_bytes(), 13).is_err(), "{from} to {to}");
     }
     let end = "\r\n--XX--\r\n".len();
     let cut = |left_out: usize| {
         let (multipart, _) =
-            read(&REQUESTED, &good.as_bytes()[..good.len() - left_out], 17).expect("so far");
+            read(&RANGES, &good.as_bytes()[..good.len() - left_out], 17).expect("so far");
         (multipart.is_complete(), multipart.is_ended())
     };
     assert_eq!([cut(0), cut(2)], [(true, true); 2]);
     assert_eq!([cut(3), cut(end)], [(true, false); 2], "without the last boundary");
     assert_eq!([cut(end + 1), cut(good.len())], [(false, false); 2]);
     let after = format!("{good}{}", "z".repeat(2000));
-    assert!(read(&REQUESTED, after.as_bytes(), 4096).is_err());
+    assert!(read(&RANGES, after.as_bytes(), 4096).is_err());
 }
 
 #[test]
 fn only_multipart_types_with_a_boundary_are_read() {
-    let of = |kind: &str| Multipart::new(kind, REQUESTED.to_vec(), SIZE).map(drop);
+    let of = |kind: &str| Multipart::new(kind, RANGES.to_vec(), SIZE).map(drop);
     for kind in
         [TYPE, "Multipart/Byteranges;Boundary=\"a b\"", "multipart/byteranges; x=y; boundary=z"]
     {
@@ -143,15 +143,15 @@ proptest! {
     fn no_answer_panics_and_pieces_are_never_longer_than_requested(
         cuts in prop::collection::vec((0usize..400, any::<u8>()), 0..4), step in 1usize..64,
     ) {
-        let mut bytes = body(&REQUESTED);
+        let mut bytes = body(&RANGES);
         for (at, value) in cuts {
             let at = at % bytes.len();
             bytes[at] = value;
         }
-        if let Ok((multipart, pieces)) = read(&REQUESTED, &bytes, step) {
-            for (piece, requested) in pieces.iter().zip(&REQUESTED) {
-                prop_assert!(piece.len() as u64 <= requested.end - requested.start);
-                prop_assert!(!multipart.is_complete() || piece.len() as u64 == requested.end - requested.start);
+        if let Ok((multipart, pieces)) = read(&RANGES, &bytes, step) {
+            for (piece, range) in pieces.iter().zip(&RANGES) {
+                prop_assert!(piece.len() as u64 <= range.end - range.start);
+                prop_assert!(!multipart.is_complete() || piece.len() as u64 == range.end - range.start);
             }
         }
     }

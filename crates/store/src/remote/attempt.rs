@@ -79,7 +79,7 @@ impl<A: Attempt> Attempt for ConnectTracedAttempt<'_, A> {
     type Answer = A::Answer;
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
-        connect_events::traced(self.about, self.scope, 0, self.inner.run(numbers)).await
+        connect_events::trace(self.about, self.scope, 0, self.inner.run(numbers)).await
     }
 
     fn bytes(&self) -> usize {

@@ -48,7 +48,7 @@ pub(crate) enum Cloud {
     Azure,
 }
 
-/// What a store says of the server of its buckets; the environment says the rest.
+/// The settings of a store for the server of its buckets; the rest is from the environment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub endpoint: Option<String>,
@@ -91,7 +91,7 @@ pub(super) enum Authorization {
 }
 
 impl Cloud {
-    /// That of the buckets a URL scheme is for.
+    /// The provider of the buckets of a URL scheme.
     pub(crate) fn of(scheme: &str) -> Option<Cloud> {
         match scheme {
             "s3" => Some(Cloud::S3),
@@ -161,7 +161,7 @@ impl Bucket {
         Bucket { objects: store.clone(), pages: store, authorization, secrets }
     }
 
-    /// What went wrong with an object, in our words.
+    /// The error of an object, in our words.
     pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
         let message = super::response::hide(&self.secrets, root_cause(&error));
         let message = message.trim_start_matches("Server returned non-2xx status code: ");
@@ -224,7 +224,7 @@ impl Endpoint for BucketObject {
 
     /// The reason of a server of buckets: whether the bucket or the key is missing. If a request has
     /// no credentials, some servers answer for private objects that they do not exist.
-    fn why_not_found(&self, reason: &str) -> String {
+    fn missing_reason(&self, reason: &str) -> String {
         let separator = if reason.is_empty() { "" } else { ": " };
         match self.authorization {
             Authorization::NoneIn(_) => format!("{separator}{reason}; {}", self.authorization),

@@ -30,7 +30,7 @@ pub(super) trait Endpoint: Send + Sync {
     }
 
     /// The message for an object that is missing, for this reason of the server.
-    fn why_not_found(&self, _reason: &str) -> String {
+    fn missing_reason(&self, _reason: &str) -> String {
         String::new()
     }
 }

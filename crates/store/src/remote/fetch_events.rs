@@ -5,7 +5,7 @@ use swathe_net::connect_events;
 use swathe_store_api::StoreError;
 use swathe_trace::{Ids, Level, Scope, event, is_on};
 
-/// What events of an object are about, also of those recorded later than it is opened.
+/// The fields of events of an object, also of those recorded after it is opened.
 pub(super) fn about(object: &str, store: &str) -> Ids {
     let mut ids = Ids::default();
     ids.push("OBJECT", object);
@@ -58,7 +58,7 @@ impl<'a> FetchEvents<'a> {
     pub(super) async fn during<F: Future>(&self, work: F) -> F::Output {
         match self.number {
             0 => work.await,
-            number => connect_events::traced(self.about, self.scope, number, work).await,
+            number => connect_events::trace(self.about, self.scope, number, work).await,
         }
     }
 

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use swathe_store_api::Version;
 use tokio::sync::watch;
 
-/// How a flight ended.
+/// The end of a flight.
 #[derive(Clone, Debug)]
 pub(super) enum Landing<T> {
-    /// With this.
+    /// Its answer.
     Arrived(T),
-    /// With an error, which is that of its reader.
+    /// It failed; its reader has the error.
     Failed,
     /// Its reader gave up.
     Abandoned,
@@ -45,7 +45,7 @@ pub(super) struct Lead<K: Key, T> {
     sender: watch::Sender<Option<Landing<T>>>,
 }
 
-/// What flights are found by.
+/// The key of flights.
 pub(super) trait Key: Clone + Ord {}
 impl<K: Clone + Ord> Key for K {}
 

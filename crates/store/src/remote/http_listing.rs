@@ -105,7 +105,7 @@ impl RequestTarget {
             let request = self.writing(client, Method::GET, url);
             let request = request.header(ACCEPT, "application/json, text/html");
             let response = self.answer(request, url, Some(sending(0)));
-            let response = response.await.map_err(unread)?;
+            let response = response.await.map_err(index_failure)?;
             if !response.status().is_success() {
                 return Err(self.index_error(response).await);
             }
@@ -131,7 +131,7 @@ impl RequestTarget {
             let request = self.writing(client, method("PROPFIND"), url).header(DEPTH, "1");
             let request = request.header(CONTENT_TYPE, "application/xml; charset=\"utf-8\"");
             let answer = self.answer(request.body(QUESTION), url, Some(sending(0)));
-            let response = answer.await.map_err(unread)?;
+            let response = answer.await.map_err(index_failure)?;
             if may_be_none && NO_WEBDAV.contains(&response.status().as_u16()) {
                 return Ok(None);
             }
@@ -143,7 +143,7 @@ impl RequestTarget {
         .await
     }
 
-    /// The error for a status that is no success.
+    /// The error for a status other than success.
     async fn index_error(&self, response: Response) -> Failure {
         let status = response.status().as_u16();
         let failure = self.status_error(response, self.stall.most).await;
@@ -172,7 +172,9 @@ impl RequestTarget {
         loop {
             match timeout(self.stall.most, response.chunk()).await {
                 Err(_) => {
-                    return Err(unread(Failure::passing(self.stall_error(&host, self.stall.most))));
+                    return Err(index_failure(Failure::passing(
+                        self.stall_error(&host, self.stall.most),
+                    )));
                 }
                 Ok(Err(error)) => {
                     let why = format!(
@@ -197,8 +199,8 @@ impl RequestTarget {
     }
 }
 
-/// The failure of a request, said of an index.
-fn unread(failure: Failure) -> Failure {
+/// The failure of a request for an index, with a message that says so.
+fn index_failure(failure: Failure) -> Failure {
     match failure.error {
         StoreError::Network { url, why } => {
             let why = format!("its index cannot be read: {why}");

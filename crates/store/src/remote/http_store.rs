@@ -143,7 +143,7 @@ impl Store for HttpStore {
         matches!(self.settings.scheme(), "dav" | "davs") || self.is_doored()
     }
 
-    /// Of HTTP alone it is not known what a PUT does.
+    /// HTTP alone does not say what a PUT does.
     fn is_writable(&self) -> bool {
         self.is_webdav()
     }

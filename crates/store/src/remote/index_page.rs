@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use swathe_store_api::StoreError;
 
-/// Bytes that a message shows of an answer that is no index.
+/// Bytes of an answer other than an index that a message shows.
 const SHOWN_BYTES: usize = 60;
 /// No entity has a longer name or number.
 const LONGEST_ENTITY: usize = 10;
@@ -24,7 +24,7 @@ struct JsonEntry<'a> {
     mtime: Option<String>,
 }
 
-/// Of one entry after the other: an index may have millions.
+/// Reads one entry after the other: an index may have millions.
 impl<'de> Deserialize<'de> for FolderEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FolderEntry, D::Error> {
         let JsonEntry { name, r#type, size, mtime } = JsonEntry::deserialize(deserializer)?;
@@ -100,7 +100,7 @@ fn html_entries(url_text: &str, url: &Url, page: &str) -> Result<Vec<FolderEntry
     Ok(entries)
 }
 
-/// What a link leads to, if that lies directly in the folder.
+/// The target of a link, if it lies directly in the folder.
 fn linked_entry(url: &Url, link: &str, tail: &str) -> Option<FolderEntry> {
     let target = url.join(&unescape(link)).ok()?;
     let is_same_server = target.host_str() == url.host_str()
@@ -277,11 +277,11 @@ mod tests {
         let page = "<A class=n HREF = \"/x/a&amp;b&#233;.fits\" title='t'>a</A>  \t02-Jan-2024 03:04:05   17\n\
             <a href=\"./caddy.fits\"><svg></svg></a><a href=\"../up.fits\">u</a><a href=\"deep/er.fits\">d</a>\
             <a href=\"%FF.fits\">n</a><a href=\"a&b&nosuch;.fits\">b</a><a href=\"a&amp;b&#xE9;.fits\">again</a>";
-        let unlisted = EntryKind::Unlisted("its name is not UTF-8 text".into());
+        let kind = EntryKind::Unlisted("its name is not UTF-8 text".into());
         let expected = [
             object("a&bé.fits", None, None),
             object("caddy.fits", None, None),
-            FolderEntry { name: "%FF.fits".into(), kind: unlisted },
+            FolderEntry { name: "%FF.fits".into(), kind },
             object("a&b&nosuch;.fits", None, None),
         ];
         assert_eq!(parse_as("text/html", page).unwrap(), expected);

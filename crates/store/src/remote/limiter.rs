@@ -18,16 +18,16 @@ const MOST: f64 = 256.0;
 const DECREASE: f64 = 0.7;
 /// Answers to requests sent before the last decrease do not decrease it again.
 const SETTLE: Duration = Duration::from_millis(200);
-/// Servers and clients keep a connection that is not used for at least so long.
+/// Servers and clients keep an idle connection for at least this time.
 const KEPT_OPEN: Duration = Duration::from_secs(30);
 
 /// Lets requests to one server pass.
 pub(super) struct Limiter {
     state: Mutex<State>,
     room: Notify,
-    /// What is in flight, and to whom.
+    /// Requests in flight, and their readers.
     pub(super) ledger: Arc<Ledger>,
-    /// What its answers show of how long to wait for one.
+    /// Longest waits for its answers, so far.
     pub(super) silence: StallHistory,
     /// How its link differs from its profile now.
     pub(super) link: LinkMeter,
@@ -42,7 +42,7 @@ pub(super) struct Limiter {
 struct State {
     limit: f64,
     in_flight: u32,
-    /// Those of them that share a connection.
+    /// Requests among them that share a connection.
     multiplexed_count: u32,
     /// When one of those was sent last.
     multiplexed_at: Option<Instant>,
@@ -124,12 +124,12 @@ impl Limiter {
         let state = self.state();
         let (most, at) = state.peak;
         let streams = if at.elapsed() > KEPT_OPEN { 0 } else { most };
-        let multiplexed = state.multiplexed_at.is_some_and(|at| at.elapsed() <= KEPT_OPEN)
+        let is_multiplexed = state.multiplexed_at.is_some_and(|at| at.elapsed() <= KEPT_OPEN)
             && !self.refuses_http2.load(Ordering::Relaxed);
-        Connections { streams, multiplexed }
+        Connections { streams, multiplexed: is_multiplexed }
     }
 
-    /// What others than this group have in flight.
+    /// The requests in flight of others than this group.
     pub(super) fn others(&self, group: ReaderGroup) -> Others {
         let in_flight = self.ledger.others(group);
         Others { in_flight, most_requests: self.state().limit as u32 }
@@ -144,8 +144,8 @@ impl Limiter {
                 let now = Instant::now();
                 if state.decrease_at.is_none_or(|last| now - last > SETTLE) {
                     // Only what was really in flight has been too much.
-                    let used = state.limit.min(f64::from(state.in_flight));
-                    state.limit = (used * DECREASE).max(1.0);
+                    let in_flight = state.limit.min(f64::from(state.in_flight));
+                    state.limit = (in_flight * DECREASE).max(1.0);
                     state.decrease_at = Some(now);
                 }
             }

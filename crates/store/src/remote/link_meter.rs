@@ -9,7 +9,8 @@ use swathe_plan::{Correction, Costs, Factors, Transfer, Wait};
 /// A long transfer is reported in parts that take at least this time.
 const PART: Duration = Duration::from_millis(500);
 
-/// What all requests of this process to one store have received, and what that shows of its link.
+/// The bytes and answers of all requests of this process to one store, and what they show of its
+/// link.
 pub(super) struct LinkMeter {
     began: Instant,
     bytes: AtomicU64,
@@ -35,7 +36,7 @@ impl LinkMeter {
     }
 }
 
-/// What a request is, beside its times.
+/// The kind of a request: all but its times.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RequestKind {
     /// Its ranges.
@@ -59,7 +60,7 @@ pub(super) struct RequestClock<'a> {
     is_answered: bool,
     /// Bytes of this part, and how long they were awaited.
     bytes: u64,
-    awaited: Duration,
+    wait: Duration,
 }
 
 /// A moment: what had come until then, and how long the threads of the network had been ready to
@@ -68,7 +69,7 @@ struct Mark {
     at: Instant,
     bytes: u64,
     answers: u64,
-    delayed: Duration,
+    core_wait: Duration,
 }
 
 impl Mark {
@@ -77,7 +78,7 @@ impl Mark {
             at: Instant::now(),
             bytes: meter.bytes.load(Ordering::Relaxed),
             answers: meter.answers.load(Ordering::Relaxed),
-            delayed: swathe_net::delayed(),
+            core_wait: swathe_net::core_wait(),
         }
     }
 }
@@ -89,7 +90,7 @@ impl<'a> RequestClock<'a> {
         costs: &'a Costs,
         kind: RequestKind,
     ) -> RequestClock<'a> {
-        let (bytes, awaited) = Default::default();
+        let (bytes, wait) = Default::default();
         RequestClock {
             meter,
             costs,
@@ -97,16 +98,16 @@ impl<'a> RequestClock<'a> {
             since: Mark::now(meter),
             is_answered: false,
             bytes,
-            awaited,
+            wait,
         }
     }
 
-    /// The answer begins, and is of use.
-    pub(super) fn answered(&mut self) {
+    /// Report that the answer begins, and is of use.
+    pub(super) fn start_answer(&mut self) {
         let now = Mark::now(self.meter);
         let wait = Wait {
             seconds: (now.at - self.since.at).as_secs_f64(),
-            own_s: now.delayed.saturating_sub(self.since.delayed).as_secs_f64(),
+            own_s: now.core_wait.saturating_sub(self.since.core_wait).as_secs_f64(),
             bytes: now.bytes - self.since.bytes,
             answers: now.answers - self.since.answers,
             ranges: self.kind.ranges,
@@ -118,8 +119,8 @@ impl<'a> RequestClock<'a> {
         self.since = now;
     }
 
-    /// Some bytes of it came, that were awaited for a time.
-    pub(super) fn received(&mut self, bytes: usize, awaited: Duration) {
+    /// Report that some bytes of it came, after a wait.
+    pub(super) fn add_bytes(&mut self, bytes: usize, wait: Duration) {
         self.meter.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         if !self.is_answered {
             // They came with the head of the answer.
@@ -128,14 +129,14 @@ impl<'a> RequestClock<'a> {
             return;
         }
         self.bytes += bytes as u64;
-        self.awaited += awaited;
+        self.wait += wait;
         if self.since.at.elapsed() >= PART {
             self.report();
         }
     }
 
-    /// All of it came.
-    pub(super) fn ended(mut self) {
+    /// Report that all of it came.
+    pub(super) fn finish(mut self) {
         self.meter.answers.fetch_add(1, Ordering::Relaxed);
         if self.bytes > 0 {
             self.report();
@@ -146,7 +147,7 @@ impl<'a> RequestClock<'a> {
         let now = Mark::now(self.meter);
         let elapsed = now.at - self.since.at;
         let own =
-            elapsed.saturating_sub(self.awaited) + now.delayed.saturating_sub(self.since.delayed);
+            elapsed.saturating_sub(self.wait) + now.core_wait.saturating_sub(self.since.core_wait);
         let transfer = Transfer {
             seconds: elapsed.as_secs_f64(),
             own_s: own.as_secs_f64(),
@@ -157,7 +158,7 @@ impl<'a> RequestClock<'a> {
         };
         let at_s = (now.at - self.meter.began).as_secs_f64();
         self.meter.correction().add_transfer(self.costs, at_s, &transfer);
-        (self.since, self.bytes, self.awaited) = (now, 0, Duration::ZERO);
+        (self.since, self.bytes, self.wait) = (now, 0, Duration::ZERO);
     }
 }
 
@@ -172,16 +173,15 @@ mod tests {
     /// Requests whose answers come in three pieces, with a pause before each.
     fn factors_of(requests: u32, pause: Duration, is_awaited: bool) -> Factors {
         let costs = Costs::remote();
-        let (meter, awaited) =
-            (LinkMeter::default(), if is_awaited { pause } else { Duration::ZERO });
+        let (meter, wait) = (LinkMeter::default(), if is_awaited { pause } else { Duration::ZERO });
         for _ in 0..requests {
             let mut clock = RequestClock::start(&meter, &costs, KIND);
-            clock.answered();
+            clock.start_answer();
             for _ in 0..3 {
                 sleep(pause);
-                clock.received(100_000, awaited);
+                clock.add_bytes(100_000, wait);
             }
-            clock.ended();
+            clock.finish();
         }
         meter.factors(&costs)
     }
@@ -205,11 +205,11 @@ mod tests {
         for _ in 0..4 {
             let mut clock = RequestClock::start(&meter, &costs, KIND);
             sleep(Duration::from_millis(100));
-            clock.answered();
+            clock.start_answer();
             // What is broken off later is no evidence of the line.
-            clock.received(100_000, Duration::ZERO);
+            clock.add_bytes(100_000, Duration::ZERO);
             sleep(Duration::from_millis(10));
-            clock.received(100_000, Duration::from_millis(10));
+            clock.add_bytes(100_000, Duration::from_millis(10));
         }
         let factors = meter.factors(&costs);
         assert!(factors.latency > 4.0 && factors.line == 1.0, "{factors:?}");

@@ -217,7 +217,7 @@ impl MultiplexedAttempt {
         }
         self.bytes.reserve((self.range.end - self.range.start).min(RESERVE_BYTES) as usize);
         let object = self.object.clone();
-        let (refusal, attempt) = object.target.read_multiplexed(scope, self).await;
+        let (refusal, attempt) = object.target.read_in_stream(scope, self).await;
         Ok((attempt.bytes, refusal?))
     }
 }

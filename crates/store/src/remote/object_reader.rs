@@ -180,9 +180,9 @@ impl ObjectReader {
         }
         match target.content_range(&response)? {
             (_, Some(total)) if total != self.len() => Err(self.change_error().into()),
-            (found, _) if found != rest => Err(target.wrong_range(&response, &rest)),
+            (range, _) if range != rest => Err(target.wrong_range(&response, &rest)),
             _ => {
-                clock.answered();
+                clock.start_answer();
                 let header_bytes = framed_header_bytes(response.headers());
                 target.body(response, &rest, first_byte, stall, bytes, clock).await?;
                 Ok(AnswerStart { first_byte, header_bytes })

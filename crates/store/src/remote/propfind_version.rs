@@ -116,17 +116,17 @@ impl RequestTarget {
     /// Learn whether all that has come by now is of the version that was opened.
     ///
     /// # Errors
-    /// `changed`, if the object has another date by now; as the request has it.
+    /// `change_error`, if the object has another date by now; as the request has it.
     pub(super) async fn vouch(
         &self,
         client: &Client,
         scope: &Scope,
         is_same: impl FnOnce(&str) -> bool,
-        changed: impl FnOnce() -> StoreError,
+        change_error: impl FnOnce() -> StoreError,
     ) -> Result<(), StoreError> {
         match self.request_date(client, scope, true).await? {
             Some(current) if is_same(&current.date) => Ok(()),
-            _ => Err(changed()),
+            _ => Err(change_error()),
         }
     }
 }

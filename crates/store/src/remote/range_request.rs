@@ -21,7 +21,7 @@ use swathe_store_api::{Failure, StoreError, parse_content_range};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
-/// What a server says of the version it sends.
+/// The validators of a version, as a server sends them.
 #[derive(Clone, Default)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
@@ -123,7 +123,7 @@ impl RequestTarget {
         Ok((size, validators, first.into()))
     }
 
-    /// The answer to a request for ranges, whatever its status, that is not compressed.
+    /// The answer to a request for ranges, with any status; a compressed one is an error.
     pub(super) async fn send(
         &self,
         client: &Client,
@@ -160,7 +160,7 @@ impl RequestTarget {
         }
     }
 
-    /// Append the body, which must be as long as the range; received bytes stay, whatever fails.
+    /// Append the body, which must be as long as the range; after a failure the received bytes stay.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -183,8 +183,8 @@ impl RequestTarget {
             let count = (bytes.len() - start_length) as u64;
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
-            let awaited = began.elapsed();
-            silence = silence.max(awaited);
+            let wait = began.elapsed();
+            silence = silence.max(wait);
             match chunk {
                 Err(_) => {
                     return Err(Failure::passing(self.stall_error(&host(response.url()), stall)));
@@ -195,7 +195,7 @@ impl RequestTarget {
                 }
                 Ok(Ok(Some(chunk))) => {
                     self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-                    clock.received(chunk.len(), awaited);
+                    clock.add_bytes(chunk.len(), wait);
                     bytes.extend_from_slice(&chunk);
                     let is_whole = count + chunk.len() as u64 == length;
                     if let Some(why) = trickle.count(chunk.len(), Instant::now())
@@ -207,7 +207,7 @@ impl RequestTarget {
                 }
                 Ok(Ok(None)) if count == length => {
                     self.limiter.silence.tell(silence);
-                    clock.ended();
+                    clock.finish();
                     return Ok(());
                 }
                 Ok(Ok(None)) => return Err(Failure::passing(self.short(range, count))),

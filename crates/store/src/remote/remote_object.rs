@@ -34,7 +34,7 @@ pub(crate) struct RemoteObject {
 impl RemoteObject {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
     pub(super) fn open(target: RequestTarget) -> Result<RemoteObject, StoreError> {
-        let opened_object = target.block_on(async |client| target.begin_shared(client).await)?;
+        let opened_object = target.block_on(async |client| target.join_opening(client).await)?;
         let OpenedRemote { size, validators, first, is_dated } = opened_object;
         let tag = match validators.strong() {
             Some(tag) => tag.to_string(),
@@ -149,7 +149,7 @@ impl Source for RemoteObject {
         let scope = Scope::current();
         let _reader = inner.target.enter_reader();
         let bytes = inner.target.block_on(async |client| {
-            let pieces = inner.fetch_shared(client, vec![range], &scope).await;
+            let pieces = inner.fetch_ranges(client, vec![range], &scope).await;
             inner.check_version(client, &scope, pieces).await.into_iter().collect()
         });
         let bytes: Vec<Bytes> = bytes?;
@@ -184,7 +184,7 @@ impl Source for RemoteObject {
                 let (reader, scope) = (inner.clone(), scope.clone());
                 let fetch = move |ranges| {
                     let (inner, scope) = (reader.clone(), scope.clone());
-                    let task = async move { inner.fetch_shared(&net.client, ranges, &scope).await };
+                    let task = async move { inner.fetch_ranges(&net.client, ranges, &scope).await };
                     if is_one {
                         task.left_future()
                     } else {

@@ -23,7 +23,7 @@ use swathe_store_api::{Failure, Interrupt, Retry, StoreError, StoreSettings};
 use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
 
-/// What to ask for, and what to say of it.
+/// An object on a server, as requests and messages name it.
 pub(super) struct RequestTarget {
     pub(super) store: Arc<StoreSettings>,
     /// Whether its URL says that it speaks WebDAV.
@@ -34,7 +34,7 @@ pub(super) struct RequestTarget {
     pub(super) store_key: String,
     pub(super) url: String,
     pub(super) key: String,
-    /// What events of it are about.
+    /// Fields of its events.
     pub(super) about: Ids,
     /// Secrets, which are never printed.
     secrets: Vec<String>,
@@ -50,7 +50,7 @@ pub(super) struct RequestTarget {
     pub(super) requests: AtomicU64,
 }
 
-/// What a store says of an object of its own.
+/// An object of a store, as the store names it.
 pub(super) struct NewTarget<'a> {
     pub(super) settings: Arc<StoreSettings>,
     pub(super) store_key: String,
@@ -101,11 +101,11 @@ impl RequestTarget {
         let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
         let interrupt = Interrupt::current();
         let work = interrupt.unless_set(work(&net.client));
-        let interrupted = || Err(StoreError::Interrupted { url: self.url.clone() });
-        net.runtime.block_on(work).unwrap_or_else(interrupted)
+        let interruption = || Err(StoreError::Interrupted { url: self.url.clone() });
+        net.runtime.block_on(work).unwrap_or_else(interruption)
     }
 
-    /// The answer to a request, whatever it is, if it begins in time.
+    /// The answer to a request, with any status, if it begins in time.
     pub(super) async fn exchange(
         &self,
         request: RequestBuilder,
@@ -142,7 +142,7 @@ impl RequestTarget {
         }
     }
 
-    /// The error for a status that is no success.
+    /// The error for a status other than success.
     pub(super) async fn status_error(&self, response: Response, stall: Duration) -> Failure {
         let (status, host) = (response.status(), host(response.url()));
         let after = header(&response, RETRY_AFTER).and_then(retry::retry_after);
@@ -172,7 +172,7 @@ impl RequestTarget {
                 why: format!(": {answer}{}", self.endpoint.authorization()),
             },
             StatusCode::NOT_FOUND | StatusCode::GONE => {
-                StoreError::NotFound { url, why: self.endpoint.why_not_found(&reason) }
+                StoreError::NotFound { url, why: self.endpoint.missing_reason(&reason) }
             }
             _ => self.network(format!("{host} answered {answer}")),
         };
@@ -206,7 +206,7 @@ impl RequestTarget {
     }
 
     /// The same around requests that share a connection.
-    pub(super) async fn read_multiplexed<A: Attempt>(
+    pub(super) async fn read_in_stream<A: Attempt>(
         &self,
         scope: &Scope,
         attempt: A,
@@ -251,7 +251,7 @@ impl RequestTarget {
         StoreError::ShortRead {
             url: self.url.clone(),
             start: range.start,
-            wanted: range.end.saturating_sub(range.start),
+            expected: range.end.saturating_sub(range.start),
             found,
         }
     }

@@ -3,7 +3,7 @@
 use reqwest::Response;
 use reqwest::header::{AsHeaderName, CONTENT_TYPE};
 
-/// Of the answer to a refused request, this much is searched for the reason.
+/// Bytes of the answer to a refused request in which the reason is searched.
 pub(super) const REASON_BYTES: usize = 4096;
 /// At most this much of the reason is reported.
 pub(super) const REASON_CHARS: usize = 200;
@@ -40,7 +40,7 @@ pub(super) fn reason_in(body: &str, plain: bool) -> String {
     });
     let line = match message {
         [None, None] => body.lines().next().filter(|_| plain).unwrap_or_default().to_string(),
-        found => found.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        parts => parts.into_iter().flatten().collect::<Vec<_>>().join(" "),
     };
     line.trim_end_matches('.').chars().filter(|char| !char.is_control()).collect()
 }

@@ -43,7 +43,7 @@ impl Wait {
 impl ObjectReader {
     /// The bytes of the ranges of one request. Parts that are on their way to another reader are
     /// awaited instead. If they do not arrive, they are requested.
-    pub(super) async fn fetch_shared(
+    pub(super) async fn fetch_ranges(
         &self,
         client: &Client,
         ranges: Vec<Range<u64>>,
@@ -84,7 +84,7 @@ impl ObjectReader {
             slots.push(parts.collect());
         }
         let request = async {
-            let pieces = self.fetch_requested(client, ranges_to_request, is_vector, scope).await;
+            let pieces = self.fetch_own(client, ranges_to_request, is_vector, scope).await;
             for (number, lead) in leads.into_iter().enumerate() {
                 let landing = match pieces.get(number) {
                     Some(Ok((bytes, _))) => Landing::Arrived(bytes.clone()),
@@ -103,7 +103,7 @@ impl ObjectReader {
 
     /// Request ranges: with one request if they are those of one, and it has no more than the server
     /// takes.
-    async fn fetch_requested(
+    async fn fetch_own(
         &self,
         client: &Client,
         ranges: Vec<Range<u64>>,
@@ -151,7 +151,7 @@ impl ObjectReader {
             }
         };
         let (retries, own_fetches) =
-            join(retries, self.fetch_requested(client, own_fetches, is_vector, scope)).await;
+            join(retries, self.fetch_own(client, own_fetches, is_vector, scope)).await;
         let (mut retries, mut own_fetches) = (retries.into_iter(), own_fetches.into_iter());
         let mut pieces = Vec::with_capacity(waits.len());
         for result in results {

@@ -22,7 +22,7 @@ impl RequestTarget {
     }
 
     /// As [`RequestTarget::begin`]; if another reader opens the object now, with its answer.
-    pub(super) async fn begin_shared(&self, client: &Client) -> Result<OpenedRemote, StoreError> {
+    pub(super) async fn join_opening(&self, client: &Client) -> Result<OpenedRemote, StoreError> {
         let Some(key) = self.opening_key() else { return self.begin(client).await };
         loop {
             match OPENINGS.join(key.clone()) {

@@ -20,11 +20,11 @@ use swathe_store_api::{Failure, Multipart, Retry, StoreError, VectorTiming};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
-/// What reading range by range may hold of an object.
+/// Memory of an object that is read range by range.
 pub(super) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 
 /// Divide ranges into requests of up to `ranges_per_request`, and no more than the server takes.
-/// Those of a request ascend and do not overlap.
+/// Ranges of a request ascend and do not overlap.
 pub(super) fn vector_requests(
     object: &ObjectReader,
     ranges: Vec<Range<u64>>,
@@ -182,7 +182,7 @@ struct VectorAttempt<'a> {
     client: &'a Client,
     /// Ascending, disjoint, not empty, inside the object.
     ranges: Vec<Range<u64>>,
-    /// Of each, the first bytes.
+    /// The first bytes of each.
     bytes: Vec<Vec<u8>>,
     shape: AnswerShape,
 }
@@ -259,7 +259,7 @@ impl<'a> VectorAttempt<'a> {
         match parts {
             Err(error) => Ok(Some(error.to_string())),
             Ok(parts) => {
-                clock.answered();
+                clock.start_answer();
                 self.receive(response, parts, &numbers, stall, clock).await
             }
         }
@@ -281,8 +281,8 @@ impl<'a> VectorAttempt<'a> {
         loop {
             let began = Instant::now();
             let chunk = timeout(stall, response.chunk()).await;
-            let awaited = began.elapsed();
-            silence = silence.max(awaited);
+            let wait = began.elapsed();
+            silence = silence.max(wait);
             let chunk = match chunk {
                 Err(_) => {
                     return Err(Failure::passing(target.stall_error(&host(response.url()), stall)));
@@ -295,7 +295,7 @@ impl<'a> VectorAttempt<'a> {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) if parts.is_complete() => {
                     target.limiter.silence.tell(silence);
-                    clock.ended();
+                    clock.finish();
                     return Ok(None);
                 }
                 Ok(Ok(None)) if parts.is_ended() => {
@@ -307,7 +307,7 @@ impl<'a> VectorAttempt<'a> {
                 }
             };
             target.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-            clock.received(chunk.len(), awaited);
+            clock.add_bytes(chunk.len(), wait);
             let (ranges, bytes) = (&self.ranges, &mut self.bytes);
             let result = parts.feed(&chunk, &mut |at, data| {
                 let (range, piece) = (&ranges[numbers[at]], &mut bytes[numbers[at]]);

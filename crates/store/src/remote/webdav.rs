@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
 
-/// Of what a server says of one object, this much is read.
+/// Bytes that are read of an answer about one object.
 const LOOKED_BYTES: usize = 64 << 10;
 /// The properties requested (RFC 4918, 9.1).
 const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
@@ -65,7 +65,7 @@ impl RequestTarget {
         }
     }
 
-    /// The answer to it, whatever that is.
+    /// The answer to it, with any status.
     pub(super) async fn answer(
         &self,
         request: RequestBuilder,

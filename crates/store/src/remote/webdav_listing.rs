@@ -10,7 +10,7 @@ use quick_xml::name::{Namespace, ResolveResult};
 use reqwest::Url;
 use std::borrow::Cow;
 
-/// What is asked of a folder and of each entry of it.
+/// The question about a folder and each of its entries.
 pub(super) const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <propfind xmlns=\"DAV:\"><prop>\
     <resourcetype/><getcontentlength/><getlastmodified/><getetag/></prop></propfind>";
@@ -32,11 +32,11 @@ struct Properties {
     etag: Option<String>,
 }
 
-/// What is said of one entry.
+/// The answer about one entry.
 #[derive(Default)]
 struct Response {
     href: String,
-    /// Of the whole response, if it is not divided by status.
+    /// Status of the whole response, if it is not divided by status.
     status: String,
     properties: Properties,
     refusals: Vec<String>,
@@ -166,7 +166,7 @@ fn element(parent: Option<Element>, name: &[u8], is_dav: bool) -> Element {
     }
 }
 
-/// What is read of an answer so far.
+/// The answer as far as it is read.
 #[derive(Default)]
 struct Parser {
     open: Vec<Element>,
@@ -375,10 +375,10 @@ mod tests {
             let response = |name: &str| {
                 format!("<D:response><D:href>/a%20b/run{name}</D:href>{response}</D:response>")
             };
-            let listed =
+            let entries =
                 read(&multistatus(&[(FOLDER, IS_FOLDER)], &response("/sub")), true).unwrap();
-            let [FolderEntry { name, kind: EntryKind::Unlisted(why) }] = &listed[..] else {
-                panic!("{listed:?}")
+            let [FolderEntry { name, kind: EntryKind::Unlisted(why) }] = &entries[..] else {
+                panic!("{entries:?}")
             };
             assert!(name == "sub" && why.ends_with(reason), "{why}");
             let error = read(&multistatus(&[], &response("/")), true).unwrap_err();

@@ -42,7 +42,7 @@ pub(super) struct WebdavPut {
     /// The URL to which the server redirects the hidden name.
     at: Url,
     body: RequestBody,
-    /// Of the longest part.
+    /// Bytes of the longest part.
     part_bytes: u64,
     is_xrootd: bool,
     is_finished: bool,
@@ -141,7 +141,7 @@ impl WebdavPut {
                 // The writer watches that the parts are taken.
                 target.check_success(target.answer(request, &at, None).await?, "PUT").await
             };
-            let put = connect_events::traced(&target.about, &scope, 0, put).await;
+            let put = connect_events::trace(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
             put.map(|_| ())
         });

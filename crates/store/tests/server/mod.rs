@@ -89,11 +89,11 @@ pub fn good(request: &Request, data: &[u8], validators: &str) -> Reply {
 /// A running server; it ends with the value.
 pub struct Server {
     pub port: u16,
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ServerState {
     requests: Mutex<Vec<Request>>,
     connections: AtomicUsize,
     stop: AtomicBool,
@@ -112,8 +112,8 @@ impl Server {
     ) -> Server {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Arc::new(Shared::default());
-        let (ours, answer) = (shared.clone(), Arc::new(answer));
+        let state = Arc::new(ServerState::default());
+        let (ours, answer) = (state.clone(), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if ours.stop.load(Ordering::Relaxed) {
@@ -124,7 +124,7 @@ impl Server {
                 std::thread::spawn(move || ours.serve(stream.unwrap(), &*answer));
             }
         });
-        Server { port, shared }
+        Server { port, state }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -132,22 +132,22 @@ impl Server {
     }
 
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.requests.lock().unwrap().clone()
+        self.state.requests.lock().unwrap().clone()
     }
 
     pub fn connections(&self) -> usize {
-        self.shared.connections.load(Ordering::Relaxed)
+        self.state.connections.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.state.stop.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 
-impl Shared {
+impl ServerState {
     /// Serve one connection; a client that goes away ends it.
     fn serve(&self, stream: TcpStream, answer: &dyn Fn(&Request, usize) -> Reply) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());

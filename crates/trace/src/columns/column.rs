@@ -7,7 +7,7 @@ use crate::ulm::{ValueRange, decode};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// Keys with names as values, whatever the values look like.
+/// Keys with names as values, also if a name looks like a number.
 const NAMES: [&str; 20] = [
     "HOST",
     "PROG",
@@ -37,17 +37,17 @@ const NONE: i32 = -1;
 pub(super) struct Column {
     pub key: String,
     /// The key and `=`, and after `start` bytes the last value as written; none at first.
-    pub written: Vec<u8>,
+    pub last_text: Vec<u8>,
     pub start: usize,
     /// The column that followed last time.
     pub follower: usize,
     /// The line in which it was last.
     pub line: u64,
-    /// What became of the last value.
+    /// The last value.
     last: Item,
     values: Values,
     /// Whether a value that is not a number followed numbers.
-    pub mixed: bool,
+    pub is_mixed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ enum Item {
 }
 
 enum Values {
-    /// Nothing yet; `true`: names, whatever they look like.
+    /// Nothing yet; `true`: names, also those that look like numbers.
     Unknown(bool),
     Words {
         codes: Vec<i32>,
@@ -67,26 +67,26 @@ enum Values {
 }
 
 impl Column {
-    /// A column of a key; of `names`, if that is known, whatever they look like.
+    /// A column of a key; of `names`, if that is known, also if they look like numbers.
     pub fn new(key: &str, names: bool, follower: usize) -> Column {
         Column {
             key: key.to_string(),
-            written: format!("{key}=").into_bytes(),
+            last_text: format!("{key}=").into_bytes(),
             start: key.len() + 1,
             follower,
             line: 0,
             last: Item::Code(NONE),
             values: Values::Unknown(names || NAMES.contains(&key)),
-            mixed: false,
+            is_mixed: false,
         }
     }
 
     /// Whether a line continues with the key and its last value.
     #[inline]
     pub fn repeats(&self, rest: &[u8]) -> bool {
-        let length = self.written.len();
+        let length = self.last_text.len();
         length > self.start
-            && rest.starts_with(&self.written)
+            && rest.starts_with(&self.last_text)
             && matches!(rest.get(length), None | Some(b' '))
     }
 
@@ -94,10 +94,10 @@ impl Column {
     #[inline]
     pub fn learn(&mut self, line: &[u8], value: ValueRange) {
         let raw = &line[value.start..value.end];
-        self.written.truncate(self.start);
-        self.written.extend_from_slice(raw);
+        self.last_text.truncate(self.start);
+        self.last_text.extend_from_slice(raw);
         if let Values::Unknown(names) = self.values {
-            self.values = if !names && !value.quoted && number(raw).is_some() {
+            self.values = if !names && !value.is_quoted && number(raw).is_some() {
                 Values::Numbers(Vec::new())
             } else {
                 Values::Words { codes: Vec::new(), code_of_word: HashMap::default() }
@@ -116,8 +116,8 @@ impl Column {
                 self.last = Item::Code(code);
             }
             _ => {
-                let number = if value.quoted { None } else { number(raw) };
-                self.mixed |= number.is_none();
+                let number = if value.is_quoted { None } else { number(raw) };
+                self.is_mixed |= number.is_none();
                 self.last = Item::Number(number.unwrap_or(f64::NAN));
             }
         }
@@ -162,15 +162,15 @@ impl Column {
 
 /// A number: digits, perhaps with sign, fraction and exponent.
 pub(super) fn number(text: &[u8]) -> Option<f64> {
-    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
-    if !unsigned.first()?.is_ascii_digit() {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if !digits.first()?.is_ascii_digit() {
         return None;
     }
     // Up to here every integer is exact.
-    if unsigned.len() <= 15 && unsigned.iter().all(u8::is_ascii_digit) {
+    if digits.len() <= 15 && digits.iter().all(u8::is_ascii_digit) {
         let value =
-            unsigned.iter().fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0')) as f64;
-        return Some(if unsigned.len() < text.len() { -value } else { value });
+            digits.iter().fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0')) as f64;
+        return Some(if digits.len() < text.len() { -value } else { value });
     }
     std::str::from_utf8(text).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
 }

@@ -26,7 +26,7 @@ struct Pending {
     value: Option<ValueRange>,
 }
 
-/// What was read so far, as columns.
+/// The lines so far, as columns.
 pub(super) struct Reader {
     columns: Vec<Column>,
     by_key: HashMap<String, usize>,
@@ -37,7 +37,7 @@ pub(super) struct Reader {
     /// Number of the line over all files, and within its own.
     line: u64,
     line_of_file: u64,
-    damaged: Vec<DamagedLine>,
+    damaged_lines: Vec<DamagedLine>,
     damaged_count: u64,
 }
 
@@ -52,7 +52,7 @@ impl Reader {
             second: None,
             line: 0,
             line_of_file: 0,
-            damaged: Vec::new(),
+            damaged_lines: Vec::new(),
             damaged_count: 0,
         };
         for key in FIRST {
@@ -141,12 +141,12 @@ impl Reader {
 
     fn damage(&mut self, error: UlmError, name: Option<&str>) {
         self.damaged_count += 1;
-        if self.damaged.len() < MOST_DAMAGED_LINES {
+        if self.damaged_lines.len() < MOST_DAMAGED_LINES {
             let reason = match name {
                 Some(path) => format!("{path}: {error}"),
                 None => error.to_string(),
             };
-            self.damaged.push(DamagedLine { line: self.line_of_file, reason });
+            self.damaged_lines.push(DamagedLine { line: self.line_of_file, reason });
         }
     }
 
@@ -178,7 +178,7 @@ impl Reader {
             }
             column.line = self.line;
             if same {
-                at += column.written.len();
+                at += column.last_text.len();
                 self.pending.push(Pending { column: number, value: None });
             } else {
                 let value = value_at(line, at + column.start)?;
@@ -188,7 +188,7 @@ impl Reader {
                     time_ns = parse_date_after(date, &mut self.second)
                         .ok_or_else(|| UlmError::Date { found: text(date) })?;
                 } else {
-                    if value.quoted {
+                    if value.is_quoted {
                         decode(line, value)?;
                     }
                     self.pending.push(Pending { column: number, value: Some(value) });
@@ -224,7 +224,7 @@ impl Reader {
     /// The column of the key at a place of the line; most often the expected one.
     fn column_at(&mut self, line: &[u8], at: usize, expected: usize) -> Result<usize, UlmError> {
         if let Some(column) = self.columns.get(expected)
-            && line[at..].starts_with(&column.written[..column.start])
+            && line[at..].starts_with(&column.last_text[..column.start])
         {
             return Ok(expected);
         }
@@ -241,25 +241,25 @@ impl Reader {
     }
 
     /// Keys of numbers followed by a value that is not a number.
-    pub fn mixed(&self) -> impl Iterator<Item = String> {
-        self.columns.iter().filter(|column| column.mixed).map(|column| column.key.clone())
+    pub fn mixed_keys(&self) -> impl Iterator<Item = String> {
+        self.columns.iter().filter(|column| column.is_mixed).map(|column| column.key.clone())
     }
 
     /// All columns, in the order of time.
     pub fn finish(self) -> EventTable {
-        let Reader { time_ns, columns, damaged, damaged_count, .. } = self;
+        let Reader { time_ns, columns, damaged_lines, damaged_count, .. } = self;
         let order = order_of(&time_ns);
         let mut event = DictColumn::default();
         let mut fields = Vec::new();
         let rows = time_ns.len();
         for (number, column) in columns.into_iter().enumerate() {
             match column.finish(rows, order.as_deref()) {
-                Some((_, Field::Words(coded))) if number == EVENT => event = coded,
-                found => fields.extend(found),
+                Some((_, Field::Words(names))) if number == EVENT => event = names,
+                field => fields.extend(field),
             }
         }
         let time_ns = in_order(time_ns, order.as_deref());
-        EventTable { time_ns, event, fields, damaged, damaged_count }
+        EventTable { time_ns, event, fields, damaged_lines, damaged_count }
     }
 }
 

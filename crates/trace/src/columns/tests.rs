@@ -28,9 +28,9 @@ fn field<'a>(table: &'a EventTable, key: &str) -> &'a Field {
 }
 
 fn words(table: &EventTable, key: &str) -> Vec<Option<String>> {
-    let Field::Words(coded) = field(table, key) else { panic!("{key} is of numbers") };
-    let word = |&code: &i32| coded.words.get(usize::try_from(code).ok()?).cloned();
-    coded.codes.iter().map(word).collect()
+    let Field::Words(column) = field(table, key) else { panic!("{key} is of numbers") };
+    let word = |&code: &i32| column.words.get(usize::try_from(code).ok()?).cloned();
+    column.codes.iter().map(word).collect()
 }
 
 fn numbers(table: &EventTable, key: &str) -> Vec<Option<f64>> {
@@ -56,7 +56,7 @@ fn columns_of_words_and_numbers_in_the_order_of_time() {
     assert_eq!(words(&table, "TARGET"), [None, some("7"), some("007")]);
     assert_eq!(words(&table, "NOTE"), [None, some("a b"), None]);
     assert_eq!(numbers(&table, "BYTES"), [Some(1500.0), Some(12.0), None]);
-    assert_eq!((table.damaged_count, table.damaged.len()), (0, 0));
+    assert_eq!((table.damaged_count, table.damaged_lines.len()), (0, 0));
 }
 
 #[test]
@@ -74,13 +74,14 @@ fn damaged_lines_are_left_out_and_counted() {
     let text = format!("{good}\n{long}rubbish\n{good}{good}DATE=2026");
     let table = table_of(text.as_bytes());
     assert_eq!(table.time_ns.len(), 3);
-    let lines: Vec<u64> = table.damaged.iter().map(|damaged| damaged.line).collect();
+    let lines: Vec<u64> =
+        table.damaged_lines.iter().map(|damaged_lines| damaged_lines.line).collect();
     assert_eq!(lines, [2, 3, 4, 7]);
     assert_eq!(table.damaged_count, 4);
-    assert!(table.damaged[1].reason.contains("longer than"), "{:?}", table.damaged);
-    assert!(table.damaged[3].reason.contains("cut off"), "{:?}", table.damaged);
+    assert!(table.damaged_lines[1].reason.contains("longer than"), "{:?}", table.damaged_lines);
+    assert!(table.damaged_lines[3].reason.contains("cut off"), "{:?}", table.damaged_lines);
     let many = table_of("\n".repeat(1000).as_bytes());
-    assert_eq!((many.damaged_count, many.damaged.len()), (1000, MOST_DAMAGED_LINES));
+    assert_eq!((many.damaged_count, many.damaged_lines.len()), (1000, MOST_DAMAGED_LINES));
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn several_files_are_one_table_and_what_is_no_file_is_refused() {
     let c = file_of(line("1", "C", "").as_bytes());
     let table = read(&[a.path(), b.path(), c.path()]).expect("a table");
     assert_eq!(table.event.codes, [1, 0]);
-    assert!(table.damaged[0].reason.starts_with(&b.path().display().to_string()));
+    assert!(table.damaged_lines[0].reason.starts_with(&b.path().display().to_string()));
     let gz = file_of(b"\x1f\x8b\x08\0\0");
     assert!(matches!(read(&[gz.path()]), Err(ReadError::Compressed { .. })));
     assert!(matches!(read(&["/dev/null".as_ref()]), Err(ReadError::NotAFile { .. })));
@@ -159,9 +160,9 @@ proptest! {
                 let expected = line.fields.iter().find(|(other, _)| other == key);
                 let expected = expected.map(|(_, value)| value);
                 match column {
-                    Field::Words(coded) => {
-                        let value = usize::try_from(coded.codes[row]).ok();
-                        let value = value.map(|code| &coded.words[code]);
+                    Field::Words(column) => {
+                        let value = usize::try_from(column.codes[row]).ok();
+                        let value = value.map(|code| &column.words[code]);
                         if key.len() == 1 {
                             prop_assert_eq!(value, expected);
                         }

@@ -30,8 +30,12 @@ fn until(is_true: impl Fn() -> bool) {
 fn wait_until_empty(recorder: &Session) {
     until(|| {
         recorder.writer.get().expect("a writer").unpark();
-        lock(&recorder.rings).iter().all(|ring| ring.used() == 0)
+        lock(&recorder.rings).iter().all(|ring| ring.used_words() == 0)
     });
+}
+
+fn counts_of(recorded_events: u64, dropped_events: u64, written_events: u64) -> Counts {
+    Counts { recorded_events, dropped_events, written_events }
 }
 
 fn value(line: &str, key: &str) -> u64 {
@@ -82,15 +86,15 @@ fn threads_that_come_and_go_share_a_ring_while_nothing_can_be_written() {
     open.store(true, Ordering::Relaxed);
     let counts = stop().expect("recorded");
     let all = THREADS as u64 + 10;
-    assert_eq!(counts, Counts { recorded: all, dropped: 0, written: all });
+    assert_eq!(counts, counts_of(all, 0, all));
     drop(recorder);
     let text = text_of(lines);
-    let recorded: Vec<u64> = text
+    let numbers: Vec<u64> = text
         .lines()
         .filter(|line| line.contains("TOLD"))
         .map(|line| value(line, "NUMBER"))
         .collect();
-    assert!(recorded.into_iter().eq(0..all));
+    assert!(numbers.into_iter().eq(0..all));
 }
 
 #[test]
@@ -102,46 +106,46 @@ fn who_finds_no_ring_counts_what_is_lost_and_takes_no_lock() {
     std::thread::scope(|scope| {
         let mut releases = Vec::new();
         for _ in 0..THREADS {
-            let (began, begun) = sync_channel::<()>(1);
-            let (release, released) = sync_channel::<()>(1);
+            let (began, start) = sync_channel::<()>(1);
+            let (release, end) = sync_channel::<()>(1);
             releases.push(release);
             scope.spawn(move || {
                 record(0);
                 began.send(()).expect("awaited");
-                let _ = released.recv();
+                let _ = end.recv();
             });
-            begun.recv().expect("began");
+            start.recv().expect("began");
         }
         assert_eq!(lock(&recorder.rings).len(), THREADS);
         assert!(bytes(&lock(&recorder.rings)) <= 60 << 20);
-        let (recorded, done) = sync_channel::<()>(1);
+        let (report, reports) = sync_channel::<()>(1);
         let (more, goes_on) = sync_channel::<()>(1);
         scope.spawn(move || {
             record(1);
             for _ in 0..2 {
-                recorded.send(()).expect("awaited");
+                report.send(()).expect("awaited");
                 goes_on.recv().expect("a word");
                 (0..1000).for_each(|_| record(1));
             }
-            recorded.send(()).expect("awaited");
+            report.send(()).expect("awaited");
         });
-        done.recv().expect("told");
+        reports.recv().expect("told");
         let current = lock(&CURRENT);
         more.send(()).expect("it listens");
-        let recorded_without_lock = done.recv_timeout(Duration::from_secs(120));
+        let result_without_lock = reports.recv_timeout(Duration::from_secs(120));
         drop(current);
-        recorded_without_lock.expect("told while the lock is held");
+        result_without_lock.expect("told while the lock is held");
         assert_eq!(recorder.homeless.load(Ordering::Relaxed), 1001);
         // One ends: its ring is free for who has none.
         drop(releases.pop());
         until(|| lock(&recorder.rings).iter().any(|ring| ring.is_closed()));
         until(|| recorder.release_count.load(Ordering::Relaxed) == 1);
         more.send(()).expect("it listens");
-        done.recv().expect("told");
+        reports.recv().expect("told");
     });
     let counts = stop().expect("recorded");
-    let recorded = THREADS as u64 + 1000;
-    assert_eq!(counts, Counts { recorded, dropped: 1001, written: recorded });
+    let count = THREADS as u64 + 1000;
+    assert_eq!(counts, counts_of(count, 1001, count));
     drop((recorder, lines));
 }
 
@@ -156,12 +160,12 @@ fn what_a_stuck_writer_leaves_is_dropped_and_counted_once() {
     record(0);
     pass.send(()).expect("it listens");
     coming.recv().expect("written");
-    until(|| recorder.written.load(Ordering::Relaxed) == 1);
+    until(|| recorder.written_events.load(Ordering::Relaxed) == 1);
     record(1);
     coming.recv().expect("on its way");
     (2..10).for_each(record);
     let counts = stop_within(Duration::from_millis(10)).expect("recorded");
-    assert_eq!(counts, Counts { recorded: 10, dropped: 9, written: 1 });
+    assert_eq!(counts, counts_of(10, 9, 1));
     // The lines on their way arrive after all; the rest is not written.
     drop(pass);
     drop(recorder);
@@ -187,31 +191,31 @@ fn of_a_full_memory_every_lost_event_is_counted() {
         let text = std::fs::read_to_string(&path).expect("read");
         let last = text.lines().last().expect("a line");
         assert!(last.contains("TRACE_END"), "{limit}: {text}");
-        let written = text.lines().count() as u64 - 1;
-        assert_eq!(counts, Counts { recorded: 5, dropped: 5 - written, written }, "{limit}");
-        assert_eq!(value(last, "DROPPED"), 5 - written, "{limit}: {text}");
+        let lines = text.lines().count() as u64 - 1;
+        assert_eq!(counts, counts_of(5, 5 - lines, lines), "{limit}");
+        assert_eq!(value(last, "DROPPED"), 5 - lines, "{limit}: {text}");
         assert!(text.len() as u64 <= limit);
     }
 }
 
 /// Ids with one of their own, and one that is shared, of some kinds; and as they are written.
 fn some_ids() -> Vec<(Ids, String)> {
-    let shared = |value: &str| {
+    let common = |value: &str| {
         let mut ids = Ids::default();
         ids.push("OBJECT", value);
-        ids.shared()
+        ids.share()
     };
     let mut alone = Ids::default();
     alone.push("OBJECT", "c d");
-    let all = [Ids::default(), alone, shared("a"), shared("b"), shared("b").shared()];
-    let written = ["", " OBJECT=\"c d\"", " OBJECT=a", " OBJECT=b", " OBJECT=b"];
+    let all = [Ids::default(), alone, common("a"), common("b"), common("b").share()];
+    let texts = ["", " OBJECT=\"c d\"", " OBJECT=a", " OBJECT=b", " OBJECT=b"];
     let with = |target: &'static str| {
-        let each = all.iter().zip(written);
+        let each = all.iter().zip(texts);
         each.map(move |(ids, text)| {
             (ids.after("TARGET", target), format!(" TARGET={target}{text}"))
         })
     };
-    let bare = all.iter().cloned().zip(written.map(String::from));
+    let bare = all.iter().cloned().zip(texts.map(String::from));
     bare.chain(with("s")).chain(with("t")).collect()
 }
 
@@ -248,15 +252,15 @@ fn lines_have_the_ids_they_were_told_with_whatever_was_told_before() {
     }
     Scope::default().enter();
     let all = expected.len() as u64;
-    assert_eq!(stop(), Some(Counts { recorded: all, dropped: 0, written: all }));
+    assert_eq!(stop(), Some(counts_of(all, 0, all)));
     drop(recorder);
     let text = text_of(lines);
-    let recorded: Vec<&str> = text.lines().filter(|line| !line.contains("TRACE_END")).collect();
-    assert_eq!(recorded.len(), expected.len());
-    for (line, expected) in recorded.iter().zip(&expected) {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.contains("TRACE_END")).collect();
+    assert_eq!(lines.len(), expected.len());
+    for (line, expected) in lines.iter().zip(&expected) {
         assert_eq!(rest(line), expected);
     }
-    for three in recorded.chunks(3) {
+    for three in lines.chunks(3) {
         let names: Vec<&str> = three.iter().filter_map(|line| line.split(' ').nth(4)).collect();
         assert_eq!(names, ["NL.EVNT=TOLD", "NL.EVNT=A", "NL.EVNT=B"]);
     }
@@ -279,15 +283,15 @@ fn what_is_lost_counts_each_event_and_leaves_the_ids_of_others_right() {
     };
     let all = 4000;
     (0..all).for_each(record);
-    let lost = lock(&recorder.rings)[0].lost_events();
-    assert!(lost > 100 && lost.is_multiple_of(2));
+    let lost_events = lock(&recorder.rings)[0].lost_events();
+    assert!(lost_events > 100 && lost_events.is_multiple_of(2));
     open.store(true, Ordering::Relaxed);
     wait_until_empty(&recorder);
     (all..all + 100).for_each(record);
     let counts = stop().expect("recorded");
-    let recorded = 2 * (all as u64 + 100);
-    assert_eq!((counts.recorded, counts.dropped), (recorded - lost, lost));
-    assert_eq!(counts.written, counts.recorded);
+    let count = 2 * (all as u64 + 100);
+    assert_eq!((counts.recorded_events, counts.dropped_events), (count - lost_events, lost_events));
+    assert_eq!(counts.written_events, counts.recorded_events);
     drop(recorder);
     let text = text_of(lines);
     for line in text.lines().filter(|line| !line.contains("TRACE_END")) {
@@ -295,5 +299,5 @@ fn what_is_lost_counts_each_event_and_leaves_the_ids_of_others_right() {
         let (_, about) = &ids[number as usize % ids.len()];
         assert!(rest(line).starts_with(&format!("{about} NUMBER={number} ")), "{line}");
     }
-    assert_eq!(text.lines().count() as u64, counts.written + 1);
+    assert_eq!(text.lines().count() as u64, counts.written_events + 1);
 }

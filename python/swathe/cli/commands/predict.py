@@ -211,9 +211,9 @@ def _explain(how: dict[str, Any]) -> None:
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["ranges"]]
         more = ", ..." if len(ranges) > SHOWN_REQUESTS else ""
         typer.echo(f"    bytes {', '.join(ranges[:SHOWN_REQUESTS])}{more}")
-    if how["unpacked"]:
+    if how["unpacked_bytes"]:
         unpacking = seconds_text(how["unpack_s"])
-        typer.echo(f"    {size_text(how['unpacked'])} are unpacked, {unpacking}")
+        typer.echo(f"    {size_text(how['unpacked_bytes'])} are unpacked, {unpacking}")
     _explain_why(how)
 
 

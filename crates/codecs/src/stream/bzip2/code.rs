@@ -14,10 +14,10 @@ pub(super) struct Table {
     fast: [u16; 1 << FAST_BITS],
     /// By length: end of the codes of that length, as the top bits of `LONGEST_CODE`.
     ends: [u32; LONGEST_CODE + 1],
-    /// By length, what to add to a code for its place in `ordered`.
+    /// By length, what to add to a code for its place in `symbols_by_code`.
     places: [u32; LONGEST_CODE + 1],
     /// Symbols in the order of their codes.
-    ordered: [u16; 258],
+    symbols_by_code: [u16; 258],
 }
 
 impl Table {
@@ -26,7 +26,7 @@ impl Table {
             fast: [0; 1 << FAST_BITS],
             ends: [0; LONGEST_CODE + 1],
             places: [0; LONGEST_CODE + 1],
-            ordered: [0; 258],
+            symbols_by_code: [0; 258],
         }
     }
 
@@ -44,7 +44,7 @@ impl Table {
                     self.fast[end..end + same].fill((length << 9 | symbol) as u16);
                     end += same;
                 }
-                self.ordered[place] = symbol as u16;
+                self.symbols_by_code[place] = symbol as u16;
                 place += 1;
                 code += 1;
             }
@@ -75,7 +75,7 @@ impl Table {
         let length = (FAST_BITS + 1..=LONGEST_CODE).find(|length| top < self.ends[*length]);
         let Some(length) = length else { return (0, NO_SYMBOL) };
         let place = self.places[length].wrapping_add(top >> (LONGEST_CODE - length));
-        let symbol = self.ordered.get(place as usize);
+        let symbol = self.symbols_by_code.get(place as usize);
         (length as u32, symbol.map_or(NO_SYMBOL, |symbol| usize::from(*symbol)))
     }
 }

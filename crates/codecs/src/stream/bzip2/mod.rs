@@ -57,7 +57,7 @@ pub(super) struct Bzip2 {
     points: Option<Vec<SeekPoint>>,
 }
 
-/// What comes next.
+/// The part of the stream that comes next.
 #[derive(Clone, Copy)]
 enum State {
     /// The first bytes of a stream, or the end of the data.
@@ -80,7 +80,7 @@ struct Block {
     origin: usize,
 }
 
-/// What a step of decoding needs to go on.
+/// The next step of decoding.
 #[derive(PartialEq, Eq)]
 enum Next {
     Go,
@@ -133,10 +133,10 @@ impl Bzip2 {
 
     /// Moves input into the buffer, in place of decoded input.
     fn take_in(&mut self, input: &[u8]) -> usize {
-        let decoded = (self.bit / 8).min(self.buffer.len());
-        self.buffer.drain(..decoded);
-        self.base = self.base.saturating_add(decoded as u64);
-        self.bit -= decoded * 8;
+        let decoded_bytes = (self.bit / 8).min(self.buffer.len());
+        self.buffer.drain(..decoded_bytes);
+        self.base = self.base.saturating_add(decoded_bytes as u64);
+        self.bit -= decoded_bytes * 8;
         let count = input.len().min(INTAKE);
         self.buffer.extend_from_slice(&input[..count]);
         count
@@ -209,8 +209,8 @@ impl Bzip2 {
                 self.state = State::Stream;
                 self.streams += 1;
                 match self.combined_crc {
-                    Some(combined) if combined != crc => {
-                        Err(self.mismatch("CRC of all blocks", crc, combined))
+                    Some(blocks_crc) if blocks_crc != crc => {
+                        Err(self.mismatch("CRC of all blocks", crc, blocks_crc))
                     }
                     _ => Ok(Next::Go),
                 }
@@ -272,7 +272,7 @@ impl Bzip2 {
         if text_crc != crc {
             return Err(self.mismatch("CRC of a block", crc, text_crc));
         }
-        self.combined_crc = self.combined_crc.map(|combined| combined.rotate_left(1) ^ crc);
+        self.combined_crc = self.combined_crc.map(|blocks_crc| blocks_crc.rotate_left(1) ^ crc);
         self.runs = Runs::default();
         if let Some(points) = &mut self.points {
             points.push(SeekPoint {
@@ -298,17 +298,17 @@ impl Decoder for Bzip2 {
         last: bool,
         output: &mut [u8],
     ) -> Result<Progress, StreamError> {
-        let mut step = Progress { consumed: 0, produced: 0, end: false };
+        let mut step = Progress { input_bytes: 0, output_bytes: 0, end: false };
         loop {
-            let complete = last && step.consumed == input.len();
-            let room = step.produced < output.len();
+            let complete = last && step.input_bytes == input.len();
+            let room = step.output_bytes < output.len();
             let next = match self.state {
                 State::Stream => self.stream(complete)?,
                 State::Block => self.block(complete, room)?,
                 State::Symbols => self.symbols(complete)?,
                 State::Text => {
-                    let count = self.runs.expand(&self.text, &mut output[step.produced..]);
-                    step.produced += count;
+                    let count = self.runs.expand(&self.text, &mut output[step.output_bytes..]);
+                    step.output_bytes += count;
                     self.raw = self.raw.saturating_add(count as u64);
                     if self.runs.is_done(&self.text) {
                         self.state = State::Block;
@@ -321,8 +321,8 @@ impl Decoder for Bzip2 {
             };
             match next {
                 Next::Go => {}
-                Next::Input if step.consumed < input.len() => {
-                    step.consumed += self.take_in(&input[step.consumed..]);
+                Next::Input if step.input_bytes < input.len() => {
+                    step.input_bytes += self.take_in(&input[step.input_bytes..]);
                 }
                 Next::Input | Next::Room => return Ok(step),
             }

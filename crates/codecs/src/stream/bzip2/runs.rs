@@ -19,14 +19,14 @@ impl Runs {
 
     /// Fills `out` from the text, as far as it reaches; returns the bytes filled.
     pub(super) fn expand(&mut self, text: &[u8], out: &mut [u8]) -> usize {
-        let mut filled = 0;
-        while filled < out.len() {
-            let room = &mut out[filled..];
+        let mut out_at = 0;
+        while out_at < out.len() {
+            let room = &mut out[out_at..];
             if self.at < self.plain {
                 let bytes = (self.plain - self.at).min(room.len());
                 room[..bytes].copy_from_slice(&text[self.at..self.at + bytes]);
                 self.at += bytes;
-                filled += bytes;
+                out_at += bytes;
                 if self.at < self.plain {
                     break;
                 }
@@ -39,7 +39,7 @@ impl Runs {
                 let bytes = self.again.min(room.len());
                 room[..bytes].fill(text[self.plain - 1]);
                 self.again -= bytes;
-                filled += bytes;
+                out_at += bytes;
             } else if self.at < text.len() {
                 let four = text[self.at..].windows(4).position(|four| {
                     let four = u32::from_ne_bytes([four[0], four[1], four[2], four[3]]);
@@ -52,7 +52,7 @@ impl Runs {
                 break;
             }
         }
-        filled
+        out_at
     }
 
     /// The CRC of the whole text: bits in the other order than everyone's, hence the reversals.

@@ -55,18 +55,18 @@ impl Symbols {
         }
         let origin = bits.read(24) as usize;
         let sixteens = bits.read(16);
-        let mut used = 0;
+        let mut symbol_count = 0;
         for high in (0..16).filter(|high| sixteens << high & 0x8000 != 0) {
             let sixteen = bits.read(16);
             for low in (0..16).filter(|low| sixteen << low & 0x8000 != 0) {
-                self.recent[used] = (high << 4 | low) as u8;
-                used += 1;
+                self.recent[symbol_count] = (high << 4 | low) as u8;
+                symbol_count += 1;
             }
         }
-        if used == 0 {
+        if symbol_count == 0 {
             return Err("a block has no bytes");
         }
-        self.end = used + 1;
+        self.end = symbol_count + 1;
         let codes = bits.read(3) as usize;
         if !(2..=6).contains(&codes) {
             return Err("a block has neither 2 nor up to 6 codes");
@@ -74,8 +74,8 @@ impl Symbols {
         self.read_selectors(bits, codes)?;
         let mut lengths = [0; 258];
         for table in &mut self.codes[..codes] {
-            read_lengths(bits, &mut lengths[..used + 2])?;
-            table.build(&lengths[..used + 2])?;
+            read_lengths(bits, &mut lengths[..symbol_count + 2])?;
+            table.build(&lengths[..symbol_count + 2])?;
         }
         self.most = usize::from(level) * 100_000;
         self.column.resize(self.most + SLACK, 0);

@@ -109,9 +109,9 @@ fn what_is_no_bzip2_is_refused() {
     assert!(is_refused(b"SIMPLE  = "));
     assert!(is_refused(b"x"));
     assert!(is_refused(b"BZh0"));
-    let mut randomised = bytes(LETTER_A);
-    randomised[14] |= 0x80;
-    assert!(decode_all(&randomised).unwrap_err().to_string().contains("randomised"));
+    let mut stream = bytes(LETTER_A);
+    stream[14] |= 0x80;
+    assert!(decode_all(&stream).unwrap_err().to_string().contains("randomised"));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn endless_tables_are_refused() {
 fn room_for_the_data_alone_suffices_to_see_the_end() {
     let mut output = [0; 11];
     let step = Bzip2::start(false).decode(&bytes(TWO), true, &mut output).unwrap();
-    assert_eq!((&output, step.produced, step.end), (b"BITPIXNAXIS", 11, true));
+    assert_eq!((&output, step.output_bytes, step.end), (b"BITPIXNAXIS", 11, true));
 }
 
 #[test]
@@ -278,12 +278,12 @@ proptest! {
 
     #[test]
     fn unsorts_any_column(
-        (seed, used, count) in (any::<u8>(), 1u8..=255, prop_oneof![1usize..100, 16_000usize..30_000]),
-        origin in any::<prop::sample::Index>(), sorted in any::<bool>(),
+        (seed, alphabet, count) in (any::<u8>(), 1u8..=255, prop_oneof![1usize..100, 16_000usize..30_000]),
+        origin in any::<prop::sample::Index>(), is_sorted in any::<bool>(),
     ) {
         let mut column: Vec<u8> =
-            noise(count).into_iter().map(|byte| byte.wrapping_mul(seed) % used).collect();
-        if sorted {
+            noise(count).into_iter().map(|byte| byte.wrapping_mul(seed) % alphabet).collect();
+        if is_sorted {
             column.sort();
         }
         let origin = origin.index(count);

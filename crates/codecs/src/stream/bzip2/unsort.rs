@@ -83,7 +83,7 @@ fn walk(rows: &[u32], starts: &[usize], out: &mut [u8]) -> Vec<Walk> {
     let mut waiting = lanes..starts.len();
     (0..lanes).for_each(|lane| walks[lane].from = lane);
 
-    let mut filled = 0;
+    let mut out_at = 0;
     if lanes == LANES {
         let mut all = true;
         for bytes in out.as_chunks_mut::<LANES>().0 {
@@ -91,7 +91,7 @@ fn walk(rows: &[u32], starts: &[usize], out: &mut [u8]) -> Vec<Walk> {
                 break;
             }
             *bytes = at.map(|row| row as u8);
-            filled += LANES;
+            out_at += LANES;
             let next = at.map(|row| rows[(row >> 8) as usize]);
             if next.iter().fold(0, |any, row| any | row) & START == 0 {
                 at = next;
@@ -103,13 +103,13 @@ fn walk(rows: &[u32], starts: &[usize], out: &mut [u8]) -> Vec<Walk> {
                     continue;
                 }
                 if let Some(walk) = walking[lane] {
-                    walks[walk].to = filled;
+                    walks[walk].to = out_at;
                     walks[walk].next = walk_at((at[lane] >> 8) as usize);
                 }
                 walking[lane] = waiting.next();
                 match walking[lane] {
                     Some(walk) => {
-                        walks[walk].from = filled + lane;
+                        walks[walk].from = out_at + lane;
                         at[lane] = rows[starts[walk]] & !START;
                     }
                     None => all = false,
@@ -117,14 +117,14 @@ fn walk(rows: &[u32], starts: &[usize], out: &mut [u8]) -> Vec<Walk> {
             }
         }
     }
-    let rounds = filled;
+    let rounds = out_at;
     for (walk, mut row) in walking.into_iter().zip(at) {
         let Some(walk) = walk else { continue };
         walks[walk].to = rounds.max(walks[walk].from);
-        let from = filled;
+        let from = out_at;
         loop {
-            out[filled] = row as u8;
-            filled += 1;
+            out[out_at] = row as u8;
+            out_at += 1;
             let next = (row >> 8) as usize;
             row = rows[next];
             if row & START != 0 {
@@ -132,7 +132,7 @@ fn walk(rows: &[u32], starts: &[usize], out: &mut [u8]) -> Vec<Walk> {
                 break;
             }
         }
-        walks[walk].tail = (from, filled);
+        walks[walk].tail = (from, out_at);
     }
     walks
 }

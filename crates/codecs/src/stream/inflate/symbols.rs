@@ -10,9 +10,9 @@ impl Inflate {
     /// Decode the rest of the input, with zeros behind it.
     pub(super) fn symbols_of_the_end(&mut self, input: &mut Input) -> Result<bool, &'static str> {
         let rest = &input.bytes[input.at..];
-        let mut padded = [0; 3 * AHEAD_BYTES];
-        padded[..rest.len()].copy_from_slice(rest);
-        let mut end = Input { bytes: &padded[..], at: 0 };
+        let mut buffer = [0; 3 * AHEAD_BYTES];
+        buffer[..rest.len()].copy_from_slice(rest);
+        let mut end = Input { bytes: &buffer[..], at: 0 };
         // An error in the padding only shows that the input was cut off.
         let result = self.symbols(&mut end);
         // The bits in the register may also be of bytes before `rest`.
@@ -47,14 +47,14 @@ impl Inflate {
     fn symbols_here(
         &mut self,
         input: &mut Input,
-        copied: impl FnMut(usize, usize),
+        on_match: impl FnMut(usize, usize),
     ) -> Result<bool, &'static str> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has the instructions.
-            return unsafe { self.symbols_bmi2(input, copied) };
+            return unsafe { self.symbols_bmi2(input, on_match) };
         }
-        self.symbols_anywhere(input, copied)
+        self.symbols_anywhere(input, on_match)
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -62,18 +62,18 @@ impl Inflate {
     fn symbols_bmi2(
         &mut self,
         input: &mut Input,
-        copied: impl FnMut(usize, usize),
+        on_match: impl FnMut(usize, usize),
     ) -> Result<bool, &'static str> {
-        self.symbols_anywhere(input, copied)
+        self.symbols_anywhere(input, on_match)
     }
 
-    /// `copied` is called for each match: its source in the buffer, and its length; also for
+    /// `on_match` is called for each match: its source in the buffer, and its length; also for
     /// some of no length, from the end.
     #[inline(always)]
     fn symbols_anywhere(
         &mut self,
         input: &mut Input,
-        mut copied: impl FnMut(usize, usize),
+        mut on_match: impl FnMut(usize, usize),
     ) -> Result<bool, &'static str> {
         let (bytes, mut at) = (input.bytes, input.at);
         let Some(ahead) = bytes.len().checked_sub(AHEAD_BYTES) else { return Ok(false) };
@@ -83,7 +83,7 @@ impl Inflate {
         let (mut bits, mut count) = (self.bits, self.bit_count);
         // In locals: a write into the buffer could otherwise change them, for all that the
         // compiler knows.
-        let joined = &self.joined.entries;
+        let pairs = &self.pairs.entries;
         let (codes, distances) = (&self.codes.entries, &self.distances.entries);
         let valid_from = self.valid_from;
         let buffer = &mut self.buffer[..];
@@ -105,25 +105,25 @@ impl Inflate {
             };
         }
         macro_rules! use_bits {
-            ($used:expr) => {
-                let used = $used;
-                bits >>= used;
-                count -= used as u32;
+            ($bit_count:expr) => {
+                let bit_count = $bit_count;
+                bits >>= bit_count;
+                count -= bit_count as u32;
             };
         }
         refill!();
         // The entry of the bits that come next is looked up before what stands before it is
         // written, so that the two go side by side. What waits for what are only the lookups.
-        let mut next = next!(joined);
-        let ended = 'block: {
+        let mut next = next!(pairs);
+        let result = 'block: {
             while at <= ahead && end < room {
                 refill!();
                 if next != paired_symbols::NONE {
                     // Of the 56 bits this uses at most 11 for codes and 13 for a distance.
                     let this = next;
                     let distance = paired_symbols::distance(this, bits);
-                    use_bits!(paired_symbols::used(this));
-                    next = next!(joined);
+                    use_bits!(paired_symbols::bit_count(this));
+                    next = next!(pairs);
                     // SAFETY: two literals and a STEP are less than the SLACK_BYTES behind `room`.
                     unsafe { store(buffer, end, paired_symbols::literals(this)) };
                     end += paired_symbols::literal_count(this);
@@ -132,50 +132,50 @@ impl Inflate {
                     }
                     // SAFETY: as before, and `distance` bytes lie before `end`.
                     unsafe { copy_step(buffer, end, distance) };
-                    copied(end - distance, paired_symbols::length(this));
+                    on_match(end - distance, paired_symbols::length(this));
                     end += paired_symbols::length(this);
                     continue;
                 }
                 let mut symbol = next!(codes);
-                if symbol & !entry::USED == entry::LONG {
+                if symbol & !entry::BIT_COUNT == entry::LONG {
                     symbol = self.codes.long(bits);
                 }
                 match symbol & entry::KIND {
                     entry::LITERAL => {
-                        use_bits!(huffman::used(symbol));
-                        next = next!(joined);
+                        use_bits!(huffman::bit_count(symbol));
+                        next = next!(pairs);
                         buffer[end] = (symbol >> 16) as u8;
                         end += 1;
                         continue;
                     }
                     entry::NUMBER => {}
-                    _ if symbol & !entry::USED == entry::END => {
-                        use_bits!(huffman::used(symbol));
+                    _ if symbol & !entry::BIT_COUNT == entry::END => {
+                        use_bits!(huffman::bit_count(symbol));
                         break 'block Ok(true);
                     }
                     _ => break 'block Err("a code that stands for nothing"),
                 }
                 let length = huffman::length(symbol, bits);
-                use_bits!(huffman::used(symbol));
+                use_bits!(huffman::bit_count(symbol));
                 // A distance uses at most 28 bits; the rest is enough for the next lookup.
                 refill!();
                 let mut far = next!(distances);
-                if far & !entry::USED == entry::LONG {
+                if far & !entry::BIT_COUNT == entry::LONG {
                     far = self.distances.long(bits);
                 }
                 if far & entry::KIND != entry::NUMBER {
                     break 'block Err("a distance code that stands for nothing");
                 }
                 let distance = huffman::distance(far, bits);
-                use_bits!(huffman::used(far));
-                next = next!(joined);
+                use_bits!(huffman::bit_count(far));
+                next = next!(pairs);
                 if distance > end - valid_from {
                     break 'block Err(TOO_FAR);
                 }
                 // SAFETY: `distance` bytes, at least one, lie before `end`; SLACK_BYTES behind
                 // `room` are enough for a match of 258 bytes and a step.
                 unsafe { copy_match(buffer, end, distance, length) };
-                copied(end - distance, length);
+                on_match(end - distance, length);
                 end += length;
             }
             Ok(false)
@@ -185,7 +185,7 @@ impl Inflate {
         self.bit_count = count;
         self.end = end;
         input.at = at;
-        ended
+        result
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 /// Units of one target of an object each; the division gave them to stores in turn, by these counts.
 fn units(counts: &[usize], unit_s: &[f64]) -> (Vec<Unit>, Vec<Vec<usize>>) {
     let (mut units, mut copies) = (Vec::new(), Vec::new());
-    let mut left = counts.to_vec();
-    while left.iter().any(|&count| count > 0) {
-        for store in 0..left.len() {
-            if left[store] == 0 {
+    let mut rest = counts.to_vec();
+    while rest.iter().any(|&count| count > 0) {
+        for store in 0..rest.len() {
+            if rest[store] == 0 {
                 continue;
             }
-            left[store] -= 1;
+            rest[store] -= 1;
             let number = units.len();
             let seconds = unit_s[store];
             units.push(Unit {
@@ -27,14 +27,14 @@ fn units(counts: &[usize], unit_s: &[f64]) -> (Vec<Unit>, Vec<Vec<usize>>) {
     (units, copies)
 }
 
-/// What a simulated run came to.
+/// The result of a simulated run.
 struct Run {
     seconds: f64,
     /// Units by the store they were read from.
     read: Vec<usize>,
     moves: usize,
     most_at_once: Vec<usize>,
-    failed: usize,
+    failures: usize,
 }
 
 /// Run the queues on stores that share their line between the units that are read, at a speed by the
@@ -52,7 +52,7 @@ fn run(
         read: vec![0; stores],
         moves: 0,
         most_at_once: vec![0; stores],
-        failed: 0,
+        failures: 0,
     };
     let mut busy: Vec<(Unit, usize, f64)> = Vec::new();
     for step in 0..1_000_000 {
@@ -61,7 +61,7 @@ fn run(
         while busy.len() < threads {
             match queues.next(now_s) {
                 Next::Unit(mut unit, parts) => {
-                    run.moves += usize::from(unit.moved.take().is_some());
+                    run.moves += usize::from(unit.last_move.take().is_some());
                     let store = queues.store_of(&unit);
                     assert!(parts as usize <= queues.stores[store].limits.most);
                     let seconds = unit.seconds;
@@ -96,7 +96,7 @@ fn run(
             if fails(store, now_s) {
                 let is_store = true;
                 queues.end(&unit, Ending::Failed { is_store }, now_s);
-                run.failed += usize::from(!queues.retry(unit, now_s));
+                run.failures += usize::from(!queues.retry(unit, now_s));
             } else {
                 queues.end(&unit, Ending::Done, now_s);
                 run.read[store] += 1;
@@ -146,15 +146,11 @@ fn a_store_that_slows_loses_what_it_has_not_begun() {
         let speed = move |store: usize, now_s: f64, _| {
             if store == slow && now_s > 2.0 { 0.05 } else { 1.0 }
         };
-        let moved = run(two(), 8, speed, |_, _| false);
-        assert!(moved.moves > 10, "{} moved", moved.moves);
+        let run = run(two(), 8, speed, |_, _| false);
+        assert!(run.moves > 10, "{} moved", run.moves);
         // Without moves the slow store needs 2 s and 7 s / 0.05 for its share.
-        assert!(moved.seconds < 45.0, "{} s", moved.seconds);
-        assert!(
-            moved.read[1 - slow] as f64 > least_share * moved.read[slow] as f64,
-            "{:?}",
-            moved.read
-        );
+        assert!(run.seconds < 45.0, "{} s", run.seconds);
+        assert!(run.read[1 - slow] as f64 > least_share * run.read[slow] as f64, "{:?}", run.read);
     }
 }
 
@@ -173,7 +169,7 @@ fn a_store_that_stalls_is_noticed_before_a_unit_ends() {
 #[test]
 fn units_of_a_store_that_fails_are_read_from_another() {
     let run = run(two(), 8, |_, _, _| 1.0, |store, now_s| store == 0 && now_s > 1.0);
-    assert_eq!((run.read.iter().sum::<usize>(), run.failed), (120, 0));
+    assert_eq!((run.read.iter().sum::<usize>(), run.failures), (120, 0));
     assert!(run.read[0] < 15, "{:?}", run.read);
 }
 
@@ -188,9 +184,9 @@ fn units_without_another_copy_stay_and_fail_if_all_do() {
     let queues = StoreQueues::new(units, vec![limits(0.1, 2), limits(0.1, 2)], copies);
     let run = run(queues, 4, |_, _, _| 1.0, |store, _| store == 0);
     // Numbers 0, 4 and 8 are only in the first store.
-    assert_eq!((run.failed, run.read), (3, vec![0, 9]));
+    assert_eq!((run.failures, run.read), (3, vec![0, 9]));
     let all_fail = self::run(two(), 8, |_, _, _| 1.0, |_, _| true);
-    assert_eq!((all_fail.failed, all_fail.read), (120, vec![0, 0]));
+    assert_eq!((all_fail.failures, all_fail.read), (120, vec![0, 0]));
 }
 
 #[test]
@@ -207,9 +203,9 @@ fn a_store_without_a_share_helps_only_if_another_is_behind() {
 fn every_unit_is_read_once_whatever_happens() {
     for seed in 0..200_u64 {
         let random = |a: u64, b: u64| {
-            let mixed =
+            let bits =
                 (seed * 7919 + a * 104_729 + b * 1_299_709).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            (mixed >> 40) as f64 / (1_u64 << 24) as f64
+            (bits >> 40) as f64 / (1_u64 << 24) as f64
         };
         let counts: Vec<usize> = (0..3).map(|store| (20.0 * random(store, 1)) as usize).collect();
         let (units, mut copies) = units(&counts, &[0.1, 0.2, 0.3]);
@@ -224,13 +220,13 @@ fn every_unit_is_read_once_whatever_happens() {
         };
         let fails = |store: usize, now_s: f64| random(store as u64, (3.0 * now_s) as u64) < 0.2;
         let run = run(queues, 6, speed, fails);
-        assert_eq!(run.read.iter().sum::<usize>() + run.failed, count, "seed {seed}");
+        assert_eq!(run.read.iter().sum::<usize>() + run.failures, count, "seed {seed}");
     }
-    let mut seen = BTreeMap::new();
+    let mut times_read = BTreeMap::new();
     let mut queues = two();
     while let Next::Unit(unit, _) = queues.next(0.0) {
-        *seen.entry(unit.number).or_insert(0) += 1;
+        *times_read.entry(unit.number).or_insert(0) += 1;
         queues.end(&unit, Ending::Done, 0.0);
     }
-    assert!(seen.len() == 120 && seen.values().all(|&times| times == 1));
+    assert!(times_read.len() == 120 && times_read.values().all(|&times| times == 1));
 }

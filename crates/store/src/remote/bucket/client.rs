@@ -44,7 +44,7 @@ impl HttpService for ProcessClient {
                 connect_events::set_server(|| server(request.uri()));
                 self.0.call(request).await
             };
-            let answer = connect_events::traced_as_current(answer).await?;
+            let answer = connect_events::trace_current(answer).await?;
             let (mut head, body) = answer.into_parts();
             let mut content = read_all(body).await?;
             if !head.status.is_success() && !head.status.is_redirection() {

@@ -157,7 +157,7 @@ fn find_credentials(
     Ok(Some(EnvironmentCredentials { what, text, builder }))
 }
 
-/// What `gcloud auth application-default login` left, if it was called.
+/// The file that `gcloud auth application-default login` wrote, if it was called.
 fn of_gcloud() -> Option<String> {
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".config/gcloud"));
     let folder = variable("CLOUDSDK_CONFIG").map(PathBuf::from).or_else(home)?;

@@ -7,14 +7,14 @@ use object_store::path::Path;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use swathe_net::net;
-use swathe_store_api::{Entry, ListOptions, Listed, Listing, StoreError, is_hidden};
+use swathe_store_api::{Entry, ListItem, ListOptions, Listing, StoreError, is_hidden};
 
 /// A listing on its way: one page at a time is in memory.
 pub(super) struct BucketListing {
     bucket: Bucket,
     /// As users may see it.
     url: String,
-    /// Of the store: the keys of its objects begin with it.
+    /// Prefix of the store: the keys of its objects begin with it.
     root: String,
     prefix: Path,
     /// Whether the prefix may be an object itself.
@@ -104,10 +104,10 @@ impl BucketListing {
 
     /// The entries of a page that are listed. Some programs mark a folder by an empty object before
     /// those in it.
-    fn filter_entries(&mut self, entries: Vec<Entry>) -> Vec<Listed> {
+    fn filter_entries(&mut self, entries: Vec<Entry>) -> Vec<ListItem> {
         let mut output = Vec::with_capacity(entries.len());
         if self.options.with_hidden {
-            output.extend(entries.into_iter().map(Listed::Object));
+            output.extend(entries.into_iter().map(ListItem::Object));
             return output;
         }
         let start = self.prefix.as_ref().strip_prefix(&self.root).unwrap_or_default().to_string();
@@ -116,12 +116,12 @@ impl BucketListing {
             let is_inside = |mark: &Entry| {
                 entry.path.strip_prefix(&mark.path).is_some_and(|rest| rest.starts_with('/'))
             };
-            output.extend(mark.filter(|mark| !is_inside(mark)).map(Listed::Object));
+            output.extend(mark.filter(|mark| !is_inside(mark)).map(ListItem::Object));
             let below = entry.path.strip_prefix(&start).unwrap_or(&entry.path);
             match entry.size {
                 _ if is_hidden(below) => {}
                 Some(0) => self.mark = Some(entry),
-                _ => output.push(Listed::Object(entry)),
+                _ => output.push(ListItem::Object(entry)),
             }
         }
         output
@@ -129,7 +129,7 @@ impl BucketListing {
 }
 
 impl Listing for BucketListing {
-    fn next_page(&mut self) -> Result<Option<Vec<Listed>>, StoreError> {
+    fn next_page(&mut self) -> Result<Option<Vec<ListItem>>, StoreError> {
         if self.next == Next::End {
             return Ok(None);
         }
@@ -142,7 +142,7 @@ impl Listing for BucketListing {
         }
         let mut output = self.filter_entries(entries);
         if self.next == Next::End {
-            output.extend(self.mark.take().map(Listed::Object));
+            output.extend(self.mark.take().map(ListItem::Object));
         }
         Ok(Some(output))
     }

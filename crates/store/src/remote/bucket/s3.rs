@@ -73,7 +73,7 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
     Ok(Bucket::of(store.map_err(|error| error.to_string())?, authorization, secrets))
 }
 
-/// What leads to a bucket, by what right, and the secrets in it.
+/// The client of a bucket, its credentials, and the secrets in them.
 fn builder(
     bucket: &str,
     settings: &Settings,

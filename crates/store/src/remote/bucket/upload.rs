@@ -111,7 +111,7 @@ impl Drop for Upload {
 /// Something for the threads of the runtime to do, which do not know for what it is.
 fn for_us<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scope = Scope::current();
-    async move { connect_events::traced(&Ids::default(), &scope, 0, work).await }
+    async move { connect_events::trace(&Ids::default(), &scope, 0, work).await }
 }
 
 fn block_on<T>(url: &str, work: impl Future<Output = T>) -> Result<T, StoreError> {
@@ -126,7 +126,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::{Arc, Barrier};
-    use swathe_trace::testing::recorded;
+    use swathe_trace::testing::record_trace;
 
     /// A bucket that takes an object of parts, over a connection for each request.
     fn bucket_of_parts() -> SocketAddr {
@@ -181,7 +181,7 @@ mod tests {
             ..Settings::default()
         };
         let folder = tempfile::tempdir().expect("a folder");
-        let trace = recorded(folder.path(), || {
+        let trace = record_trace(folder.path(), || {
             // What the threads did last was for somebody else.
             let (net, all) = (net().expect("threads"), Arc::new(Barrier::new(3)));
             for _ in 0..2 {

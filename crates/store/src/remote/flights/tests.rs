@@ -107,8 +107,8 @@ fn every_reader_gets_its_value_whatever_others_do() {
     let all: Vec<_> = (0..2000).map(|number| (number, runtime.spawn(read(number)))).collect();
     runtime.block_on(async {
         for (number, reader) in all {
-            let got = tokio::time::timeout(std::time::Duration::from_secs(20), reader).await;
-            assert_eq!(got.expect("no reader hangs").unwrap(), number % 3);
+            let value = tokio::time::timeout(std::time::Duration::from_secs(20), reader).await;
+            assert_eq!(value.expect("no reader hangs").unwrap(), number % 3);
         }
     });
     assert!(flights.lock().is_empty());
@@ -128,12 +128,12 @@ proptest! {
     /// Whatever is in flight, the parts of a range are the range.
     #[test]
     fn parts_cover_a_range_in_order(
-        known in prop::collection::vec((0u64..1000, 1u64..300), 0..12),
+        spans in prop::collection::vec((0u64..1000, 1u64..300), 0..12),
         start in 0u64..1000, length in 1u64..400, gap_bytes in 0u64..200,
     ) {
         let flights = Arc::new(RangeFlights::default());
         let _others: Vec<_> =
-            known.iter().map(|(at, length)| flights.divide(&(*at..at + length), 0)).collect();
+            spans.iter().map(|(at, length)| flights.divide(&(*at..at + length), 0)).collect();
         let parts = flights.divide(&(start..start + length), gap_bytes);
         let mut at = start;
         for part in &parts {

@@ -1,8 +1,9 @@
 //! Requests that are partly answered from blocks.
 
 use crate::cell::{CELL_BYTES, Cell, PendingCells};
+use crate::division::Part;
 use crate::refetch::Refetch;
-use crate::{AvoidedTraffic, Part, record_check};
+use crate::{AvoidedTraffic, record_check};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -82,7 +83,7 @@ impl AssembledRead {
             return Err(StoreError::ShortRead {
                 url: self.inner.url().to_string(),
                 start: range.start,
-                wanted: length,
+                expected: length,
                 found: bytes.len() as u64,
             });
         }
@@ -139,8 +140,8 @@ impl AssembledRead {
             let cells = self.pending.cells();
             self.refetch = Some(Refetch::start(cells, &*self.inner, &range, &parts, self.streams));
         }
-        let (start, wanted) = (range.start, range.end - range.start);
+        let (start, expected) = (range.start, range.end - range.start);
         let url = self.inner.url().to_string();
-        Err(StoreError::ShortRead { url, start, wanted, found: 0 })
+        Err(StoreError::ShortRead { url, start, expected, found: 0 })
     }
 }

@@ -3,7 +3,7 @@
 use crate::card::{Card, Value};
 use crate::error::FitsError;
 use crate::header::Header;
-use crate::image::{Image, axes, dtype, required};
+use crate::image::{Image, axes, dtype, require};
 use crate::tile_table::{Descriptor, ParameterSource, TileTable};
 use std::sync::Arc;
 use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec};
@@ -71,17 +71,7 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
     if data.is_empty() {
         return Err(FitsError::Missing { keyword: "TTYPEn = 'COMPRESSED_DATA'".into() });
     }
-    let table_bytes = row_bytes.saturating_mul(rows);
-    let heap_at = match header.get_int("THEAP")? {
-        None => table_bytes,
-        Some(at) => u64::try_from(at).ok().filter(|&at| at >= table_bytes).ok_or_else(|| {
-            FitsError::Value {
-                keyword: "THEAP".into(),
-                expected: "an offset behind the table",
-                found: at.to_string(),
-            }
-        })?,
-    };
+    let heap_at = heap_offset(header, row_bytes.saturating_mul(rows))?;
     let table = TileTable {
         codec: tile_codec(header, dtype, is_quantised)?,
         grid,
@@ -98,6 +88,16 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
     let (header, primary) = image_header(header);
     let storage = Storage::Chunked(Arc::new(table));
     Ok(Image { layout: Layout { dtype, shape, storage }, header, primary })
+}
+
+/// The offset of the heap in the data, behind the rows of the table.
+fn heap_offset(header: &Header, table_bytes: u64) -> Result<u64, FitsError> {
+    let Some(at) = header.get_int("THEAP")? else { return Ok(table_bytes) };
+    u64::try_from(at).ok().filter(|&at| at >= table_bytes).ok_or_else(|| FitsError::Value {
+        keyword: "THEAP".into(),
+        expected: "an offset behind the table",
+        found: at.to_string(),
+    })
 }
 
 fn tile_shape(header: &Header, shape: &[u64]) -> Result<Vec<u64>, FitsError> {
@@ -190,7 +190,7 @@ fn quantize(header: &Header) -> Result<Quantize, FitsError> {
 }
 
 fn columns(header: &Header, row_bytes: u64) -> Result<Vec<Column>, FitsError> {
-    let fields = required(header, "TFIELDS")?;
+    let fields = require(header, "TFIELDS")?;
     if !(0..=999).contains(&fields) {
         return Err(FitsError::Value {
             keyword: "TFIELDS".into(),
@@ -288,16 +288,14 @@ fn image_header(table: &Header) -> (Header, bool) {
         mandatory(&format!("ZNAXIS{axis}"), &format!("NAXIS{axis}"), &mut cards);
     }
     if !primary {
-        cards.push(
-            table
-                .card("ZPCOUNT")
-                .map_or_else(|| Card::fixed("PCOUNT", "0", ""), |card| stood_for(card, "PCOUNT")),
-        );
-        cards.push(
-            table
-                .card("ZGCOUNT")
-                .map_or_else(|| Card::fixed("GCOUNT", "1", ""), |card| stood_for(card, "GCOUNT")),
-        );
+        cards.push(table.card("ZPCOUNT").map_or_else(
+            || Card::fixed_format("PCOUNT", "0", ""),
+            |card| stood_for(card, "PCOUNT"),
+        ));
+        cards.push(table.card("ZGCOUNT").map_or_else(
+            || Card::fixed_format("GCOUNT", "1", ""),
+            |card| stood_for(card, "GCOUNT"),
+        ));
     }
     let (has_checksum, has_datasum) = (table.has("ZHECKSUM"), table.has("ZDATASUM"));
     for card in table.cards() {
@@ -338,7 +336,7 @@ fn missing_blank(table: &Header) -> Option<Card> {
         table.cards().iter().any(is_blank).then_some(-1i64 << (bits - 1))
     };
     let blank = zblank.or_else(in_column)?;
-    Some(Card::fixed("BLANK", &blank.to_string(), "pixels without a value"))
+    Some(Card::fixed_format("BLANK", &blank.to_string(), "pixels without a value"))
 }
 
 /// Whether a keyword belongs to the table or to the compression, not to the image.

@@ -14,7 +14,7 @@ pub struct SimulatedCache {
     bytes: u64,
     level: EvictionLevel,
     objects: HashMap<String, SimulatedValues>,
-    doomed: VecDeque<(String, Rank)>,
+    victims: VecDeque<(String, Rank)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +43,8 @@ impl SimulatedCache {
     /// A cache of `limit` bytes.
     pub fn new(limit: u64) -> SimulatedCache {
         let level = EvictionLevel::new(UNIX_EPOCH);
-        let (objects, doomed) = (HashMap::new(), VecDeque::new());
-        SimulatedCache { limit, bytes: 0, level, objects, doomed }
+        let (objects, victims) = (HashMap::new(), VecDeque::new());
+        SimulatedCache { limit, bytes: 0, level, objects, victims }
     }
 
     /// Bytes in use.
@@ -78,18 +78,18 @@ impl SimulatedCache {
         if let Some(before) = before.filter(|before| before.blocks >= blocks) {
             (priority, marked_at) = (before.priority, before.marked_at);
             if now.duration_since(marked_at).is_ok_and(|age| age > MARK_EVERY) {
-                (priority, marked_at) = (self.level.used(priority, gain), now);
+                (priority, marked_at) = (self.level.after_use(priority, gain), now);
             }
         }
         let values = SimulatedValues { blocks, block_bytes, priority, marked_at };
         self.bytes += values.rank().bytes;
         self.bytes -= before.map_or(0, |before| before.rank().bytes);
         self.objects.insert(name.to_string(), values);
-        let evicted = self.make_room();
-        if let Some(values) = self.objects.get_mut(name).filter(|_| !evicted.is_empty()) {
+        let evictions = self.make_room();
+        if let Some(values) = self.objects.get_mut(name).filter(|_| !evictions.is_empty()) {
             values.priority = self.level.put(Some(values.priority), gain); // the level may have risen
         }
-        evicted
+        evictions
     }
 
     /// Remove an object.
@@ -100,9 +100,9 @@ impl SimulatedCache {
     }
 
     fn make_room(&mut self) -> Vec<(String, u64)> {
-        let mut evicted = Vec::new();
+        let mut evictions = Vec::new();
         while self.bytes > self.limit {
-            let Some((name, rank)) = self.doomed.pop_front() else {
+            let Some((name, rank)) = self.victims.pop_front() else {
                 let mut all: Vec<_> = self
                     .objects
                     .iter()
@@ -110,7 +110,7 @@ impl SimulatedCache {
                     .collect();
                 all.sort_unstable_by(|one, other| one.0.cmp(&other.0)); // maps have none
                 let excess = self.bytes - self.limit;
-                self.doomed = eviction_order(all, |(_, rank)| *rank, self.limit, 0, excess);
+                self.victims = eviction_order(all, |(_, rank)| *rank, self.limit, 0, excess);
                 continue;
             };
             let Some(values) = self.objects.get_mut(&name) else { continue };
@@ -126,10 +126,10 @@ impl SimulatedCache {
             if values.blocks == 0 {
                 self.objects.remove(&name);
             } else {
-                self.doomed.push_front((name.clone(), rank));
+                self.victims.push_front((name.clone(), rank));
             }
-            evicted.push((name, blocks));
+            evictions.push((name, blocks));
         }
-        evicted
+        evictions
     }
 }

@@ -46,7 +46,7 @@ pub fn hdus(file: &[u8]) -> Vec<Hdu> {
 
 fn value(text: &str) -> String {
     match text.trim_start().strip_prefix('\'') {
-        Some(quoted) => quoted.split('\'').next().unwrap_or_default().trim_end().to_owned(),
+        Some(text) => text.split('\'').next().unwrap_or_default().trim_end().to_owned(),
         None => text.split('/').next().unwrap_or_default().trim().to_owned(),
     }
 }
