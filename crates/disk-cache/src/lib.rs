@@ -198,7 +198,7 @@ impl DiskCache {
     }
 
     /// Store the result of `change` for the value under `key`, if any; nobody else
-    /// changes it meanwhile. As [`DiskCache::put_weighed`].
+    /// changes it meanwhile. As [`DiskCache::put_with_weight`].
     ///
     /// # Errors
     /// As [`DiskCache::put`].
