@@ -198,6 +198,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         objective: Objective::Auto,
         threads: 2,
         stores: swathe_store::stores(Vec::new()),
+        open_sources: swathe_engine::OpenSources::default(),
     }
 }
 

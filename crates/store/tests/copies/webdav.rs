@@ -358,7 +358,7 @@ fn a_copy_within_a_busy_server_ends() {
     let stores = swathe_store::stores(vec![named_store("one"), named_store("two")]);
     let order = CopyOrder {
         from: "one:a".into(),
-        version: "20000000 \"kept\"".into(),
+        version: Some("20000000 \"kept\"".into()),
         to: "two:b".into(),
         replaces: true,
     };
