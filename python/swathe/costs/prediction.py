@@ -276,7 +276,7 @@ def target_lists(
     most_images: int | None = None,
     *,
     planes: tuple[int, int] | None,
-    combined: bool = False,
+    is_combined: bool = False,
     first: int = 0,
 ) -> dict[str, RowTable]:
     """Return a list of targets as it is in each of some stores with replicas.
@@ -300,7 +300,7 @@ def target_lists(
             most_images=most_images,
             choices=choices,
             planes=planes,
-            combined=combined,
+            is_combined=is_combined,
             first=first,
         )
         for name in stores
@@ -377,11 +377,11 @@ def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
 def predict_job(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:
     """Return the predicted cost of a job; at most `most` objects per store are inspected."""
     estimates = json.loads(job.estimate(compute_costs(), most, machines))
-    per_store, explained, faults = {}, [], []
+    per_store, explanations, faults = {}, [], []
     for estimate in estimates:
         per_store[estimate["root"]] = _cost(estimate)
         faults += estimate["faults"]
-        explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
+        explanations += [{"root": estimate["root"], **how} for how in estimate["explained"]]
     # Objects are read in the order of the list, so stores mostly follow one another.
     seconds = sum(cost.median_s for cost in per_store.values())
     bounds = _widest(per_store.values())
@@ -391,7 +391,7 @@ def predict_job(job: _swathe.Job, most: int | None = None, machines: int = 1) ->
         sum(cost.bytes for cost in per_store.values()),
         sum(cost.requests for cost in per_store.values()),
         per_store,
-        explained=explained,
+        explained=explanations,
         faults=faults,
         compute_s=sum(cost.compute_s for cost in per_store.values()),
         model_s=sum(cost.model_s for cost in per_store.values()),
@@ -414,15 +414,15 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     if seconds > 0.98 * alone[best].median_s:
         # A second store gains nothing.
         seconds, shares = alone[best].median_s, {name: float(name == best) for name in alone}
-    used = {name: alone[name] for name, share in shares.items() if share > 0}
+    predictions = {name: alone[name] for name, share in shares.items() if share > 0}
     bounds = _widest(
-        [cost for prediction in used.values() for cost in prediction.per_store.values()]
+        [cost for prediction in predictions.values() for cost in prediction.per_store.values()]
     )
     return Prediction(
         seconds,
         _interval_s(seconds, bounds),
-        round(sum(prediction.bytes * shares[name] for name, prediction in used.items())),
-        round(sum(prediction.requests * shares[name] for name, prediction in used.items())),
+        round(sum(prediction.bytes * shares[name] for name, prediction in predictions.items())),
+        round(sum(prediction.requests * shares[name] for name, prediction in predictions.items())),
         # If no target can be cut, no storage is read.
         {
             name: cost
@@ -430,7 +430,7 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
             for cost in [*prediction.per_store.values()][:1]
         },
         shares,
-        [how for prediction in used.values() for how in prediction.explained],
+        [how for prediction in predictions.values() for how in prediction.explained],
         [fault for prediction in alone.values() for fault in prediction.faults],
         compute_s,
     )
@@ -543,6 +543,6 @@ def _bounds(estimate: dict[str, Any]) -> tuple[float, float]:
 
 def _widest(costs: Iterable[StoreCost]) -> tuple[float, float]:
     """Return the bounds of the least certain of some costs."""
-    used = [(cost.median_s, *cost.interval_s) for cost in costs if cost.median_s > 0]
-    faster = max((math.log(median / low) for median, low, _ in used), default=0.0)
-    return faster, max((math.log(high / median) for median, _, high in used), default=0.0)
+    bounds = [(cost.median_s, *cost.interval_s) for cost in costs if cost.median_s > 0]
+    faster = max((math.log(median / low) for median, low, _ in bounds), default=0.0)
+    return faster, max((math.log(high / median) for median, _, high in bounds), default=0.0)
