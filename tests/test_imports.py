@@ -167,7 +167,9 @@ def test_tests_mirror_the_packages() -> None:
     here = Path(__file__).parent
     folders = {path.parent.name for path in here.glob("*/test_*.py")}
     assert folders - {"attack", "support"} == set(PACKAGES)
-    alone = {"benches", "docs", "docstrings", "extras", "imports", "imports_rust", "wheel"}
+    alone = {
+        *("benches", "docs", "docstrings", "extras", "imports", "imports_rust", "names", "wheel")
+    }
     assert {path.stem for path in here.glob("test_*.py")} == {f"test_{name}" for name in alone}
     assert all((here / f"{name}.py").is_file() for name in MORE)
 
