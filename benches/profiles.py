@@ -104,7 +104,7 @@ def main() -> None:
         )
     rows.sort(key=lambda row: -row[0])
     for median, high, seed, store, probe in rows[: arguments.worst]:
-        costs, end = probe.profile.costs, f"{probe.stopped} {probe.elapsed_s:.1f} s"
+        costs, end = probe.profile.costs, f"{probe.end_reason} {probe.elapsed_s:.1f} s"
         print(f"\nseed {seed}: error median {median:.1%}, 90 % {high:.1%}; ended: {end}")
         print(f"  noise {store.noise:.1%}, {probe.bytes_moved / 1e6:.0f} MB were moved")
         print(f"  is    {figures(store)}")

@@ -11,7 +11,7 @@ import numpy as np
 
 import swathe
 from swathe.core.sample_survey import make_sample
-from swathe.costs.cost_model import UNLIMITED, Costs
+from swathe.costs.cost_model import NO_LIMIT, Costs
 from swathe.costs.plots import figure, plain
 from swathe.files.preview import contact_sheet
 
@@ -60,7 +60,7 @@ def cost_figure() -> Figure:
             open_s=wait_s,
             request=((0, wait_s), (1_000_000, wait_s + 1_000_000 / bytes_per_s)),
             total_bytes_per_s=bytes_per_s,
-            requests_per_s=UNLIMITED,
+            requests_per_s=NO_LIMIT,
             streams=STREAMS,
         )
         milliseconds = 1000 * costs.read_s(size, requests, np.minimum(requests, STREAMS))

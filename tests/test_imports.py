@@ -168,7 +168,7 @@ def test_tests_mirror_the_packages() -> None:
     folders = {path.parent.name for path in here.glob("*/test_*.py")}
     assert folders - {"attack", "support"} == set(PACKAGES)
     alone = {"benches", "docs", "docstrings", "extras", "wheel"}
-    alone |= {"imports", "imports_rust", "names_rust"}
+    alone |= {"imports", "imports_rust", "names", "names_rust"}
     assert {path.stem for path in here.glob("test_*.py")} == {f"test_{name}" for name in alone}
     assert all((here / f"{name}.py").is_file() for name in MORE)
 

@@ -15,7 +15,7 @@ from swathe.catalog import Catalog, this_host
 from swathe.cli import app
 from swathe.core.errors import OptionError
 from swathe.core.sample_survey import make_sample
-from swathe.costs.format_costs import ASSUMED, FormatCosts
+from swathe.costs.format_costs import USUAL_COSTS, FormatCosts
 from swathe.costs.prediction import Prediction, of_results
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -27,8 +27,8 @@ def prediction(seconds: float) -> Prediction:
 
 
 def test_a_host_that_was_measured_has_its_own_costs() -> None:
-    assert FormatCosts.of(None, "png") == ASSUMED["png"]
-    assert FormatCosts.of(json.dumps({"cut_s": 1e-4}), "png") == ASSUMED["png"]
+    assert FormatCosts.of(None, "png") == USUAL_COSTS["png"]
+    assert FormatCosts.of(json.dumps({"cut_s": 1e-4}), "png") == USUAL_COSTS["png"]
     own = FormatCosts.of(json.dumps({"formats": SLOW}), "png")
     assert own.seconds(10, 2000) == pytest.approx(7)
 
@@ -42,7 +42,7 @@ def test_other_formats_are_refused(name: object) -> None:
 def test_an_operation_says_what_hosts_do_not_measure() -> None:
     declared = FormatCosts(2e-3, 0.0, 0.03)
     assert FormatCosts.of(json.dumps({"formats": SLOW}), "npz", declared) == declared
-    assert FormatCosts.of(None, "png", declared) == ASSUMED["png"]
+    assert FormatCosts.of(None, "png", declared) == USUAL_COSTS["png"]
     assert FormatCosts.of(json.dumps({"formats": SLOW}), "png", declared) == FormatCosts(0.5, 1e-3)
 
 

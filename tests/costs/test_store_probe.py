@@ -61,7 +61,7 @@ def test_small_budgets_of_bytes_are_kept(budget_mb: int) -> None:
     store, told = SimulatedStore(), list[str]()
     found = simulated(store, max_bytes=budget_mb * 10**6, tell=told.append)
     assert store.bytes_moved == found.bytes_moved <= budget_mb * 10**6
-    assert found.stopped == "bytes"
+    assert found.end_reason == "bytes"
     assert found.profile.costs.request[0][1] == pytest.approx(0.02, rel=0.01)
     number, unit = told[0].split()[4:6]
     shown = float(number) * {"KiB": 1024, "MiB": 1 << 20}[unit.strip(",;.")]
@@ -81,7 +81,7 @@ def test_what_it_will_use_is_told_first() -> None:
 def test_no_more_requests_than_told_are_made_of_a_store_that_varies(quick: bool) -> None:
     store, told = SimulatedStore(noise=0.8), list[str]()
     found = simulated(store, quick=quick, max_time_s=1e9, max_bytes=1 << 50, tell=told.append)
-    assert found.stopped == "rounds"
+    assert found.end_reason == "rounds"
     assert found.requests <= int(told[0].split()[2])
 
 
@@ -108,7 +108,7 @@ def test_ranges_of_one_size_cover_the_object_before_they_repeat() -> None:
 
 def test_it_stops_when_it_knows_enough() -> None:
     found = simulated(SimulatedStore(1e-3, 1e9, 1e10, noise=0.001), max_bytes=1 << 40)
-    assert found.stopped == "precise"
+    assert found.end_reason == "precise"
     assert found.elapsed_s < found.parameters.max_time_s / 2
 
 
@@ -333,7 +333,7 @@ def test_a_server_is_probed(tmp_path: Path) -> None:
         asked = server.requests()
     assert found.root == server.url
     assert {"connect", "open", "read"} == {sample.kind for sample in found.samples}
-    assert not found.profile.rejected
+    assert not found.profile.rejections
     assert len(asked) == found.requests
     assert {request.status for request in asked} == {206}
 

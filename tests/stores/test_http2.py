@@ -65,7 +65,7 @@ import swathe
 from swathe import _swathe
 from swathe.catalog import Catalog, this_host
 from swathe.costs.cost_model import Costs
-from swathe.costs.probing.probe_multiplexed import study_multiplexed
+from swathe.costs.probing.probe_multiplexed import study_multiplexing
 from swathe.costs.probing.probe_vectors import study_vectors
 
 url, frame = sys.argv[1:]
@@ -73,9 +73,9 @@ image = fits.getdata(frame)
 name = f"{url}/frame.fits"
 source = _swathe.open_source(name)
 costs = Costs(0.06, 0.0, ((0, 0.021), (1_000_000, 0.06)), 2.5e7, 1e4, 8)
-shared = study_multiplexed(source, costs, quick=False)
+shared = study_multiplexing(source, costs, quick=False)
 vectors = study_vectors(source, quick=False)
-learned, ranges = shared.multiplexed(), vectors.multi_range(costs)
+learned, ranges = shared.costs(), vectors.multi_range(costs)
 report = {"notes": shared.notes(costs), "costs": costs.as_dict(), "ways": {}}
 report["learned"] = None if learned is None else vars(learned)
 ways = {"gaps": (None, None), "multi-range": (ranges, None), "multiplexed": (None, learned)}

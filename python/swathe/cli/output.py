@@ -41,7 +41,7 @@ def cost_rows(
     costs: Mapping[str, Any], spread: Mapping[str, float]
 ) -> Iterable[tuple[str, str, str]]:
     """Yield the costs of a store as texts: name, value with its unit, spread."""
-    from swathe.costs.cost_model import UNLIMITED
+    from swathe.costs.cost_model import NO_LIMIT
 
     for name, value in costs.items():
         if value is None:
@@ -60,7 +60,7 @@ def cost_rows(
         elif name.endswith("_bytes_per_s"):
             text = rate_text(value)
         elif name == "requests_per_s":
-            text = number_text(value) if value < UNLIMITED else "no limit reached"
+            text = number_text(value) if value < NO_LIMIT else "no limit reached"
         elif name.endswith("_s"):
             text = seconds_text(value)
         else:

@@ -81,10 +81,10 @@ def weighted_quantiles(
     sample: Sequence[tuple[float, float]], parts: Sequence[float]
 ) -> list[float]:
     """Return quantiles of values with weights, linear between the middles of the weights."""
-    ordered = sorted(sample)
-    total = sum(weight for _, weight in ordered)
+    pairs = sorted(sample)
+    total = sum(weight for _, weight in pairs)
     middles, before = [], 0.0
-    for value, weight in ordered:
+    for value, weight in pairs:
         middles.append(((before + weight / 2) / total, value))
         before += weight
     return [_at(middles, part) for part in parts]

@@ -123,9 +123,11 @@ def _line(
         fixed_s: the prior of the seconds of a call.
         each_s: the prior of the seconds of a target.
     """
-    few = [(taken - count * each_s, weight) for taken, count, weight in calls if count < MANY]
+    few = [(call_s - count * each_s, weight) for call_s, count, weight in calls if count < MANY]
     fixed_s = _median([*few, (fixed_s, PRIOR)])
-    many = [((taken - fixed_s) / count, weight) for taken, count, weight in calls if count >= MANY]
+    many = [
+        ((call_s - fixed_s) / count, weight) for call_s, count, weight in calls if count >= MANY
+    ]
     each_s = _median([*many, (each_s, PRIOR)])
     return max(fixed_s, LEAST_S), max(each_s, LEAST_S)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-UNLIMITED = 1e9
+NO_LIMIT = 1e9
 """Requests per second of a server that does not make one request wait for another."""
 
 Kind = Literal["connect", "open", "read", "write"]
@@ -105,7 +105,7 @@ class Costs:
         request: curve t() as (bytes, seconds), ascending in both, at least two points. Beyond the
             last point it has the slope of the last two; before the first it is constant.
         total_bytes_per_s: bandwidth of all streams together.
-        requests_per_s: highest request rate, with any number of streams; `UNLIMITED` if no limit
+        requests_per_s: highest request rate, with any number of streams; `NO_LIMIT` if no limit
             was reached.
         streams: number of requests in flight beyond which no gain was measured.
         buffer_bytes: best read size for one request after the other, if it was studied.
@@ -173,9 +173,11 @@ class Costs:
         request = tuple((int(size), float(seconds)) for size, seconds in costs["request"])
         multi_range = costs.get("multi_range")
         vectors = None if multi_range is None else MultiRange(**multi_range)
-        multiplexed = costs.get("multiplexed")
-        shared = None if multiplexed is None else MultiplexCosts(**multiplexed)
-        return cls(**{**costs, "request": request, "multi_range": vectors, "multiplexed": shared})
+        values = costs.get("multiplexed")
+        multiplex = None if values is None else MultiplexCosts(**values)
+        return cls(
+            **{**costs, "request": request, "multi_range": vectors, "multiplexed": multiplex}
+        )
 
 
 def line_s(
@@ -237,10 +239,10 @@ class Profile:
         spread: half the range of the middle 80 % of samples relative to their median, for each
             parameter that could be identified; `model`: the same of measured over predicted time.
         notes: parameters that could not be identified, and the values used instead.
-        rejected: number of impossible samples by reason.
+        rejections: number of impossible samples by reason.
     """
 
     costs: Costs
     spread: dict[str, float]
     notes: tuple[str, ...] = ()
-    rejected: dict[str, int] = field(default_factory=dict)
+    rejections: dict[str, int] = field(default_factory=dict)

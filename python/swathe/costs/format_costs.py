@@ -37,31 +37,31 @@ class FormatCosts:
     job_s: float = 0.0
 
     @classmethod
-    def of(cls, compute: str | None, name: str, declared: FormatCosts | None = None) -> FormatCosts:
+    def of(cls, compute: str | None, name: str, usual: FormatCosts | None = None) -> FormatCosts:
         """Return what the computing costs of a host say, as JSON; else what is assumed.
 
         Args:
             compute: computing costs of the host; `None` if it was not measured.
             name: name of the format.
-            declared: what the operation says of a format that hosts do not measure.
+            usual: what the operation says of a format that hosts do not measure.
 
         Raises:
             OptionError: If nothing is known of the format.
         """
-        costs = ASSUMED.get(name, declared) if isinstance(name, str) else None
+        costs = USUAL_COSTS.get(name, usual) if isinstance(name, str) else None
         if costs is None:
             raise OptionError(
-                f"format: expected fits, {' or '.join(ASSUMED)}, found {short_text(name)}"
+                f"format: expected fits, {' or '.join(USUAL_COSTS)}, found {short_text(name)}"
             )
-        known = {} if compute is None else json.loads(compute).get("formats", {})
-        return cls(**known[name]) if name in known else costs
+        measurements = {} if compute is None else json.loads(compute).get("formats", {})
+        return cls(**measurements[name]) if name in measurements else costs
 
     def seconds(self, results: int, pixels: float) -> float:
         """Return the seconds of some results, and of all their pixels."""
         return self.job_s + results * self.row_s + pixels * self.pixel_s
 
 
-ASSUMED = {"npy": FormatCosts(0.3e-3, 4e-9), "png": FormatCosts(0.6e-3, 150e-9)}
+USUAL_COSTS = {"npy": FormatCosts(0.3e-3, 4e-9), "png": FormatCosts(0.6e-3, 150e-9)}
 """A 2.5 GHz Xeon of 2019, for a host that was not measured."""
 
 

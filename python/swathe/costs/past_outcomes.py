@@ -24,20 +24,20 @@ class PastOutcomes:
     Attributes:
         state: state of the catalogue when they were read.
         outcomes: those in the catalogue, and those in its log up to `end`.
-        probed: when each store was last probed.
+        probe_times: when each store was last probed.
         end: bytes of the log that were read.
     """
 
     state: object
     outcomes: list[Outcome]
-    probed: dict[str, datetime]
+    probe_times: dict[str, datetime]
     end: int = 0
     _by_root: dict[str, list[Outcome]] = field(default_factory=dict)
 
     def of(self, root: str) -> list[Outcome]:
         """Return the outcomes of a store since its last probe."""
         if root not in self._by_root:
-            since = self.probed.get(root)
+            since = self.probe_times.get(root)
             self._by_root[root] = [
                 each
                 for each in self.outcomes
@@ -89,5 +89,5 @@ def _in_catalogue(url: str, state: object) -> tuple[list[Outcome], dict[str, dat
     host = this_host()
     with Catalog.open(url) as catalog:
         outcomes = [each for each in catalog.outcomes(RECENT) if each.host == host][::-1]
-        probed = {probe.root: probe.at for probe in catalog.probes(host=host)[::-1]}
-    return [each for each in outcomes if each.model_s > 0], probed
+        probe_times = {probe.root: probe.at for probe in catalog.probes(host=host)[::-1]}
+    return [each for each in outcomes if each.model_s > 0], probe_times

@@ -160,7 +160,7 @@ def target_lists(
     most_images: int | None = None,
     *,
     planes: tuple[int, int] | None,
-    combined: bool = False,
+    is_combined: bool = False,
     first: int = 0,
 ) -> dict[str, RowTable]:
     """Return a list of targets as it is in each of some stores with replicas.
@@ -185,7 +185,7 @@ def target_lists(
             most_images=most_images,
             choices=choices,
             planes=planes,
-            combined=combined,
+            is_combined=is_combined,
             first=first,
         )
         for name in stores
@@ -235,11 +235,11 @@ def predict_job(
     if write_costs is not None:
         compute = write_costs.added_to(compute)
     estimates = json.loads(job.estimate(compute, most, machines, keeps))
-    per_store, explained, faults = {}, [], []
+    per_store, explanations, faults = {}, [], []
     for estimate in estimates:
         per_store[estimate["root"]] = _cost(estimate, keeps)
         faults += estimate["faults"]
-        explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
+        explanations += [{"root": estimate["root"], **how} for how in estimate["explained"]]
     # Objects are read in the order of the list, so stores mostly follow one another.
     seconds = sum(cost.median_s for cost in per_store.values())
     bounds = widest_bounds(per_store.values())
@@ -253,7 +253,7 @@ def predict_job(
         sum(cost.bytes for cost in per_store.values()),
         sum(cost.requests for cost in per_store.values()),
         per_store,
-        explained=explained,
+        explained=explanations,
         faults=faults,
         compute_s=sum(cost.compute_s for cost in per_store.values()),
         write_s=write_s,

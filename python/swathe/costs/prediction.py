@@ -174,15 +174,15 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
     if seconds > 0.98 * alone[best].median_s:
         # A second store gains nothing.
         seconds, shares = alone[best].median_s, {name: float(name == best) for name in alone}
-    used = {name: alone[name] for name, share in shares.items() if share > 0}
+    predictions = {name: alone[name] for name, share in shares.items() if share > 0}
     bounds = widest_bounds(
-        [cost for prediction in used.values() for cost in prediction.per_store.values()]
+        [cost for prediction in predictions.values() for cost in prediction.per_store.values()]
     )
     return Prediction(
         seconds,
         interval_of(seconds, bounds),
-        round(sum(prediction.bytes * shares[name] for name, prediction in used.items())),
-        round(sum(prediction.requests * shares[name] for name, prediction in used.items())),
+        round(sum(prediction.bytes * shares[name] for name, prediction in predictions.items())),
+        round(sum(prediction.requests * shares[name] for name, prediction in predictions.items())),
         # If no target can be cut, no storage is read.
         {
             name: cost
@@ -190,10 +190,10 @@ def mix_replicas(alone: dict[str, Prediction], threads: int) -> Prediction:
             for cost in [*prediction.per_store.values()][:1]
         },
         shares,
-        [how for prediction in used.values() for how in prediction.explained],
+        [how for prediction in predictions.values() for how in prediction.explained],
         [fault for prediction in alone.values() for fault in prediction.faults],
         compute_s,
-        max(prediction.write_s for prediction in used.values()),
+        max(prediction.write_s for prediction in predictions.values()),
     )
 
 
@@ -270,6 +270,6 @@ def interval_of(seconds: float, bounds: tuple[float, float]) -> tuple[float, flo
 
 def widest_bounds(costs: Iterable[StoreCost]) -> tuple[float, float]:
     """Return the bounds of the least certain of some costs."""
-    used = [(cost.median_s, *cost.interval_s) for cost in costs if cost.median_s > 0]
-    faster = max((math.log(median / low) for median, low, _ in used), default=0.0)
-    return faster, max((math.log(high / median) for median, _, high in used), default=0.0)
+    bounds = [(cost.median_s, *cost.interval_s) for cost in costs if cost.median_s > 0]
+    faster = max((math.log(median / low) for median, low, _ in bounds), default=0.0)
+    return faster, max((math.log(high / median) for median, _, high in bounds), default=0.0)

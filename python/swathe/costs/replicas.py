@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swathe.core.row_table import RowTable
     from swathe.files.targets.target_list import ListOptions
 
-MOST_TRIED = 3
+MOST_TRIES = 3
 """Number of objects of a store that are opened, at most, to learn whether it answers."""
 
 
@@ -49,7 +49,7 @@ def mix_targets(
     mode: Mode,
     planes: tuple[int, int] | None,
     threads: int,
-    combined: bool = False,
+    is_combined: bool = False,
     before: Container[str] = (),
     first: int = 0,
 ) -> MixedTargets:
@@ -65,7 +65,7 @@ def mix_targets(
         mode: as in `cut_many`.
         planes: first plane, and the last plus one.
         threads: number of threads.
-        combined: whether results are made from several targets.
+        is_combined: whether results are made from several targets.
         before: sources of an earlier run, which are used again.
         first: number of the first target, for a piece of a list.
 
@@ -74,7 +74,7 @@ def mix_targets(
         NoSuchStoreError: If there is no such store.
     """
     stores = list(dict.fromkeys(stores))
-    common: dict[str, Any] = {"planes": planes, "combined": combined, "first": first}
+    common: dict[str, Any] = {"planes": planes, "is_combined": is_combined, "first": first}
     silent: dict[str, str] = {}
     if len(stores) > 1:
         without_boxes = target_lists(targets, stores, choices, 0, **common)
@@ -92,13 +92,13 @@ def mix_targets(
         for name in lists
     }
     store_of_file = choose_stores(files, shares, lacking, before)
-    mixed, counts = _merge(lists, store_of_file)
+    mixture, counts = _merge(lists, store_of_file)
     target_s = {
         name: predictions[name].median_s * len(files[name]) / max(1, readable[name] * len(rows))
         for name, rows in lists.items()
     }
     return MixedTargets(
-        mixed,
+        mixture,
         [file for each in files.values() for file in each],
         {name: counts.get(name, 0) for name in stores},
         ReplicaStores(
@@ -126,7 +126,7 @@ def _why_silent(files: Sequence[str]) -> str:
     from swathe.files.file import open_from_cache
 
     reason = ""
-    for file in files[:MOST_TRIED]:
+    for file in files[:MOST_TRIES]:
         try:
             open_from_cache(file)
         except OSError as error:
@@ -200,5 +200,7 @@ def _merge(
         )
     store = np.array(store_of_file, str)[file]
     parts = {name: rows.take(store == name) for name, rows in lists.items()}
-    mixed = RowTable.concatenate(list(parts.values()))
-    return mixed.take(np.argsort(mixed.number)), {name: len(rows) for name, rows in parts.items()}
+    mixture = RowTable.concatenate(list(parts.values()))
+    return mixture.take(np.argsort(mixture.number)), {
+        name: len(rows) for name, rows in parts.items()
+    }

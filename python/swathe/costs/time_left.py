@@ -177,11 +177,11 @@ class TimeLeftModel:
         if evidence.elapsed_s <= 0 or evidence.done_s <= 0:
             return 0.0, (faster, slower)
         prior_sd = (faster + slower) / 2 / QUANTILE
-        seen = math.log(evidence.elapsed_s) - math.log(evidence.done_s)
-        seen = min(max(seen, -MOST_RATIO), MOST_RATIO)
+        log_ratio = math.log(evidence.elapsed_s) - math.log(evidence.done_s)
+        log_ratio = min(max(log_ratio, -MOST_RATIO), MOST_RATIO)
         seen_variance = NOISE**2 / evidence.steps + DRIFT**2
-        conflict = seen**2 / (prior_sd**2 + seen_variance)
+        conflict = log_ratio**2 / (prior_sd**2 + seen_variance)
         prior_weight = 1 / (1 + conflict**2) / prior_sd**2
         precision = prior_weight + 1 / seen_variance
         narrower = 1 / (math.sqrt(precision) * prior_sd)
-        return seen / seen_variance / precision, (faster * narrower, slower * narrower)
+        return log_ratio / seen_variance / precision, (faster * narrower, slower * narrower)

@@ -34,22 +34,22 @@ class TrackRecord:
 
 def track_records(outcomes: Sequence[Outcome]) -> list[TrackRecord]:
     """Return the record of each store by its root, and last that of all; none without outcomes."""
-    compared = [outcome for outcome in outcomes if outcome.error is not None]
-    if not compared:
+    comparable = [outcome for outcome in outcomes if outcome.error is not None]
+    if not comparable:
         return []
-    roots = sorted({outcome.root for outcome in compared})
-    by_root = [[each for each in compared if each.root == root] for root in roots]
+    roots = sorted({outcome.root for outcome in comparable})
+    by_root = [[each for each in comparable if each.root == root] for root in roots]
     records = [_record(root, of) for root, of in zip(roots, by_root, strict=True)]
-    return [*records, _record("", compared)]
+    return [*records, _record("", comparable)]
 
 
 def _record(root: str, outcomes: Sequence[Outcome]) -> TrackRecord:
     actual = np.array([outcome.actual_s for outcome in outcomes])
-    predicted, low, high = (
+    medians, low, high = (
         np.array([getattr(outcome, name) for outcome in outcomes])
         for name in ("predicted_s", "low_s", "high_s")
     )
-    errors = np.abs(predicted / actual - 1)
+    errors = np.abs(medians / actual - 1)
     inside = (low <= actual) & (actual <= high)
     median, ninetieth = np.quantile(errors, (0.5, 0.9)).tolist()
     return TrackRecord(root, len(outcomes), median, ninetieth, float(inside.mean()))

@@ -166,17 +166,17 @@ def keep_earlier(
         return list(rows.values()), None
     results = _results(earlier)
     complete_rows = _take_inputs(manifest, work, earlier)
-    _keep_failed(
+    _keep_failures(
         manifest,
         {member: rows.get(member) for member in _members_of(results, output_paths)},
         results,
     )
-    finished = {}
+    rows_by_path = {}
     for earlier_row in results[results["status"] == "ok"]:
         row = rows.get(str(earlier_row["path"]))
         if row is not None and _is_same(manifest, work, row, earlier_row, complete_rows, stores):
-            finished[str(earlier_row["path"])] = earlier_row
-    sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
+            rows_by_path[str(earlier_row["path"])] = earlier_row
+    sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in rows_by_path.items()}
     sound: Container[str]
     if end is not None:
         sound = sizes
@@ -186,7 +186,9 @@ def keep_earlier(
                 "that was taken off the list in an earlier run; give another output"
             )
         paths = results["path"][results["status"] == "ok"].tolist()
-        if other := next((path for path in paths if path in rows and path not in finished), None):
+        if other := next(
+            (path for path in paths if path in rows and path not in rows_by_path), None
+        ):
             raise OutputError(
                 f"{output_paths.path}: expected the sources of the earlier run, found another for "
                 f"{other}, which the archive holds; give another output"
@@ -200,10 +202,10 @@ def keep_earlier(
         )
     todo, sources = [], {}
     for path, row in rows.items():
-        if path not in sound or path not in finished:
+        if path not in sound or path not in rows_by_path:
             todo.append(row)
             continue
-        earlier_row = finished[path]
+        earlier_row = rows_by_path[path]
         size, version = int(earlier_row["bytes"]), str(earlier_row["source_version"])
         manifest.enter(row, "ok", "", size, version, str(earlier_row["sha256"]))
         if work.results is None and str(earlier_row["source"]) != manifest.source.value(row):
@@ -247,7 +249,7 @@ def _take_inputs(manifest: Manifest, work: CutWork, earlier: Table) -> set[int]:
     images = earlier[: int(earlier.meta.get("images", 0))]
     by_name = {name: row for row, name in enumerate(work.rows.name)}
     rows = {name: by_name.get(name) for name in _names_of(images)}
-    _keep_failed(manifest, rows, images)
+    _keep_failures(manifest, rows, images)
     complete_rows = set()
     for row, earlier_row in zip(rows.values(), images, strict=True):
         if row is None or str(earlier_row["source"]) != manifest.source.value(row):
@@ -274,7 +276,7 @@ def _members_of(results: Table, output_paths: OutputPaths) -> list[str]:
     return [output_paths.member(name) for name in _names_of(results)]
 
 
-def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table) -> None:
+def _keep_failures(manifest: Manifest, rows: dict[str, int | None], earlier: Table) -> None:
     """Copy the reasons of failed rows of an earlier run; `rows` are in its order."""
     columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
     for row, status, reason, source, version in zip(rows.values(), *columns, strict=True):

@@ -79,19 +79,19 @@ class GivenList:
         from swathe.files.targets.target_list import read_targets
         from swathe.operations.make_results import of_bands
 
-        settings, combined = self.settings, result_options.is_combined
-        if combined and not piece.is_last:
+        settings, is_combined = self.settings, result_options.is_combined
+        if is_combined and not piece.is_last:
             raise TargetsError(
                 f"a stack or rgb: expected a list of up to {len(piece.table.table):,} targets, "
                 "found more; divide the list by group"
             )
         common: dict[str, Any] = {
             "planes": settings["planes"],
-            "combined": combined,
+            "is_combined": is_combined,
             "first": piece.first,
         }
         if settings["stores"]:
-            mixed = mix_targets(
+            mixture = mix_targets(
                 piece.table,
                 settings["stores"],
                 self.choices,
@@ -100,14 +100,14 @@ class GivenList:
                 before=self.before,
                 **common,
             )
-            rows = mixed.rows
+            rows = mixture.rows
             rows.name = names(rows.id)
-            self.replicas = mixed.replicas
-            self.notes = list(dict.fromkeys([*self.notes, *mixed.notes]))
+            self.replicas = mixture.replicas
+            self.notes = list(dict.fromkeys([*self.notes, *mixture.notes]))
             lacking = self.stores.lacking if self.stores is not None else frozenset()
-            self.stores = replace(mixed.stores, lacking=lacking | mixed.stores.lacking)
-            counts = self.counts or dict.fromkeys(mixed.counts, 0)
-            self.counts = {store: counts[store] + mixed.counts[store] for store in counts}
+            self.stores = replace(mixture.stores, lacking=lacking | mixture.stores.lacking)
+            counts = self.counts or dict.fromkeys(mixture.counts, 0)
+            self.counts = {store: counts[store] + mixture.counts[store] for store in counts}
         else:
             rows = read_targets(piece.table, sky_of, choices=self.choices, names=names, **common)
         return of_bands(rows, result_options.bands) if result_options.bands else rows
@@ -150,7 +150,7 @@ class ListRun:
         self._check(first)
         earlier = self._earlier(first)
         paths = self.output_paths
-        manifest_file = ManifestFile(None if paths.is_null else paths.unfinished, {})
+        manifest_file = ManifestFile(None if paths.is_null else paths.run_manifest, {})
         run = CutRun(paths, self.settings, manifest_file, self.progress, self.start_s)
         is_whole = False
         next_rows = first.next_rows
@@ -206,7 +206,7 @@ class ListRun:
         paths = self.output_paths
         if paths.is_null:
             return None
-        refuse_if_sources(paths.hidden(), partial(self.target_list.sources, first.rows))
+        refuse_if_sources(paths.hidden_files(), partial(self.target_list.sources, first.rows))
         if not self.resume:
             return None
         earlier: Table | EarlierRows | None
@@ -255,7 +255,7 @@ class ListRun:
             # As planned; when a piece has ended, as it was.
             meta.setdefault("stores", self.target_list.counts)
             meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *self.target_list.notes]))
-        self._count_divided(piece.rows.source)
+        self._count_rereads(piece.rows.source)
         manifest = Manifest(work.ids, _sources(work), meta, _names(work, paths))
         results, end = keep_earlier(manifest, work, earlier, paths, end, self.target_list.stores)
         todo = work.inputs(results)
@@ -304,7 +304,7 @@ class ListRun:
         before = None if earlier is None else earlier.meta.get("pixel_deg")
         return CutWork(*results_of(rows, result_options, self.settings["planes"], before))
 
-    def _count_divided(self, source: DictColumn[str]) -> None:
+    def _count_rereads(self, source: DictColumn[str]) -> None:
         """Count the objects that an earlier piece read, too."""
         files = source.few().values
         self._rereads += int(self._files_read.contains(files).sum())

@@ -91,9 +91,9 @@ def cut(
     fill, objective = check_fill(fill), check_objective(objective)
     check_text("mode", mode)
     ways = {"box": box, "section": section, "center": center, "sky": sky}
-    ways_used = [name for name, value in ways.items() if value is not None]
-    if len(ways_used) != 1:
-        raise RegionError(f"give one of box, section, center and sky, not {ways_used or 'none'}")
+    names = [name for name, value in ways.items() if value is not None]
+    if len(names) != 1:
+        raise RegionError(f"give one of box, section, center and sky, not {names or 'none'}")
     if (shape is None) != (center is None):
         raise RegionError("give center and shape together")
     if isinstance(section, str):
@@ -144,9 +144,9 @@ def _tell(file: File, name: str, error: SwatheError) -> None:
 
 def _as(what: str, names: str, numbers: Any) -> Any:
     """Return the numbers unchanged if their count is right."""
-    expected = names.count(",") + 1
-    if not isinstance(numbers, Sized) or len(numbers) != expected:
-        raise RegionError(f"{what}: expected {expected} numbers, ({names}), found {numbers!r:.100}")
+    count = names.count(",") + 1
+    if not isinstance(numbers, Sized) or len(numbers) != count:
+        raise RegionError(f"{what}: expected {count} numbers, ({names}), found {numbers!r:.100}")
     return numbers
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swathe.operations.registry import ResultOptions
 
 
-UNCONVERTED = ".swathe-cut-many.part"
+PART_NAME = ".swathe-cut-many.part"
 """Folder of cutouts from which results are made; for an archive it is `.NAME.cut.part`."""
 
 
@@ -34,7 +34,7 @@ class OutputPaths(NamedTuple):
         path: folder or archive.
         kind: kind of the output.
         manifest: final name of the manifest.
-        unfinished: name of the manifest during the run. An archive has a separate file, since it
+        run_manifest: name of the manifest during the run. An archive has a separate file, since it
             has a hidden name until it is complete.
         result_options: options of the results.
         overwrite: whether existing files with the names of results are replaced.
@@ -43,7 +43,7 @@ class OutputPaths(NamedTuple):
     path: Path
     kind: OutputKind
     manifest: Path
-    unfinished: Path
+    run_manifest: Path
     result_options: ResultOptions
     overwrite: bool = False
 
@@ -70,8 +70,8 @@ class OutputPaths(NamedTuple):
         manifest = manifest_path(path, kind)
         if kind == "folder":
             return cls(path, kind, manifest, manifest, result_options)
-        hidden = path.with_name(f".{path.name}.{MANIFEST}.part")
-        return cls(path, kind, manifest, hidden, result_options)
+        part_path = path.with_name(f".{path.name}.{MANIFEST}.part")
+        return cls(path, kind, manifest, part_path, result_options)
 
     @property
     def cut_into(self) -> Path:
@@ -79,7 +79,7 @@ class OutputPaths(NamedTuple):
         if self.result_options.is_plain:
             return self.path
         if self.kind == "folder":
-            return self.path / UNCONVERTED
+            return self.path / PART_NAME
         return self.path.with_name(f".{self.path.name}.cut.part")
 
     @contextmanager
@@ -115,14 +115,14 @@ class OutputPaths(NamedTuple):
         """Return the path of the archive while it is written."""
         return self.path.with_name(f".{self.path.name}.part")
 
-    def hidden(self) -> Iterator[Path]:
+    def hidden_files(self) -> Iterator[Path]:
         """Yield the existing files among those that a run writes, and then replaces or removes."""
-        piece = piece_path(self.unfinished)
+        piece = piece_path(self.run_manifest)
         if self.kind == "folder":
             yield from unfinished_results(self.path)
             yield from filter(os.path.lexists, (piece,))
         else:
-            yield from filter(os.path.lexists, (self.part, self.unfinished, piece))
+            yield from filter(os.path.lexists, (self.part, self.run_manifest, piece))
         if not self.result_options.is_plain:
             yield from self.cut_into.rglob("*")
 
@@ -134,7 +134,7 @@ class OutputPaths(NamedTuple):
     @property
     def latest_manifest(self) -> Path:
         """Return the manifest of the last run."""
-        return self.unfinished if self.unfinished.exists() else self.manifest
+        return self.run_manifest if self.run_manifest.exists() else self.manifest
 
 
 @dataclass(frozen=True)

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-PREDICTED = "%s: predicted %s%s for %s: %s"
+PREDICTION_TEXT = "%s: predicted %s%s for %s: %s"
 """The message that tells a prediction."""
 POLL_S = 0.1
-GATHERED = 1000
+MOST_TOGETHER = 1000
 """Rows per request to the engine, if it writes the results in their final form."""
-MOST_INSPECTED = 16
+MOST_INSPECTIONS = 16
 """Number of objects per store that a prediction inspects; the rest are assumed alike."""
 REPORT_S = 1.0
 """Interval at which the progress is reported to a function of the user."""
@@ -81,7 +81,7 @@ class CutRun:
     start_s: float
     output: _swathe.Output | None = None
     call: CallOutcome = field(default_factory=CallOutcome)
-    _counted: float = field(default=0.0, init=False)
+    _count_end_s: float = field(default=0.0, init=False)
     _job: str = field(default_factory=lambda: token_hex(4), init=False)
 
     def cut(
@@ -135,7 +135,7 @@ class CutRun:
             self.call.output = output_key(output_paths.path, output_paths.kind)
             write_costs = known_write_costs(self.call.output)
         opening_s = -time.perf_counter()
-        prediction = predict_job(job, MOST_INSPECTED, write_costs=write_costs, keeps=True)
+        prediction = predict_job(job, MOST_INSPECTIONS, write_costs=write_costs, keeps=True)
         opening_s += time.perf_counter()
         if "stores" in manifest.meta:
             prediction = read_at_once(prediction, settings["threads"])
@@ -145,7 +145,7 @@ class CutRun:
             making_s, bound = self._making(work.rows.take(todo), len(results))
             prediction = of_results(prediction, len(results), making_s, bound)
             prediction = made_before(prediction, self.call.output)
-        elapsed_s = time.perf_counter() - (self._counted or self.start_s)
+        elapsed_s = time.perf_counter() - (self._count_end_s or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
         self.call.expect(prediction, elapsed_s)
         if not all(cost.is_local for cost in prediction.per_store.values()):
@@ -180,10 +180,10 @@ class CutRun:
 
         result_options = self.output_paths.result_options
         file_format = result_options.file_format
-        declared = FormatCosts(file_format.row_s, 0.0, file_format.job_s)
+        usual = FormatCosts(file_format.row_s, 0.0, file_format.job_s)
         if result_options.is_combined:
-            return declared.seconds(len(rows), 0.0), ASSUMED_BOUND
-        costs = FormatCosts.of(compute_costs(), result_options.format, declared)
+            return usual.seconds(len(rows), 0.0), ASSUMED_BOUND
+        costs = FormatCosts.of(compute_costs(), result_options.format, usual)
         return costs.seconds(results, pixels_of(rows)), BOUND
 
     def _open(self, end: int | None) -> _swathe.Output:
@@ -287,7 +287,7 @@ class CutRun:
             self.call.root = ""
         self.call.targets += counts["ok"] - (len(piece.manifest.id) - len(piece.paths))
         meta["notes"] = list(dict.fromkeys([*meta.get("notes", []), *notes]))
-        self._counted = time.perf_counter()
+        self._count_end_s = time.perf_counter()
 
     def end(self) -> None:
         """Report the time of the call, which ends now, to the user and the catalogue."""
@@ -334,11 +334,11 @@ class CutRun:
         report: Callable[[int], None],
     ) -> None:
         """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
-        count, saved = 0, time.monotonic()
+        count, save_s = 0, time.monotonic()
         todo = np.array(piece.todo, np.int64)
         for outcome in maker.begin() if maker is not None else ():
             piece.enter(outcome)
-        enough = GATHERED if maker is None else 1
+        enough = MOST_TOGETHER if maker is None else 1
         while (news := batch.gather(enough, POLL_S)) is not None:
             results = DoneRows.of(todo, *news)
             piece.move(results)
@@ -350,9 +350,9 @@ class CutRun:
                         piece.enter(outcome)
             count += len(results.rows)
             report(count)
-            if time.monotonic() - saved > CHECKPOINT_S:
+            if time.monotonic() - save_s > CHECKPOINT_S:
                 self.manifest_file.save(piece.manifest)
-                saved = time.monotonic()
+                save_s = time.monotonic()
 
     def close(self) -> None:
         """Close the output; then it has its name, and so has the manifest.
@@ -370,9 +370,9 @@ class CutRun:
         # The archive gets its name when it holds the manifest; the manifest file comes last.
         if output_paths.kind == "fits" and manifest_file.last is not None:
             output.put(EXTENSION, manifest_file.last.extension())
-        output.close(output_paths.unfinished if output_paths.kind in ("zip", "tar") else None)
-        if output_paths.unfinished != output_paths.manifest:
-            publish(output_paths.unfinished, output_paths.manifest, overwrite=True)
+        output.close(output_paths.run_manifest if output_paths.kind in ("zip", "tar") else None)
+        if output_paths.run_manifest != output_paths.manifest:
+            publish(output_paths.run_manifest, output_paths.manifest, overwrite=True)
 
 
 class PieceFiles(NamedTuple):
@@ -401,13 +401,13 @@ class PieceFiles(NamedTuple):
 
     def move(self, results: DoneRows) -> None:
         """Enter the sources of rows that were read from another store than was planned."""
-        if not results.moved:
+        if not results.moves:
             return
         assert self.replicas is not None
-        rows = [int(results.rows[at]) for at, _ in results.moved]
+        rows = [int(results.rows[at]) for at, _ in results.moves]
         sources = [
             _swathe.redact_url(self.replicas.in_store(self.manifest.source.value(row), store))
-            for row, (_, store) in zip(rows, results.moved, strict=True)
+            for row, (_, store) in zip(rows, results.moves, strict=True)
         ]
         self.manifest.source = self.manifest.source.put(rows, sources)
 
@@ -428,7 +428,7 @@ class DoneRows(NamedTuple):
         version: version of its object.
         sha256: digest of its result.
         failed: position, status and reason of those that are not `ok`.
-        moved: position and store of those read from another store than was planned.
+        moves: position and store of those read from another store than was planned.
     """
 
     rows: NDArray[np.int64]
@@ -436,7 +436,7 @@ class DoneRows(NamedTuple):
     version: DictColumn[str]
     sha256: NDArray[np.uint8]
     failed: list[tuple[int, RowStatus, str]]
-    moved: list[tuple[int, int]]
+    moves: list[tuple[int, int]]
 
     @classmethod
     def of(
@@ -448,7 +448,7 @@ class DoneRows(NamedTuple):
         versions: list[str],
         version: bytes,
         failed: list[tuple[int, str, str]],
-        moved: list[tuple[int, int]],
+        moves: list[tuple[int, int]],
     ) -> DoneRows:
         """Take what `Batch.gather` returns; its `targets` are positions in `todo`."""
         return cls(
@@ -457,7 +457,7 @@ class DoneRows(NamedTuple):
             DictColumn(versions, np.frombuffer(version, np.int32)),
             np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES),
             cast("list[tuple[int, RowStatus, str]]", failed),
-            moved,
+            moves,
         )
 
     def outcomes(self) -> Iterator[RowOutcome]:
@@ -480,7 +480,7 @@ def _tell_prediction(
     low_s, high_s = prediction.interval_s
     spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
-        PREDICTED,
+        PREDICTION_TEXT,
         harmless_text(f"{output_paths.path}"),
         *(forecast_text(prediction.median_s), spread),
         count_text(targets, "target") if is_only else f"a part of {count_text(targets, 'target')}",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_INSPECTIONS = 16
 """Objects per store that a prediction opens; the others are assumed to be similar."""
 MOST_TRIES = 4 * MOST_INSPECTIONS
-"""Objects tried per store to find MOST_INSPECTED readable ones: any file may be missing."""
+"""Objects tried per store to find MOST_INSPECTIONS readable ones: any file may be missing."""
 CARD_BYTES = 80
 ADDED_CARDS = 6
 """Cards that a cutout has more than its image: HISTORY, CHECKSUM, DATASUM, END and the like."""

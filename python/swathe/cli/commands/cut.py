@@ -321,11 +321,11 @@ def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
 @contextmanager
 def _print_prediction() -> Iterator[None]:
     """Print the first prediction that `cut_many` logs: that of the list, or of its first part."""
-    from swathe.cutting.run import PREDICTED, log
+    from swathe.cutting.run import PREDICTION_TEXT, log
 
     class Once(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if record.msg != PREDICTED:
+            if record.msg != PREDICTION_TEXT:
                 return
             log.removeHandler(self)
             print_text(record.getMessage(), err=True)

@@ -112,7 +112,7 @@ def _show(result: Probe) -> None:
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
         f"{size_text(result.bytes_moved)} in {seconds_text(result.elapsed_s)} "
-        f"({result.cache}; {END_TEXTS[result.stopped]})"
+        f"({result.cache}; {END_TEXTS[result.end_reason]})"
     )
     for note in (*profile.notes, *result.notes):
         typer.echo(f"  note: {note}", err=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.core.format import rate_text
-from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample
+from swathe.costs.cost_model import NO_LIMIT, Costs, Profile, Sample
 from swathe.costs.fit.fit_request_curve import RequestCurve, fit_curve, fit_line
 from swathe.costs.fit.fit_shared_limits import fit_limits, most_useful_streams
 from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, lower_median, ratios, screen, spread_of
@@ -38,21 +38,21 @@ def fit(samples: Iterable[Sample]) -> Profile:
     Raises:
         ValueError: If no sample of a read is usable.
     """
-    samples_used, rejected = screen(samples)
-    reads = [sample for sample in samples_used if sample.kind == "read"]
+    sound_samples, rejections = screen(samples)
+    reads = [sample for sample in sound_samples if sample.kind == "read"]
     if not reads:
-        raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
+        raise ValueError(f"no usable sample of a read; rejected: {rejections or 'none'}")
     notes: list[str] = []
     spread: dict[str, float] = {}
 
-    connects = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "connect"])
+    connects = np.array([sample.elapsed_s for sample in sound_samples if sample.kind == "connect"])
     connect_s = lower_median(connects) if len(connects) else 0.0
-    opens = [sample for sample in samples_used if sample.kind == "open"]
+    opens = [sample for sample in sound_samples if sample.kind == "open"]
     curve = fit_curve(_with_openings(reads, opens, notes), notes)
     spread["request"] = curve.spread
     limits = fit_limits(reads, curve, notes)
     streams = most_useful_streams(reads, curve, limits, notes)
-    total_seen = total = limits.total_bytes_per_s
+    total_limit = total = limits.total_bytes_per_s
     rate = limits.requests_per_s
     works = math.isfinite(limits.served_bytes_per_s)
     if math.isfinite(total):
@@ -90,15 +90,15 @@ def fit(samples: Iterable[Sample]) -> Profile:
         open_s=open_s,
         request=tuple((round(size), seconds) for size, seconds in points),
         total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
-        requests_per_s=min(rate, UNLIMITED),
+        requests_per_s=min(rate, NO_LIMIT),
         streams=streams,
         served_bytes_per_s=limits.served_bytes_per_s if works else None,
     )
     spread["model"] = spread_of(ratios(costs, reads))
     sizes = len({sample.bytes // sample.requests for sample in reads if sample.streams == 1})
-    unseen = unseen_of(sizes, most, math.isfinite(total_seen))
+    unseen = unseen_of(sizes, most, math.isfinite(total_limit))
     spread["unseen_faster"], spread["unseen_slower"] = unseen
-    return Profile(costs, spread, tuple(notes), rejected)
+    return Profile(costs, spread, tuple(notes), rejections)
 
 
 def fit_local(samples: Iterable[Sample]) -> Profile:
@@ -110,8 +110,8 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
     Raises:
         ValueError: If no sample of a read is usable, or the result is impossible for a local file.
     """
-    samples_used, rejected = screen(samples)
-    alone = [sample for sample in samples_used if sample.kind == "read" and sample.streams == 1]
+    sound_samples, rejections = screen(samples)
+    alone = [sample for sample in sound_samples if sample.kind == "read" and sample.streams == 1]
     warm = [sample for sample in alone if sample.in_memory]
     cold = [sample for sample in alone if sample.in_memory is False]
     notes = []
@@ -120,7 +120,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
         of = "in memory" if alone is warm else "not in memory"
         notes.append(f"request: fitted only to the {len(alone)} reads that were {of}")
     if not alone:
-        raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
+        raise ValueError(f"no usable sample of a read; rejected: {rejections or 'none'}")
     latency_s, bytes_per_s, model = fit_line(alone)
     if latency_s < LEAST_PREAD_S:
         # A line through short reads from memory and long ones from the disk would begin below zero.
@@ -133,7 +133,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
         raise ValueError(
             f"expected a local file, found {latency_s:.3g} s and {bytes_per_s:.3g} bytes/s"
         )
-    opens = np.array([sample.elapsed_s for sample in samples_used if sample.kind == "open"])
+    opens = np.array([sample.elapsed_s for sample in sound_samples if sample.kind == "open"])
     costs = Costs(
         connect_s=0.0,
         open_s=lower_median(opens) if len(opens) else 0.0,
@@ -144,7 +144,7 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
         streams=1,
     )
     spread = {"request": model, "model": model, "open_s": spread_of(opens)}
-    return Profile(costs, spread, tuple(notes), rejected)
+    return Profile(costs, spread, tuple(notes), rejections)
 
 
 def _with_openings(reads: list[Sample], opens: list[Sample], notes: list[str]) -> list[Sample]:

@@ -76,24 +76,24 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     errors = np.hypot(1.25 * noise / np.sqrt(counts), 0.01)
 
     latency, slope = _line(sizes, seconds, errors)
-    hidden = float(2 * errors[-1] * latency / max(sizes[-1], 1.0))
-    slope_known = slope > hidden
-    is_short = not slope_known or slope * sizes[-1] < latency / 2
-    sending = _sending(alone, hidden / 2) if is_short else None
+    least_slope = float(2 * errors[-1] * latency / max(sizes[-1], 1.0))
+    is_slope_known = slope > least_slope
+    is_short = not is_slope_known or slope * sizes[-1] < latency / 2
+    sending = _sending(alone, least_slope / 2) if is_short else None
     if sending is not None:
         slope = min(sending, float(seconds[-1] / max(sizes[-1], 1.0)))
         latency = max(float(np.median(seconds - slope * sizes)), 0.1 * float(seconds[0]), LEAST_S)
     line = latency + slope * sizes
     off = np.log(seconds / line)
     trust = np.maximum(0, 1 - (2 * errors / np.maximum(np.abs(off), 1e-12)) ** 2)
-    fitted = _rising(line * np.exp(trust * off), counts)
-    if slope_known and sending is None and trust[-3:].any() and len(sizes) > 3:
+    curve = _rising(line * np.exp(trust * off), counts)
+    if is_slope_known and sending is None and trust[-3:].any() and len(sizes) > 3:
         # The end is not straight: take the slope from the largest sizes.
-        slope = float(np.clip(_median_slope(sizes[-4:], fitted[-4:]), slope / 3, slope * 3))
-    if not slope_known:
+        slope = float(np.clip(_median_slope(sizes[-4:], curve[-4:]), slope / 3, slope * 3))
+    if not is_slope_known:
         if sending is None:
             # The largest slope that the noise could hide.
-            slope = max(slope, hidden / 2)
+            slope = max(slope, least_slope / 2)
         notes.append(
             "request: the bandwidth of one stream is hidden by the latency; "
             f"{rate_text(1 / slope)} is used beyond the largest size"
@@ -103,18 +103,18 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> RequestCurve:
     # From zero to twice the largest size, so that both ends come from the fit, not from two
     # samples.
     if sizes[0] > 0:
-        empty = fitted[0] * latency / (latency + slope * sizes[0])
-        sizes, fitted = np.append(0, sizes), np.append(empty, fitted)
+        empty = curve[0] * latency / (latency + slope * sizes[0])
+        sizes, curve = np.append(0, sizes), np.append(empty, curve)
     sizes = np.append(sizes, max(2 * sizes[-1], 1.0))
-    fitted = np.append(fitted, fitted[-1] + slope * (sizes[-1] - sizes[-2]))
-    fitted = np.maximum(fitted, LEAST_S)
+    curve = np.append(curve, curve[-1] + slope * (sizes[-1] - sizes[-2]))
+    curve = np.maximum(curve, LEAST_S)
     for point in range(1, len(sizes)):
-        least = fitted[point - 1] + (sizes[point] - sizes[point - 1]) / COPY_BYTES_PER_S
-        fitted[point] = max(fitted[point], least)
+        least = curve[point - 1] + (sizes[point] - sizes[point - 1]) / COPY_BYTES_PER_S
+        curve[point] = max(curve[point], least)
     if len(counts) == 1:
         notes.append("request: only one size was measured")
-    pooled = np.exp(np.concatenate(deviations))
-    return RequestCurve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
+    deviation_ratios = np.exp(np.concatenate(deviations))
+    return RequestCurve(sizes, curve, 1 / slope, noise, spread_of(deviation_ratios))
 
 
 def _sending(alone: Sequence[Sample], most: float) -> float | None:
@@ -123,15 +123,15 @@ def _sending(alone: Sequence[Sample], most: float) -> float | None:
     An answer that fits into the first window of TCP comes at once, whatever the line carries: then
     it is between that and `most`.
     """
-    timed = [
+    sizes_and_times = [
         (sample.bytes, (sample.elapsed_s - sample.first_byte_s) / sample.bytes)
         for sample in alone
         if sample.first_byte_s is not None and 0 < sample.first_byte_s < sample.elapsed_s
     ]
-    if not timed:
+    if not sizes_and_times:
         return None
-    largest = max(size for size, _ in timed)
-    byte_s = lower_median(np.array([each for size, each in timed if 2 * size > largest]))
+    largest = max(size for size, _ in sizes_and_times)
+    byte_s = lower_median(np.array([each for size, each in sizes_and_times if 2 * size > largest]))
     if largest <= FIRST_WINDOW_BYTES:
         byte_s = math.sqrt(byte_s * max(byte_s, most))
     return max(byte_s, LEAST_SLOPE)

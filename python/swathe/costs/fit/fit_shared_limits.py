@@ -161,22 +161,22 @@ def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -
     if not len(batch.size):
         notes.append("streams: only one was measured")
         return SharedLimits()
-    explained = _Explanation(batch, curve)
-    empty_s = explained.line_s(math.inf)[:, 0]
+    explanation = _Explanation(batch, curve)
+    empty_s = explanation.line_s(math.inf)[:, 0]
     totals = batch.size / np.maximum(batch.seconds - empty_s, 0.05 * batch.seconds)
     none = np.array([math.inf])
     # One stream alone has reached this.
     some_totals = _grid(totals, 90, least=0.95 * _one_stream(curve))
     some_rates = _grid(batch.requests / batch.seconds, 60)
     some_works = np.geomspace(totals.max() / 4, 32 * totals.max(), 22)
-    explanations = [_best_three(explained.loss, (some_totals, none, none))]
+    explanations = [_best_three(explanation.loss, (some_totals, none, none))]
     for lines in (some_totals, none):
-        without = _best_three(explained.loss, (lines, some_rates, none))
+        without = _best_three(explanation.loss, (lines, some_rates, none))
         # The time per request found above included that for bytes.
         faster = without[1][1] * np.geomspace(1 / 1.2, 16, 16)
-        explanations += [without, _best_three(explained.loss, (lines[::6], faster, some_works))]
+        explanations += [without, _best_three(explanation.loss, (lines[::6], faster, some_works))]
     best, limits_best = (
-        float(explained.loss(none, none, none)[0, 0, 0]),
+        float(explanation.loss(none, none, none)[0, 0, 0]),
         (math.inf, math.inf, math.inf),
     )
     for misfit, limits in explanations:
@@ -184,14 +184,14 @@ def fit_limits(reads: Sequence[Sample], curve: RequestCurve, notes: list[str]) -
         cost = sum(
             price for price, limit in zip(prices, limits, strict=True) if math.isfinite(limit)
         )
-        if misfit + cost < best and explained.shows(*limits):
+        if misfit + cost < best and explanation.shows(*limits):
             best, limits_best = misfit + cost, limits
-    line, plain, calls = explained.takes(*limits_best)
+    line, plain, calls = explanation.takes(*limits_best)
     over = calls / batch.seconds
     return SharedLimits(
         *limits_best,
-        spread_of(totals[line >= np.maximum(explained.queue, calls)]),
-        spread_of(over[calls >= CLEAR_RATE * np.maximum(explained.queue, line)]),
+        spread_of(totals[line >= np.maximum(explanation.queue, calls)]),
+        spread_of(over[calls >= CLEAR_RATE * np.maximum(explanation.queue, line)]),
         spread_of(over[calls >= CLEAR_RATE * np.maximum(plain, line)]),
         # Beside the waits, and what the noise could hide, there was so much time for the bytes.
         float(
@@ -277,19 +277,19 @@ def most_useful_streams(
             here, more = octave == value, (octave == value) & (streams > enough)
             own = here & (streams == enough)
             best = np.argmax(np.where(more, rate, 0))
-            reached, its_error = (
+            own_rate, its_error = (
                 (rate[own].max(), errors[own].max()) if own.any() else (likely[best], 0.03)
             )
-            if rate[best] > reached * (1 + max(TIE, 2 * np.hypot(errors[best], its_error))):
+            if rate[best] > own_rate * (1 + max(TIE, 2 * np.hypot(errors[best], its_error))):
                 return False
         return True
 
-    def modelled(enough: float) -> bool:
+    def is_enough(enough: float) -> bool:
         """Check whether the model gains nothing from more streams at any measured size."""
         return bool((modelled_rate(stream_counts[-1]) / modelled_rate(enough) <= 1 + TIE).all())
 
     fewest = next(
-        int(enough) for enough in stream_counts if modelled(enough) or has_samples(enough)
+        int(enough) for enough in stream_counts if is_enough(enough) or has_samples(enough)
     )
     if fewest == int(stream_counts[-1]):
         notes.append(f"streams: {fewest} was the largest number tried, and the fastest")

@@ -127,9 +127,9 @@ def _follow(catalog: Catalog, root: str) -> bool:
         return False
     spread = {name: float(value) for name, value in record.spread.items()}
     profile = Profile(Costs.from_dict(record.costs), spread, record.notes)
-    fitted = refit(profile, reads[-MOST:], most=MOST_CHANGE)
+    new_profile = refit(profile, reads[-MOST:], most=MOST_CHANGE)
     costs = replace(
-        fitted.costs,
+        new_profile.costs,
         total_bytes_per_s=profile.costs.total_bytes_per_s,
         requests_per_s=profile.costs.requests_per_s,
         served_bytes_per_s=profile.costs.served_bytes_per_s,
@@ -137,5 +137,5 @@ def _follow(catalog: Catalog, root: str) -> bool:
     notes = [*(note for note in record.notes if note != NOTE), NOTE]
     # Later than the reads, so that they do not count again.
     now = datetime.now(UTC)
-    catalog.put_profile(root, host, costs.as_dict(), fitted.spread, now, notes)
+    catalog.put_profile(root, host, costs.as_dict(), new_profile.spread, now, notes)
     return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample, line_s, queue_s
+from swathe.costs.cost_model import NO_LIMIT, Costs, Profile, Sample, line_s, queue_s
 from swathe.costs.fit.robust_stats import (
     COPY_BYTES_PER_S,
     LEAST_S,
@@ -44,24 +44,24 @@ def refit(
     sample never changes anything, however odd. A lasting change is followed as soon as it has the
     larger weight. Of two explanations the one with fewer changes is used. No factor exceeds `most`.
     """
-    samples_used, rejected = screen(samples)
-    if not samples_used:
-        return replace(profile, rejected=rejected)
+    sound_samples, rejections = screen(samples)
+    if not sound_samples:
+        return replace(profile, rejections=rejections)
     costs = profile.costs
     for name in ("connect", "open"):
-        times = np.array([sample.elapsed_s for sample in samples_used if sample.kind == name])
+        times = np.array([sample.elapsed_s for sample in sound_samples if sample.kind == name])
         old = getattr(costs, f"{name}_s")
         if len(times):
             values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
             changes: dict[str, Any] = {f"{name}_s": weighted_median(values, weights)}
             costs = replace(costs, **changes)
-    reads = [sample for sample in samples_used if sample.kind == "read"]
+    reads = [sample for sample in sound_samples if sample.kind == "read"]
     spread = dict(profile.spread)
     if reads:
         costs = _follow(costs, reads, most)
         if len(reads) >= 10:
             spread["model"] = spread_of(ratios(costs, reads[-60:]))
-    return replace(profile, costs=costs, spread=spread, rejected=rejected)
+    return replace(profile, costs=costs, spread=spread, rejections=rejections)
 
 
 _PARTS = ("latency", "stream", "total", "rate")
@@ -108,9 +108,9 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         np.abs(np.subtract(np.log(off, out=off), log_seconds[:, None], out=off), out=off)
         shifts = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * shifts.max(axis=1) + 0.25 * shifts.sum(axis=1))
-        missed = weights @ off
+        misfit = weights @ off
         late = first_weights @ np.abs(np.subtract.outer(first, factors[:, 0]))
-        return np.asarray(missed + late + history, dtype=np.float64)
+        return np.asarray(misfit + late + history, dtype=np.float64)
 
     best = np.zeros(len(_PARTS))
     least = float(loss(best[None])[0])
@@ -144,7 +144,7 @@ def _scale_costs(costs: Costs, factors: dict[str, float]) -> Costs:
         costs,
         request=tuple(request),
         total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], COPY_BYTES_PER_S),
-        requests_per_s=min(costs.requests_per_s / times["rate"], UNLIMITED),
+        requests_per_s=min(costs.requests_per_s / times["rate"], NO_LIMIT),
         served_bytes_per_s=None if rate is None else rate / times["rate"],
     )
 

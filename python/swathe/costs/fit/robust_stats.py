@@ -34,14 +34,14 @@ HUBER = 1.5
 
 def screen(samples: Iterable[Sample]) -> tuple[list[Sample], dict[str, int]]:
     """Return the possible samples, and the number of impossible ones by reason."""
-    possible, rejected = [], Counter[str]()
+    possible, rejections = [], Counter[str]()
     for sample in samples:
         reason = _impossible(sample)
         if reason:
-            rejected[reason] += 1
+            rejections[reason] += 1
         else:
             possible.append(sample)
-    return possible, dict(rejected)
+    return possible, dict(rejections)
 
 
 def _impossible(sample: Sample) -> str | None:

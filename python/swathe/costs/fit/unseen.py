@@ -16,7 +16,7 @@ NO_TOTAL = (0.35, 0.6)
 """More streams were always faster: they may share a limit that was not reached, and may not."""
 MANY_STREAMS, NO_TOTAL_OF_MANY = 64, (0.2, 0.35)
 """As many streams as a full probe tries did not reach it, either."""
-SEEN = (0.1, 0.25)
+ALL_LIMITS = (0.1, 0.25)
 """All limits were reached."""
 
 
@@ -33,5 +33,5 @@ def unseen_of(sizes: int, streams: int, is_total_seen: bool) -> tuple[float, flo
     if streams <= 1:
         return ONE_STREAM
     if is_total_seen:
-        return SEEN
+        return ALL_LIMITS
     return NO_TOTAL_OF_MANY if streams >= MANY_STREAMS else NO_TOTAL

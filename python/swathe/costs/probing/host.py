@@ -20,7 +20,7 @@ from swathe import _swathe
 from swathe.core.sample_frame import NAXIS1, draw, fits_bytes, header
 from swathe.costs.engine_job import to_engine_job
 from swathe.costs.fit.robust_stats import lower_median
-from swathe.costs.format_costs import ASSUMED
+from swathe.costs.format_costs import USUAL_COSTS
 from swathe.costs.probing.loopback_server import loopback
 from swathe.files.formats import convert, digest_of, read_cutout
 from swathe.files.targets.target_list import read_targets
@@ -38,7 +38,7 @@ CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
 LEAST_REPEATS, MOST_REPEATS = 3, 20
 SMALL, MANY, FILES, TIMES = 16, 64, 24, 16
 LARGE, FEW = 256, 6
-MADE = 9
+MOST_RUNS = 9
 """Number of results made of each format and size."""
 REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
 SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
@@ -88,7 +88,7 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         `formats`: by format of results, what `FormatCosts` has.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
-    started = time.perf_counter()
+    begun_s = time.perf_counter()
     frames = make_frames(QUICK_ROWS if quick else ROWS)
     samples: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="swathe-host-") as folder_name:
@@ -99,9 +99,9 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             for cost, seconds in _once(folder, frames).items():
                 samples.setdefault(cost, []).append(seconds)
             now = time.perf_counter()
-            if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - started > budget_s:
+            if turn + 1 >= LEAST_REPEATS and now + (now - start_s) - begun_s > budget_s:
                 break
-        formats = {name: _making(Path(folder_name), name) for name in ASSUMED}
+        formats = {name: _making(Path(folder_name), name) for name in USUAL_COSTS}
     samples |= _receiving(FEW_REQUESTS if quick else REQUESTS)
     costs = {cost: lower_median(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
@@ -117,14 +117,14 @@ def _making(folder: Path, suffix: str) -> dict[str, float]:
     for side in (SMALL, LARGE):
         cut, result = folder / f"{side}.fits", folder / f"{side}.{suffix}"
         cut.write_bytes(fits_bytes([fits.PrimaryHDU(draw(1, 1)[:side, :side], header(1, 1))]))
-        taken = []
-        for _ in range(1 + MADE):  # the first one imports what it needs
+        times_s = []
+        for _ in range(1 + MOST_RUNS):  # the first one imports what it needs
             began_s = time.perf_counter()
             content = convert(read_cutout(cut), result)
             digest_of(content)
             result.write_bytes(content)
-            taken.append(time.perf_counter() - began_s)
-        seconds[side] = lower_median(np.array(taken[1:]))
+            times_s.append(time.perf_counter() - began_s)
+        seconds[side] = lower_median(np.array(times_s[1:]))
     pixel_s = max(seconds[LARGE] - seconds[SMALL], 1e-9) / (LARGE**2 - SMALL**2)
     return {"row_s": max(seconds[SMALL] - SMALL**2 * pixel_s, 1e-6), "pixel_s": pixel_s}
 
@@ -158,13 +158,13 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
     one = run_batch([plain], small[:1], folder)
     many = run_batch([plain], small, folder)
     wide = run_batch([plain], large, folder)
-    dropped = [run_batch([plain], boxes, None) for boxes in (small[:1], small * TIMES)]
+    times_s = [run_batch([plain], boxes, None) for boxes in (small[:1], small * TIMES)]
     files = [_put(folder, f"{at}", frames["plain"]) for at in range(FILES)]
     across = run_batch(files, small[:1], folder)
     cut_s = max((many.cpu_s - one.cpu_s) / (MANY - 1), 1e-7)
     large_bytes = 2 * sum(width * height for _, _, width, height in large)
     object_s = max((across.cpu_s + across.open_s - one.cpu_s - one.open_s) / (FILES - 1), 1e-7)
-    null_cut_s = max((dropped[1].cpu_s - dropped[0].cpu_s) / (TIMES * MANY - 1), 1e-7)
+    null_cut_s = max((times_s[1].cpu_s - times_s[0].cpu_s) / (TIMES * MANY - 1), 1e-7)
     byte_s = max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11)
     # Others on this host may have delayed it: it is a part of the computing.
     write_s = min(many.write_s / MANY, max(cut_s - null_cut_s, 1e-7))
@@ -216,12 +216,12 @@ def make_frames(rows: int) -> dict[str, Frame]:
         "bzip2": Frame(".fit.bz2", bz2.compress(plain), len(plain)),
     }
     # Signed and small, so that all codecs accept them; PLIO_1 is for masks.
-    signed: NDArray[np.int16] = (pixels >> 1).astype(np.int16)
-    mask = (signed > np.quantile(signed, 0.95)).astype(np.int16)
+    frame: NDArray[np.int16] = (pixels >> 1).astype(np.int16)
+    mask = (frame > np.quantile(frame, 0.95)).astype(np.int16)
     for codec in CODECS:
         tile = (1, NAXIS1) if codec != "HCOMPRESS_1" else (16, NAXIS1)
         compressed_hdu = fits.CompImageHDU(
-            mask if codec == "PLIO_1" else signed, compression_type=codec, tile_shape=tile
+            mask if codec == "PLIO_1" else frame, compression_type=codec, tile_shape=tile
         )
         frames[codec] = Frame(
             ".fit.fz", fits_bytes([fits.PrimaryHDU(), compressed_hdu]), pixels.nbytes

@@ -55,7 +55,7 @@ class MultiplexStudy:
     bytes_moved: int = 0
     object_bytes: int = 0
 
-    def multiplexed(self) -> MultiplexCosts | None:
+    def costs(self) -> MultiplexCosts | None:
         """Return the costs of such requests; None if they are of no use."""
         if len(self.answers) < 2 or not self.bytes_per_s:
             return None
@@ -84,7 +84,7 @@ class MultiplexStudy:
             return [f"HTTP/2 is not used: {self.refusal}"]
         if self.object_bytes < least:
             return [f"HTTP/2 is not used: not tried, as no object has {size_text(least)}"]
-        result = self.multiplexed()
+        result = self.costs()
         if result is None:
             return ["HTTP/2 is not used: requests at the same time are answered no faster"]
         return [
@@ -99,7 +99,7 @@ class MultiplexStudy:
         return [(number * size, size) for number in range(LARGE_REQUESTS)]
 
 
-def study_multiplexed(
+def study_multiplexing(
     source: OpenedObject,
     costs: Costs,
     *,

@@ -25,7 +25,7 @@ class Probe:
         label: name given by the user.
         cache: for local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
             `unknown`; for others `remote`.
-        stopped: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
+        end_reason: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
         writing: costs of writing, a `request` being an object; None if not measured.
         compute: computing costs of this machine, seconds; None if they were not looked up.
     """
@@ -39,7 +39,7 @@ class Probe:
     bytes_moved: int
     requests: int
     cache: str
-    stopped: str
+    end_reason: str
     host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
     writing: Costs | None = None
@@ -55,13 +55,13 @@ class Probe:
             "spread": self.profile.spread,
             "writing": None if self.writing is None else self.writing.as_dict(),
             "notes": [*self.profile.notes, *self.notes],
-            "rejected": self.profile.rejected,
+            "rejected": self.profile.rejections,
             "samples": len(self.samples),
             "elapsed_s": self.elapsed_s,
             "bytes": self.bytes_moved,
             "requests": self.requests,
             "cache": self.cache,
-            "stopped": self.stopped,
+            "stopped": self.end_reason,
             "parameters": self.parameters.as_dict(),
             "compute": self.compute,
         }

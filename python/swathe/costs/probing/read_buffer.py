@@ -179,15 +179,15 @@ def study_buffer(
         ranges = [_range((first + step) % request_count, size, length) for step in range(requests)]
         if path is not None:
             resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
-        requested, took = _read(reader, place, ranges, length)
+        length_sum, took = _read(reader, place, ranges, length)
         if took <= 0:
             continue
-        bytes_moved += requested + opening
+        bytes_moved += length_sum + opening
         request_s[column] = np.fmin(request_s[column], took / requests)
-        seconds[turn, column] = took * length / requested
-        parts[column] = max(parts[column], requested / length)
+        seconds[turn, column] = took * length / length_sum
+        parts[column] = max(parts[column], length_sum / length)
         samples.append(
-            Sample("read", requested, took, requests, 1, asked_bytes=requested, at=time.time())
+            Sample("read", length_sum, took, requests, 1, asked_bytes=length_sum, at=time.time())
         )
     return BufferStudy(
         _swathe.redact_url(name),
@@ -222,11 +222,11 @@ def _read(
     """Read ranges of the object in order; return their bytes, and the seconds."""
     name = place.objects[0]
     timings = reader.measure(name, ranges, 1, stores=place.stores)
-    requested = sum(range_bytes for _, range_bytes in ranges)
-    received = sum(timing.bytes for timing in timings)
-    if received != requested:
+    range_sum = sum(range_bytes for _, range_bytes in ranges)
+    answer_bytes = sum(timing.bytes for timing in timings)
+    if answer_bytes != range_sum:
         raise ChangedError(
-            f"{_swathe.redact_url(name)}: {received} bytes came of {requested} requested within "
-            f"its {length} bytes; was it changed while it was read?"
+            f"{_swathe.redact_url(name)}: {answer_bytes} bytes came of {range_sum} requested "
+            f"within its {length} bytes; was it changed while it was read?"
         )
-    return requested, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
+    return range_sum, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)

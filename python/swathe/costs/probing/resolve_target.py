@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-LISTED, OBJECTS = 1000, 4
+MOST_ENTRIES, OBJECTS = 1000, 4
 """Number of objects read of a store, the largest ones, since each must be opened."""
 NAME_ONE = "name an object to read, as STORE:path, or set the store's option probe_object"
 
@@ -77,7 +77,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
     stores = known_stores() or _swathe.Stores("[]")
     is_store = ":" not in name and stores.locate(f"{name}:")[1] != f"{name}:"
     root, url = stores.locate(f"{name}:" if is_store else name)
-    root_named = _root(root)
+    root_name = _root(root)
     path = stores.local_path(f"{name}:" if is_store else name)
     folder = path if path is not None and path.is_dir() else None
     objects_to_read = [_object(name, is_store, folder, text) for text in objects]
@@ -86,7 +86,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
             usual = catalog.store(name).options.get("probe_object")
         objects_to_read = [] if usual is None else [f"{name}:{usual}"]
     for text in objects_to_read:
-        if _root(stores.locate(text)[0]) != root_named:
+        if _root(stores.locate(text)[0]) != root_name:
             raise RegionError(
                 f"{_swathe.redact_url(text)}: is not an object of {_swathe.redact_url(name)}"
             )
@@ -101,23 +101,23 @@ def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
             raise NotFoundError(f"{path}: the folder of the store {name!r} is not there")
         if path is not None and not path.exists() and "/" not in name and ":" not in name:
             raise NotFoundError(f"{name}: is neither a file nor a store; see: swathe store list")
-        objects_to_read = _largest_listed(name) if is_store else [name]
+        objects_to_read = _largest_objects(name) if is_store else [name]
     writable = f"{folder}/" if folder is not None else None
     if is_store and path is None and stores.is_writable(f"{name}:"):
         writable = f"{name}:"
     return ProbeTarget(
-        root_named, _swathe.redact_url(name), tuple(objects_to_read), stores, folder, writable
+        root_name, _swathe.redact_url(name), tuple(objects_to_read), stores, folder, writable
     )
 
 
-def _largest_listed(name: str) -> list[str]:
+def _largest_objects(name: str) -> list[str]:
     """Return the largest of the first objects that a store lists."""
     with Catalog.open() as catalog:
         store = catalog.store(name)
     try:
         entries = [
             each
-            for each in islice(list_objects(store, "", None), LISTED)
+            for each in islice(list_objects(store, "", None), MOST_ENTRIES)
             if isinstance(each, ListedObject) and (each.size is None or each.size >= KIB)
         ]
     except (AccessError, DatasetError, NotFoundError, SourceError) as error:

@@ -26,7 +26,7 @@ def keep_probe(catalog: Catalog, probe: Probe) -> None:
     Raises:
         CatalogError: If the catalogue cannot be written.
     """
-    parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.stopped}
+    parameters = {**probe.parameters.as_dict(), "cache": probe.cache, "stopped": probe.end_reason}
     traffic = probe.bytes_moved
     number = catalog.add_probe(probe.root, probe.host, parameters, probe.elapsed_s, traffic)
     catalog.add_samples(probe.root, probe.host, _sample_records(probe.samples), number)

@@ -23,7 +23,7 @@ from swathe.costs.cost_model import Costs, Sample
 from swathe.costs.fit.fit import fit, fit_local
 from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.probing.page_cache import cache_state, in_memory
-from swathe.costs.probing.probe_multiplexed import MultiplexStudy, study_multiplexed
+from swathe.costs.probing.probe_multiplexed import MultiplexStudy, study_multiplexing
 from swathe.costs.probing.probe_result import Probe
 from swathe.costs.probing.probe_schedule import (
     PARTS,
@@ -164,10 +164,10 @@ class _ProbeRun:
         if vectors is not None:
             multi_range = vectors.multi_range(profile.costs)
             profile = replace(profile, costs=replace(profile.costs, multi_range=multi_range))
-        shared = self._multiplexed(profile.costs)
-        if shared is not None:
-            multiplexed = shared.multiplexed()
-            profile = replace(profile, costs=replace(profile.costs, multiplexed=multiplexed))
+        study = self._study_multiplex(profile.costs)
+        if study is not None:
+            multiplex = study.costs()
+            profile = replace(profile, costs=replace(profile.costs, multiplexed=multiplex))
         seconds = self.clock() - self.start_s
         return Probe(
             root=self.place.root,
@@ -179,10 +179,10 @@ class _ProbeRun:
             bytes_moved=self.bytes_moved,
             requests=self.requests,
             cache=self._cache(),
-            stopped=reason,
+            end_reason=reason,
             notes=self._notes()
             + ([] if vectors is None else vectors.notes())
-            + ([] if shared is None else shared.notes(profile.costs)),
+            + ([] if study is None else study.notes(profile.costs)),
             writing=writing_costs(self.samples),
         )
 
@@ -196,11 +196,11 @@ class _ProbeRun:
         self._count(study.bytes_moved, study.requests)
         return study
 
-    def _multiplexed(self, costs: Costs) -> MultiplexStudy | None:
+    def _study_multiplex(self, costs: Costs) -> MultiplexStudy | None:
         """Learn how requests on one connection are answered; None of stores that are folders."""
         if self.place.is_local:
             return None
-        study = study_multiplexed(self._largest(), costs, **self._study_options())
+        study = study_multiplexing(self._largest(), costs, **self._study_options())
         self._count(study.bytes_moved, study.requests)
         return study
 
@@ -228,7 +228,7 @@ class _ProbeRun:
             self._count(first_bytes, 0 if self.place.is_local else 1)
             self._keep(Sample("open", first_bytes, seconds))
             if not self.place.is_local:
-                [timing] = self._timed(name, part, 1, fresh=True)
+                [timing] = self._time(name, part, 1, fresh=True)
                 self.fresh.append(timing.first_byte_s - timing.start_s)
 
     def _connect(self) -> None:
@@ -244,7 +244,7 @@ class _ProbeRun:
                 Sample("connect", 0, max(seconds - lower_median(np.array(open_seconds)), 0.0))
             )
 
-    def _timed(
+    def _time(
         self, name: str, ranges: list[tuple[int, int]], streams: int, fresh: bool = False
     ) -> Sequence[Timing]:
         """Read ranges of an object."""
@@ -292,7 +292,7 @@ class _ProbeRun:
                 count += self._try(open_cells[place])
             if not count:
                 return self.short_of
-            open_cells = [cell for cell in open_cells if not self._settled(cell)]
+            open_cells = [cell for cell in open_cells if not self._is_settled(cell)]
             if not open_cells:
                 return self.short_of or "precise"
         return "rounds"
@@ -363,11 +363,11 @@ class _ProbeRun:
             # Open the connections first, so that their time does not count.
             length = min(KIB, self.sizes[name])
             warm = [(0, length)] * cell.streams
-            self._timed(name, warm, cell.streams)
+            self._time(name, warm, cell.streams)
             self.connections = cell.streams
         ranges = [(self._offset(name, cell.size), cell.size) for _ in range(cell.requests)]
         resident = self._residence(name, ranges)
-        timings = self._timed(name, ranges, cell.streams)
+        timings = self._time(name, ranges, cell.streams)
         if cell.streams == 1:
             for timing in timings:
                 self._keep(replace(_sample([timing], cell.size, 1), in_memory=resident))
@@ -432,7 +432,7 @@ class _ProbeRun:
         limits = cell.bytes / bytes_per_s, cell.requests / requests_per_s
         return max(self._likely_s(cell), *limits)
 
-    def _settled(self, cell: Cell) -> bool:
+    def _is_settled(self, cell: Cell) -> bool:
         """Check whether the median of a cell is precise enough."""
         requests = 1 if cell.streams == 1 else cell.requests
         alike = cell.size * requests, requests, cell.streams

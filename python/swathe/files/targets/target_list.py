@@ -70,7 +70,7 @@ def read_targets(
     choices: ListOptions | None = None,
     *,
     planes: tuple[int, ...] | None = None,
-    combined: bool = False,
+    is_combined: bool = False,
     first: int = 0,
     names: Callable[[list[str]], list[str]] = unique_names,
 ) -> RowTable:
@@ -78,7 +78,7 @@ def read_targets(
 
     Relative file names in a table file are relative to its folder; with a `store` all are paths in
     it. `sky_of` returns the sky mapping of an HDU, and is called for at most `most_images` images.
-    `choices` have values for columns that the list lacks. With `combined`, results are made from
+    `choices` have values for columns that the list lacks. With `is_combined`, results are made from
     several targets, which must be sky positions; then the table has their groups and bands. For a
     piece of a list, `first` is the number of its first target, and `names` returns the names of
     results from ids.
@@ -99,17 +99,17 @@ def read_targets(
             f"the targets need a column 'file'; found: {_names_text(table.colnames)}; or give "
             "one file for all: --file, file= in Python"
         )
-    if combined:
+    if is_combined:
         columns = one_angle(columns, "a stack or rgb")
     way = _way(columns, table, can_add_size=can_add_size)
-    if combined and way != SKY:
+    if is_combined and way != SKY:
         raise TargetsError(
             f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
             f"found: {_names_text(table.colnames)}"
         )
     rows = _rows_of(columns, len(table), _file_name(store, folder, choices.file), first, wrong)
     rows.name, rows.planes = names(rows.id), DictColumn.same(planes, len(rows))
-    if combined:
+    if is_combined:
         groups = texts(columns["group"]) if "group" in columns else [""] * len(rows)
         rows.group = DictColumn.of(groups)
         rows.band = DictColumn.of(texts(columns["band"])) if "band" in columns else None

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from swathe.catalog import this_host
 from swathe.core.errors import NotFoundError
 from swathe.core.format import NOISE_S, seconds_text
-from swathe.costs.cost_model import UNLIMITED
+from swathe.costs.cost_model import NO_LIMIT
 from swathe.portal.access import Reader
 from swathe.portal.context import portal_of
 from swathe.portal.pages import plots
@@ -175,7 +175,7 @@ def cost_rows(profile: ProfileRecord) -> list[tuple[str, float, str, float | Non
     costs, spread = profile.costs, profile.spread
     (size, time_s), (larger, longer_s) = costs["request"][-2:]
     stream = (larger - size) / (longer_s - time_s)
-    is_limited = costs["requests_per_s"] < UNLIMITED
+    is_limited = costs["requests_per_s"] < NO_LIMIT
     rows = [
         ("Opening a connection", costs["connect_s"], "seconds", "connect_s", ""),
         ("Opening an object", costs["open_s"], "seconds", "open_s", "in addition to a request"),

@@ -1,0 +1,152 @@
+"""Names of functions, classes, parameters, variables and attributes: none ends in a participle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import swathe
+
+FOLDER = Path(swathe.__file__).parent
+IRREGULAR = re.compile(
+    "begun|bought|broken|brought|built|caught|chosen|come|done|drawn|driven|fallen|fed|felt|"
+    "forgotten|found|frozen|given|gone|got|grown|heard|held|hidden|kept|known|laid|led|lent|lost|"
+    "made|meant|met|paid|proven|said|seen|sent|shown|sold|sought|spent|spoken|stolen|stood|struck|"
+    "sworn|taken|taught|thought|thrown|told|torn|understood|won|worn|written"
+)
+"""Participles that do not end in -ed. Those that are also a verb's stem may end a name: put, read,
+run, set, split, cut, cost, spread. Nor are left (the time left) and bound, a noun."""
+REGULAR = re.compile(".+ed")
+OTHERS = re.compile("bed|bleed|breed|embed|exceed|feed|heed|need|proceed|red|seed|shed|speed")
+"""Other words that end in -ed."""
+VERBS = ("are", "has", "have", "is", "was", "were")
+"""A name that begins with one of these is a question, and may end in a participle: `is_closed`."""
+TERMS = {
+    "failed": "state of a row, a chunk or an event",
+    "done": "state of a row, a batch or an event; number of what is done so far",
+    "cancelled": "state of a job; the flag of a request",
+    "connection_made": "method of asyncio.Protocol",
+    "connection_lost": "method of asyncio.Protocol",
+    "data_received": "method of asyncio.Protocol",
+    "buffer_updated": "method of asyncio.BufferedProtocol",
+    "bytes_moved": "column of jobs and probes",
+    "measure_multiplexed": "method that the native class has, too",
+}
+"""Names that stay, with the reason."""
+FIELDS = {
+    "column of the catalogue": "asked held modified predicted removed",
+    "result of a scan or a mirror, as --json prints it": (
+        "changed copied deleted gone listed measured outdated returned skipped unchanged vanished"
+    ),
+    "count of a recording, as it is printed": (
+        "damaged dropped last_begun lost recorded refused unfinished unowned vanished written"
+    ),
+    "field of the REST interface": (
+        "held lost moved parted predicted refused reserved truncated unmatched"
+    ),
+    "key of costs and predictions in JSON": "compared explained measured multiplexed",
+    "attribute that the native class has, too": "stored",
+}
+"""Names that only a field, property or attribute may have, by reason."""
+
+
+def words_of(name: str) -> list[str]:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_").split("_")
+
+
+def is_participle(word: str) -> bool:
+    is_regular = REGULAR.fullmatch(word) and not OTHERS.fullmatch(word)
+    return bool(IRREGULAR.fullmatch(word) or is_regular)
+
+
+def ends_in_participle(name: str) -> bool:
+    words = words_of(name)
+    return is_participle(words[-1]) and words[0] not in VERBS
+
+
+def declared_in(tree: ast.AST, in_class: bool = False) -> Iterator[tuple[str, bool, int]]:
+    """Yield names, whether they are those of fields, and lines."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                yield name, in_class, node.lineno
+            case ast.AsyncFunctionDef(name=name):
+                yield name, in_class, node.lineno
+            case ast.arg(arg=name):
+                yield name, False, node.lineno
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name, in_class, node.lineno
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, True, node.lineno
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield name, False, node.lineno
+            case ast.alias(asname=str(name)):
+                yield name, False, node.lineno
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from declared_in(
+            node, isinstance(node, ast.ClassDef) or (in_class and not is_function)
+        )
+
+
+def faults_of(text: str) -> list[tuple[str, int]]:
+    """Return the names that end in a participle and are no terms, with their lines."""
+    fields = {name for names in FIELDS.values() for name in names.split()}
+    return [
+        (name, line)
+        for name, is_field, line in declared_in(ast.parse(text))
+        if ends_in_participle(name)
+        and name.strip("_").lower() not in TERMS
+        and not (is_field and name in fields)
+    ]
+
+
+def test_no_name_ends_in_a_participle() -> None:
+    faults = defaultdict(list)
+    for path in sorted(FOLDER.rglob("*.py")):
+        for name, line in faults_of(path.read_text()):
+            faults[name].append(f"{path.relative_to(FOLDER)}:{line}")
+    assert not faults
+
+
+def test_every_term_is_a_name() -> None:
+    declared = {
+        name
+        for path in FOLDER.rglob("*.py")
+        for name, _, _ in declared_in(ast.parse(path.read_text()))
+    }
+    terms = {*TERMS, *(name for names in FIELDS.values() for name in names.split())}
+    assert len(terms) < 45
+    assert terms <= declared
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def found(): ...", ["found"]),
+        ("async def _row_named(): ...", ["_row_named"]),
+        ("class RowTaken: ...", ["RowTaken"]),
+        ("def read(rows_given): ...", ["rows_given"]),
+        ("lambda _used: None", ["_used"]),
+        ("for kept, row in rows: ...", ["kept"]),
+        ("MOST_LISTED = 3", ["MOST_LISTED"]),
+        ("self.told = row", ["told"]),
+        ("with file as opened: ...", ["opened"]),
+        ("from swathe import results as made", ["made"]),
+        ("[told for told in rows]", ["told"]),
+        ("predicted = 3", ["predicted"]),
+        ("def read(predicted): ...", ["predicted"]),
+        ("class Job:\n    predicted: int", []),
+        ("class Job:\n    def read(self):\n        predicted = 3", ["predicted"]),
+        ("self.predicted = 3", []),
+        ("packed_rows = is_closed = has_begun = speed = seeds = need = 1", []),
+        ("FAILED = done = _cancelled = 1", []),
+        ("red = bed = read = put = 1", []),
+    ],
+)
+def test_names_that_end_in_a_participle_are_found(text: str, names: list[str]) -> None:
+    assert [name for name, _ in faults_of(text)] == names
