@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,21 +10,9 @@ from pathlib import Path
 import pytest
 
 import swathe
+from tests.support.participles import is_participle
 
 FOLDER = Path(swathe.__file__).parent
-IRREGULAR = re.compile(
-    "begun|bought|broken|brought|built|caught|chosen|come|done|drawn|driven|fallen|fed|felt|"
-    "forgotten|found|frozen|given|gone|got|grown|heard|held|hidden|kept|known|laid|led|lent|lost|"
-    "made|meant|met|paid|proven|said|seen|sent|shown|sold|sought|spent|spoken|stolen|stood|struck|"
-    "sworn|taken|taught|thought|thrown|told|torn|understood|won|worn|written"
-)
-"""Participles that do not end in -ed. Those that are also a verb's stem may end a name: put, read,
-run, set, split, cut, cost, spread. Nor are left (the time left) and bound, a noun."""
-REGULAR = re.compile(".+ed")
-OTHERS = re.compile("bed|bleed|breed|embed|exceed|feed|heed|need|proceed|red|seed|shed|speed")
-"""Other words that end in -ed."""
-VERBS = ("are", "has", "have", "is", "was", "were")
-"""A name that begins with one of these is a question, and may end in a participle: `is_closed`."""
 TERMS = {
     "failed": "state of a row, a chunk or an event",
     "done": "state of a row, a batch or an event; number of what is done so far",
@@ -53,20 +40,6 @@ FIELDS = {
     "attribute that the native class has, too": "stored",
 }
 """Names that only a field, property or attribute may have, by reason."""
-
-
-def words_of(name: str) -> list[str]:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_").split("_")
-
-
-def is_participle(word: str) -> bool:
-    is_regular = REGULAR.fullmatch(word) and not OTHERS.fullmatch(word)
-    return bool(IRREGULAR.fullmatch(word) or is_regular)
-
-
-def ends_in_participle(name: str) -> bool:
-    words = words_of(name)
-    return is_participle(words[-1]) and words[0] not in VERBS
 
 
 def declared_in(tree: ast.AST, in_class: bool = False) -> Iterator[tuple[str, bool, int]]:
@@ -99,7 +72,7 @@ def faults_of(text: str) -> list[tuple[str, int]]:
     return [
         (name, line)
         for name, is_field, line in declared_in(ast.parse(text))
-        if ends_in_participle(name)
+        if is_participle(name)
         and name.strip("_").lower() not in TERMS
         and not (is_field and name in fields)
     ]

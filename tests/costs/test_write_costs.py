@@ -99,9 +99,9 @@ def test_the_interval_holds_the_next_calls(seed: int) -> None:
 
 
 def test_an_interval_widens_by_the_part_that_is_writing() -> None:
-    low_s, high_s = DISK.widened(10.0, (9.0, 12.0), 0.0)
+    low_s, high_s = DISK.widen(10.0, (9.0, 12.0), 0.0)
     assert (low_s, high_s) == pytest.approx((9.0, 12.0))
-    low_s, high_s = DISK.widened(10.0, (9.0, 12.0), 5.0)
+    low_s, high_s = DISK.widen(10.0, (9.0, 12.0), 5.0)
     assert 0 < low_s < 9.0
     assert high_s > 12.0
 

@@ -40,14 +40,14 @@ pub fn read_ranges(
             return Err(StoreError::Differs { url, expected, found }.into());
         }
         for &at in &order[first..] {
-            let wanted = &ranges[at];
-            if wanted.start >= part.end {
+            let range = &ranges[at];
+            if range.start >= part.end {
                 break;
             }
-            let (start, end) = (wanted.start.max(part.start), wanted.end.min(part.end));
+            let (start, end) = (range.start.max(part.start), range.end.min(part.end));
             if start < end {
                 let from = (start - part.start) as usize..(end - part.start) as usize;
-                let to = (start - wanted.start) as usize..(end - wanted.start) as usize;
+                let to = (start - range.start) as usize..(end - range.start) as usize;
                 buffers[at][to].copy_from_slice(&bytes[from]);
             }
         }

@@ -226,9 +226,9 @@ def is_locked(url: str | None = None) -> bool:
     Raises:
         CatalogError: If the URL is not that of a catalogue.
     """
-    parsed = _parse_url(url or default_url())
-    path = parsed.database or ""
-    if parsed.get_backend_name() != "sqlite" or path.startswith("file:"):
+    address = _parse_url(url or default_url())
+    path = address.database or ""
+    if address.get_backend_name() != "sqlite" or path.startswith("file:"):
         return True
     try:
         uri = f"file:{quote(path)}?mode=rw"

@@ -122,7 +122,7 @@ def predict(
     def call(cutting: Prediction) -> Prediction:
         if making is not None:
             cutting = of_results(cutting, count, making.seconds(count, pixels))
-            cutting = made_before(cutting, f"cut as {format}")
+            cutting = learn_making(cutting, f"cut as {format}")
         return of_call(cutting, known_call_costs(), count)
 
     if not stores:
@@ -246,7 +246,7 @@ def predict_job(
     write_s = sum(cost.write_s for cost in per_store.values())
     interval_s = interval_of(seconds, bounds)
     if write_costs is not None:
-        interval_s = write_costs.widened(seconds, interval_s, write_s / (cores() * machines))
+        interval_s = write_costs.widen(seconds, interval_s, write_s / (cores() * machines))
     return Prediction(
         seconds,
         interval_s,
@@ -270,12 +270,12 @@ def known_call_costs() -> CallCosts:
     return CallCosts.of(compute_costs()).learn(past_outcomes().outcomes)
 
 
-def made_before(prediction: Prediction, made: str) -> Prediction:
+def learn_making(prediction: Prediction, product: str) -> Prediction:
     """Return the prediction of a call that makes results, corrected by earlier calls.
 
     Args:
         prediction: prediction of reading, cutting and making.
-        made: what is made, as `cut as png`.
+        product: results that are made, as `cut as png`.
 
     Raises:
         CatalogError: If a catalogue exists but cannot be read.
@@ -284,7 +284,7 @@ def made_before(prediction: Prediction, made: str) -> Prediction:
         return prediction
     low_s, high_s = prediction.interval_s
     bounds = math.log(prediction.median_s / low_s), math.log(high_s / prediction.median_s)
-    earlier = [each for each in past_outcomes().outcomes if each.output == made]
+    earlier = [each for each in past_outcomes().outcomes if each.output == product]
     calibration = calibrate(earlier, prediction.median_s, bounds)
     seconds = prediction.median_s * math.exp(calibration.bias)
     return replace(

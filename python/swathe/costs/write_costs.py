@@ -69,9 +69,9 @@ class WriteCosts:
             output: key of the output, as `output_key` returns it.
         """
         _, _, mount = output.partition(" on ")
-        written = [each for each in outcomes if each.write_s > 0]
-        there = self._after([each for each in written if each.output.endswith(f" on {mount}")])
-        return there._after([each for each in written if each.output == output])
+        writes = [each for each in outcomes if each.write_s > 0]
+        there = self._after([each for each in writes if each.output.endswith(f" on {mount}")])
+        return there._after([each for each in writes if each.output == output])
 
     def _after(self, outcomes: Sequence[Outcome]) -> WriteCosts:
         """Return the costs after some outcomes of the same output."""
@@ -102,7 +102,7 @@ class WriteCosts:
             len(calls),
         )
 
-    def widened(
+    def widen(
         self, median_s: float, interval_s: tuple[float, float], write_s: float
     ) -> tuple[float, float]:
         """Return the interval of a job, of whose median `write_s` seconds are writing."""

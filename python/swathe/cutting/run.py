@@ -110,7 +110,7 @@ class CutRun:
         from swathe.costs.predict_list import (
             known_call_costs,
             known_write_costs,
-            made_before,
+            learn_making,
             predict_job,
         )
         from swathe.costs.prediction import of_call, of_results, read_at_once
@@ -144,7 +144,7 @@ class CutRun:
             self.call.output = f"{result_options.operation} as {result_options.format}"
             making_s, bound = self._making(work.rows.take(todo), len(results))
             prediction = of_results(prediction, len(results), making_s, bound)
-            prediction = made_before(prediction, self.call.output)
+            prediction = learn_making(prediction, self.call.output)
         elapsed_s = time.perf_counter() - (self._count_end_s or self.start_s)
         prediction = of_call(prediction, known_call_costs(), len(todo), elapsed_s)
         self.call.expect(prediction, elapsed_s)

@@ -66,12 +66,12 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         """
         path = self._strip_protocol(path)
         if not path:
-            found = [_folder_info(store.name) for store in named_stores.list()]
+            infos = [_folder_info(store.name) for store in named_stores.list()]
         else:
-            found = [_info(entry) for entry in _listed(list_folder(_name(path)))]
-            if not found and "/" in path:
+            infos = [_info(entry) for entry in _check_entries(list_folder(_name(path)))]
+            if not infos and "/" in path:
                 raise FileNotFoundError(path)
-        return found if detail else [each["name"] for each in found]
+        return infos if detail else [each["name"] for each in infos]
 
     def find(
         self,
@@ -86,10 +86,12 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         if maxdepth is not None or withdirs or not path:
             return super().find(path, maxdepth, withdirs, detail, **kwargs)
         try:
-            found = {each["name"]: each for each in map(_info, _listed(list_objects(_name(path))))}
+            found = {
+                each["name"]: each for each in map(_info, _check_entries(list_objects(_name(path))))
+            }
         except FileNotFoundError:
-            found = {}
-        return dict(sorted(found.items())) if detail else sorted(found)
+            infos = {}
+        return dict(sorted(infos.items())) if detail else sorted(infos)
 
     def info(self, path: str, **_kwargs: Any) -> dict[str, Any]:
         """Return name, size, type and, of an object, version.
@@ -395,7 +397,7 @@ def _read(source: Source, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     return results + source.read_ranges(together)
 
 
-def _listed(
+def _check_entries(
     entries: Iterator[ListedObject | UnlistedObject | SubFolder],
 ) -> Iterator[ListedObject | SubFolder]:
     """Yield the entries of a listing.

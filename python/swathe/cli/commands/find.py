@@ -15,7 +15,7 @@ from swathe.core.format import count_text
 if TYPE_CHECKING:
     from astropy.table import Table
 
-SEARCHED = {
+CRITERIA = {
     "sky": "position (s_region)",
     "time": "time (t_min, t_max)",
     "band": "band (band, em_min, em_max)",
@@ -139,26 +139,26 @@ def _no_match(dataset: str | None, **criteria: bool) -> str:
 
     Args:
         dataset: The only dataset that was searched; `None` for all.
-        criteria: Whether the search had a criterion, by its name in `SEARCHED`.
+        criteria: Whether the search had a criterion, by its name in `CRITERIA`.
     """
     from swathe import datasets
 
-    searched = [each for each in datasets.list() if dataset in (None, each.name)]
-    images = sum(each.granules for each in searched)
+    datasets_there = [each for each in datasets.list() if dataset in (None, each.name)]
+    images = sum(each.granules for each in datasets_there)
     if not images:
         where = "the catalogue" if dataset is None else f"dataset {dataset}"
         return (
             f"no image matches: {where} has no images; "
             "add some: swathe dataset add NAME STORE:FOLDER"
         )
-    given = [name for name, is_given in criteria.items() if is_given]
-    by = "".join(f", by {SEARCHED[name]}" for name in given)
-    tries = ["a larger --radius"] * ("sky" in given)
-    tries += [f"without --{name}" for name in given if name != "sky"]
+    names = [name for name, is_given in criteria.items() if is_given]
+    by = "".join(f", by {CRITERIA[name]}" for name in names)
+    tries = ["a larger --radius"] * ("sky" in names)
+    tries += [f"without --{name}" for name in names if name != "sky"]
     tries += ["without --dataset"] * (dataset is not None)
     return (
         f"no image matches: searched {count_text(images, 'image')} in "
-        f"{count_text(len(searched), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
+        f"{count_text(len(datasets_there), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
     )
 
 

@@ -56,7 +56,7 @@ def ls(
 
     entries: Iterable[ListedObject | UnlistedObject | SubFolder]
     entries = (stores.list_objects if recursive else stores.list_folder)(place, pattern=pattern)
-    unlisted, separator = 0, ""
+    faults, separator = 0, ""
     if as_json:
         # Printed as it is listed: a store may have any number of objects.
         sys.stdout.write('{"objects": [')
@@ -65,13 +65,13 @@ def ls(
             sys.stdout.write(f"{separator}{json.dumps(_fields(entry))}")
             separator = ", "
         elif isinstance(entry, UnlistedObject):
-            unlisted += 1
+            faults += 1
             print_text(f"{entry.path}: {entry.reason}", err=True)
         else:
             print_text(_line(entry))
     if as_json:
         sys.stdout.write("]}\n")
-    elif unlisted:
+    elif faults:
         raise typer.Exit(1)
 
 
@@ -100,11 +100,11 @@ def stat(
     """Show size and version of objects."""
     from swathe import stores
 
-    found = [stores.stat_object(name) for name in names]
+    statuses = [stores.stat_object(name) for name in names]
     if as_json:
-        print_json({"objects": [each._asdict() for each in found]})
+        print_json({"objects": [each._asdict() for each in statuses]})
         return
-    for each in found:
+    for each in statuses:
         print_text(f"{each.name}: {each.size:,} bytes, version {each.version}")
 
 
