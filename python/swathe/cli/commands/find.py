@@ -143,8 +143,8 @@ def _no_match(dataset: str | None, **criteria: bool) -> str:
     """
     from swathe import datasets
 
-    datasets_there = [each for each in datasets.list() if dataset in (None, each.name)]
-    images = sum(each.granules for each in datasets_there)
+    candidates = [each for each in datasets.list() if dataset in (None, each.name)]
+    images = sum(each.granules for each in candidates)
     if not images:
         where = "the catalogue" if dataset is None else f"dataset {dataset}"
         return (
@@ -158,7 +158,7 @@ def _no_match(dataset: str | None, **criteria: bool) -> str:
     tries += ["without --dataset"] * (dataset is not None)
     return (
         f"no image matches: searched {count_text(images, 'image')} in "
-        f"{count_text(len(datasets_there), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
+        f"{count_text(len(candidates), 'dataset')}{by}; try {' or '.join([*tries, SYNC])}"
     )
 
 
