@@ -86,11 +86,10 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         if maxdepth is not None or withdirs or not path:
             return super().find(path, maxdepth, withdirs, detail, **kwargs)
         try:
-            found = {
-                each["name"]: each for each in map(_info, _check_entries(list_objects(_name(path))))
-            }
+            entries = list(_check_entries(list_objects(_name(path))))
         except FileNotFoundError:
-            infos = {}
+            entries = []
+        infos = {each["name"]: each for each in map(_info, entries)}
         return dict(sorted(infos.items())) if detail else sorted(infos)
 
     def info(self, path: str, **_kwargs: Any) -> dict[str, Any]:
