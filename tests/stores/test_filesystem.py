@@ -51,14 +51,17 @@ class Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]
         return False
 
 
+@pytest.mark.more
 class TestCopy(Fixtures, abstract.AbstractCopyTests):  # type: ignore[misc]
     pass
 
 
+@pytest.mark.more
 class TestGet(Fixtures, abstract.AbstractGetTests):  # type: ignore[misc]
     pass
 
 
+@pytest.mark.more
 class TestPut(Fixtures, abstract.AbstractPutTests):  # type: ignore[misc]
     pass
 
