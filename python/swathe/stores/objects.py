@@ -305,9 +305,10 @@ def _parts_of(place: str) -> tuple[str, str]:
 
             raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
         return f"{name}:", path
-    if "://" in place and not place.startswith("file://"):
+    local = _engine().local_path(place)
+    if local is None:
         raise OptionError(f"{place}: expected NAME:path of a store, or a local path")
-    path = os.path.abspath(place.removeprefix("file://"))
+    path = os.path.abspath(local)
     return "/", path.removeprefix("/") + ("/" if place.endswith("/") and path != "/" else "")
 
 
