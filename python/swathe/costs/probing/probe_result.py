@@ -13,7 +13,9 @@ from swathe.costs.fit.robust_stats import counts_of
 from swathe.costs.probing.probe_schedule import ProbeParameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from swathe.costs.probing.reader_protocol import Timing
 
 
 @dataclass
@@ -83,3 +85,17 @@ def read_table(
         model = alike_bytes / costs.read_s(alike_bytes, requests, streams) / 1e6
         table.setdefault(size, {})[streams] = float(np.median(rates)), float(np.median(model))
     return table
+
+
+def sample_of(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample:
+    """Return requests that were sent together as one sample."""
+    start_s = min(timing.start_s for timing in timings)
+    return Sample(
+        "read",
+        sum(timing.bytes for timing in timings),
+        max(timing.end_s for timing in timings) - start_s,
+        requests=len(timings),
+        streams=streams,
+        first_byte_s=min(timing.first_byte_s for timing in timings) - start_s,
+        asked_bytes=asked_bytes,
+    )

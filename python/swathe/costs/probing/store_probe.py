@@ -24,7 +24,7 @@ from swathe.costs.fit.fit import fit, fit_local
 from swathe.costs.fit.robust_stats import lower_median
 from swathe.costs.probing.page_cache import cache_state, in_memory
 from swathe.costs.probing.probe_multiplexed import MultiplexStudy, study_multiplexing
-from swathe.costs.probing.probe_result import Probe
+from swathe.costs.probing.probe_result import Probe, sample_of
 from swathe.costs.probing.probe_schedule import (
     PARTS,
     PRECISE,
@@ -370,9 +370,9 @@ class _ProbeRun:
         timings = self._time(name, ranges, cell.streams)
         if cell.streams == 1:
             for timing in timings:
-                self._keep(replace(_sample([timing], cell.size, 1), in_memory=resident))
+                self._keep(replace(sample_of([timing], cell.size, 1), in_memory=resident))
         else:
-            sample = _sample(timings, cell.bytes, cell.streams)
+            sample = sample_of(timings, cell.bytes, cell.streams)
             self._keep(replace(sample, in_memory=resident))
 
     def _keep(self, sample: Sample) -> None:
@@ -495,16 +495,3 @@ class _ProbeRun:
                 self._count(total_bytes, streams)
                 bytes_left -= total_bytes
                 least_byte_s = min(least_byte_s or math.inf, seconds / total_bytes)
-
-
-def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample:
-    start_s = min(timing.start_s for timing in timings)
-    return Sample(
-        "read",
-        sum(timing.bytes for timing in timings),
-        max(timing.end_s for timing in timings) - start_s,
-        requests=len(timings),
-        streams=streams,
-        first_byte_s=min(timing.first_byte_s for timing in timings) - start_s,
-        asked_bytes=asked_bytes,
-    )
