@@ -1,5 +1,6 @@
 //! Every error of the engine as one of the Python classes in `swathe.errors`.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use swathe_array::RegionError;
@@ -62,4 +63,9 @@ pub(crate) fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
         Ok(class) => PyErr::from_type(class, (message,)),
         Err(error) => error,
     }
+}
+
+/// A wrong argument.
+pub(crate) fn wrong(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

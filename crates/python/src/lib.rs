@@ -3,6 +3,7 @@
 #![allow(missing_docs)] // documented in python/swathe/_swathe.pyi
 
 mod batch;
+mod block_peers;
 mod buffers;
 mod copies;
 mod costs;
@@ -11,6 +12,7 @@ mod errors;
 mod gil;
 mod listing;
 mod object;
+mod source;
 mod stores;
 mod trace;
 
@@ -20,6 +22,10 @@ use pyo3::prelude::*;
 mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Output, Rows, ZipMembers};
+    #[pymodule_export]
+    use crate::block_peers::{
+        cached_bytes, describe_blocks, peer_costs, pull_blocks, set_block_peers, share_blocks,
+    };
     #[pymodule_export]
     use crate::copies::{Copies, CopyOutcome, remove_folder, rename_each};
     #[pymodule_export]
@@ -31,11 +37,12 @@ mod _swathe {
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, redact_url};
     #[pymodule_export]
+    use crate::source::{
+        MultiplexTiming, Source, Timing, VectorTiming, measure_restarts, take_timings,
+    };
+    #[pymodule_export]
     use crate::stores::{
-        MultiplexTiming, Source, StoreKind, Stores, Timing, VectorTiming, assumed_costs,
-        cached_bytes, confine, describe_blocks, measure, measure_open, measure_restarts,
-        open_source, peer_costs, pull_blocks, set_block_peers, share_blocks, store_key,
-        take_timings,
+        StoreKind, Stores, assumed_costs, confine, measure, measure_open, open_source, store_key,
     };
     #[pymodule_export]
     use crate::trace::{

@@ -1,25 +1,19 @@
 //! `Stores` and their measurements.
 
-use crate::errors::{raise, to_python};
+use crate::block_peers::blocks;
+use crate::errors::{to_python, wrong};
 use crate::gil::enter;
 use crate::listing::Listing;
+use crate::source::{Source, Timing, measure_requests};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::ops::Range;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use swathe_cache::{BlockCache, Identity, ObjectDescription};
-use swathe_engine::{Cancel, EngineError};
+use swathe_engine::Cancel;
 use swathe_plan::Costs;
 use swathe_store_api::{ListOptions, StoreSettings};
-
-/// Bytes that are read at once: they are all in memory.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// The storages that are known, and what they cost, from JSON. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -109,142 +103,6 @@ impl Stores {
     }
 }
 
-impl Source {
-    /// Refuse a range that ends before its start, or is too large to read at once.
-    fn check_range(&self, py: Python<'_>, start: u64, stop: u64) -> PyResult<()> {
-        let wrong = if start > stop {
-            format!("expected a range that does not end before its start, found {start} to {stop}")
-        } else if stop - start > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
-            format!("expected at most {most} MiB at once, found {} bytes", stop - start)
-        } else {
-            return Ok(());
-        };
-        Err(raise(py, "RegionError", format!("{}: {wrong}", self.inner.url())))
-    }
-}
-
-fn wrong(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-/// An open object, of any content. See `_swathe.pyi`.
-#[pyclass(frozen, module = "swathe._swathe")]
-pub(crate) struct Source {
-    inner: Arc<dyn swathe_store_api::Source>,
-}
-
-#[pymethods]
-impl Source {
-    #[getter]
-    fn size(&self) -> u64 {
-        self.inner.len()
-    }
-
-    #[getter]
-    fn version(&self) -> String {
-        self.inner.version().to_string()
-    }
-
-    #[getter]
-    fn opened_bytes(&self) -> usize {
-        self.inner.first().len()
-    }
-
-    fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
-        self.check_range(py, start, stop)?;
-        let source = self.inner.clone();
-        let bytes = enter(py, &Cancel::default(), move || {
-            Ok(source.fetch(vec![start..stop], 1).next().transpose()?)
-        })?;
-        Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
-    }
-
-    fn read_ranges<'py>(
-        &self,
-        py: Python<'py>,
-        ranges: Vec<(u64, u64)>,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let mut most = MOST_BYTES;
-        for &(start, stop) in &ranges {
-            self.check_range(py, start, stop)?;
-            let size = self.inner.len();
-            let wrong = if stop > size {
-                format!("expected ranges that end by {size}, found {start} to {stop}")
-            } else if stop - start > most {
-                format!("expected at most {} MiB at once, found more", MOST_BYTES >> 20)
-            } else {
-                most -= stop - start;
-                continue;
-            };
-            return Err(raise(py, "RegionError", format!("{}: {wrong}", self.inner.url())));
-        }
-        let source = self.inner.clone();
-        let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(at, end)| at..end).collect();
-        let buffers = enter(py, &Cancel::default(), move || {
-            let mut buffers: Vec<Vec<u8>> =
-                ranges.iter().map(|range| vec![0; (range.end - range.start) as usize]).collect();
-            swathe_engine::read_ranges(&*source, &ranges, &mut buffers)?;
-            Ok(buffers)
-        })?;
-        Ok(buffers.iter().map(|buffer| PyBytes::new(py, buffer)).collect())
-    }
-
-    #[pyo3(signature = (requests, streams, *, fresh=false))]
-    fn measure(
-        &self,
-        py: Python<'_>,
-        requests: Vec<(u64, u64)>,
-        streams: u32,
-        fresh: bool,
-    ) -> PyResult<Vec<Timing>> {
-        let source = self.inner.clone();
-        enter(py, &Cancel::default(), move || measure_requests(&*source, &requests, streams, fresh))
-    }
-
-    fn measure_vector(
-        &self,
-        py: Python<'_>,
-        ranges: Vec<(u64, u64)>,
-        limit_s: f64,
-    ) -> PyResult<VectorTiming> {
-        let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
-        let (source, ranges) = (self.inner.clone(), to_ranges(&ranges));
-        enter(py, &Cancel::default(), move || {
-            let swathe_store_api::VectorTiming {
-                refusal,
-                parts,
-                is_ordered,
-                bytes,
-                first_byte_s,
-                seconds,
-            } = source.measure_vector(&ranges, limit)?;
-            Ok(VectorTiming { refusal, parts, is_ordered, bytes, first_byte_s, seconds })
-        })
-    }
-
-    fn measure_multiplexed(
-        &self,
-        py: Python<'_>,
-        ranges: Vec<(u64, u64)>,
-        streams: u32,
-        limit_s: f64,
-    ) -> PyResult<MultiplexTiming> {
-        let limit = Duration::try_from_secs_f64(limit_s).map_err(wrong)?;
-        let (source, ranges) = (self.inner.clone(), to_ranges(&ranges));
-        enter(py, &Cancel::default(), move || {
-            let swathe_store_api::MultiplexTiming {
-                refusal,
-                bytes,
-                header_bytes,
-                first_byte_s,
-                seconds,
-            } = source.measure_multiplexed(&ranges, streams, limit)?;
-            Ok(MultiplexTiming { refusal, bytes, header_bytes, first_byte_s, seconds })
-        })
-    }
-}
-
 /// The key of a store's measurements. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
@@ -306,12 +164,10 @@ pub(crate) fn assumed_costs(local: bool) -> PyResult<String> {
     serde_json::to_string(&costs).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-#[pyclass(frozen, get_all, module = "swathe._swathe")]
-pub(crate) struct Timing {
-    bytes: u64,
-    start_s: f64,
-    first_byte_s: f64,
-    end_s: f64,
+/// Let servers redirect only to each other. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn confine(hosts: Vec<String>) {
+    swathe_net::confine(hosts);
 }
 
 /// Time ranged reads of one object. See `_swathe.pyi`.
@@ -329,45 +185,6 @@ pub(crate) fn measure(
     enter(py, &Cancel::default(), move || {
         measure_requests(&*stores.open(&url)?, &requests, streams, fresh)
     })
-}
-
-/// Ranges from offsets and lengths.
-fn to_ranges(pairs: &[(u64, u64)]) -> Vec<Range<u64>> {
-    pairs.iter().map(|&(at, length)| at..at.saturating_add(length)).collect()
-}
-
-fn measure_requests(
-    source: &dyn swathe_store_api::Source,
-    requests: &[(u64, u64)],
-    streams: u32,
-    fresh: bool,
-) -> Result<Vec<Timing>, EngineError> {
-    let timing = |timing: swathe_store_api::RequestTiming| Timing {
-        bytes: timing.bytes,
-        start_s: timing.start_s,
-        first_byte_s: timing.first_byte_s,
-        end_s: timing.end_s,
-    };
-    Ok(source.measure(&to_ranges(requests), streams, fresh)?.into_iter().map(timing).collect())
-}
-
-#[pyclass(frozen, get_all, module = "swathe._swathe")]
-pub(crate) struct VectorTiming {
-    refusal: Option<String>,
-    parts: u32,
-    is_ordered: bool,
-    bytes: u64,
-    first_byte_s: f64,
-    seconds: f64,
-}
-
-#[pyclass(frozen, get_all, module = "swathe._swathe")]
-pub(crate) struct MultiplexTiming {
-    refusal: Option<String>,
-    bytes: u64,
-    header_bytes: u32,
-    first_byte_s: f64,
-    seconds: f64,
 }
 
 /// Open an object, to measure reads of it. See `_swathe.pyi`.
@@ -396,126 +213,4 @@ pub(crate) fn measure_open(
         let source = stores.open(&url)?;
         Ok((began.elapsed().as_secs_f64(), source.len()))
     })
-}
-
-/// Seconds that decoding takes to start at each seek point of a stream.
-#[pyfunction]
-pub(crate) fn measure_restarts(py: Python<'_>, path: String) -> PyResult<Vec<f64>> {
-    let cancel = Cancel::default();
-    let token = cancel.clone();
-    enter(py, &cancel, move || {
-        let stores = swathe_store::stores(Vec::new());
-        swathe_engine::Object::open(&path, &stores, false, token.clone())?.measure_restarts(&token)
-    })
-}
-
-/// Timings of real requests since the last call: root, bytes, in flight, first byte, seconds.
-#[pyfunction]
-pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
-    let to_python = |timing: swathe_store::Timing| {
-        let swathe_store::Timing { root, bytes, in_flight, first_byte_s, seconds } = timing;
-        (root, bytes, in_flight, first_byte_s, seconds)
-    };
-    swathe_store::take_timings().into_iter().map(to_python).collect()
-}
-
-/// Let servers redirect only to each other. See `_swathe.pyi`.
-#[pyfunction]
-pub(crate) fn confine(hosts: Vec<String>) {
-    swathe_net::confine(hosts);
-}
-
-/// Serve blocks to other workers, and fetch theirs. See `_swathe.pyi`.
-#[pyfunction]
-#[pyo3(signature = (address, token, certificates=None))]
-pub(crate) fn share_blocks(
-    py: Python<'_>,
-    address: IpAddr,
-    token: String,
-    certificates: Option<(PathBuf, PathBuf, PathBuf)>,
-) -> PyResult<Option<u16>> {
-    let Some(blocks) = blocks(py)? else { return Ok(None) };
-    let identity =
-        certificates.map(|(authority, certificate, key)| Identity { authority, certificate, key });
-    enter(py, &Cancel::default(), move || {
-        blocks.use_peers(identity.as_ref())?;
-        Ok(Some(blocks.serve(address, &token, identity.as_ref())?.port()))
-    })
-}
-
-/// Set which workers have blocks of objects. See `_swathe.pyi`.
-#[pyfunction]
-pub(crate) fn set_block_peers(
-    py: Python<'_>,
-    peers: HashMap<String, Vec<(String, String)>>,
-) -> PyResult<()> {
-    if let Some(blocks) = blocks(py)? {
-        peers.into_iter().for_each(|(object, peers)| blocks.set_peers(&object, peers));
-    }
-    Ok(())
-}
-
-/// Cached bytes of objects. See `_swathe.pyi`.
-#[pyfunction]
-pub(crate) fn cached_bytes(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u64>> {
-    let Some(blocks) = blocks(py)? else { return Ok(vec![0; objects.len()]) };
-    enter(py, &Cancel::default(), move || {
-        Ok(objects.iter().map(|object| blocks.cached_bytes(object)).collect())
-    })
-}
-
-/// A worker's description of an object: URL, prefix of keys, size, costs of its store, cells.
-type DescriptionTuple = (String, String, u64, f64, f64, Vec<u64>);
-
-/// Describe objects so that others can pull them. See `_swathe.pyi`.
-#[pyfunction]
-pub(crate) fn describe_blocks(
-    py: Python<'_>,
-    objects: Vec<String>,
-) -> PyResult<Vec<Option<DescriptionTuple>>> {
-    let Some(blocks) = blocks(py)? else { return Ok(vec![None; objects.len()]) };
-    let to_tuple = |description: ObjectDescription| {
-        (
-            description.url,
-            description.object,
-            description.size,
-            description.request_s,
-            description.byte_s,
-            description.cells,
-        )
-    };
-    enter(py, &Cancel::default(), move || {
-        Ok(objects.iter().map(|object| blocks.describe(object).map(to_tuple)).collect())
-    })
-}
-
-/// Fetch blocks from other workers. See `_swathe.pyi`.
-#[pyfunction]
-pub(crate) fn pull_blocks(
-    py: Python<'_>,
-    name: String,
-    description: DescriptionTuple,
-    peers: Vec<(String, String)>,
-    limit_s: f64,
-    only: bool,
-) -> PyResult<(u64, u64)> {
-    let Some(blocks) = blocks(py)? else { return Ok((0, 0)) };
-    let limit = Duration::try_from_secs_f64(limit_s)
-        .map_err(|error| PyValueError::new_err(format!("limit_s: {limit_s}: {error}")))?;
-    let (url, key, size, request_s, byte_s, cells) = description;
-    let description = ObjectDescription { url, object: key, size, request_s, byte_s, cells };
-    enter(py, &Cancel::default(), move || {
-        let result = blocks.pull(&name, &description, peers, limit, only);
-        Ok((result.bytes, result.blocks))
-    })
-}
-
-/// The costs of other workers. See `_swathe.pyi`.
-#[pyfunction]
-pub(crate) fn peer_costs(py: Python<'_>) -> PyResult<Option<(f64, f64)>> {
-    Ok(blocks(py)?.and_then(|blocks| blocks.peer_costs()))
-}
-
-fn blocks(py: Python<'_>) -> PyResult<Option<Arc<BlockCache>>> {
-    BlockCache::user().map_err(|error| to_python(py, &error.into()))
 }
