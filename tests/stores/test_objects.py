@@ -165,6 +165,24 @@ def test_no_source_is_replaced(files: Path, tmp_path: Path, link: str) -> None:
     assert digests(files) == before
 
 
+@pytest.mark.parametrize(
+    "name", ["../evil", "a/../../evil", "/etc/evil", "a//b", "./a", "a/.", "a/", ".."]
+)
+def test_names_of_a_listing_do_not_lead_out_of_the_folder(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Keys of a bucket may be any text."""
+    (tmp_path / "wide").mkdir()
+    run("store", "add", "wide", tmp_path / "wide")
+    entries = [ListedObject(f"wide:top/{name}", 1)]
+    monkeypatch.setattr("swathe.stores.objects.list_objects", lambda *_, **__: iter(entries))
+    target = tmp_path / "to" / "folder"
+    report = swathe.stores.copy_objects("wide:top", target, recursive=True, progress=False)
+    assert (report.copied, report.failed) == (0, 1)
+    assert "leads elsewhere" in report.faults[0].reason
+    assert not (tmp_path / "to").exists()
+
+
 def test_two_objects_do_not_get_one_name(files: Path, tmp_path: Path) -> None:
     (files / "other").mkdir()
     (files / "other" / "a.fits").write_bytes(b"x")

@@ -334,11 +334,16 @@ def _pairs_of(
         store, prefix = _parts_of(name)
         top = f"{store}{prefix.rstrip('/')}/" if prefix.strip("/") else store
         for entry in list_objects(name, pattern=pattern):
+            below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
+            base = below or entry.path.rpartition("/")[2]
             if isinstance(entry, UnlistedObject):
                 report.add_fault(entry.path, "SourceError", entry.reason)
+            elif {"", ".", ".."}.intersection(base.split("/")):
+                reason = (
+                    f"{entry.path}: expected a name below {folder}, found one that leads elsewhere"
+                )
+                report.add_fault(entry.path, "OutputError", reason)
             else:
-                below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
-                base = below or entry.path.rpartition("/")[2]
                 pairs.append(_CopyPair(entry.path, f"{folder}{base}", entry.size))
     return pairs
 
