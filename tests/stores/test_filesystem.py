@@ -19,6 +19,7 @@ from fsspec.tests import abstract
 import swathe
 from swathe.core.errors import ChangedError, SourceError
 from swathe.stores.filesystem import SwatheFileSystem
+from swathe.stores.listing import ListedObject
 from tests.support import servers
 from tests.support.fits_frames import Runner, contents, noise
 from tests.support.webdav_server import webdav
@@ -204,6 +205,18 @@ def test_an_open_file_is_of_one_version(folder: Path) -> None:
         except (ChangedError, SourceError):
             return
     assert rest == b"x" * 10
+
+
+def test_names_do_not_lead_out_of_a_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of a bucket may be any text."""
+    (folder / "dr1").mkdir()
+    (folder / "dr1" / "a").write_bytes(b"1")
+    entries = [ListedObject("wide:dr1/../../evil", 1)]
+    monkeypatch.setattr("swathe.stores.objects.list_objects", lambda *_, **__: iter(entries))
+    with pytest.raises(OSError, match="expected a name without"):
+        swathe.fs().get("wide/dr1", str(tmp_path / "to"), recursive=True)
 
 
 def test_names_and_what_they_are(folder: Path) -> None:

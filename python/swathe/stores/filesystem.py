@@ -402,11 +402,14 @@ def _check_entries(
     """Yield the entries of a listing.
 
     Raises:
-        OSError: If one could not be listed.
+        OSError: If one could not be listed, or its name leads out of its folder.
     """
     for entry in entries:
         if isinstance(entry, UnlistedObject):
             raise OSError(f"{entry.path}: {entry.reason}")
+        if {".", ".."}.intersection(entry.path.partition(":")[2].split("/")):
+            # `get` makes names of files of it, which would lead out of the folder.
+            raise OSError(f"{entry.path}: expected a name without . and .. as folders")
         yield entry
 
 
