@@ -92,6 +92,22 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         infos = {each["name"]: each for each in map(_info, entries)}
         return dict(sorted(infos.items())) if detail else sorted(infos)
 
+    def walk(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        topdown: bool = True,
+        on_error: Any = None,
+        **kwargs: Any,
+    ) -> Iterator[Any]:
+        """Yield folders with what is in them; a folder that cannot be listed is an error.
+
+        By default fsspec would leave it out, and a copy would lack it without a word.
+        """
+        yield from super().walk(
+            path, maxdepth, topdown, on_error or _raise_unless_missing, **kwargs
+        )
+
     def info(self, path: str, **_kwargs: Any) -> dict[str, Any]:
         """Return name, size, type and, of an object, version.
 
@@ -351,6 +367,11 @@ def fs() -> SwatheFileSystem:
     Without fsspec, which the extra `fs` installs, `swathe.fs` is a SettingsError.
     """
     return SwatheFileSystem()
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _name(path: str) -> str:
