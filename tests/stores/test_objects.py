@@ -287,8 +287,9 @@ def test_what_may_not_be_read_is_not_replaced(
 def test_an_object_of_impossible_size_is_not_copied(tmp_path: Path) -> None:
     class Liar(Handler):
         def do_GET(self) -> None:
-            content = bytes(11_520)
-            content_range = f"bytes 0-{len(content) - 1}/{2**64 - 1}"
+            first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+            content = bytes(int(last) - int(first) + 1)
+            content_range = f"bytes {first}-{last}/{2**64 - 1}"
             self.answer(206, content, {"Content-Range": content_range, "ETag": '"1"'})
 
     with serving(Liar) as url:
