@@ -1178,3 +1178,41 @@ def test_progress_is_given_to_a_function(tmp_path: Path, monkeypatch: pytest.Mon
     assert seen[-1].left.median_s < 0.01
     parts = [progress.part for progress in seen]
     assert parts == sorted(parts)
+
+
+@pytest.mark.parametrize(("kind", "tag"), [("fits", "W/"), ("fits.gz", "")])
+def test_an_object_that_changes_after_its_prediction_is_read_anew(
+    tmp_path: Path, kind: str, tag: str
+) -> None:
+    requests = itertools.count()
+    versions = []
+    for value in (1, 2):
+        file = BytesIO()
+        fits.PrimaryHDU(np.full((300, 300), value, np.float32)).writeto(file)
+        content = file.getvalue()
+        versions.append(gzip.compress(content, 0) if kind == "fits.gz" else content)
+
+    class ChangingServer(Handler):
+        """A server that has a new version after the first request."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            number = min(next(requests), 1)
+            date = f"Mon, 0{1 + 7 * number} Jan 2024 00:00:00 GMT"
+            headers = {"ETag": f'{tag}"{number}"', "Last-Modified": date}
+            if self.headers["If-Match"] not in (None, headers["ETag"]):
+                return self.answer(412, b"", headers)
+            if self.headers["If-Unmodified-Since"] not in (None, date):
+                return self.answer(412, b"", headers)
+            content = versions[number]
+            first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+            end = min(last + 1, len(content))
+            headers["Content-Range"] = f"bytes {first}-{end - 1}/{len(content)}"
+            return self.answer(206, content[first:end], headers)
+
+    with serving(ChangingServer) as url:
+        rows = {"x0": [4], "y0": [290], "width": [4], "height": [4], "file": [f"{url}/a.{kind}"]}
+        table = swathe.cut_many(rows, tmp_path / "out", progress=False)
+    assert list(table["status"]) == ["ok"], table["reason"]
+    assert np.all(fits.getdata(next((tmp_path / "out").glob("*.fits"))) == 2)

@@ -17,7 +17,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.tests import abstract
 
 import swathe
-from swathe.core.errors import ChangedError, SourceError
+from swathe.core.errors import ChangedError, OutputError, SourceError
 from swathe.stores.filesystem import SwatheFileSystem
 from swathe.stores.listing import ListedObject
 from tests.support import servers
@@ -178,6 +178,42 @@ def test_a_file_is_seen_when_it_is_closed(folder: Path) -> None:
     assert (folder / "dr1" / "new").read_bytes().splitlines()[99] == b"%099d" % 99
     with pytest.raises(NotImplementedError, match="expected mode rb, wb or xb, found ab"):
         swathe.fs().open("wide/dr1/new", "ab")
+
+
+def test_after_an_error_nothing_is_written(folder: Path) -> None:
+    (folder / "a").write_bytes(b"of before")
+    with pytest.raises(KeyError), swathe.fs().open("wide/a", "wb") as file:
+        file.write(b"half")
+        raise KeyError
+    assert (folder / "a").read_bytes() == b"of before"
+
+
+def test_what_is_moved_is_never_lost(folder: Path, run: Runner) -> None:
+    (folder / "top" / "top").mkdir(parents=True)
+    (folder / "top" / "a").write_bytes(b"first")
+    (folder / "top" / "top" / "a").write_bytes(b"second")
+    fs = swathe.fs()
+    with pytest.raises(OutputError, match="to be moved, too"):
+        fs.mv("wide/top/", "wide", recursive=True)
+    assert (folder / "top" / "a").read_bytes() == b"first"
+    fs.mv("wide/top", "wide/top/below", recursive=True)
+    assert (folder / "top" / "below" / "a").read_bytes() == b"first"
+    assert (folder / "top" / "below" / "top" / "a").read_bytes() == b"second"
+    assert fs.find("wide/top") == ["wide/top/below/a", "wide/top/below/top/a"]
+
+
+def test_what_is_moved_to_itself_stays(tmp_path: Path, run: Runner) -> None:
+    with webdav(tmp_path / "dav") as dav:
+        (dav.folder / "top").mkdir()
+        (dav.folder / "top" / "a").write_bytes(b"content")
+        url = dav.url.replace("http", "dav", 1)
+        run("store", "add", "wide", url)
+        run("store", "add", "part", f"{url}/top")
+        SwatheFileSystem.clear_instance_cache()
+        for name in ("part/a", "wide/top//a", "wide/top/./a", "wide/top/../top/a"):
+            with pytest.raises(OutputError):
+                swathe.fs().mv("wide/top/a", name)
+        assert (dav.folder / "top" / "a").read_bytes() == b"content"
 
 
 def test_a_transaction_writes_all_or_nothing(folder: Path) -> None:

@@ -26,6 +26,7 @@ from swathe.stores.listing import ListedObject
 from swathe.stores.objects import SubFolder
 from tests.support import servers
 from tests.support.fits_frames import Runner
+from tests.support.scripted_servers import Handler, serving
 from tests.support.webdav_server import webdav
 
 CONTENT = {
@@ -228,6 +229,90 @@ def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: 
     assert "see cp" in run("get", "web:a.fits", "web:b.fits", code=2)
     assert "no store 'none'" in run("ls", "none:", code=2)
     assert "no such" in run("ls", tmp_path / "none", code=3)
+
+
+@pytest.mark.parametrize("store", ["webdav"], indirect=True)
+def test_no_source_on_a_server_is_replaced(store: str, tmp_path: Path) -> None:
+    folder = tmp_path / "dav" / "x"
+    (folder / "x").mkdir(parents=True)
+    (folder / "1").write_bytes(b"first")
+    (folder / "x" / "1").write_bytes(b"second")
+    with pytest.raises(OutputError, match="it is the source"):
+        swathe.stores.copy_objects(f"{store}:x/", f"{store}:", recursive=True, overwrite=True)
+    for name in ("x/1", "x//1", "x/./1", "x/x/../1"):
+        with pytest.raises(OutputError, match="it is the source"):
+            swathe.stores.copy_objects(f"{store}:x/1", f"{store}:{name}", overwrite=True)
+    assert (folder / "1").read_bytes() == b"first"
+    assert (folder / "x" / "1").read_bytes() == b"second"
+
+
+def test_a_store_that_does_not_exist_is_no_file(
+    files: Path, tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert "no store 'wied'" in run("put", "-r", files, "wied:x", code=2)
+    with pytest.raises(NoSuchStoreError):
+        swathe.stores.copy_objects(files / "a.fits", "wied:a.fits")
+    assert not list((tmp_path / "here").iterdir())
+
+
+def test_names_of_objects_are_no_part_of_a_url(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    names = ["a?b", "a#b", "%41", "x%2f..%2f..%2fy"]
+    for name in names:
+        (source / name).write_bytes(name.encode())
+    copies = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
+    target = tmp_path / "deep" / "target"
+    swathe.stores.copy_objects(source, f"file://{target}", recursive=True, progress=False)
+    assert digests(tmp_path / "deep") == {f"target/{each}": copies[each] for each in copies}
+    with webdav(tmp_path / "dav") as dav:
+        url = f"{dav.url.replace('http', 'dav', 1)}/target"
+        swathe.stores.copy_objects(source, url, recursive=True, progress=False)
+    assert digests(tmp_path / "dav") == {f"target/{each}": copies[each] for each in copies}
+
+
+def test_what_may_not_be_read_is_not_replaced(
+    files: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = []
+
+    class WriteOnlyBucket(Handler):
+        def do_GET(self) -> None:
+            self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
+
+        do_HEAD = do_GET
+
+        def do_PUT(self) -> None:
+            requests.append(self.taken())
+            self.answer(200, b"", {"ETag": '"1"'})
+
+    with serving(WriteOnlyBucket) as url:
+        for name, value in (
+            ("AWS_ENDPOINT_URL", url),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_ALLOW_HTTP", "true"),
+        ):
+            monkeypatch.setenv(name, value)
+        run("store", "add", "bucket", "s3://bucket/top")
+        report = swathe.stores.copy_objects(files / "a.fits", "bucket:a", progress=False)
+    assert [each.kind for each in report.faults] == ["AccessError"]
+    assert not requests
+
+
+def test_an_object_of_impossible_size_is_not_copied(tmp_path: Path) -> None:
+    class Liar(Handler):
+        def do_GET(self) -> None:
+            first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+            content = bytes(int(last) - int(first) + 1)
+            content_range = f"bytes {first}-{last}/{2**64 - 1}"
+            self.answer(206, content, {"Content-Range": content_range, "ETag": '"1"'})
+
+    with serving(Liar) as url:
+        report = swathe.stores.copy_objects(f"{url}/a", tmp_path / "a", progress=False)
+    assert "at most 16 TiB" in report.faults[0].reason
 
 
 def test_a_folder_is_listed_with_its_sub_folders(files: Path) -> None:

@@ -5,6 +5,7 @@ use crate::selector::Selector;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use swathe_plan::Objective;
 use swathe_store_api::{Source, Stores};
 
@@ -104,20 +105,28 @@ pub struct Job {
     pub open_sources: OpenSources,
 }
 
+/// A source that is open for longer is opened anew: a batch may come to it after hours, and small
+/// objects are read without asking their server again.
+const OPEN_TIME: Duration = Duration::from_secs(10);
+
 /// Sources that an estimate opened, by URL: each is read once, by the batch that follows.
 #[derive(Clone, Default)]
-pub struct OpenSources(Arc<Mutex<HashMap<String, Arc<dyn Source>>>>);
+pub struct OpenSources(Arc<Mutex<HashMap<String, OpenSource>>>);
+
+/// A source, and when it was kept.
+type OpenSource = (Instant, Arc<dyn Source>);
 
 impl OpenSources {
     pub(crate) fn put(&self, url: &str, source: Arc<dyn Source>) {
-        self.lock().insert(url.to_string(), source);
+        self.lock().insert(url.to_string(), (Instant::now(), source));
     }
 
     pub(crate) fn take(&self, url: &str) -> Option<Arc<dyn Source>> {
-        self.lock().remove(url)
+        let (start, source) = self.lock().remove(url)?;
+        (start.elapsed() < OPEN_TIME).then_some(source)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Source>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, OpenSource>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -129,5 +138,24 @@ impl Job {
             Some(replicas) if copy > 0 => &replicas.copies[file][copy].url,
             _ => &self.files[file],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{path_in, stores, write_pixel};
+
+    #[test]
+    fn sources_stay_open_for_a_short_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = path_in(&folder, "a.fits");
+        write_pixel(&file);
+        let (open, source) = (OpenSources::default(), stores().open(&file).expect("opened"));
+        open.put("new", source.clone());
+        assert!(open.take("new").is_some() && open.take("new").is_none());
+        let start = Instant::now().checked_sub(OPEN_TIME).expect("a time");
+        open.lock().insert("old".into(), (start, source));
+        assert!(open.take("old").is_none());
     }
 }

@@ -176,6 +176,11 @@ impl Object {
         if self.tells { trace_opening(self.display_name(), work) } else { work() }
     }
 
+    /// The same, as one that was opened some time ago: at a version that is no more than assumed.
+    pub(crate) fn of_before(self) -> Object {
+        Object { is_assumed: true, ..self }
+    }
+
     /// Whether no request was sent to the server when it was opened.
     pub(crate) fn is_assumed(&self) -> bool {
         self.is_assumed

@@ -15,10 +15,12 @@ use std::time::{Duration, Instant};
 use swathe_store_api::{Failure, PartSums, Source, StoreError, Stores, Version};
 use swathe_trace::Scope;
 
-/// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
+/// Objects are moved in parts of this size: a bucket of Amazon's wants at least 5 MiB,
 const PART_BYTES: u64 = 8 << 20;
-/// and at most this many.
+/// and at most this many, so those of large objects are larger.
 const MOST_PARTS: u64 = 10_000;
+/// No object is larger: a server that says so would have memory filled with the list of its parts.
+const LARGEST_BYTES: u64 = 16 << 40;
 /// While waiting to send an object again, check this often whether to stop.
 const STEP: Duration = Duration::from_millis(200);
 /// Parts of one object that are in memory: while one is written, another is read. How many objects
@@ -199,7 +201,15 @@ impl CopyState {
     ) -> Result<Option<CopyResult>, Failure> {
         let source = self.at_version(order, order.version.as_deref())?;
         let size = source.len();
-        let part_bytes = part_bytes(size);
+        if size > LARGEST_BYTES {
+            let (url, most) = (source.url().to_string(), LARGEST_BYTES >> 40);
+            let why = format!("expected an object of at most {most} TiB, found {size} bytes");
+            return Err(StoreError::Unsupported { url, why }.into());
+        }
+        let part_bytes = match self.stores.locate(&order.to).0.is_bucket() {
+            true => part_bytes(size),
+            false => PART_BYTES,
+        };
         let parts = parts(size, part_bytes);
         let mut sink = self.stores.create(&order.to, size, parts.len() > 1)?;
         let mut sums = PartSums::default();

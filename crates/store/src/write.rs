@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use swathe_store_api::{Failure, PartSums, Sink, StoreError};
 
 /// Characters of a name that its unfinished file keeps: file systems allow 255 bytes.
@@ -89,9 +89,17 @@ impl NewFile {
             }
             // Another may have finished it, so that this is now the object itself.
             let is_ours = store_folders::holds(&folder, &part_name, &file);
-            if is_ours.map_err(|error| StoreError::from_io(&url, error))? {
+            if !is_ours.map_err(|error| StoreError::from_io(&url, error))? {
+                continue;
+            }
+            // With a second name it may be an object: one whose writer was killed between its two
+            // names, or one of somebody else. Its content stays as it is.
+            let status = file.metadata().map_err(|error| StoreError::from_io(&url, error))?;
+            if status.nlink() == 1 {
                 break file;
             }
+            unlinkat(&folder, &part_name, AtFlags::empty())
+                .map_err(|error| StoreError::from_io(&url, error.into()))?;
         };
         file.set_len(0).map_err(|error| StoreError::from_io(&url, error))?;
         Ok(NewFile { file, folder, name, part_name, url, bytes: 0, is_finished: false })
@@ -184,6 +192,21 @@ impl Drop for NewFile {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn an_unfinished_file_with_a_second_name_is_left_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("object");
+        fs::write(&path, "of before").expect("written");
+        fs::hard_link(&path, folder.path().join(part_name("object"))).expect("linked");
+        let place = Place::free(path.clone()).expect("a place");
+        let file = NewFile::create(&place).expect("begun");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "of before");
+        let sink: Box<dyn Sink> = Box::new(file);
+        sink.finish(&PartSums::default(), 1, true).map_err(|failure| failure.error).expect("named");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "");
+        assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+    }
 
     #[test]
     fn files_are_renamed_up_to_the_first_that_cannot_be() {

@@ -176,7 +176,7 @@ class OutcomeRow(Base):
     engine_s: Mapped[float] = mapped_column(server_default="0")
     before_s: Mapped[float] = mapped_column(server_default="0")
     after_s: Mapped[float] = mapped_column(server_default="0")
-    output: Mapped[str] = mapped_column(Text, server_default="")
+    output: Mapped[str] = mapped_column(Text, server_default=text("''"))
     write_s: Mapped[float] = mapped_column(server_default="0")
     written_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from swathe import _swathe
-from swathe.core.errors import NoSuchStoreError, SettingsError, SwatheError
+from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.stores import named_stores
 from swathe.stores.listing import UnlistedObject
 from swathe.stores.objects import (
@@ -21,6 +20,7 @@ from swathe.stores.objects import (
     copy_object,
     list_folder,
     list_objects,
+    object_identity,
     remove_objects,
 )
 from swathe.stores.registry import known_stores
@@ -33,7 +33,7 @@ except ModuleNotFoundError as error:
     raise SettingsError(f"{error}; try: pip install 'swathe[fs]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from swathe._swathe import Source
     from swathe.stores.listing import ListedObject
@@ -216,11 +216,44 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         with self.open(path, "xb" if mode == "create" else "wb", **kwargs) as file:
             file.write(value)
 
-    def cp_file(self, path1: str, path2: str, **_kwargs: Any) -> None:
-        """Copy an object; the copy is verified."""
+    def cp_file(self, path1: str, path2: str, keeps: Collection[str] = (), **_kwargs: Any) -> None:
+        """Copy an object; the copy is verified. `keeps`: identities of objects not to replace."""
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if not self.isdir(source):
+            if keeps and object_identity(_engine(), _name(target)) in keeps:
+                raise OutputError(f"{target}: cannot write: it is to be moved, too")
             copy_object(_name(source), _name(target), overwrite=True)
+
+    def mv(
+        self,
+        path1: Any,
+        path2: Any,
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **_kwargs: Any,
+    ) -> None:
+        """Copy objects, and remove them when all copies are verified.
+
+        Raises:
+            FileNotFoundError: If there is nothing of a name.
+            IsADirectoryError: If one is a folder, without `recursive`.
+            OutputError: If an object would be replaced that is to be moved, too.
+        """
+        if path1 == path2:
+            return
+        paths = self.expand_path(path1, recursive=recursive, maxdepth=maxdepth)
+        kinds = {path: self.info(path)["type"] for path in paths}
+        sources = [path for path, kind in kinds.items() if kind == "file"]
+        if not recursive and len(sources) < len(kinds):
+            raise IsADirectoryError(next(path for path in kinds if path not in sources))
+        engine = _engine()
+        keeps = frozenset(object_identity(engine, _name(path)) for path in sources)
+        self.copy(
+            path1, path2, recursive=recursive, maxdepth=maxdepth, on_error="raise", keeps=keeps
+        )
+        # Not what is there now: that may be the copies.
+        for path in sources:
+            self.rm_file(path)
 
     def put_file(
         self,
@@ -316,6 +349,14 @@ class SwatheFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no t
             raise NotImplementedError(f"{path}: expected mode rb, wb or xb, found ab")
         super().__init__(fs, path, mode, *args, **kwargs)
 
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        """Close it; after an error nothing is written."""
+        if kind is not None and self.writable():
+            self.autocommit = False
+        self.close()
+        if kind is not None:
+            self.discard()
+
     @property
     def details(self) -> dict[str, Any]:
         """Return what `info` returns, of the version that is open."""
@@ -341,7 +382,9 @@ class SwatheFile(AbstractBufferedFile):  # type: ignore[misc]  # fsspec has no t
         return True
 
     def commit(self) -> None:
-        """Write the object."""
+        """Write the object, unless it was discarded."""
+        if self._content is None:
+            return
         try:
             copy_object(self._content.name, _name(self.path), overwrite=self.mode != "xb")
         finally:
@@ -386,8 +429,12 @@ def _path(name: str) -> str:
     return f"{store}/{key}".rstrip("/")
 
 
+def _engine() -> _swathe.Stores:
+    return known_stores() or _swathe.Stores("[]")
+
+
 def _open(path: str) -> Source:
-    return (known_stores() or _swathe.Stores("[]")).open(_name(path))
+    return _engine().open(_name(path))
 
 
 def _range(source: Source, start: int | None, end: int | None) -> tuple[int, int]:
@@ -404,8 +451,8 @@ def _read(source: Source, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     for start, end in ranges:
         if end - start > READ_BYTES:
             results += source.read_ranges(together)
-            cuts = [*range(start, end, READ_BYTES), end]
-            parts = pairwise(cuts)
+            # One after the other: a server may say that its object has any size.
+            parts = ((at, min(at + READ_BYTES, end)) for at in range(start, end, READ_BYTES))
             results.append(b"".join(source.read_ranges([part])[0] for part in parts))
             together, total_bytes = [], 0
             continue

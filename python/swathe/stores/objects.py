@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import quote, unquote
 
 from swathe import _swathe
 from swathe.core import errors
 from swathe.core.argument_checks import check_count, check_text, check_texts
-from swathe.core.errors import OptionError, OutputError, SwatheError
+from swathe.core.errors import (
+    NoSuchStoreError,
+    NotFoundError,
+    OptionError,
+    OutputError,
+    SwatheError,
+)
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import progress_bar
 from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
@@ -242,6 +251,7 @@ def copy_objects(
 
     Raises:
         OptionError: If arguments contradict each other, or two objects would get one name.
+        NoSuchStoreError: If the target is in a store that does not exist.
         OutputError: If the target cannot be written, or is one of the files that are read.
         NotFoundError, AccessError, SourceError: If a folder cannot be listed.
     """
@@ -255,6 +265,7 @@ def copy_objects(
     if pattern is not None and not recursive:
         raise OptionError("pattern: expected recursive=True with it")
     engine, report = _engine(), CopyReport()
+    _check_target(engine, os.fspath(target))
     pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
     _check_targets(engine, pairs)
     if not overwrite:
@@ -278,6 +289,7 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
         OutputError: If the copy cannot be written.
     """
     engine, pair = _engine(), _CopyPair(source, target)
+    _check_target(engine, target)
     _check_targets(engine, [pair])
     report = CopyReport()
     if overwrite or _new_of(engine, [pair], False, 1, report):
@@ -296,14 +308,44 @@ def _as_list(
     return [sources] if isinstance(sources, str | os.PathLike) else sources
 
 
+def _check_store(engine: _swathe.Stores, name: str) -> None:
+    """Check that a store exists.
+
+    Raises:
+        NoSuchStoreError: If it does not.
+    """
+    if engine.locate(f"{name}:x")[1] == f"{name}:x":
+        raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
+
+
+def _check_target(engine: _swathe.Stores, target: str) -> None:
+    """Check that a target is in no store that does not exist: that would be a file of this name.
+
+    Raises:
+        NoSuchStoreError: If it is.
+    """
+    name, colon, path = target.partition(":")
+    if colon and "/" not in name and not path.startswith("//"):
+        _check_store(engine, name)
+
+
+def object_identity(engine: _swathe.Stores, name: str) -> str:
+    """Return what all names of one object have in common: its real path, or its URL."""
+    if (path := engine.local_path(name)) is not None:
+        return os.path.realpath(path)
+    url = None
+    with suppress(SwatheError):  # reported when it is opened
+        url = engine.http_url(name)
+    # In a bucket `%20` is part of a key.
+    scheme, _, rest = (engine.locate(name)[1] if url is None else unquote(url)).partition("://")
+    return f"{scheme}:{posixpath.normpath(rest)}"
+
+
 def _parts_of(place: str) -> tuple[str, str]:
     """Return `NAME:` of a store and the path in it; for other places "/" and the rest."""
     name, colon, path = place.partition(":")
     if colon and "/" not in name and not path.startswith("//"):
-        if _engine().locate(f"{name}:x")[1] == f"{name}:x":
-            from swathe.core.errors import NoSuchStoreError
-
-            raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
+        _check_store(_engine(), name)
         return f"{name}:", path
     local = _engine().local_path(place)
     if local is None:
@@ -321,15 +363,25 @@ def _pairs_of(
     report: CopyReport,
 ) -> list[_CopyPair]:
     """Return the objects to copy, with the names of their copies."""
+    if target.startswith("file://"):
+        # Names of objects are no part of a URL: `%2e%2e%2f` in one is not undone.
+        target = f"{_local_path(engine, target)}{'/' if target.endswith('/') else ''}"
     local = _local_path(engine, target)
     is_folder = recursive or len(names) > 1 or target.endswith(("/", ":"))
     is_folder = is_folder or (local is not None and local.is_dir())
     folder = target if target.endswith(("/", ":")) else f"{target}/"
+    is_url = "://" in folder and not _swathe.StoreKind(folder).is_bucket
+
+    def name_below(base: str) -> str:
+        """Return the name of a copy in the folder; in a URL `?`, `#` and `%` have a meaning."""
+        return f"{folder}{quote(base) if is_url else base}"
+
     pairs = []
     for name in names:
         if not recursive:
             base = name.rstrip("/").rpartition("/")[2].rpartition(":")[2]
-            pairs.append(_CopyPair(name, f"{folder}{base}" if is_folder else target))
+            base = unquote(base) if is_url and "://" in name else base
+            pairs.append(_CopyPair(name, name_below(base) if is_folder else target))
             continue
         store, prefix = _parts_of(name)
         top = f"{store}{prefix.rstrip('/')}/" if prefix.strip("/") else store
@@ -344,7 +396,7 @@ def _pairs_of(
                 )
                 report.add_fault(entry.path, "OutputError", reason)
             else:
-                pairs.append(_CopyPair(entry.path, f"{folder}{base}", entry.size))
+                pairs.append(_CopyPair(entry.path, name_below(base), entry.size))
     return pairs
 
 
@@ -374,6 +426,16 @@ def _check_targets(engine: _swathe.Stores, pairs: Sequence[_CopyPair]) -> None:
     targets = filter(None, (engine.local_path(pair.target) for pair in pairs))
     local_sources = (engine.local_path(pair.source) for pair in pairs)
     refuse_if_sources(targets, lambda: filter(None, local_sources))
+    remote_sources = {
+        object_identity(engine, pair.source): pair.source
+        for pair in pairs
+        if engine.local_path(pair.source) is None
+    }
+    for pair in pairs if remote_sources else ():
+        if source := remote_sources.get(object_identity(engine, pair.target)):
+            raise OutputError(
+                f"{pair.target}: cannot write: it is the source {source}; give another name"
+            )
 
 
 def _new_of(
@@ -391,7 +453,9 @@ def _new_of(
         states = list(pool.map(partial(_copy_state, engine, resume), pairs))
     new = []
     for pair, state in zip(pairs, states, strict=True):
-        if state == "missing":
+        if isinstance(state, SwatheError):
+            report.add_fault(pair.source, type(state).__name__, str(state))
+        elif state == "missing":
             new.append(pair)
         elif state == "whole":
             report.skipped += 1
@@ -402,17 +466,22 @@ def _new_of(
 
 def _copy_state(
     engine: _swathe.Stores, resume: bool, pair: _CopyPair
-) -> Literal["missing", "whole", "other"]:
-    """Return what is there under the name of a copy."""
+) -> Literal["missing", "whole", "other"] | SwatheError:
+    """Return what is there under the name of a copy, or why that cannot be told."""
     try:
         copy_bytes = engine.open(pair.target).size
-    except SwatheError:
-        return "missing"  # other errors are reported when it is copied
+    except NotFoundError:
+        return "missing"
+    except SwatheError as error:
+        # A file is not replaced when it is written, and says then what is wrong.
+        return error if engine.local_path(pair.target) is None else "missing"
+    if not resume:
+        return "other"
     try:
         size = engine.open(pair.source).size if pair.size is None else pair.size
-    except SwatheError:
-        return "missing"
-    return "whole" if resume and size == copy_bytes else "other"
+    except SwatheError as error:
+        return error
+    return "whole" if size == copy_bytes else "other"
 
 
 def _copy(

@@ -95,7 +95,8 @@ impl Objects {
             let object = match source {
                 Some(source) => {
                     let name = job.stores.is_named(url).then(|| url.to_string());
-                    Object::of_source(source, name, &job.stores, cancel.clone())?
+                    // It may have changed since, and then it is opened anew.
+                    Object::of_source(source, name, &job.stores, cancel.clone())?.of_before()
                 }
                 None => Object::open(url, &job.stores, fresh, cancel.clone())?,
             };
