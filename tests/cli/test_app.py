@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from astropy.io import fits
 from astropy.table import Table
+from astropy.wcs import WCS
 from numpy.typing import NDArray
 
 import swathe
@@ -231,6 +232,14 @@ def test_info_tells_place_type_and_tables(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "table.fits"
     path.write_bytes(fits_bytes(fits.PrimaryHDU(), table))
     assert "3 rows, 2 columns" in run("info", path).stdout
+
+
+def test_info_tells_a_large_extent_in_degrees(tmp_path: Path) -> None:
+    path, wcs = tmp_path / "wide.fits", WCS(naxis=2)
+    wcs.wcs.ctype, wcs.wcs.cdelt, wcs.wcs.crpix = ["RA---TAN", "DEC--TAN"], [-0.1, 0.1], [50, 10]
+    path.write_bytes(fits_bytes(fits.PrimaryHDU(np.zeros((15, 100), "f4"), wcs.to_header())))
+    text = run("info", path).stdout
+    assert re.search(r"\d deg x \d[\d.]*', TAN", text), text
 
 
 def test_rates_are_no_seconds() -> None:

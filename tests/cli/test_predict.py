@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import swathe
+from swathe.costs.prediction import Prediction, StoreCost
+from swathe.costs.recorded_outcome import CallOutcome
 from tests.support.fits_frames import Runner, contents, noise
 
 
@@ -52,3 +54,24 @@ def test_shares_and_notes_have_columns_only_if_there_are_any(
     assert lines[at].split()[-1] == "share"
     shares = [line.split()[-1] for line in lines[at + 1 : at + 3]]
     assert sum(int(share.removesuffix("%")) for share in shares) == 100
+
+
+def test_what_no_store_has_is_told_without_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("file,ra,dec,size_arcsec\nnone.fits,10,1,30\n")
+    shown, told = Runner(monkeypatch, capsys).told("predict", "--targets", table)
+    assert "store" not in shown
+    assert "target 0: " in told
+
+
+def test_a_piece_that_is_done_leaves_the_store_of_a_call() -> None:
+    interval_s = (0.5, 2.0)
+    cost = StoreCost(1.0, interval_s, 10, 1, 1, 1, 0, 0, True, 0.1, 0.1, is_local=True)
+    done = Prediction(0.0, (0.0, 0.0), 0, 0, {})
+    read = Prediction(1.0, interval_s, 10, 1, {"file:///": cost})
+    call = CallOutcome()
+    for prediction in (done, read, done):
+        call.expect(prediction, 0.0)
+    assert call.root == "file:///"

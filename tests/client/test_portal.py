@@ -437,7 +437,9 @@ def test_command_submits_shows_and_fetches(
     job = run("submit", "--targets", table, "--name", "mine", "--format", "npy").strip()
     told = json.loads(run("status", job, "--wait", "--json"))
     assert (told["phase"], told["name"], told["counts"]["ok"]) == ("COMPLETED", "mine", TARGETS)
-    assert job in run("list")
+    listed = run("list")
+    assert job in listed
+    assert re.search(r"  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", listed)
     fetched = run("fetch", job, "-o", tmp_path / "out")
     size = size_text(sum(path.stat().st_size for path in (tmp_path / "out").glob("*.npy")))
     assert fetched == f"{tmp_path / 'out'}: {TARGETS} of {TARGETS} rows, {size}\n"

@@ -258,6 +258,13 @@ def test_circles_and_images_without_outline(radius_deg: float) -> None:
             assert not finds(place, shape, vector, radius_deg)
 
 
+@pytest.mark.parametrize("code", ["AIT", "CAR"])
+def test_the_centre_of_a_map_of_the_sky_is_its_own(code: str) -> None:
+    shape = (181, 361)
+    place = footprint(linear(code, 266.0, 0.0, shape, 1.0), shape)
+    assert (place.s_ra, place.s_dec) == pytest.approx((266.0, 0.0), abs=1e-6)
+
+
 def test_no_place_in_the_sky_is_told() -> None:
     with pytest.raises(errors.RegionError, match="no pixels"):
         footprint(linear("TAN", 0, 0, (0, 10), 1e-3), (0, 10))

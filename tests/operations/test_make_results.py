@@ -126,6 +126,15 @@ def test_a_picture_is_that_of_lupton(order: list[int], images: list[Path], tmp_p
     assert np.abs(picture.astype(int) - expected[::-1].astype(int)).max() <= 1
 
 
+@pytest.mark.filterwarnings("error:invalid value")
+def test_a_picture_of_equal_pixels_is_made_without_warnings(tmp_path: Path) -> None:
+    from swathe.operations.kinds.rgb import _picture
+
+    np.save(tmp_path / "flat.npy", np.ones((4, 5)))
+    _picture(tmp_path / "flat.png", [tmp_path / "flat.npy"] * 3)
+    assert not np.asarray(Image.open(tmp_path / "flat.png")).any()
+
+
 # ---- What jobs of a portal give
 
 

@@ -107,6 +107,7 @@ def test_the_commands_say_what_they_did(files: Path, tmp_path: Path, run: Runner
     lines = run("ls", "wide:").splitlines()
     assert [line.split()[-1] for line in lines] == ["wide:a.fits", "wide:dr1/"]
     assert "3 objects" in lines[1]
+    assert lines[0].index("wide:") == lines[1].index("wide:"), "names are below each other"
     assert len(run("ls", "-r", "wide:", "--pattern", "*.fits").splitlines()) == 3
     found = json.loads(run("ls", "wide:dr1/deep", "--json"))["objects"]
     assert {each["path"]: each["size"] for each in found} == {

@@ -134,7 +134,7 @@ class SkyMapping:
             coordinates = SkyCoord(world[:, lng], world[:, lat], unit="deg", frame=frame)
             vectors: NDArray[np.float64] = np.array(coordinates.icrs.cartesian.xyz.value.T)
         except Exception as error:  # wcslib's own classes share no base
-            raise RegionError(f"{self.label}: its pixels have no sky position: {error}") from error
+            raise RegionError(f"{self.label}: its WCS cannot be used: {error}") from error
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 

@@ -56,8 +56,9 @@ class CallOutcome:
 
     def expect(self, prediction: Prediction, elapsed_s: float) -> None:
         """Add the prediction of a piece, made `elapsed_s` after the end of the last one."""
-        root = prediction.only_root
-        self.root = root if self.root in (None, root) else ""
+        if prediction.per_store:  # A piece whose targets are all done has no store.
+            root = prediction.only_root
+            self.root = root if self.root in (None, root) else ""
         self.predicted_s += prediction.median_s
         self.low_s += prediction.interval_s[0]
         self.high_s += prediction.interval_s[1]

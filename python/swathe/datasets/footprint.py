@@ -159,6 +159,11 @@ def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
     if not len(vectors):
         raise RegionError(f"{sky.label}: none of its pixels has a place in the sky")
     centre, radius = middle(vectors)
+    if radius > math.pi / 2:
+        # The mean of directions all around says little, so it is the image's own centre.
+        own = sky.pixel_to_vector(np.array([(width - 1) / 2]), np.array([(height - 1) / 2]))[0]
+        if np.isfinite(own).all():
+            centre, radius = own, float(angle(vectors, own).max())
     order = healpix.order_for(max(radius, 1e-9) / WIDE_CELLS)
     reach = radius + 2 * healpix.cell_radius(order)
     finer = healpix.cells_around(centre, min(reach, math.pi), order + 1)

@@ -10,7 +10,7 @@ import typer
 
 from swathe.cli.options import Json, Overwrite, Quiet
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import harmless_text, moment_text, seconds_text, size_text
+from swathe.core.format import count_text, harmless_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.datasets import Dataset, MirrorPlan, ScanReport, SkippedObject
@@ -114,8 +114,9 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
         ]
         counts = ", ".join(f"{count:,} {what}" for count, what in labelled_counts if count)
         typer.echo(
-            f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
-            f"{report.images:,} images read in {seconds_text(report.elapsed_s)}"
+            f"{report.dataset}: {count_text(report.listed, 'object')} "
+            f"({counts or 'nothing to do'}), "
+            f"{count_text(report.images, 'image')} read in {seconds_text(report.elapsed_s)}"
         )
         if not report.listed:
             typer.echo(
@@ -125,7 +126,7 @@ def _print_report(report: ScanReport, as_json: bool) -> None:
             )
         _print_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
-            typer.echo(f"  note: {count:,} images have no sky position: {note}", err=True)
+            typer.echo(f"  note: no sky position: {count_text(count, 'image')}: {note}", err=True)
     if report.faults:
         raise typer.Exit(1)
 
@@ -212,8 +213,8 @@ def _print_plan(plan: MirrorPlan, delete: bool, as_json: bool) -> None:
         print_json({**fields, **{name: len(fields[name]) for name in list_names}})
         return
     typer.echo(
-        f"{plan.dataset} to {plan.store}:{plan.prefix}: {len(plan.copies):,} objects to copy "
-        f"({size_text(plan.bytes)}), {plan.there:,} already there"
+        f"{plan.dataset} to {plan.store}:{plan.prefix}: {count_text(len(plan.copies), 'object')} "
+        f"to copy ({size_text(plan.bytes)}), {plan.there:,} already there"
     )
     if plan.copies:
         basis = "as measured" if plan.measured else "a guess; to measure: swathe probe STORE"
@@ -271,7 +272,7 @@ def show(name: Name, as_json: Json = False) -> None:
     if dataset.pattern is not None:
         typer.echo(f"  names: {dataset.pattern}")
     typer.echo(
-        f"  {dataset.objects:,} objects, {dataset.granules:,} images, "
+        f"  {count_text(dataset.objects, 'object')}, {count_text(dataset.granules, 'image')}, "
         f"calibration level {dataset.calib_level}"
     )
     typer.echo(f"  synced: {_sync_text(dataset)}")

@@ -161,7 +161,10 @@ def _sky_lines(granule: Granule | None, projection: str) -> list[str]:
 
 
 def _extent(size_arcsec: float) -> str:
-    return f'{size_arcsec:.3g}"' if size_arcsec < 60 else f"{size_arcsec / 60:.4g}'"
+    """Return an angle in seconds, minutes or degrees, such as `39.6"`, `13.52'`, `12.8 deg`."""
+    if size_arcsec < 59.95:
+        return f'{size_arcsec:.3g}"'
+    return f"{size_arcsec / 60:.4g}'" if size_arcsec < 7200 else f"{size_arcsec / 3600:.4g} deg"
 
 
 def _projection(file: File, hdu: HduInfo) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,7 +29,14 @@ from swathe.cli.options import (
     size_of,
 )
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import count_text, forecast_text, seconds_text, size_text, time_left_text
+from swathe.core.format import (
+    count_text,
+    forecast_text,
+    moment_text,
+    seconds_text,
+    size_text,
+    time_left_text,
+)
 from swathe.core.row_record import WITHOUT_RESULT
 
 if TYPE_CHECKING:
@@ -248,11 +256,12 @@ def list_jobs(
     if as_json:
         print_json({"jobs": jobs})
         return
+    created_at = [moment_text(datetime.fromisoformat(job["created_at"])) for job in jobs]
     rows = [
-        (job["id"], job["phase"], job["name"], f"{job['rows']:,}", job["created_at"][:19])
-        for job in jobs
+        (job["id"], job["phase"], job["name"], f"{job['rows']:,}", moment)
+        for job, moment in zip(jobs, created_at, strict=True)
     ]
-    print_table(("job", "phase", "name", "rows", "created (UTC)"), rows)
+    print_table(("job", "phase", "name", "rows", "created"), rows)
 
 
 def to_json(value: Job | Row | Estimate) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN_FAULTS = 10
 NS = 1_000_000_000
+MOMENT_WIDTH = len("2026-11-26 06:36:09 UTC")
 
 Recursive = Annotated[
     bool, typer.Option("--recursive", "-r", help="Also what is below, in sub-folders.")
@@ -81,16 +84,23 @@ def _fields(entry: ListedObject | UnlistedObject | SubFolder) -> dict[str, Any]:
 
 def _line(entry: ListedObject | SubFolder) -> str:
     if isinstance(entry, SubFolder):
-        return f"{entry.size:>15}  {count_text(entry.objects, 'object'):<19}  {entry.path}"
+        count = count_text(entry.objects, "object")
+        return f"{entry.size:>15}  {count:<{MOMENT_WIDTH}}  {entry.path}"
     size = "?" if entry.size is None else entry.size
-    return f"{size:>15}  {_moment(entry.modified):<19}  {entry.path}"
+    return f"{size:>15}  {_moment(entry.modified):<{MOMENT_WIDTH}}  {entry.path}"
 
 
 def _moment(text: str | None) -> str:
-    """Return a time as the listing has it; of a file, nanoseconds as date and time."""
-    if text is None or not text.isdecimal():
-        return text or ""
-    return moment_text(datetime.fromtimestamp(int(text) / NS, UTC))
+    """Return a time of a listing in UTC; as the listing has it, if that names no time zone."""
+    if text is None:
+        return ""
+    if text.isdecimal():
+        return moment_text(datetime.fromtimestamp(int(text) / NS, UTC))
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError):
+            at = parse(text)
+            return text if at.tzinfo is None else moment_text(at)
+    return text
 
 
 def stat(

@@ -23,7 +23,7 @@ from swathe.cli.options import (
     size_of,
 )
 from swathe.cli.output import print_json, print_table, print_text
-from swathe.core.format import NOISE_S, moment_text, seconds_text, size_text
+from swathe.core.format import NOISE_S, count_text, moment_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.costs.prediction import Prediction
@@ -38,6 +38,8 @@ WHOLE_STORES = (
     "reading and cutting, if one store alone were used; "
     "share is the part of each in the cheapest mixture, which the total is for:"
 )
+OTHER = "other"
+"""Name of work of several stores, and of results that are made, as pictures."""
 SHOWN_REQUESTS, SHOWN_FAULTS, SHOWN_OUTCOMES = 4, 5, 100
 
 
@@ -130,7 +132,7 @@ def _show(prediction: Prediction) -> None:
     low, high = map(seconds_text, prediction.interval_s)
     typer.echo(
         f"total: {seconds_text(prediction.median_s)} ({low} to {high} in 80 of 100 cases), "
-        f"{size_text(prediction.bytes)} in {prediction.requests:,} requests"
+        f"{size_text(prediction.bytes)} in {count_text(prediction.requests, 'request')}"
     )
     if prediction.overhead_s:
         reading_s = prediction.median_s - prediction.overhead_s
@@ -138,6 +140,13 @@ def _show(prediction: Prediction) -> None:
             f"  of this {seconds_text(reading_s)} for reading and cutting, "
             f"{seconds_text(prediction.overhead_s)} for list, results and manifest"
         )
+    if prediction.per_store:
+        _show_stores(prediction)
+    _show_faults(prediction)
+
+
+def _show_stores(prediction: Prediction) -> None:
+    """Print a table of the stores, and how many headers were read."""
     typer.echo(WHOLE_STORES if prediction.shares else PARTS)
     notes = {
         name: "" if cost.measured or cost.is_local else "not probed"
@@ -162,8 +171,8 @@ def _show(prediction: Prediction) -> None:
     print_table(titles, rows)
     read = sum(cost.headers_read for cost in prediction.per_store.values())
     if read:
-        typer.echo(f"Headers of {_objects(read)} were read, as they were not in the index.")
-    _show_faults(prediction)
+        objects = count_text(read, "object")
+        typer.echo(f"Headers of {objects} were read, as they were not in the index.")
 
 
 def _show_faults(prediction: Prediction) -> None:
@@ -172,7 +181,8 @@ def _show_faults(prediction: Prediction) -> None:
     unread = {name: cost.unreadable for name, cost in prediction.per_store.items()}
     lacking_count = sum(count for name, count in unread.items() if name not in idle_stores)
     if lacking_count:
-        typer.echo(f"{_objects(lacking_count)} cannot be read, and will have no result:", err=True)
+        objects = count_text(lacking_count, "object")
+        typer.echo(f"{objects} cannot be read, and will have no result:", err=True)
     elif prediction.faults:
         typer.echo("these cannot be read or cut:", err=True)
     for fault in prediction.faults[:SHOWN_FAULTS]:
@@ -252,10 +262,6 @@ def _requests(load: dict[str, Any]) -> str:
     )
 
 
-def _objects(count: int) -> str:
-    return f"{count:,} object{'s' * (count != 1)}"
-
-
 def _show_history(as_json: bool) -> None:
     from swathe.catalog import Catalog
     from swathe.catalog.recent_outcomes import RECENT
@@ -301,7 +307,7 @@ def _show_history(as_json: bool) -> None:
             titles,
             [
                 [
-                    record.root if record is not records[-1] else "all",
+                    "all" if record is records[-1] else record.root or OTHER,
                     f"{record.compared:,}",
                     f"{record.median_error:.0%}",
                     f"{record.high_error:.0%}",

@@ -9,7 +9,7 @@ import typer
 from swathe.cli.options import Json, MeasureTarget, Overwrite, Plot, Seed
 from swathe.cli.output import cost_rows, print_json, print_table
 from swathe.cli.units import size_option, time_option
-from swathe.core.format import number_text, rate_text, seconds_text, size_text
+from swathe.core.format import count_text, number_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe.costs.probing.probe_result import Probe
@@ -110,7 +110,7 @@ def _show(result: Probe) -> None:
             f"in total {rate_text(writing.total_bytes_per_s)}"
         )
     typer.echo(
-        f"{len(result.samples)} samples, {result.requests} requests, "
+        f"{count_text(len(result.samples), 'sample')}, {count_text(result.requests, 'request')}, "
         f"{size_text(result.bytes_moved)} in {seconds_text(result.elapsed_s)} "
         f"({result.cache}; {END_TEXTS[result.end_reason]})"
     )

@@ -87,7 +87,7 @@ class ProbeParameters:
         requests = (self.rounds + 1) * sum(cell.requests + cell.streams + 2 for cell in cells)
         size = min(self.max_bytes, (self.rounds + 1) * sum(cell.bytes for cell in cells))
         return (
-            f"at most {requests} requests, {size_text(size)} and {self.max_time_s:g} s: "
+            f"at most {requests:,} requests, {size_text(size)} and {self.max_time_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
             f"1 to {streams} streams{', up to a fifth of it for writing' * self.write}"
         )

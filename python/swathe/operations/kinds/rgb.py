@@ -108,7 +108,8 @@ def _picture(path: Path, images: Sequence[Path]) -> None:
         bands.append(np.nan_to_num(pixels - np.median(valid), nan=0.0))
         spreads.append(noise(pixels))
     stretch = LUPTON_SIGMAS * max(float(np.mean(spreads or [0.0])), 1e-12)
-    picture = make_lupton_rgb(*bands, minimum=0.0, stretch=stretch, Q=LUPTON_Q)
+    with np.errstate(invalid="ignore"):  # It divides 0 by 0 where all bands are 0, and drops it.
+        picture = make_lupton_rgb(*bands, minimum=0.0, stretch=stretch, Q=LUPTON_Q)
     Image.fromarray(picture[::-1]).save(path, "PNG")
 
 
