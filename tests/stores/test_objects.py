@@ -22,7 +22,7 @@ from swathe.core.errors import (
     OptionError,
     OutputError,
 )
-from swathe.stores.listing import ListedObject
+from swathe.stores.listing import ListedObject, UnlistedObject
 from swathe.stores.objects import SubFolder
 from tests.support import servers
 from tests.support.fits_frames import Runner
@@ -213,11 +213,24 @@ def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: 
 
 
 def test_a_folder_is_listed_with_its_sub_folders(files: Path) -> None:
-    found = list(swathe.stores.list_folder(str(files)))
-    (single, below) = found
-    assert isinstance(single, ListedObject)
-    assert (single.path, single.size) == (str(files / "a.fits"), 5000)
-    assert below == SubFolder(f"{files}/dr1/", 3, 118_000)
+    os.rename(files, other := files.with_name("a:b"))
+    for folder in (str(other), f"{other}/", f"file://{other}", os.path.relpath(other)):
+        (single, below) = swathe.stores.list_folder(folder)
+        assert isinstance(single, ListedObject)
+        assert (single.path, single.size) == (f"{other}/a.fits", 5000)
+        assert below == SubFolder(f"{other}/dr1/", 3, 118_000)
+
+
+def test_a_listing_as_json_is_one_object(
+    files: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = json.loads(run("ls", "none:", "--json", code=2))
+    assert error["kind"] == "NoSuchStoreError"
+    assert json.loads(run("ls", files, "--pattern", "*.none", "--json")) == {"objects": []}
+    entries = [UnlistedObject("x/a", "too long"), SubFolder("x/b/", 1, 2)]
+    monkeypatch.setattr("swathe.stores.list_folder", lambda *_, **__: iter(entries))
+    objects = json.loads(run("ls", "x", "--json", code=1))["objects"]
+    assert objects[0] == {"path": "x/a", "reason": "too long"}
 
 
 @pytest.mark.more

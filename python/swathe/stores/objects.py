@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from swathe import _swathe
 from swathe.core import errors
 from swathe.core.argument_checks import check_count, check_text, check_texts
-from swathe.core.errors import OptionError, OutputError, SwatheError
+from swathe.core.errors import NoSuchStoreError, OptionError, OutputError, SwatheError
 from swathe.core.outputs import EXISTS, refuse_if_sources
 from swathe.core.progress import progress_bar
 from swathe.stores.listing import ListedObject, UnlistedObject, listed_objects, validate_pattern
@@ -152,9 +152,7 @@ def list_folder(
     Raises:
         NotFoundError, AccessError, SourceError, OptionError: As `list_objects`.
     """
-    top = place if place.endswith(("/", ":")) else f"{place}/"
-    if place.partition(":")[0] == place:
-        top = f"{os.path.abspath(place).rstrip('/')}/"
+    top = _top_of(check_text("place", place))
     folders: dict[str, tuple[int, int]] = {}
     for entry in list_objects(place, pattern=pattern):
         name, slash, _ = entry.path.removeprefix(top).partition("/")
@@ -301,14 +299,18 @@ def _parts_of(place: str) -> tuple[str, str]:
     name, colon, path = place.partition(":")
     if colon and "/" not in name and not path.startswith("//"):
         if _engine().locate(f"{name}:x")[1] == f"{name}:x":
-            from swathe.core.errors import NoSuchStoreError
-
             raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
         return f"{name}:", path
     if "://" in place and not place.startswith("file://"):
         raise OptionError(f"{place}: expected NAME:path of a store, or a local path")
     path = os.path.abspath(place.removeprefix("file://"))
     return "/", path.removeprefix("/") + ("/" if place.endswith("/") and path != "/" else "")
+
+
+def _top_of(place: str) -> str:
+    """Return what the full names of the objects in a folder begin with."""
+    name, prefix = _parts_of(place)
+    return f"{name}{prefix.rstrip('/')}/" if prefix.strip("/") else name
 
 
 def _pairs_of(
@@ -330,8 +332,7 @@ def _pairs_of(
             base = name.rstrip("/").rpartition("/")[2].rpartition(":")[2]
             pairs.append(_CopyPair(name, f"{folder}{base}" if is_folder else target))
             continue
-        store, prefix = _parts_of(name)
-        top = f"{store}{prefix.rstrip('/')}/" if prefix.strip("/") else store
+        top = _top_of(name)
         for entry in list_objects(name, pattern=pattern):
             if isinstance(entry, UnlistedObject):
                 report.add_fault(entry.path, "SourceError", entry.reason)
