@@ -208,6 +208,7 @@ def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: 
     assert "see cp" in run("put", files / "a.fits", tmp_path / "b.fits", code=2)
     assert "see cp" in run("get", files / "a.fits", tmp_path / "b.fits", code=2)
     assert "see cp" in run("get", "web:a.fits", "web:b.fits", code=2)
+    assert "SOURCES... TARGET\n" in run("get", "--help")
     assert "no store 'none'" in run("ls", "none:", code=2)
     assert "no such" in run("ls", tmp_path / "none", code=3)
 

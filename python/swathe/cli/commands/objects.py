@@ -158,7 +158,7 @@ def put(
 
 def get(
     sources: Annotated[list[str], typer.Argument(help="Objects: NAME:path, or URLs.")],
-    target: Annotated[str, typer.Argument(help="File or folder of this machine.")] = ".",
+    target: Annotated[str, typer.Argument(help="File or folder of this machine, as '.'.")],
     recursive: Recursive = False,
     pattern: Pattern = None,
     overwrite: Overwrite = False,
