@@ -213,6 +213,28 @@ def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: 
     assert "no such" in run("ls", tmp_path / "none", code=3)
 
 
+def test_nothing_is_written_to_a_store_that_does_not_exist(
+    files: Path, tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistyped name of a store is not the name of a local file."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for command in ("put", "cp"):
+        assert "no store 'typo'" in run(command, files / "a.fits", "typo:a.fits", code=2)
+    with pytest.raises(NoSuchStoreError):
+        swathe.stores.copy_objects(files, "typo:", recursive=True, progress=False)
+    fs = swathe.fs()
+    with pytest.raises(FileNotFoundError, match="no store 'typo'"):
+        fs.pipe("typo/a.fits", b"1")
+    with pytest.raises(FileNotFoundError, match="no store 'typo'"):
+        fs.ls("typo")
+    assert not fs.exists("typo/a.fits")
+    assert isinstance(fs.cat_ranges(["typo/a"], 0, 1)[0], FileNotFoundError)
+    assert os.listdir() == []
+    run("cp", files / "a.fits", "./typo:a.fits")
+    assert os.listdir() == ["typo:a.fits"]
+
+
 def test_a_folder_is_listed_with_its_sub_folders(files: Path) -> None:
     os.rename(files, other := files.with_name("a:b"))
     for folder in (str(other), f"{other}/", f"file://{other}", os.path.relpath(other)):

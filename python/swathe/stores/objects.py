@@ -240,13 +240,14 @@ def copy_objects(
 
     Raises:
         OptionError: If arguments contradict each other, or two objects would get one name.
+        NoSuchStoreError: If the target names a store that does not exist.
         OutputError: If the target cannot be written, or is one of the files that are read.
         NotFoundError, AccessError, SourceError: If a folder cannot be listed.
     """
     began_s = time.perf_counter()
     names = [os.fspath(each) for each in _as_list(sources)]
     check_texts("sources", names)
-    check_text("target", os.fspath(target))
+    store_of(check_text("target", os.fspath(target)))
     count = check_count("threads", threads, MOST_THREADS)
     if overwrite and resume:
         raise OptionError("expected overwrite or resume, found both")
@@ -273,8 +274,10 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
 
     Raises:
         NotFoundError, AccessError, SourceError: If the object cannot be read.
+        NoSuchStoreError: If the target names a store that does not exist.
         OutputError: If the copy cannot be written.
     """
+    store_of(target)
     engine, pair = _engine(), _CopyPair(source, target)
     _check_targets(engine, [pair])
     report = CopyReport()
@@ -294,13 +297,24 @@ def _as_list(
     return [sources] if isinstance(sources, str | os.PathLike) else sources
 
 
+def store_of(place: str) -> str:
+    """Return the name of the store of a place; empty for a URL or a local path.
+
+    Raises:
+        NoSuchStoreError: If there is no store of this name. A local file is `./NAME:path`.
+    """
+    name, colon, path = place.partition(":")
+    if not colon or "/" in name or path.startswith("//"):
+        return ""
+    if _engine().locate(f"{name}:x")[1] == f"{name}:x":
+        raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
+    return name
+
+
 def _parts_of(place: str) -> tuple[str, str]:
     """Return `NAME:` of a store and the path in it; for other places "/" and the rest."""
-    name, colon, path = place.partition(":")
-    if colon and "/" not in name and not path.startswith("//"):
-        if _engine().locate(f"{name}:x")[1] == f"{name}:x":
-            raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
-        return f"{name}:", path
+    if name := store_of(place):
+        return f"{name}:", place.removeprefix(f"{name}:")
     if "://" in place and not place.startswith("file://"):
         raise OptionError(f"{place}: expected NAME:path of a store, or a local path")
     path = os.path.abspath(place.removeprefix("file://"))
