@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import get_args, get_type_hints
 
 import pytest
 
+from swathe.portal.config import WorkersSettings
 from swathe.portal.pages import words
 
 
@@ -34,6 +36,11 @@ def plain(text: str) -> str:
 )
 def test_seconds(time_s: float | None, told: str) -> None:
     assert plain(words.seconds(time_s)) == told
+
+
+def test_every_starter_of_workers_has_words() -> None:
+    starters = get_args(get_type_hints(WorkersSettings)["grow"])
+    assert {each for each in starters if each} == set(words.STARTERS)
 
 
 def test_numbers_have_units() -> None:

@@ -22,7 +22,7 @@ from swathe.core.errors import (
     OptionError,
     OutputError,
 )
-from swathe.stores.listing import ListedObject
+from swathe.stores.listing import ListedObject, UnlistedObject
 from swathe.stores.objects import SubFolder
 from tests.support import servers
 from tests.support.fits_frames import Runner
@@ -228,6 +228,7 @@ def test_arguments_that_contradict_each_other(files: Path, tmp_path: Path, run: 
     assert "see cp" in run("put", files / "a.fits", tmp_path / "b.fits", code=2)
     assert "see cp" in run("get", files / "a.fits", tmp_path / "b.fits", code=2)
     assert "see cp" in run("get", "web:a.fits", "web:b.fits", code=2)
+    assert "SOURCES... TARGET\n" in run("get", "--help")
     assert "no store 'none'" in run("ls", "none:", code=2)
     assert "no such" in run("ls", tmp_path / "none", code=3)
 
@@ -316,12 +317,47 @@ def test_an_object_of_impossible_size_is_not_copied(tmp_path: Path) -> None:
     assert "at most 16 TiB" in report.faults[0].reason
 
 
+def test_nothing_is_written_to_a_store_that_does_not_exist(
+    files: Path, tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistyped name of a store is not the name of a local file."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for command in ("put", "cp"):
+        assert "no store 'typo'" in run(command, files / "a.fits", "typo:a.fits", code=2)
+    with pytest.raises(NoSuchStoreError):
+        swathe.stores.copy_objects(files, "typo:", recursive=True, progress=False)
+    fs = swathe.fs()
+    with pytest.raises(FileNotFoundError, match="no store 'typo'"):
+        fs.pipe("typo/a.fits", b"1")
+    with pytest.raises(FileNotFoundError, match="no store 'typo'"):
+        fs.ls("typo")
+    assert not fs.exists("typo/a.fits")
+    assert isinstance(fs.cat_ranges(["typo/a"], 0, 1)[0], FileNotFoundError)
+    assert os.listdir() == []
+    run("cp", files / "a.fits", "./typo:a.fits")
+    assert os.listdir() == ["typo:a.fits"]
+
+
 def test_a_folder_is_listed_with_its_sub_folders(files: Path) -> None:
-    found = list(swathe.stores.list_folder(str(files)))
-    (single, below) = found
-    assert isinstance(single, ListedObject)
-    assert (single.path, single.size) == (str(files / "a.fits"), 5000)
-    assert below == SubFolder(f"{files}/dr1/", 3, 118_000)
+    os.rename(files, other := files.with_name("a:b"))
+    for folder in (str(other), f"{other}/", f"file://{other}", os.path.relpath(other)):
+        (single, below) = swathe.stores.list_folder(folder)
+        assert isinstance(single, ListedObject)
+        assert (single.path, single.size) == (f"{other}/a.fits", 5000)
+        assert below == SubFolder(f"{other}/dr1/", 3, 118_000)
+
+
+def test_a_listing_as_json_is_one_object(
+    files: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = json.loads(run("ls", "none:", "--json", code=2))
+    assert error["kind"] == "NoSuchStoreError"
+    assert json.loads(run("ls", files, "--pattern", "*.none", "--json")) == {"objects": []}
+    entries = [UnlistedObject("x/a", "too long"), SubFolder("x/b/", 1, 2)]
+    monkeypatch.setattr("swathe.stores.list_folder", lambda *_, **__: iter(entries))
+    objects = json.loads(run("ls", "x", "--json", code=1))["objects"]
+    assert objects[0] == {"path": "x/a", "reason": "too long"}
 
 
 @pytest.mark.more

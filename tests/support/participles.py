@@ -3,20 +3,23 @@
 import re
 
 IRREGULAR = re.compile(
+    "(?:mis|over|re|un|under)?(?:"
     "become|been|begun|bent|bitten|blown|born|bought|broken|brought|built|burnt|came|caught|chosen|"
     "come|dealt|done|drawn|driven|eaten|fallen|fed|felt|flown|forbidden|forgotten|fought|found|"
     "frozen|gave|given|gone|got|grown|heard|held|hidden|hung|kept|known|laid|led|lent|lost|made|"
     "meant|met|paid|proven|ran|ridden|risen|said|seen|sent|shaken|shown|shrunk|sold|sought|spent|"
     "spoken|spun|stolen|stood|struck|sunk|sworn|taken|taught|thought|thrown|told|torn|understood|"
-    "went|withdrawn|withheld|won|worn|woven|written"
+    "went|withdrawn|withheld|won|worn|woven|written|"
+    "beaten|bred|fled|forgiven|mistaken|shot|slept|stuck|swept|swung)"
 )
 """Participles that do not end in -ed. Words that are also nouns, adjectives or stems of verbs are
 none: bound, cut, left, put, read, run, set, split, spread."""
 REGULAR = re.compile(".+ed")
 OTHERS = re.compile(
-    "bed|bleed|breed|embed|exceed|feed|heed|hundred|indeed|need|proceed|red|seed|shed|speed|succeed"
+    "bed|bleed|breed|embed|exceed|feed|heed|hundred|indeed|need|proceed|red|seed|shed|speed|succeed|"
+    "unknown"
 )
-"""Other words that end in -ed."""
+"""Words that end as participles do, and are none."""
 STATES = frozenset(("are", "can", "had", "has", "have", "is", "was", "were"))
 """A name that begins with one of these says whether something is so: `is_closed`."""
 
@@ -32,5 +35,6 @@ def is_participle(name: str) -> bool:
     words = words_of(name)
     if not words or words[0] in STATES:
         return False
-    is_regular = REGULAR.fullmatch(words[-1]) and not OTHERS.fullmatch(words[-1])
-    return bool(IRREGULAR.fullmatch(words[-1]) or is_regular)
+    patterns = (IRREGULAR, REGULAR)
+    ends_in_one = any(pattern.fullmatch(words[-1]) for pattern in patterns)
+    return ends_in_one and not OTHERS.fullmatch(words[-1])

@@ -28,7 +28,7 @@ ALIKE = math.log(4)
 TENTH = NormalDist().inv_cdf(0.9)
 POINTS = tuple(NormalDist().inv_cdf((at + 0.5) / 20) / TENTH for at in range(20))
 """The prior: quantiles of a normal distribution, whose 10th and 90th percentiles are -1 and 1."""
-LEAST_RATIO = math.log(100)
+MOST_RATIO = math.log(100)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def calibrate(
         ratio = math.log(each.engine_s / each.model_s)
         unlike = math.log(each.model_s / max(model_s, 1e-6)) / ALIKE
         weight = 0.5 ** (age / HALF_LIFE) / (1 + unlike**2)
-        sample.append((min(max(ratio, -LEAST_RATIO), LEAST_RATIO), weight))
+        sample.append((min(max(ratio, -MOST_RATIO), MOST_RATIO), weight))
     low, bias, high = weighted_quantiles(sample, (0.1, 0.5, 0.9))
     return Calibration(bias, bias - low, high - bias, len(usable))
 

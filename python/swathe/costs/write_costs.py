@@ -33,7 +33,8 @@ SAME = 0.01
 """Weight of the belief that results and bytes are slower by the same factor."""
 HUBER = 0.5
 """Relative error from which an outcome counts less."""
-LEAST_RATIO = math.log(1000)
+MOST_RATIO = math.log(1000)
+"""Logarithm of how much faster or slower an outcome counts at most."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class WriteCosts:
         errors = np.log(np.maximum(terms @ factors, 1e-9))
         sample = prior_sample(self.faster, self.slower, PRIOR)
         sample += [
-            (min(max(-error, -LEAST_RATIO), LEAST_RATIO), weight)
+            (min(max(-error, -MOST_RATIO), MOST_RATIO), weight)
             for error, weight in zip(errors.tolist(), weights.tolist(), strict=False)
         ]
         low, high = weighted_quantiles(sample, (0.1, 0.9))

@@ -165,7 +165,7 @@ class ListRun:
             is_whole = True
         except KeyboardInterrupt:
             if next_rows is not None and run.output is not None:
-                self._enter_undone(run, next_rows, earlier)
+                self._enter_remaining(run, next_rows, earlier)
             raise
         finally:
             if self._rereads:
@@ -280,7 +280,7 @@ class ListRun:
                 + ("" if piece.is_last else "; the rest of the list was not read")
             ) from error
 
-    def _enter_undone(
+    def _enter_remaining(
         self, run: CutRun, rows: RowTable, earlier: Table | EarlierRows | None
     ) -> None:
         """Enter rows that were read, and not cut because the run is interrupted."""

@@ -29,6 +29,8 @@ ARCHIVES = (".zip", ".tar", ".fits", ".fit", ".fts")
 EXTENSION = "MANIFEST"
 """Name of the last extension of a FITS file of cutouts."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
+INTEGERS = frozenset({"bytes"})
+"""Columns of integers; the others are text."""
 
 
 def columns_as_table(columns: Mapping[str, Sequence[Any]], meta: Mapping[str, Any]) -> Table:
@@ -37,7 +39,7 @@ def columns_as_table(columns: Mapping[str, Sequence[Any]], meta: Mapping[str, An
     from astropy.table import Table
 
     arrays = {
-        name: np.array(column, np.int64 if name == "bytes" else str)
+        name: np.array(column, np.int64 if name in INTEGERS else str)
         for name, column in columns.items()
     }
     return Table(arrays, meta=dict(meta), copy=False)

@@ -14,7 +14,7 @@ from swathe.core.outputs import write_file
 from swathe.core.row_record import END_STATUSES, STATUSES, RowStatus
 from swathe.core.row_table import CODES, DIGEST_BYTES, DictColumn, TextColumn, hexadecimal
 from swathe.files.hdu import BLOCK
-from swathe.files.manifest import EXTENSION, columns_as_table
+from swathe.files.manifest import EXTENSION, INTEGERS, columns_as_table
 from swathe.files.manifest_head import head_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Manifest:
 
         columns = []
         for name, values in self.columns().items():
-            if name == "bytes":
+            if name in INTEGERS:
                 columns.append(fits.Column(name, "K", array=np.array(values, np.int64)))
                 continue
             texts = np.array([text.encode("ascii", "backslashreplace") for text in values], "S")
@@ -154,7 +154,7 @@ class Manifest:
         """Yield the rows of the file, some at a time."""
         for first in range(0, len(self.id), TEXT_ROWS):
             cells = (
-                map(str, column) if name == "bytes" else _cells(column)
+                map(str, column) if name in INTEGERS else _cells(column)
                 for name, column in self.columns(slice(first, first + TEXT_ROWS)).items()
             )
             lines = map(",".join, zip(*cells, strict=True))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from swathe.files.manifest import COLUMNS
+from swathe.files.manifest import COLUMNS, INTEGERS
 
 UNPRINTABLE = re.compile("[^ -~]")
 
@@ -27,7 +27,7 @@ def head_of(meta: Mapping[str, Any]) -> bytes:
 
 
 def _type(name: str) -> str:
-    return "int64" if name == "bytes" else "string"
+    return "int64" if name in INTEGERS else "string"
 
 
 def _yaml(value: Any) -> str:

@@ -22,6 +22,7 @@ from swathe.stores.objects import (
     list_objects,
     object_identity,
     remove_objects,
+    store_of,
 )
 from swathe.stores.registry import known_stores
 
@@ -122,11 +123,9 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             return _folder_info(store)
         try:
             source = _open(path)
-        except SwatheError as error:
+        except SwatheError:
             if self._has_objects(path):
                 return _folder_info(path)
-            if isinstance(error, NoSuchStoreError):
-                raise FileNotFoundError(path) from error
             raise
         return {"name": path, "size": source.size, "type": "file", "version": source.version}
 
@@ -180,7 +179,7 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
                 source = _open(path)
                 ranges = [_range(source, starts[at], ends[at]) for at in places]
                 contents: Sequence[Any] = _read(source, ranges)
-            except SwatheError as error:
+            except (SwatheError, FileNotFoundError) as error:
                 if on_error != "return":
                     raise
                 contents = [error] * len(places)
@@ -418,9 +417,18 @@ def _raise_unless_missing(error: OSError) -> None:
 
 
 def _name(path: str) -> str:
-    """Return `NAME:path` of a path of the filesystem."""
+    """Return `NAME:path` of a path of the filesystem.
+
+    Raises:
+        FileNotFoundError: If there is no such store.
+    """
     store, _, key = path.partition("/")
-    return f"{store}:{key}"
+    name = f"{store}:{key}"
+    try:
+        store_of(name)
+    except NoSuchStoreError as error:
+        raise FileNotFoundError(f"{path}: {error.args[0]}") from error
+    return name
 
 
 def _path(name: str) -> str:

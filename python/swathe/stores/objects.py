@@ -161,9 +161,7 @@ def list_folder(
     Raises:
         NotFoundError, AccessError, SourceError, OptionError: As `list_objects`.
     """
-    top = place if place.endswith(("/", ":")) else f"{place}/"
-    if place.partition(":")[0] == place:
-        top = f"{os.path.abspath(place).rstrip('/')}/"
+    top = _top_of(check_text("place", place))
     folders: dict[str, tuple[int, int]] = {}
     for entry in list_objects(place, pattern=pattern):
         name, slash, _ = entry.path.removeprefix(top).partition("/")
@@ -251,21 +249,20 @@ def copy_objects(
 
     Raises:
         OptionError: If arguments contradict each other, or two objects would get one name.
-        NoSuchStoreError: If the target is in a store that does not exist.
+        NoSuchStoreError: If the target names a store that does not exist.
         OutputError: If the target cannot be written, or is one of the files that are read.
         NotFoundError, AccessError, SourceError: If a folder cannot be listed.
     """
     began_s = time.perf_counter()
     names = [os.fspath(each) for each in _as_list(sources)]
     check_texts("sources", names)
-    check_text("target", os.fspath(target))
+    store_of(check_text("target", os.fspath(target)))
     count = check_count("threads", threads, MOST_THREADS)
     if overwrite and resume:
         raise OptionError("expected overwrite or resume, found both")
     if pattern is not None and not recursive:
         raise OptionError("pattern: expected recursive=True with it")
     engine, report = _engine(), CopyReport()
-    _check_target(engine, os.fspath(target))
     pairs = _pairs_of(engine, names, os.fspath(target), recursive, pattern, report)
     _check_targets(engine, pairs)
     if not overwrite:
@@ -286,10 +283,11 @@ def copy_object(source: str, target: str, *, overwrite: bool = False) -> None:
 
     Raises:
         NotFoundError, AccessError, SourceError: If the object cannot be read.
+        NoSuchStoreError: If the target names a store that does not exist.
         OutputError: If the copy cannot be written.
     """
+    store_of(target)
     engine, pair = _engine(), _CopyPair(source, target)
-    _check_target(engine, target)
     _check_targets(engine, [pair])
     report = CopyReport()
     if overwrite or _new_of(engine, [pair], False, 1, report):
@@ -308,27 +306,6 @@ def _as_list(
     return [sources] if isinstance(sources, str | os.PathLike) else sources
 
 
-def _check_store(engine: _swathe.Stores, name: str) -> None:
-    """Check that a store exists.
-
-    Raises:
-        NoSuchStoreError: If it does not.
-    """
-    if engine.locate(f"{name}:x")[1] == f"{name}:x":
-        raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
-
-
-def _check_target(engine: _swathe.Stores, target: str) -> None:
-    """Check that a target is in no store that does not exist: that would be a file of this name.
-
-    Raises:
-        NoSuchStoreError: If it is.
-    """
-    name, colon, path = target.partition(":")
-    if colon and "/" not in name and not path.startswith("//"):
-        _check_store(engine, name)
-
-
 def object_identity(engine: _swathe.Stores, name: str) -> str:
     """Return what all names of one object have in common: its real path, or its URL."""
     if (path := engine.local_path(name)) is not None:
@@ -341,17 +318,35 @@ def object_identity(engine: _swathe.Stores, name: str) -> str:
     return f"{scheme}:{posixpath.normpath(rest)}"
 
 
+def store_of(place: str) -> str:
+    """Return the name of the store of a place; empty for a URL or a local path.
+
+    Raises:
+        NoSuchStoreError: If there is no store of this name. A local file is `./NAME:path`.
+    """
+    name, colon, path = place.partition(":")
+    if not colon or "/" in name or path.startswith("//"):
+        return ""
+    if _engine().locate(f"{name}:x")[1] == f"{name}:x":
+        raise NoSuchStoreError(f"there is no store {name!r}; see: swathe store list")
+    return name
+
+
 def _parts_of(place: str) -> tuple[str, str]:
     """Return `NAME:` of a store and the path in it; for other places "/" and the rest."""
-    name, colon, path = place.partition(":")
-    if colon and "/" not in name and not path.startswith("//"):
-        _check_store(_engine(), name)
-        return f"{name}:", path
+    if name := store_of(place):
+        return f"{name}:", place.removeprefix(f"{name}:")
     local = _engine().local_path(place)
     if local is None:
         raise OptionError(f"{place}: expected NAME:path of a store, or a local path")
     path = os.path.abspath(local)
     return "/", path.removeprefix("/") + ("/" if place.endswith("/") and path != "/" else "")
+
+
+def _top_of(place: str) -> str:
+    """Return what the full names of the objects in a folder begin with."""
+    name, prefix = _parts_of(place)
+    return f"{name}{prefix.rstrip('/')}/" if prefix.strip("/") else name
 
 
 def _pairs_of(
@@ -383,8 +378,7 @@ def _pairs_of(
             base = unquote(base) if is_url and "://" in name else base
             pairs.append(_CopyPair(name, name_below(base) if is_folder else target))
             continue
-        store, prefix = _parts_of(name)
-        top = f"{store}{prefix.rstrip('/')}/" if prefix.strip("/") else store
+        top = _top_of(name)
         for entry in list_objects(name, pattern=pattern):
             below = entry.path.removeprefix(top) if entry.path.startswith(top) else ""
             base = below or entry.path.rpartition("/")[2]

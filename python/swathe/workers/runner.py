@@ -71,7 +71,7 @@ class Runner:
         self._numbers = count()
         self._pending: dict[int, _PendingChunk] = {}
         self._begun_jobs: set[int] = set()
-        self._unkept: dict[int, str] = {}  # by thread
+        self._save_troubles: dict[int, str] = {}  # by thread
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
         self.lag = ""
@@ -97,7 +97,7 @@ class Runner:
         """Why no work is sent to the pool, or results are not saved; empty if all is well."""
         if not self._threads:
             return "not started"
-        return self._threads[0].trouble or next(iter(list(self._unkept.values())), "")
+        return self._threads[0].trouble or next(iter(list(self._save_troubles.values())), "")
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """Stop the threads within about a second; unfinished rows are returned to the queue.
@@ -258,13 +258,13 @@ class Runner:
                 except CatalogError as error:
                     if not _is_of_all(error):
                         raise
-                    self._unkept[me] = f"results cannot be saved: {error}"
+                    self._save_troubles[me] = f"results cannot be saved: {error}"
                     log.warning("%s; next attempt in %g s", error, pause_s)
                     if self._stopping.wait(pause_s):
                         break
             return None
         finally:
-            self._unkept.pop(me, None)
+            self._save_troubles.pop(me, None)
 
     def _try_again(self, act: Callable[[], T]) -> T:
         """Use the catalogue; retry a few times if the error may be caused by the job."""

@@ -264,7 +264,7 @@ impl Inflate {
                 let partial = self.bit_count % 8;
                 self.take(partial);
                 if !self.need(input, 32) {
-                    return Ok(self.unbegun());
+                    return Ok(self.return_to_start());
                 }
                 let (length, complement) = (self.take(16), self.take(16));
                 if length != complement ^ 0xffff {
@@ -287,7 +287,7 @@ impl Inflate {
             }
             2 => match self.dynamic_codes(input)? {
                 true => State::Codes,
-                false => return Ok(self.unbegun()),
+                false => return Ok(self.return_to_start()),
             },
             _ => return Err("a block of unknown type"),
         };
@@ -295,7 +295,8 @@ impl Inflate {
         Ok(true)
     }
 
-    fn unbegun(&mut self) -> bool {
+    /// Waits for more input at the start of the block; always false.
+    fn return_to_start(&mut self) -> bool {
         self.state = State::BlockStart;
         false
     }

@@ -59,22 +59,20 @@ def ls(
 
     entries: Iterable[ListedObject | UnlistedObject | SubFolder]
     entries = (stores.list_objects if recursive else stores.list_folder)(place, pattern=pattern)
-    faults, separator = 0, ""
-    if as_json:
-        # Printed as it is listed: a store may have any number of objects.
-        sys.stdout.write('{"objects": [')
+    faults, separator = 0, '{"objects": ['
     for entry in entries:
+        faults += isinstance(entry, UnlistedObject)
         if as_json:
+            # Printed as it is listed: a store may have any number of objects.
             sys.stdout.write(f"{separator}{json.dumps(_fields(entry))}")
             separator = ", "
         elif isinstance(entry, UnlistedObject):
-            faults += 1
             print_text(f"{entry.path}: {entry.reason}", err=True)
         else:
             print_text(_line(entry))
     if as_json:
-        sys.stdout.write("]}\n")
-    elif faults:
+        sys.stdout.write("]}\n" if separator == ", " else '{"objects": []}\n')
+    if faults:
         raise typer.Exit(1)
 
 
@@ -170,7 +168,7 @@ def put(
 
 def get(
     sources: Annotated[list[str], typer.Argument(help="Objects: NAME:path, or URLs.")],
-    target: Annotated[str, typer.Argument(help="File or folder of this machine.")] = ".",
+    target: Annotated[str, typer.Argument(help="File or folder of this machine, as '.'.")],
     recursive: Recursive = False,
     pattern: Pattern = None,
     overwrite: Overwrite = False,

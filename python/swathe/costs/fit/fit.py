@@ -96,8 +96,9 @@ def fit(samples: Iterable[Sample]) -> Profile:
     )
     spread["model"] = spread_of(ratios(costs, reads))
     sizes = len({sample.bytes // sample.requests for sample in reads if sample.streams == 1})
-    unseen = unseen_of(sizes, most, math.isfinite(total_limit))
-    spread["unseen_faster"], spread["unseen_slower"] = unseen
+    spread["unseen_faster"], spread["unseen_slower"] = unseen_of(
+        sizes, most, math.isfinite(total_limit)
+    )
     return Profile(costs, spread, tuple(notes), rejections)
 
 

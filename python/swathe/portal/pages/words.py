@@ -124,6 +124,20 @@ def row_status(status: str) -> str:
     return {"ok": "done", "no-overlap": "no overlap", "missing": "file missing"}.get(status, status)
 
 
+STARTERS = {
+    "processes": "as processes",
+    "slurm": "by Slurm",
+    "pbs": "by PBS",
+    "htcondor": "by HTCondor",
+}
+"""How workers are started, by the setting `grow`."""
+
+
+def starter(grow: str) -> str:
+    """Return how workers are started: `by Slurm`."""
+    return STARTERS[grow]
+
+
 FILTERS = {
     function.__name__: function
     for function in (
@@ -144,5 +158,6 @@ FILTERS = {
         plural,
         job_title,
         row_status,
+        starter,
     )
 }

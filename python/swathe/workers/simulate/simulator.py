@@ -37,7 +37,7 @@ TICK_S = 1.0
 """Seconds between two steps of growth."""
 HEIRS = 32
 """Heirs of workers that leave at the same time."""
-STUCK = 100_000
+MOST_EVENTS = 100_000
 """Events without a finished batch (plus some per worker) after which the run is stuck."""
 
 
@@ -116,7 +116,7 @@ class Simulation:
         self._growth = Growth(pool.grow) if pool.grow is not None else None
         self._source: Iterator[SimulatedBatch] = iter(())
         self._pending: deque[Task] = deque()
-        self._undrawn = self._rest = self._round = 0
+        self._rows_to_draw = self._rest = self._round = 0
         self._dispatching = False
         self._free_at = 0.0
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
@@ -131,7 +131,7 @@ class Simulation:
         grow = self._growth
         for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
             self._join()
-        most_events = STUCK + 20 * self._pool.workers * self._pool.threads
+        most_events = MOST_EVENTS + 20 * self._pool.workers * self._pool.threads
         self._next_round()
         if grow is not None:
             self._grow()
@@ -156,20 +156,20 @@ class Simulation:
 
     def _next_round(self) -> None:
         self._source = self._workload.batches(self._round)
-        self._undrawn = self._rest = self._workload.count
+        self._rows_to_draw = self._rest = self._workload.count
         for _ in range(self._clients):
             self._ask()
         self._dispatch()
 
     def _ask(self) -> None:
         """Let a client request its next batch."""
-        if self._undrawn:
-            self._undrawn -= 1
+        if self._rows_to_draw:
+            self._rows_to_draw -= 1
             self._pending.append(Task(next(self._source), self._now, True))
 
     def _next_task(self) -> Task | None:
-        if not self._pending and self._undrawn and not self._clients:
-            self._undrawn -= 1
+        if not self._pending and self._rows_to_draw and not self._clients:
+            self._rows_to_draw -= 1
             self._pending.append(Task(next(self._source), self._now, False))
         return self._pending[0] if self._pending else None
 
@@ -200,7 +200,7 @@ class Simulation:
 
     def _dispatch(self) -> None:
         """Send a batch when the scheduler is free, if there is one."""
-        if not self._dispatching and (self._pending or (self._undrawn and not self._clients)):
+        if not self._dispatching and (self._pending or (self._rows_to_draw and not self._clients)):
             self._dispatching = True
             self._at(max(self._now, self._free_at), self._give)
 
@@ -449,7 +449,7 @@ class Simulation:
         """Request workers, or let some go."""
         assert self._growth is not None
         limits = self._growth.limits
-        waiting = len(self._pending) + (0 if self._clients else self._undrawn)
+        waiting = len(self._pending) + (0 if self._clients else self._rows_to_draw)
         demand = PoolDemand(
             waiting * self._workload.mean_s,
             self._pool.threads,

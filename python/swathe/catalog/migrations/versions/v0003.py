@@ -15,5 +15,7 @@ COLUMNS = {
 
 def upgrade() -> None:
     """Add the columns."""
-    for name, (kind, empty) in COLUMNS.items():
-        op.add_column("outcomes", sa.Column(name, kind, nullable=False, server_default=sa.text(empty)))
+    for name, (kind, default) in COLUMNS.items():
+        op.add_column(
+            "outcomes", sa.Column(name, kind, nullable=False, server_default=sa.text(empty))
+        )
