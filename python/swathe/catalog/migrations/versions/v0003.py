@@ -16,6 +16,5 @@ COLUMNS = {
 def upgrade() -> None:
     """Add the columns."""
     for name, (kind, default) in COLUMNS.items():
-        op.add_column(
-            "outcomes", sa.Column(name, kind, nullable=False, server_default=sa.text(empty))
-        )
+        value = sa.text(default)
+        op.add_column("outcomes", sa.Column(name, kind, nullable=False, server_default=value))
