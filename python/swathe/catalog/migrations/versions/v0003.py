@@ -7,7 +7,7 @@ revision = "v0003"
 down_revision = "v0002"
 
 COLUMNS = {
-    "output": (sa.Text, "''"),
+    "output": (sa.Text, sa.text("''")),
     "write_s": (sa.Double, "0"),
     "written_bytes": (sa.BigInteger, "0"),
 }
@@ -16,5 +16,4 @@ COLUMNS = {
 def upgrade() -> None:
     """Add the columns."""
     for name, (kind, default) in COLUMNS.items():
-        value = sa.text(default)
-        op.add_column("outcomes", sa.Column(name, kind, nullable=False, server_default=value))
+        op.add_column("outcomes", sa.Column(name, kind, nullable=False, server_default=default))
