@@ -1,12 +1,14 @@
 """Outcomes say what writing the results took, and where they were written."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
 revision = "v0003"
 down_revision = "v0002"
 
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "output": (sa.Text, sa.text("''")),
     "write_s": (sa.Double, "0"),
     "written_bytes": (sa.BigInteger, "0"),
