@@ -277,7 +277,7 @@ class ListRun:
             counts = run.manifest_file.counts
             raise KeyboardInterrupt(
                 f"{counts['ok']:,} of {sum(counts.values()):,} targets are done"
-                + ("" if piece.is_last else "; the rest of the list was not read")
+                + ("" if piece.is_last else " in the part of the list that was read")
             ) from error
 
     def _enter_remaining(

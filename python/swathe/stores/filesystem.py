@@ -136,8 +136,15 @@ class SwatheFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             return False  # the error of opening it says more
 
     def ukey(self, path: str) -> str:
-        """Return the version of an object: it changes when the object does."""
-        return str(self.info(path)["version"])
+        """Return the version of an object: it changes when the object does.
+
+        Raises:
+            IsADirectoryError: If it is a folder.
+        """
+        info = self.info(path)
+        if info["type"] == "directory":
+            raise IsADirectoryError(path)
+        return str(info["version"])
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_kwargs: Any

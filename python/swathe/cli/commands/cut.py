@@ -287,7 +287,7 @@ def _cut_table(
     if as_json:
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
-        print_text(f"{output}: {_outcome_text(meta, counts)}")
+        print_text(f"{str(output).rstrip(':')}: {_outcome_text(meta, counts)}")
         failed = manifest.failed if counts["ok"] < len(manifest) else []
         for row in failed[:SHOWN_ROWS]:
             print_text(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)

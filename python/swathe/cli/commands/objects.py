@@ -30,7 +30,7 @@ NS = 1_000_000_000
 MOMENT_WIDTH = len("2026-11-26 06:36:09 UTC")
 
 Recursive = Annotated[
-    bool, typer.Option("--recursive", "-r", help="Also what is below, in sub-folders.")
+    bool, typer.Option("--recursive", "-r", help="Contents of folders, with their sub-folders.")
 ]
 Pattern = Annotated[
     str | None, typer.Option(metavar="GLOB", help="Only files of such names, as '*.fits'.")
