@@ -336,6 +336,7 @@ def test_targets_of_the_sky_in_files_that_are_not_there_are_told(tmp_path: Path)
     table.write_text(f"id,file,ra,dec,size_deg\na,{none},1,2,0.1\nb,{none},1,2,0.1\n")
     (fault,) = swathe.predict(table).faults
     assert fault.startswith("target a: ") and "none.fit" in fault
+    assert fault.endswith("(and 1 more target)")
     assert fault in run("predict", "--targets", str(table)).stderr
 
 

@@ -7,11 +7,13 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.core.argument_checks import check_count, check_objective, check_texts, check_threads
+from swathe.core.format import count_text
 from swathe.core.host import cores
 from swathe.core.outputs import output_kind
 from swathe.costs.calibration import calibrate
@@ -206,11 +208,16 @@ def predict_targets(
     """
     job = to_engine_job(rows.to_predict(), **settings)
     prediction = predict_job(job, most, machines, write_costs)
-    first: dict[str, str] = {}
+    rows_of: dict[str, list[int]] = {}
     for row, (status, reason) in rows.faults().items():
         if status != "no-overlap":
-            first.setdefault(reason, f"target {rows.id[row]}: {reason}")
-    return replace(prediction, faults=[*prediction.faults, *list(first.values())[:MOST_FAULTS]])
+            rows_of.setdefault(reason, []).append(row)
+    faults = [
+        f"target {rows.id[first]}: {reason}"
+        + (f" (and {count_text(len(others), 'more target')})" if others else "")
+        for reason, (first, *others) in islice(rows_of.items(), MOST_FAULTS)
+    ]
+    return replace(prediction, faults=[*prediction.faults, *faults])
 
 
 def predict_job(
