@@ -5,8 +5,8 @@
 Settings are in experiments.toml; made here are the stores: a local folder, and behind the proxy of
 the tests nginx as on a LAN (1 ms, 600 Mb/s) and a WAN (56 ms, 160 Mb/s), XRootD and S3 (1 ms,
 600 Mb/s), the links of 2005; each is probed first. Also a portal, and two processes that join a
-ramp as hosts do, of which one is 56 ms away and has a clock that is 3.2 s ahead (if libfaketime is
-installed). Results of each run go to build/bench/experiments/RUN; docs/experiments/README.md has
+ramp as two hosts do. One of them is 56 ms away, and its clock is 3.2 s ahead if libfaketime is
+installed. Results of each run go to build/bench/experiments/RUN; docs/experiments/README.md has
 them beside those of 2005.
 """
 

@@ -44,7 +44,7 @@ pub(crate) struct Peer {
 #[derive(Debug)]
 pub(crate) struct PeerState {
     pub(crate) away: Option<Instant>,
-    /// Objects of which it sent wrong blocks.
+    /// Objects for which the worker sent wrong blocks.
     pub(crate) wrong: HashSet<String>,
     measured_at: Instant,
     first_byte_s: f64,

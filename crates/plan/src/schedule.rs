@@ -105,7 +105,8 @@ impl Compute {
         self.output.unwrap_or(self.write).seconds(results, bytes)
     }
 
-    /// Seconds to cut results with so many bytes of pixels, and to write them to that output.
+    /// Seconds to cut results, which have `bytes` of pixels in all, and to write them to the
+    /// output of the job.
     pub fn cut_s(&self, results: usize, bytes: usize) -> f64 {
         let here_s = results as f64 * self.cut_s + bytes as f64 * self.byte_s;
         // Writing was measured beside other work, so its part may seem to be all of it.

@@ -52,13 +52,20 @@ impl StoreUnits<'_> {
         files.sort_unstable();
         files.dedup();
         let median_s = self.median_s(&settings.costs, &all, &tasks, traffic);
-        let open_tasks: Vec<&Task> = (0..units.len())
-            .map(|index| match numbers.binary_search(&index) {
-                Ok(_) => &all[index].task_when_open,
-                Err(_) => &all[index].task,
-            })
-            .collect();
-        let when_open_s = self.median_s(&settings.costs, &all, &open_tasks, traffic);
+        let is_opening = |estimate: &UnitEstimate| {
+            estimate.task.steps.len() > estimate.task_when_open.steps.len()
+        };
+        let when_open_s = if self.keeps && estimates.iter().any(is_opening) {
+            let open_tasks: Vec<&Task> = (0..units.len())
+                .map(|index| match numbers.binary_search(&index) {
+                    Ok(_) => &all[index].task_when_open,
+                    Err(_) => &all[index].task,
+                })
+                .collect();
+            self.median_s(&settings.costs, &all, &open_tasks, traffic)
+        } else {
+            median_s
+        };
         let mut faults: Vec<String> =
             estimates.iter().filter_map(|estimate| estimate.fault.clone()).collect();
         // HDUs of one object are units of their own.

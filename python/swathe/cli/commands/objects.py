@@ -17,7 +17,7 @@ from swathe.cli.options import Json, Overwrite
 from swathe.cli.output import print_json, print_text
 from swathe.core.errors import OptionError
 from swathe.core.format import count_text, moment_text, rate_text, seconds_text, size_text
-from swathe.stores.objects import THREADS, SubFolder
+from swathe.stores.objects import MOST_THREADS, THREADS, SubFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Skip objects whose copy exists with the same size.")
 ]
 Threads = Annotated[
-    int, typer.Option(min=1, max=64, help="Number of objects copied at the same time.")
+    int, typer.Option(min=1, max=MOST_THREADS, help="Number of objects copied at the same time.")
 ]
 Sources = Annotated[list[str], typer.Argument(help="Objects to copy: NAME:path, URLs or paths.")]
 

@@ -24,7 +24,7 @@ def count_parquet(path: Path) -> int:
 
 
 def read_parquet_pieces(path: Path, rows: int) -> Iterator[Table]:
-    """Yield the rows of a Parquet file, so many at a time."""
+    """Yield a Parquet file as tables of at most `rows` rows."""
     import pyarrow as pa
 
     file = _open(path)
