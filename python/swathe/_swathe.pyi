@@ -96,6 +96,13 @@ class Stores:
             ValueError: If the store is not striped.
         """
 
+    def stripe_hedges(self, name: str) -> str:
+        """Return how often parts of a striped store were late in this process, as JSON.
+
+        Raises:
+            ValueError: If the store is not striped.
+        """
+
     def stripe_leftovers(self, name: str, remove: bool) -> str:
         """Return the parts that no record names, as JSON; remove those that no write can be using.
 

@@ -127,6 +127,11 @@ impl Stores {
         self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.server_reports()))
     }
 
+    /// How often parts of a striped store were late in this process, as JSON.
+    fn stripe_hedges(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.look_after(py, &format!("{name}:"), |upkeep, _| Ok(upkeep.hedges()))
+    }
+
     /// Parts that no record of a striped store names, as JSON; with `remove`, without those.
     fn stripe_leftovers(&self, py: Python<'_>, name: &str, remove: bool) -> PyResult<String> {
         self.look_after(py, &format!("{name}:"), move |upkeep, _| upkeep.leftovers(remove))
@@ -141,11 +146,11 @@ impl Stores {
 
 impl Stores {
     /// Run `work` on the striped store of an object, and give its result as JSON.
-    fn look_after<T: serde::Serialize + Send>(
+    fn look_after<T: serde::Serialize + Send + 'static>(
         &self,
         py: Python<'_>,
         object: &str,
-        work: impl FnOnce(&Upkeep, &str) -> Result<T, StoreError> + Send,
+        work: impl FnOnce(&Upkeep, &str) -> Result<T, StoreError> + Send + 'static,
     ) -> PyResult<String> {
         let (store, url) = self.inner.locate(object);
         let settings = store.settings().clone();

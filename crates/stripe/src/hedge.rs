@@ -1,6 +1,8 @@
 //! How much may be read twice, in order not to wait for a late part.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that may be read in addition: this part of all bytes that were read,
 const PART: f64 = 0.05;
@@ -17,6 +19,13 @@ pub(crate) struct Hedges {
 }
 
 impl Hedges {
+    /// Those of a store, for all of this process.
+    pub(crate) fn of(store: &str) -> Arc<Hedges> {
+        static STORES: Mutex<BTreeMap<String, Arc<Hedges>>> = Mutex::new(BTreeMap::new());
+        let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.entry(store.to_string()).or_default().clone()
+    }
+
     /// Count bytes that were read because they were needed.
     pub(crate) fn add_read(&self, bytes: u64) {
         self.read_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use swathe_store_api::{Store, StoreSettings, Stores};
 
 pub use upkeep::{
-    Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport, ServerReport,
-    Upkeep,
+    HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
+    ServerReport, Upkeep,
 };
 
 /// The stores that are described, striped ones among them, and those of all other objects.

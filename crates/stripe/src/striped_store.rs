@@ -52,7 +52,9 @@ impl StripedStore {
             _ => settings.costs.clone(),
         };
         let settings = StoreSettings { costs, ..settings };
-        StripedStore { settings, servers, layout, hedges: Arc::default() }
+        let first = servers.first().map(|server| server.url()).unwrap_or_default();
+        let hedges = Hedges::of(&format!("{} {first}", settings.root));
+        StripedStore { settings, servers, layout, hedges }
     }
 
     /// The layout of an object of this size.

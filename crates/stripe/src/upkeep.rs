@@ -124,6 +124,19 @@ pub struct ServerReport {
     pub bytes: u64,
 }
 
+/// Reads around parts that were late, in this process.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HedgeReport {
+    /// How often others were asked.
+    pub issued: u64,
+    /// How often they were quicker.
+    pub won: u64,
+    /// Bytes asked for in addition.
+    pub extra_bytes: u64,
+    /// Bytes asked for because they were needed.
+    pub read_bytes: u64,
+}
+
 /// A part that no record names.
 #[derive(Clone, Debug, Serialize)]
 pub struct Leftover {
@@ -304,6 +317,12 @@ impl Upkeep {
             }
         }
         Ok(())
+    }
+
+    /// Reads around late parts of this store, since this process began.
+    pub fn hedges(&self) -> HedgeReport {
+        let [issued, won, extra_bytes, read_bytes] = self.0.hedges.counts();
+        HedgeReport { issued, won, extra_bytes, read_bytes }
     }
 
     /// The servers of the store, and what is on them.
