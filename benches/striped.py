@@ -196,7 +196,7 @@ def read_without_one(seconds: float, *, is_dead: bool) -> Rows:
             proxy.process.kill()
             proxy.process.wait()
         else:
-            proxy.set(shared_bytes_per_s=RATE / 10)
+            proxy.set(shared_bytes_per_s=RATE // 10)
         took_s, _ = read(there.read)
         what = "one of five gone" if is_dead else "one of five ten times as slow"
         hedges = json.loads(there.read.stripe_hedges("wide"))
