@@ -30,6 +30,7 @@ ORDER = (
     "store",
     "engine",
     "python",
+    "capi",
 )
 
 #: What opens connections: readers of bytes do without.
