@@ -6,13 +6,16 @@ import ctypes
 import errno
 import os
 import random
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support import servers
 from tests.support.c_library import CallError, Library, Range, Stat
 from tests.support.servers import FileServer
 
@@ -348,6 +351,43 @@ def test_a_file_that_shrinks_is_stale(library: Library, tmp_path: Path) -> None:
     fails(library, errno.ESTALE, "pread", handle, buffer, 2000, 0)
     assert library.pread(handle, 1000, 0) == CONTENT[:1000]
     library.close(handle)
+
+
+def test_signals_do_not_end_reads(library: Library, name: str) -> None:
+    count = 0
+
+    def ring(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        handle = library.open(name)
+        until = time.monotonic() + 60
+        while count < 50:
+            assert library.pread(handle, SIZE, 0) == CONTENT
+            library.call("lseek", handle, 0, os.SEEK_SET)
+            assert library.read(handle, 300_000) == CONTENT[:300_000]
+            assert time.monotonic() < until
+        library.close(handle)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_link_with_faults_changes_no_byte(library: Library, server: FileServer) -> None:
+    (server.folder / "object").write_bytes(CONTENT)
+    faults = {"reset": 0.05, "truncate": 0.05, "unavailable": 0.05}
+    with servers.proxy(server.url, seed=3, **faults) as link:
+        handle = library.open(f"{link.url}/object")
+        for number in range(60):
+            offset = number * 15_000
+            assert library.pread(handle, 300_000, offset) == CONTENT[offset : offset + 300_000]
+            assert library.read(handle, 5000) == CONTENT[5000 * number : 5000 * (number + 1)]
+        library.close(handle)
+        stats = link.stats()
+    assert stats["resets"] + stats["truncations"] + stats["unavailable"] > 0
 
 
 def test_bytes_before_an_error_are_returned(library: Library, tmp_path: Path) -> None:

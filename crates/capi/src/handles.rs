@@ -152,6 +152,15 @@ pub(crate) fn with_cursor<T>(
     Err(not_open(handle))
 }
 
+/// Fill a buffer of the caller from the position on, if the bytes are in memory and the handle is
+/// right; `false` if not. Nothing in it can fail.
+#[inline]
+pub(crate) fn read_ready(handle: c_int, buffer: &mut [u8]) -> bool {
+    let Some(place) = place_of(handle) else { return false };
+    let mut cursor = lock(&place.cursor);
+    cursor.handle == handle && handle > 0 && cursor.read_ready(buffer)
+}
+
 /// Whether a handle is open to write.
 pub(crate) fn is_writer(handle: c_int) -> bool {
     matches!(get(handle), Ok(OpenObject::Writer(_)))

@@ -102,17 +102,17 @@ impl Cursor {
         Cursor { handle, reader: Some(reader), buffer_bytes, ..Cursor::default() }
     }
 
-    /// Read on; fewer bytes than the buffer holds only at the end of the object, or before what
-    /// cannot be read.
+    /// Fill a buffer with bytes that were read ahead; `false` if there are not so many.
     #[inline]
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
-        let ready = self.ready();
-        if buffer.len() <= ready.len() {
-            buffer.copy_from_slice(&ready[..buffer.len()]);
-            self.position += buffer.len() as u64;
-            return Ok(buffer.len());
+    pub(crate) fn read_ready(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(bytes) = self.ready().get(..buffer.len()) else { return false };
+        match (&mut *buffer, bytes) {
+            // A copy of one byte is less than a call.
+            ([byte], [ready]) => *byte = *ready,
+            (buffer, bytes) => buffer.copy_from_slice(bytes),
         }
-        self.read_more(buffer)
+        self.position += buffer.len() as u64;
+        true
     }
 
     /// The bytes from the position on that are in the buffer.
@@ -123,8 +123,9 @@ impl Cursor {
         self.buffer.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default()
     }
 
-    #[cold]
-    fn read_more(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
+    /// Read on; fewer bytes than the buffer holds only at the end of the object, or before what
+    /// cannot be read.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         let Some(reader) = self.reader.clone() else { return Ok(0) };
         let mut count = 0;
         while count < buffer.len() {

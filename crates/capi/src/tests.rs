@@ -189,3 +189,35 @@ fn reads_one_by_one_allocate_a_buffer() {
     assert!(bytes < 2 * (256 << 10), "{bytes} bytes");
     assert_eq!(sw_close(handle), 0);
 }
+
+/// Print the rate of long reads, beside that of the reader in Rust: a benchmark.
+#[test]
+#[ignore = "prints rates"]
+fn rates_of_long_reads() {
+    let (folder, content) = (tempfile::tempdir_in("/dev/shm").expect("a folder"), content());
+    let path = folder.path().join("object");
+    std::fs::write(&path, &content).expect("written");
+    for name in [path.to_str().expect("text").to_string(), serve(content)] {
+        let source = swathe_store::open(&name).expect("opened");
+        let handle = open(&name);
+        let mut buffer = vec![1; 8 << 20];
+        let mut seconds = [Vec::new(), Vec::new()];
+        for round in 0..80 {
+            let begin = std::time::Instant::now();
+            for at in (0..SIZE as i64).step_by(buffer.len()) {
+                if round % 2 == 0 {
+                    source.read_exact_at(at as u64, &mut buffer).expect("read");
+                } else {
+                    assert_eq!(pread(handle, &mut buffer, at), buffer.len() as isize);
+                }
+            }
+            seconds[round % 2].push(begin.elapsed().as_secs_f64());
+        }
+        let medians = seconds.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            SIZE as f64 / times[times.len() / 2] / 1e6
+        });
+        println!("{name}: Rust {:.0} MB/s, C {:.0} MB/s", medians[0], medians[1]);
+        assert_eq!(sw_close(handle), 0);
+    }
+}
