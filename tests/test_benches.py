@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BENCHES = ROOT / "benches"
 LEAST = {
+    "capi": (),
     "experiments": ("--only", "ramp-portal", "--only", "ramp-hosts"),
     "find": (),
     "lifelines": (),

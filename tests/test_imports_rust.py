@@ -31,6 +31,7 @@ ORDER = (
     "stripe",
     "engine",
     "python",
+    "capi",
 )
 
 #: What opens connections: readers of bytes do without.

@@ -146,6 +146,25 @@ def to_native(stores: Iterable[Store]) -> _swathe.Stores:
     return _swathe.Stores(json.dumps(descriptions))
 
 
+def stores_json() -> str:
+    """Return the stores of the catalogue as JSON, as `libswathe` reads them (`$SWATHE_STORES`).
+
+    Costs are those that were measured from this host. The catalogue has no credentials.
+
+    Raises:
+        CatalogError: If there is no catalogue, or it cannot be read.
+    """
+    snapshot = storages()
+    costs, _, _ = snapshot.seen_from(this_host())
+    costs = {_plain(root): of for root, of in costs.items()}
+    entries = []
+    for store in snapshot.stores:
+        entry = {**store, "root": _plain(store["root"])}
+        key = _swathe.store_key(entry["root"], entry["options"])
+        entries.append(entry | ({"costs": costs[key]} if key in costs else {}))
+    return json.dumps(entries, indent=1)
+
+
 def bounds_of(root: str) -> tuple[float, float]:
     """Return logarithms of the factors by which 80 of 100 jobs are at most faster and slower."""
     content = _current_catalogue()
