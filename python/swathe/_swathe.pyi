@@ -241,6 +241,10 @@ class CopyOutcome:
         """Whether the copy was read again, since the store reports no MD5."""
 
     @property
+    def notes(self) -> list[str]:
+        """Warnings, as when a striped store could not write all parts."""
+
+    @property
     def kind(self) -> str | None:
         """Class of the error, if the copy failed."""
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use swathe_plan::Costs;
-use swathe_store_api::{StoreSettings, Stores};
+use swathe_store_api::{StoreSettings, Stores, StripePlace};
 
 /// The variable with the path of the file.
 const VARIABLE: &str = "SWATHE_STORES";
@@ -21,11 +21,28 @@ struct Description {
     options: BTreeMap<String, String>,
     /// Measured by `swathe probe` from this machine.
     costs: Option<Costs>,
+    /// The places of a striped store.
+    #[serde(default)]
+    over: Vec<Place>,
+}
+
+/// A place of a striped store: a store, and a folder of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    store: Description,
+    #[serde(default)]
+    prefix: String,
 }
 
 impl From<Description> for StoreSettings {
-    fn from(Description { name, root, options, costs }: Description) -> StoreSettings {
-        let settings = StoreSettings::new(name, root, options);
+    fn from(Description { name, root, options, costs, over }: Description) -> StoreSettings {
+        let over = over.into_iter().map(|Place { store, prefix }| {
+            let store = StoreSettings::from(store);
+            StripePlace { store, prefix }
+        });
+        let over = over.collect();
+        let settings = StoreSettings { over, ..StoreSettings::new(name, root, options) };
         match costs {
             Some(costs) => settings.with_costs(&costs),
             None => settings,
@@ -44,7 +61,7 @@ pub(crate) fn known_stores() -> Result<Stores, Fault> {
         Some(path) if !path.is_empty() => read(Path::new(&path))?,
         _ => Vec::new(),
     };
-    Ok(stores.insert(swathe_store::stores(settings)).clone())
+    Ok(stores.insert(swathe_stripe::stores(settings)).clone())
 }
 
 fn read(path: &Path) -> Result<Vec<StoreSettings>, Fault> {

@@ -95,6 +95,8 @@ pub struct VerifiedObject {
     pub version: Version,
     /// Whether it was read back, as the store does not report an MD5.
     pub read_back: bool,
+    /// Warnings of its store, as when not all of its parts could be written.
+    pub notes: Vec<String>,
 }
 
 impl UnverifiedObject {
@@ -127,7 +129,7 @@ impl UnverifiedObject {
                 return Err(self.refuse(error));
             }
         }
-        Ok(Some(VerifiedObject { version, read_back }))
+        Ok(Some(VerifiedObject { version, read_back, notes: source.take_notes() }))
     }
 
     fn refuse(&self, error: StoreError) -> StoreError {
