@@ -79,10 +79,14 @@ class Stores:
             NotFoundError, AccessError, SourceError: If it cannot be opened.
         """
 
-    def repair_stripe(self, object: str) -> str:
+    def repair_stripe(self, object: str, deep: bool = True) -> str:
         """Rebuild the parts and records of a striped object that are not whole.
 
         Returns what was rebuilt and what could not be, as JSON.
+
+        Args:
+            object: `NAME:path` of an object in a striped store.
+            deep: whether all bytes are read first, to find those that are damaged.
 
         Raises:
             ValueError: If its store is not striped.

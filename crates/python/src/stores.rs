@@ -118,8 +118,9 @@ impl Stores {
     }
 
     /// Rebuild the parts of a striped object that are not whole; what was done, as JSON.
-    fn repair_stripe(&self, py: Python<'_>, object: &str) -> PyResult<String> {
-        self.look_after(py, object, |upkeep, url| upkeep.repair(url))
+    #[pyo3(signature = (object, deep=true))]
+    fn repair_stripe(&self, py: Python<'_>, object: &str, deep: bool) -> PyResult<String> {
+        self.look_after(py, object, move |upkeep, url| upkeep.repair(url, deep))
     }
 
     /// The servers of a striped store, as JSON.

@@ -53,7 +53,7 @@ impl Stores {
     /// The same, with costs that were measured, by [`Store::key`].
     #[must_use]
     pub fn with_costs(self, costs: BTreeMap<String, Costs>) -> Stores {
-        let measured = |store: &StoreSettings| costs.get(&(self.connect)(store.clone()).key());
+        let costs_of = |store: &StoreSettings| costs.get(&(self.connect)(store.clone()).key());
         let stores = self.stores.iter().map(|store| {
             let mut settings = store.settings().clone();
             let own = costs.get(&store.key());
@@ -61,7 +61,7 @@ impl Stores {
                 return store.clone();
             }
             for place in &mut settings.over {
-                if let Some(costs) = measured(&place.store) {
+                if let Some(costs) = costs_of(&place.store) {
                     place.store = place.store.clone().with_costs(costs);
                 }
             }

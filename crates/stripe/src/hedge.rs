@@ -14,8 +14,8 @@ const FIRST_BYTES: u64 = 1 << 20;
 pub(crate) struct Hedges {
     read_bytes: AtomicU64,
     extra_bytes: AtomicU64,
-    issued: AtomicU64,
-    won: AtomicU64,
+    tries: AtomicU64,
+    wins: AtomicU64,
 }
 
 impl Hedges {
@@ -39,19 +39,19 @@ impl Hedges {
         let order = Ordering::Relaxed;
         let is_taken = self.extra_bytes.fetch_update(order, order, add).is_ok();
         if is_taken {
-            self.issued.fetch_add(1, Ordering::Relaxed);
+            self.tries.fetch_add(1, Ordering::Relaxed);
         }
         is_taken
     }
 
     /// Count a hedge that ended before the late part.
-    pub(crate) fn add_won(&self) {
-        self.won.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add_win(&self) {
+        self.wins.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Hedges issued, hedges won, bytes read twice, bytes read.
     pub(crate) fn counts(&self) -> [u64; 4] {
-        [&self.issued, &self.won, &self.extra_bytes, &self.read_bytes]
+        [&self.tries, &self.wins, &self.extra_bytes, &self.read_bytes]
             .map(|count| count.load(Ordering::Relaxed))
     }
 }
@@ -66,7 +66,7 @@ mod tests {
         assert!(hedges.take(FIRST_BYTES) && !hedges.take(1));
         hedges.add_read(100 << 20);
         assert!(hedges.take(5 << 20) && !hedges.take(1));
-        hedges.add_won();
+        hedges.add_win();
         assert_eq!(hedges.counts(), [2, 1, 6 << 20, 100 << 20]);
     }
 }

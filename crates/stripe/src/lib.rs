@@ -6,6 +6,7 @@
 //! `docs/design/027-stripes.md`.
 #![warn(missing_docs)]
 
+mod ask;
 mod combined_costs;
 mod hedge;
 mod layout;
@@ -18,10 +19,12 @@ mod part_fetch;
 mod part_writer;
 mod record;
 mod records;
+mod reports;
 mod server;
 mod shards;
 mod striped_read;
 mod striped_sink;
+mod striped_source;
 mod striped_store;
 mod sums;
 mod upkeep;
@@ -29,10 +32,11 @@ mod upkeep;
 use std::sync::Arc;
 use swathe_store_api::{Store, StoreSettings, Stores};
 
-pub use upkeep::{
+pub use reports::{
     HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
-    ServerReport, Upkeep,
+    ServerReport,
 };
+pub use upkeep::Upkeep;
 
 /// The stores that are described, striped ones among them, and those of all other objects.
 pub fn stores(settings: Vec<StoreSettings>) -> Stores {

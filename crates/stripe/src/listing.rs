@@ -18,7 +18,7 @@ const MOST_NAME_BYTES: usize = 256 << 20;
 
 /// What servers have of an object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ServerFiles {
     /// Servers with a record.
     pub(crate) records: usize,
     /// Parts of each version, with the size of the object.
@@ -28,21 +28,21 @@ pub(crate) struct Seen {
 
 /// What all servers have.
 #[derive(Debug, Default)]
-pub(crate) struct SeenObjects {
-    pub(crate) objects: BTreeMap<String, Seen>,
-    unlisted: BTreeMap<String, String>,
+pub(crate) struct ListedObjects {
+    pub(crate) objects: BTreeMap<String, ServerFiles>,
+    refusals: BTreeMap<String, String>,
     name_bytes: usize,
 }
 
-impl SeenObjects {
+impl ListedObjects {
     /// List servers at and below a path.
     pub(crate) fn list(
         servers: &[Arc<Server>],
         path: &str,
         url: &str,
-    ) -> Result<SeenObjects, StoreError> {
-        let seen = Arc::new(Mutex::new(SeenObjects::default()));
-        let (all, folder, name) = (seen.clone(), path.to_string(), url.to_string());
+    ) -> Result<ListedObjects, StoreError> {
+        let files = Arc::new(Mutex::new(ListedObjects::default()));
+        let (all, folder, name) = (files.clone(), path.to_string(), url.to_string());
         let results = ask_all(servers, move |_, server| {
             server.list(&folder, &mut |item| {
                 all.lock().unwrap_or_else(PoisonError::into_inner).add(item, &name)
@@ -56,23 +56,23 @@ impl SeenObjects {
             })
             .collect();
         if failures.len() >= majority(servers.len()) {
-            let (needed, found) = (majority(servers.len()), servers.len() - failures.len());
+            let (minimum, found) = (majority(servers.len()), servers.len() - failures.len());
             let why = format!(
-                "expected listings of {needed} of {} servers, found {found}; {}",
+                "expected listings of {minimum} of {} servers, found {found}; {}",
                 servers.len(),
                 failures.join("; ")
             );
             return Err(StoreError::Network { url: url.to_string(), why });
         }
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(std::mem::take(&mut *seen))
+        let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(std::mem::take(&mut *files))
     }
 
     fn add(&mut self, item: ServerItem, url: &str) -> Result<(), StoreError> {
         let entry = match item {
             ServerItem::File(entry) => entry,
             ServerItem::Unlisted { path, why } => {
-                self.unlisted.insert(path, why);
+                self.refusals.insert(path, why);
                 return Ok(());
             }
         };
@@ -89,13 +89,13 @@ impl SeenObjects {
                 return Err(StoreError::Unsupported { url, why });
             }
         }
-        let seen = self.objects.entry(path).or_default();
+        let files = self.objects.entry(path).or_default();
         match part {
             None => {
-                seen.records += 1;
-                seen.modified = seen.modified.take().max(entry.modified);
+                files.records += 1;
+                files.modified = files.modified.take().max(entry.modified);
             }
-            Some(version) => *seen.parts.entry(version).or_default() += 1,
+            Some(version) => *files.parts.entry(version).or_default() += 1,
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl StripedListing {
             "" => String::new(),
             folder => format!("{folder}/"),
         };
-        let seen = SeenObjects::list(&self.servers, &folder, &self.url)?;
+        let files = ListedObjects::list(&self.servers, &folder, &self.url)?;
         let mut items = Vec::new();
         if !self.path.is_empty() && !self.path.ends_with('/') {
             items.extend(self.by_record(&self.path));
@@ -134,31 +134,31 @@ impl StripedListing {
             path.strip_prefix(&folder)
                 .is_some_and(|below| self.options.with_hidden || !is_hidden(below))
         };
-        for (path, seen) in seen.objects.iter().filter(|(path, _)| is_listed(path)) {
-            items.extend(self.item(path, seen));
+        for (path, files) in files.objects.iter().filter(|(path, _)| is_listed(path)) {
+            items.extend(self.item(path, files));
         }
-        let unlisted = seen.unlisted.into_iter().filter(|(path, _)| is_listed(path));
-        items.extend(unlisted.map(|(path, why)| ListItem::Unlisted { path, why }));
+        let refusals = files.refusals.into_iter().filter(|(path, _)| is_listed(path));
+        items.extend(refusals.map(|(path, why)| ListItem::Unlisted { path, why }));
         if items.is_empty() && !self.path.is_empty() && !self.options.may_lack {
             return Err(StoreError::NotFound { url: self.url.clone(), why: String::new() });
         }
         Ok(items)
     }
 
-    fn item(&self, path: &str, seen: &Seen) -> Option<ListItem> {
-        if seen.records == 0 {
+    fn item(&self, path: &str, files: &ServerFiles) -> Option<ListItem> {
+        if files.records == 0 {
             // Parts alone: of a write that did not end, or that ends now.
             return None;
         }
-        let mut versions = seen.parts.iter();
+        let mut versions = files.parts.iter();
         let count = self.servers.len();
         if let (Some(((generation, size), &parts)), None) = (versions.next(), versions.next())
-            && (seen.records, parts) == (count, count)
+            && (files.records, parts) == (count, count)
         {
             return Some(ListItem::Object(Entry {
                 path: path.to_string(),
                 size: Some(*size),
-                modified: seen.modified.clone(),
+                modified: files.modified.clone(),
                 etag: Some(generation.to_string()),
             }));
         }

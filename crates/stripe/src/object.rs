@@ -1,4 +1,4 @@
-//! A striped object that is open: a source of bytes.
+//! A striped object that is open.
 
 use crate::hedge::Hedges;
 use crate::layout::Layout;
@@ -8,14 +8,11 @@ use crate::part::Part;
 use crate::record::Header;
 use crate::records::{Record, Records};
 use crate::server::Server;
-use crate::striped_read::StripedRead;
 use crate::sums::Sums;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-use swathe_plan::{Connections, Costs, Factors, Way};
-use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Traffic, Version};
+use swathe_plan::Costs;
+use swathe_store_api::{StoreError, Traffic, Version};
 
 /// What is known of an open object.
 pub(crate) struct Object {
@@ -28,8 +25,8 @@ pub(crate) struct Object {
     pub(crate) hedges: Arc<Hedges>,
     servers: Vec<Arc<Server>>,
     records: Vec<Record>,
-    costs: Costs,
-    is_local: bool,
+    pub(crate) costs: Costs,
+    pub(crate) is_local: bool,
     notes: Mutex<Vec<String>>,
 }
 
@@ -73,7 +70,7 @@ impl Object {
             is_local: servers.iter().all(|server| server.store().is_local()),
             costs: costs(layout),
             servers: servers.to_vec(),
-            notes: Mutex::default(),
+            notes: Mutex::new(unwritten_parts(&url, &header).into_iter().collect()),
             url,
             header,
             records,
@@ -97,15 +94,15 @@ impl Object {
         }
         let losses: Vec<String> = self.parts.iter().filter_map(Part::loss).collect();
         let (url, layout) = (self.url.clone(), self.layout());
-        let (needed, all) = (layout.data, layout.parts());
+        let (minimum, all) = (layout.data, layout.parts());
         if losses.is_empty() {
-            let expected = format!("bytes as they were written in {needed} of {all} parts");
+            let expected = format!("bytes as they were written in {minimum} of {all} parts");
             return StoreError::Differs { url, expected, found: damages.join("; ") };
         }
         let there = all as usize - losses.len();
         let all_losses: Vec<&str> = losses.iter().chain(damages).map(String::as_str).collect();
         let why = format!(
-            "expected bytes of any {needed} of its {all} parts, found {there} parts; lost: {}",
+            "expected bytes of any {minimum} of its {all} parts, found {there} parts; lost: {}",
             all_losses.join("; ")
         );
         StoreError::Network { url, why }
@@ -119,7 +116,21 @@ impl Object {
         }
     }
 
-    fn check(&self, range: &Range<u64>) -> Result<(), StoreError> {
+    /// The warnings since the last call.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Traffic since the last call.
+    pub(crate) fn take_traffic(&self) -> Traffic {
+        let mut traffic = Traffic::default();
+        self.records.iter().for_each(|record| traffic.add(record.source.take_traffic()));
+        self.parts.iter().for_each(|part| traffic.add(part.take_traffic()));
+        traffic
+    }
+
+    /// Refuse a range that is not in the object.
+    pub(crate) fn check(&self, range: &Range<u64>) -> Result<(), StoreError> {
         let size = self.version.size;
         if range.end <= size && range.start <= range.end {
             return Ok(());
@@ -133,115 +144,12 @@ impl Object {
     }
 }
 
-/// A striped object as a source.
-pub(crate) struct StripedSource(pub(crate) Arc<Object>);
-
-impl StripedSource {
-    fn read(&self, requests: Vec<Range<u64>>) -> Pieces {
-        // Up to the first that cannot be.
-        let good = requests.iter().take_while(|range| self.0.check(range).is_ok()).count();
-        let error = requests.get(good).and_then(|range| self.0.check(range).err());
-        let requests = requests.into_iter().take(good).collect();
-        Box::new(StripedRead::new(self.0.clone(), requests).chain(error.map(Err)))
-    }
-}
-
-impl Source for StripedSource {
-    fn url(&self) -> &str {
-        &self.0.url
-    }
-
-    fn version(&self) -> &Version {
-        &self.0.version
-    }
-
-    fn is_local(&self) -> bool {
-        self.0.is_local
-    }
-
-    fn costs(&self) -> &Costs {
-        &self.0.costs
-    }
-
-    fn connections(&self) -> Connections {
-        Connections::ALL
-    }
-
-    fn factors(&self) -> Factors {
-        // The slowest part is waited for.
-        let factors = self.0.parts.iter().filter_map(|part| Some(part.source()?.factors()));
-        factors.fold(Factors::default(), |all, of| Factors {
-            line: all.line.max(of.line),
-            latency: all.latency.max(of.latency),
-        })
-    }
-
-    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
-        let range = offset..offset.saturating_add(buffer.len() as u64);
-        if let Some(piece) = self.read(vec![range]).next() {
-            buffer.copy_from_slice(&piece?);
-        }
-        Ok(())
-    }
-
-    fn fetch_by(&self, ranges: Vec<Range<u64>>, _: Way) -> Pieces {
-        self.read(ranges)
-    }
-
-    fn take_traffic(&self) -> Traffic {
-        let mut traffic = Traffic::default();
-        self.0.records.iter().for_each(|record| traffic.add(record.source.take_traffic()));
-        self.0.parts.iter().for_each(|part| traffic.add(part.take_traffic()));
-        traffic
-    }
-
-    fn take_notes(&self) -> Vec<String> {
-        let mut notes =
-            std::mem::take(&mut *self.0.notes.lock().unwrap_or_else(PoisonError::into_inner));
-        let sources = self.0.parts.iter().filter_map(Part::source);
-        notes.extend(sources.flat_map(|source| source.take_notes()));
-        notes
-    }
-
-    fn measure(
-        &self,
-        requests: &[Range<u64>],
-        streams: u32,
-        _fresh: bool,
-    ) -> Result<Vec<RequestTiming>, StoreError> {
-        let (began, next) = (Instant::now(), AtomicUsize::new(0));
-        let timings = Mutex::new(vec![None; requests.len()]);
-        let scope = swathe_trace::Scope::current();
-        let interrupt = swathe_store_api::Interrupt::current();
-        let measure = || -> Result<(), StoreError> {
-            scope.clone().enter();
-            interrupt.enter();
-            while let Some((at, range)) = {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                requests.get(at).map(|range| (at, range.clone()))
-            } {
-                let start_s = began.elapsed().as_secs_f64();
-                let mut bytes =
-                    vec![0; self.0.check(&range).map(|()| range.end - range.start)? as usize];
-                self.read_exact_at(range.start, &mut bytes)?;
-                let end_s = began.elapsed().as_secs_f64();
-                let timing = RequestTiming {
-                    bytes: bytes.len() as u64,
-                    start_s,
-                    first_byte_s: end_s,
-                    end_s,
-                };
-                timings.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(timing);
-            }
-            Ok(())
-        };
-        std::thread::scope(|threads| {
-            let running: Vec<_> = (0..streams.max(1)).map(|_| threads.spawn(&measure)).collect();
-            running.into_iter().try_for_each(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-        })?;
-        let timings = timings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(timings.into_iter().flatten().collect())
-    }
+/// The warning about parts that could not be written with the others.
+fn unwritten_parts(url: &str, header: &Header) -> Option<String> {
+    let absent = header.parts.iter().filter(|part| part.version.is_none());
+    let servers: Vec<&str> = absent.map(|part| part.server.as_str()).collect();
+    (!servers.is_empty()).then(|| {
+        let servers = servers.join(", ");
+        format!("{url}: written without its part on {servers}; see: swathe stripe repair")
+    })
 }

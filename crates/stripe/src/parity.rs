@@ -50,18 +50,18 @@ impl Parity {
 
     /// Compute the shards that are wanted: `shards` are as many as there is data, or more, all
     /// equally long; the others are `None`.
-    pub(crate) fn rebuild(&self, shards: &mut [Option<Vec<u8>>], wanted: &[usize]) {
+    pub(crate) fn rebuild(&self, shards: &mut [Option<Vec<u8>>], targets: &[usize]) {
         let present: Vec<usize> = (0..shards.len()).filter(|&at| shards[at].is_some()).collect();
         debug_assert!(present.len() >= self.data, "{} of {}", present.len(), self.data);
         let length = present.first().map_or(0, |&at| shards[at].as_ref().map_or(0, Vec::len));
         match &self.codec {
             Some(codec) if length > 0 => {
                 let is_wanted: Vec<bool> =
-                    (0..shards.len()).map(|at| wanted.contains(&at)).collect();
+                    (0..shards.len()).map(|at| targets.contains(&at)).collect();
                 codec.reconstruct_some(shards, &is_wanted).expect("enough shards of one length");
             }
             _ => {
-                for &at in wanted {
+                for &at in targets {
                     let mut sum = vec![0; length];
                     let others = present.iter().filter(|&&other| other != at);
                     others

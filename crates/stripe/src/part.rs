@@ -1,8 +1,10 @@
 //! A part of an open object: opened when it is first read.
 
+use crate::ask::{Ask, plan_asks};
 use crate::record::PartEntry;
 use crate::server::Server;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swathe_plan::Plan;
 use swathe_store_api::{Source, StoreError, Traffic, Version};
 
 /// A part, and what is known of it.
@@ -20,6 +22,8 @@ enum State {
     Closed,
     /// Open; `is_assumed`: without asking.
     Open { source: Arc<dyn Source>, is_assumed: bool },
+    /// Its server failed, and why: it may be read again when that answers.
+    Failed(String),
     /// It cannot be read, and why.
     Lost(String),
 }
@@ -43,24 +47,33 @@ impl Part {
 
     /// Whether it may be read: it is not lost, and its server did not just fail.
     pub(crate) fn is_usable(&self) -> bool {
-        let is_silent = || self.servers.iter().all(|server| server.is_silent());
         match &*self.lock() {
             State::Lost(_) => false,
-            State::Open { .. } | State::Closed => !is_silent(),
+            _ => !self.is_silent(),
         }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.servers.iter().all(|server| server.is_silent())
     }
 
     /// Why it is lost.
     pub(crate) fn loss(&self) -> Option<String> {
         match &*self.lock() {
-            State::Lost(why) => Some(format!("{} on {}: {why}", self.path, self.server_names())),
+            State::Lost(why) | State::Failed(why) => {
+                Some(format!("{} on {}: {why}", self.path, self.server_names()))
+            }
             _ => None,
         }
     }
 
     /// Whether it is not lost.
     pub(crate) fn is_there(&self) -> bool {
-        !matches!(&*self.lock(), State::Lost(_))
+        match &*self.lock() {
+            State::Lost(_) => false,
+            State::Failed(_) => !self.is_silent(),
+            _ => true,
+        }
     }
 
     /// The names of the servers it may be on.
@@ -79,6 +92,21 @@ impl Part {
         self.servers.iter().all(|server| server.store().is_local())
     }
 
+    /// The plan for some of its bytes, by what is known of its server now.
+    pub(crate) fn plan(&self, asks: &[Ask]) -> Plan {
+        if let State::Open { source, .. } = &*self.lock() {
+            let costs = source.costs().with_factors(source.factors());
+            return plan_asks(asks, &costs, source.connections());
+        }
+        match self.servers.first() {
+            Some(server) => {
+                let store = server.store();
+                plan_asks(asks, &store.settings().costs, store.connections())
+            }
+            None => Plan::default(),
+        }
+    }
+
     /// Remember that its server failed a moment ago.
     pub(crate) fn note_failure(&self) {
         self.servers.iter().for_each(|server| server.note_failure());
@@ -86,10 +114,14 @@ impl Part {
 
     /// From now on it is not read.
     pub(crate) fn lose(&self, why: &StoreError) {
-        if let StoreError::Network { .. } = why {
-            self.note_failure();
-        }
-        *self.lock() = State::Lost(why.to_string());
+        let text = why.to_string();
+        *self.lock() = match why {
+            StoreError::Network { .. } => {
+                self.note_failure();
+                State::Failed(text)
+            }
+            _ => State::Lost(text),
+        };
     }
 
     /// Open it, if it is not yet.

@@ -1,18 +1,15 @@
 //! Ranges of one part on their way.
 
+use crate::ask::{Ask, plan_asks};
 use crate::object::Object;
-use crate::shards::ShardId;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-use swathe_plan::{Break, Caps, Plan, plan};
-use swathe_store_api::{Interrupt, Source, StoreError};
+use swathe_store_api::{Interrupt, StoreError};
 use swathe_trace::Scope;
 
-/// What one part may hold in memory on the way.
-const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// Reads of a file of this machine beyond this have a thread of their own.
 const INLINE_BYTES: u64 = 1 << 20;
 /// A fetch is late after these multiples of its predicted time and of its latency,
@@ -20,21 +17,13 @@ const LATE: (f64, f64) = (2.0, 3.0);
 /// and not before this time.
 const LATE_LEAST: Duration = Duration::from_millis(20);
 /// A fetch that takes this much longer than predicted counts as failed,
-const GONE: f64 = 10.0;
+const TIMEOUT: f64 = 10.0;
 /// but not before this time.
-const GONE_LEAST: Duration = Duration::from_secs(3);
+const TIMEOUT_LEAST: Duration = Duration::from_secs(3);
 /// No prediction is longer.
 const LONGEST_S: f64 = 1e6;
-
-/// A range of a shard that a part is asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Ask {
-    pub(crate) id: ShardId,
-    /// Bytes of the shard.
-    pub(crate) in_shard: Range<u64>,
-    /// Where they are in the part.
-    pub(crate) in_part: Range<u64>,
-}
+/// What opening a part and planning its read are reckoned to take.
+const OPENING_S: f64 = 0.25;
 
 /// What is reported of a fetch.
 pub(crate) enum Message {
@@ -71,13 +60,6 @@ pub(crate) struct PartFetch {
     interrupt: Interrupt,
 }
 
-/// The plan for ranges of a part, by what is known of its server now.
-pub(crate) fn plan_part(source: &dyn Source, asks: &[Ask]) -> Plan {
-    let ranges: Vec<Range<u64>> = asks.iter().map(|ask| ask.in_part.clone()).collect();
-    let costs = source.costs().with_factors(source.factors());
-    plan(&ranges, &costs, CAPS, Break::Anywhere, source.connections())
-}
-
 impl PartFetch {
     /// Ask a part for ranges, ascending. What comes is sent with this number.
     pub(crate) fn start(
@@ -97,7 +79,7 @@ impl PartFetch {
             windows: Vec::new(),
             pieces: Vec::new(),
             began: Instant::now(),
-            predicted_s: LONGEST_S,
+            predicted_s: OPENING_S,
             latency_s: 0.0,
             interrupt: interrupt.clone(),
         };
@@ -127,8 +109,8 @@ impl PartFetch {
     pub(crate) fn take(&mut self, message: Message) -> Option<Result<(), StoreError>> {
         match message {
             Message::Planned { windows, predicted_s, latency_s } => {
-                (self.windows, self.predicted_s, self.latency_s) =
-                    (windows, predicted_s, latency_s);
+                (self.windows, self.latency_s) = (windows, latency_s);
+                self.predicted_s = self.began.elapsed().as_secs_f64() + predicted_s;
             }
             Message::Piece(bytes) => self.pieces.push(bytes),
             Message::End(error) => {
@@ -170,9 +152,9 @@ impl PartFetch {
     }
 
     /// When it counts as failed.
-    pub(crate) fn gone_at(&self) -> Instant {
-        let seconds = GONE * self.predicted_s;
-        self.began + GONE_LEAST.max(Duration::from_secs_f64(seconds.min(LONGEST_S)))
+    pub(crate) fn timeout_at(&self) -> Instant {
+        let seconds = TIMEOUT * self.predicted_s;
+        self.began + TIMEOUT_LEAST.max(Duration::from_secs_f64(seconds.min(LONGEST_S)))
     }
 
     /// Wait for it no longer.
@@ -197,8 +179,8 @@ fn run(object: &Object, part: u32, asks: &[Ask], report: &dyn Fn(Message) -> boo
             return;
         }
     };
-    let plan = plan_part(&*source, asks);
-    let latency_s = source.costs().with_factors(source.factors()).latency_s();
+    let costs = source.costs().with_factors(source.factors());
+    let (plan, latency_s) = (plan_asks(asks, &costs, source.connections()), costs.latency_s());
     let (way, windows) = (plan.way(), plan.ranges.clone());
     if !report(Message::Planned { windows, predicted_s: plan.read_s, latency_s }) {
         return;

@@ -82,9 +82,9 @@ fn write(
     let write_bytes = WRITE_BYTES.max(size.div_ceil(MOST_WRITES).next_multiple_of(1 << 20));
     let mut sink = server.create(path, size, size > write_bytes)?;
     let mut sums = PartSums::default();
-    let (mut waiting, mut written) = (BytesMut::new(), 0);
+    let (mut waiting, mut count) = (BytesMut::new(), 0);
     for block in blocks {
-        written += block.len() as u64;
+        count += block.len() as u64;
         let mut rest = block;
         while !rest.is_empty() {
             let room = (write_bytes as usize) - waiting.len();
@@ -103,9 +103,9 @@ fn write(
             }
         }
     }
-    if written != size {
+    if count != size {
         let (url, start) = (path.to_string(), 0);
-        return Err(StoreError::ShortRead { url, start, expected: size, found: written }.into());
+        return Err(StoreError::ShortRead { url, start, expected: size, found: count }.into());
     }
     if !waiting.is_empty() {
         let bytes = waiting.freeze();

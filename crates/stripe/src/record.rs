@@ -100,10 +100,10 @@ impl Header {
     /// The header in the first bytes of a record, and the length of the record up to its checksums.
     /// `None` if these are too few: then so many are needed.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Result<(Header, u64), usize>, RecordError> {
-        let fixed = MAGIC.len() + 4;
-        let Some((start, rest)) = bytes.split_at_checked(fixed) else {
+        let prefix = MAGIC.len() + 4;
+        let Some((start, rest)) = bytes.split_at_checked(prefix) else {
             return match MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]) {
-                true => Ok(Err(fixed)),
+                true => Ok(Err(prefix)),
                 false => wrong("its first line", format!("{:?}", String::from_utf8_lossy(bytes))),
             };
         };
@@ -118,7 +118,7 @@ impl Header {
         if length > HEADER_BYTES {
             return wrong(format!("a header of at most {HEADER_BYTES} bytes"), length);
         }
-        let Some(header) = rest.get(..length + 4) else { return Ok(Err(fixed + length + 4)) };
+        let Some(header) = rest.get(..length + 4) else { return Ok(Err(prefix + length + 4)) };
         let (header, sum) = header.split_at(length);
         let (expected, found) =
             (u32::from_le_bytes(sum.try_into().expect("four bytes")), crc32fast::hash(header));
@@ -126,7 +126,7 @@ impl Header {
             return wrong(format!("a header of CRC-32 {expected:08x}"), format!("{found:08x}"));
         }
         match serde_json::from_slice::<Header>(header) {
-            Ok(header) => Ok(Ok((header.check()?, (fixed + length + 4) as u64))),
+            Ok(header) => Ok(Ok((header.check()?, (prefix + length + 4) as u64))),
             Err(error) => wrong("a header of this version", error),
         }
     }

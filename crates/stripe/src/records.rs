@@ -56,9 +56,9 @@ pub(crate) fn read_record(server: &Server, path: &str) -> Answer {
         Err(error) => return Answer::Failed(error),
     };
     let mut head = source.first();
-    let mut needed = if head.is_empty() { FIRST_BYTES } else { 0 };
+    let mut minimum = if head.is_empty() { FIRST_BYTES } else { 0 };
     loop {
-        let length = needed.min(source.len());
+        let length = minimum.min(source.len());
         if (head.len() as u64) < length {
             let mut bytes = vec![0; length as usize];
             match source.read_exact_at(0, &mut bytes) {
@@ -84,7 +84,7 @@ pub(crate) fn read_record(server: &Server, path: &str) -> Answer {
                 return Answer::Record(Box::new(Record { header, start, head, source }));
             }
             Ok(Err(more)) if (head.len() as u64) < source.len() && more <= 2 * HEADER_BYTES => {
-                needed = (more as u64).max(head.len() as u64 + 1);
+                minimum = (more as u64).max(head.len() as u64 + 1);
             }
             Ok(Err(more)) => {
                 let found = source.len();
@@ -102,12 +102,12 @@ impl Records {
     /// its version, without waiting for a late one.
     pub(crate) fn read(servers: &[Arc<Server>], path: &str, all: bool) -> Records {
         let mut answers: Vec<Option<Answer>> = servers.iter().map(|_| None).collect();
-        let is_asked = |server: &Server| all || !server.is_silent();
-        let numbered = |asked: bool| -> Vec<(usize, Arc<Server>)> {
+        let is_asked = |server: &Arc<Server>| all || !server.is_silent();
+        let by_number = |is_first: bool| -> Vec<(usize, Arc<Server>)> {
             let each = servers.iter().cloned().enumerate();
-            each.filter(|(_, server)| is_asked(server) == asked).collect()
+            each.filter(|(_, server)| is_asked(server) == is_first).collect()
         };
-        let (first, rest) = (numbered(true), numbered(false));
+        let (first, rest) = (by_number(true), by_number(false));
         let spare = majority(servers.len()) - 1;
         let (first, rest) = if rest.len() > spare {
             (servers.iter().cloned().enumerate().collect(), Vec::new())
@@ -169,22 +169,27 @@ impl Records {
         servers: &[Arc<Server>],
         url: &str,
     ) -> Result<&Record, StoreError> {
+        for answer in self.answers.iter().flatten() {
+            if let Answer::Failed(StoreError::Interrupted { .. }) = answer {
+                return Err(StoreError::Interrupted { url: url.to_string() });
+            }
+        }
         let newest = self.newest();
         let width = newest.map_or(servers.len(), |record| record.header.layout.parts() as usize);
-        let unheard = self.unheard(servers);
-        if unheard.len() >= majority(width) {
-            let all = unheard.len() == servers.len();
+        let silent = self.silent(servers);
+        if silent.len() >= majority(width) {
+            let all = silent.len() == servers.len();
             if let (true, Some(Some(Answer::Failed(error)))) = (all, self.answers.first())
                 && let StoreError::Forbidden { why, .. } = error
             {
                 return Err(StoreError::Forbidden { url: url.to_string(), why: why.clone() });
             }
-            let needed = servers.len() - majority(width) + 1;
-            let heard = servers.len() - unheard.len();
+            let minimum = servers.len() - majority(width) + 1;
+            let answer_count = servers.len() - silent.len();
             let why = format!(
-                "expected answers of {needed} of {} servers, found {heard}; {}",
+                "expected answers of {minimum} of {} servers, found {answer_count}; {}",
                 servers.len(),
-                unheard.join("; ")
+                silent.join("; ")
             );
             return Err(StoreError::Network { url: url.to_string(), why });
         }
@@ -197,11 +202,11 @@ impl Records {
 
     fn without_records(&self, servers: &[Arc<Server>], url: &str) -> StoreError {
         let url = url.to_string();
-        let damaged = self.answers.iter().zip(servers).find_map(|(answer, server)| match answer {
+        let damage = self.answers.iter().zip(servers).find_map(|(answer, server)| match answer {
             Some(Answer::Damaged(why)) => Some(format!("{}: {why}", server.name)),
             _ => None,
         });
-        match damaged {
+        match damage {
             Some(found) => {
                 StoreError::Differs { url, expected: "a record that can be read".into(), found }
             }
@@ -210,7 +215,7 @@ impl Records {
     }
 
     /// The servers that did not say whether they have a record, and why.
-    pub(crate) fn unheard(&self, servers: &[Arc<Server>]) -> Vec<String> {
+    pub(crate) fn silent(&self, servers: &[Arc<Server>]) -> Vec<String> {
         let each = self.answers.iter().zip(servers);
         each.filter_map(|(answer, server)| match answer {
             Some(Answer::Failed(error)) => Some(format!("{}: {error}", server.name)),

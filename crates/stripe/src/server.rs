@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_store_api::{
     Entry, Failure, Interrupt, ListItem, ListOptions, ObjectName, PartSums, Retry, Sink, Source,
@@ -10,7 +10,7 @@ use swathe_store_api::{
 };
 use swathe_trace::Scope;
 
-/// For this long a server that failed is left out where others are enough.
+/// A server that failed is left out where others are enough, and asked again after this time.
 const SILENCE: Duration = Duration::from_secs(5);
 /// Attempts to write a small object.
 const ATTEMPTS: u32 = 4;
@@ -22,7 +22,17 @@ pub(crate) struct Server {
     prefix: String,
     /// What users and records call it: `NAME:prefix`.
     pub(crate) name: String,
-    failed_at: Mutex<Option<Instant>>,
+    health: Arc<Mutex<Health>>,
+}
+
+/// Whether a server failed.
+#[derive(Debug, Default)]
+struct Health {
+    failed_at: Option<Instant>,
+    /// Whether it is being asked again.
+    is_asked: bool,
+    /// A file that it was asked for.
+    path: String,
 }
 
 impl Server {
@@ -33,7 +43,7 @@ impl Server {
             prefix => format!("{prefix}/"),
         };
         let name = format!("{}:{prefix}", store.settings().name);
-        Server { store, prefix, name, failed_at: Mutex::default() }
+        Server { store, prefix, name, health: Arc::default() }
     }
 
     /// The store that it is a folder of.
@@ -48,14 +58,14 @@ impl Server {
 
     fn at<T>(&self, path: &str, work: impl FnOnce(ObjectName<'_>) -> T) -> T {
         let path = format!("{}{path}", self.prefix);
-        let qualified = format!("{}:{path}", self.store.settings().name);
-        work(ObjectName { url: &self.store.url_of(&path), qualified_name: Some(&qualified) })
+        let full_name = format!("{}:{path}", self.store.settings().name);
+        work(ObjectName { url: &self.store.url_of(&path), qualified_name: Some(&full_name) })
     }
 
     /// Open a file of it.
     pub(crate) fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
         let result = self.at(path, |name| self.store.open(name));
-        self.learn(&result);
+        self.learn(path, &result);
         result
     }
 
@@ -140,22 +150,39 @@ impl Server {
         Ok(())
     }
 
-    /// Whether it failed a moment ago.
-    pub(crate) fn is_silent(&self) -> bool {
-        let failed_at = self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
-        failed_at.is_some_and(|at| at.elapsed() < SILENCE)
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it failed, and did not answer since. After a while it is asked again, beside the work.
+    pub(crate) fn is_silent(self: &Arc<Server>) -> bool {
+        let mut health = self.lock();
+        let Some(failed_at) = health.failed_at else { return false };
+        if failed_at.elapsed() > SILENCE && !health.is_asked {
+            let (server, path) = (self.clone(), health.path.clone());
+            let again = std::thread::Builder::new().name("swathe-server".into()).spawn(move || {
+                drop(server.open(&path));
+                server.lock().is_asked = false;
+            });
+            health.is_asked = again.is_ok();
+        }
+        true
     }
 
     /// Remember that it failed, or was too late.
     pub(crate) fn note_failure(&self) {
-        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.lock().failed_at = Some(Instant::now());
     }
 
-    fn learn<T>(&self, result: &Result<T, StoreError>) {
+    fn learn<T>(&self, path: &str, result: &Result<T, StoreError>) {
+        let mut health = self.lock();
         match result {
-            Err(StoreError::Network { .. }) => self.note_failure(),
-            Err(_) => {}
-            Ok(_) => *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None,
+            Err(StoreError::Network { .. }) => {
+                health.failed_at = Some(Instant::now());
+                health.path = path.to_string();
+            }
+            Err(StoreError::Interrupted { .. }) => {}
+            _ => health.failed_at = None,
         }
     }
 }
@@ -210,8 +237,8 @@ pub(crate) fn ask_all<T: Send + 'static>(
     servers: &[Arc<Server>],
     work: impl Fn(usize, &Server) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
-    let numbered: Vec<(usize, Arc<Server>)> = servers.iter().cloned().enumerate().collect();
-    let answers = ask(&numbered, work);
+    let by_number: Vec<(usize, Arc<Server>)> = servers.iter().cloned().enumerate().collect();
+    let answers = ask(&by_number, work);
     let mut answers: Vec<(usize, T)> = answers.into_iter().collect();
     answers.sort_by_key(|(number, _)| *number);
     answers.into_iter().map(|(_, answer)| answer).collect()

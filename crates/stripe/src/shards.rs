@@ -87,10 +87,10 @@ impl Shards {
     fn helpers(
         &self,
         layout: Layout,
-        (row, lost): ShardId,
+        (row, target): ShardId,
         range: &Range<u64>,
     ) -> Vec<(u32, Bytes)> {
-        let others = (0..layout.parts()).filter(|&shard| shard != lost);
+        let others = (0..layout.parts()).filter(|&shard| shard != target);
         others
             .filter_map(|shard| {
                 let length = layout.shard_bytes(row, shard);
@@ -124,9 +124,9 @@ impl Shards {
             bytes.resize(length, 0);
             shards[shard as usize] = Some(bytes);
         }
-        let lost = id.1 as usize;
-        parity.rebuild(&mut shards, &[lost]);
-        if let Some(bytes) = shards.swap_remove(lost) {
+        let target = id.1 as usize;
+        parity.rebuild(&mut shards, &[target]);
+        if let Some(bytes) = shards.swap_remove(target) {
             self.put(id, range.start, bytes.into());
         }
     }

@@ -4,9 +4,10 @@
 //! asked for what is needed of it. A part that is slow, late or lost is left out, if others are
 //! enough to rebuild what it has. All bytes are checked before they count.
 
+use crate::ask::Ask;
 use crate::layout::widen;
 use crate::object::Object;
-use crate::part_fetch::{Ask, Message, PartFetch, plan_part};
+use crate::part_fetch::{Message, PartFetch};
 use crate::shards::{ShardId, ShardRanges, Shards};
 use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
@@ -64,8 +65,8 @@ impl Iterator for StripedRead {
         }
         while self.windows.len() < WINDOWS && !self.requests.is_empty() {
             let requests = self.next_requests();
-            let wanted = ShardRanges::of(self.object.layout(), &requests);
-            let window = Window::start(self.object.clone(), wanted);
+            let targets = ShardRanges::of(self.object.layout(), &requests);
+            let window = Window::start(self.object.clone(), targets);
             self.windows.push_back(Window { requests, ..window });
         }
         match self.windows.pop_front()?.answers() {
@@ -87,10 +88,10 @@ impl Iterator for StripedRead {
 pub(crate) struct Window {
     object: Arc<Object>,
     requests: Vec<Range<u64>>,
-    wanted: ShardRanges,
+    targets: ShardRanges,
     shards: Shards,
     /// Shards with bytes that are not what was written, or whose part is left out of this window.
-    damaged: HashSet<ShardId>,
+    bad_shards: HashSet<ShardId>,
     /// What is wrong with them.
     damages: Vec<String>,
     /// Parts that are left out: slow ones.
@@ -102,21 +103,21 @@ pub(crate) struct Window {
 
 impl Window {
     /// Ask for bytes of shards.
-    fn start(object: Arc<Object>, wanted: ShardRanges) -> Window {
-        let mut window = Window::new(object, wanted);
+    fn start(object: Arc<Object>, targets: ShardRanges) -> Window {
+        let mut window = Window::new(object, targets);
         window.leave_out_slow_parts();
         window.begin();
         window
     }
 
-    fn new(object: Arc<Object>, wanted: ShardRanges) -> Window {
+    fn new(object: Arc<Object>, targets: ShardRanges) -> Window {
         let (sender, receiver) = channel();
         Window {
             object,
             requests: Vec::new(),
-            wanted,
+            targets,
             shards: Shards::default(),
-            damaged: HashSet::new(),
+            bad_shards: HashSet::new(),
             damages: Vec::new(),
             slow: HashSet::new(),
             fetches: Vec::new(),
@@ -136,14 +137,14 @@ impl Window {
     /// still help where they are right.
     pub(crate) fn without(
         object: Arc<Object>,
-        wanted: ShardRanges,
+        targets: ShardRanges,
         bad: &[u32],
-        lost: u32,
+        losses: u32,
     ) -> Window {
-        let mut window = Window::new(object, wanted);
-        let own: Vec<ShardId> = window.wanted.iter().map(|(id, _)| id).collect();
-        window.damaged.extend(own);
-        window.slow.extend(bad.iter().filter(|&&part| part != lost));
+        let mut window = Window::new(object, targets);
+        let own: Vec<ShardId> = window.targets.iter().map(|(id, _)| id).collect();
+        window.bad_shards.extend(own);
+        window.slow.extend(bad.iter().filter(|&&part| part != losses));
         window.begin();
         window
     }
@@ -171,10 +172,10 @@ impl Window {
     /// The part that is predicted to take longest, and its seconds. `None` if too few can be read.
     fn slowest(&self) -> Option<(u32, f64)> {
         let asks = self.asks_by_part(&self.needs(&HashSet::new())?);
-        let seconds = asks.iter().enumerate().map(|(part, asks)| {
-            let source = self.object.parts[part].source();
-            (part as u32, source.map_or(0.0, |source| plan_part(&*source, asks).read_s))
-        });
+        let seconds = asks
+            .iter()
+            .enumerate()
+            .map(|(part, asks)| (part as u32, self.object.parts[part].plan(asks).read_s));
         seconds.max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
@@ -182,7 +183,7 @@ impl Window {
     fn is_usable(&self, (row, shard): ShardId, without: &HashSet<u32>) -> bool {
         let part = self.object.layout().part_of(row, shard);
         !without.contains(&part)
-            && !self.damaged.contains(&(row, shard))
+            && !self.bad_shards.contains(&(row, shard))
             && self.object.parts[part as usize].is_there()
     }
 
@@ -197,18 +198,18 @@ impl Window {
     fn needs(&self, without: &HashSet<u32>) -> Option<ShardRanges> {
         let layout = self.object.layout();
         let mut needs = ShardRanges::default();
-        let mut lost = Vec::new();
-        for (id, ranges) in self.wanted.iter() {
+        let mut losses = Vec::new();
+        for (id, ranges) in self.targets.iter() {
             let is_direct = self.is_usable(id, without) && !self.is_avoided(id);
             for range in ranges.iter().filter(|range| !self.shards.can_give(layout, id, range)) {
                 if is_direct {
                     needs.add(id, range.clone());
                 } else {
-                    lost.push((id, range.clone()));
+                    losses.push((id, range.clone()));
                 }
             }
         }
-        for (id, range) in lost {
+        for (id, range) in losses {
             self.add_helpers(id, &range, without, &mut needs)?;
         }
         Some(needs)
@@ -236,12 +237,12 @@ impl Window {
             let is_cheap = self.shards.get(other, range).is_some() || needs.has(other);
             (self.is_avoided(other), !is_cheap)
         });
-        let chosen = others.get(..layout.data as usize)?;
-        if own && chosen.iter().any(|&other| self.is_avoided(other)) {
+        let helpers = others.get(..layout.data as usize)?;
+        if own && helpers.iter().any(|&other| self.is_avoided(other)) {
             needs.add(id, range.clone());
             return Some(());
         }
-        for &other in chosen {
+        for &other in helpers {
             let length = layout.shard_bytes(row, other.1);
             let there = range.start.min(length)..range.end.min(length);
             if !there.is_empty() && self.shards.get(other, &there).is_none() {
@@ -305,11 +306,11 @@ impl Window {
             .filter(|&number| self.fetches[number].is_running && self.fetches[number].is_hedged)
             .collect();
         for number in late {
-            self.object.hedges.add_won();
+            self.object.hedges.add_win();
             self.record("STRIPE_HEDGE_WON", self.fetches[number].part, 0);
         }
-        let wanted = self.wanted.clone();
-        for (id, ranges) in wanted.iter() {
+        let targets = self.targets.clone();
+        for (id, ranges) in targets.iter() {
             for range in ranges {
                 if self.shards.get(id, range).is_none() {
                     self.shards.rebuild(layout, &self.object.parity, id, range);
@@ -321,7 +322,7 @@ impl Window {
 
     fn is_complete(&self) -> bool {
         let layout = self.object.layout();
-        self.wanted
+        self.targets
             .iter()
             .all(|(id, ranges)| ranges.iter().all(|range| self.shards.can_give(layout, id, range)))
     }
@@ -365,7 +366,7 @@ impl Window {
     fn next_deadline(&self) -> Option<Instant> {
         let running = self.fetches.iter().filter(|fetch| fetch.is_running);
         running
-            .map(|fetch| if fetch.is_hedged { fetch.gone_at() } else { fetch.late_at() })
+            .map(|fetch| if fetch.is_hedged { fetch.timeout_at() } else { fetch.late_at() })
             .filter(|&at| at > Instant::now())
             .min()
     }
@@ -381,7 +382,7 @@ impl Window {
             if !fetch.is_running {
                 continue;
             }
-            if fetch.gone_at() <= now {
+            if fetch.timeout_at() <= now {
                 let part = fetch.part;
                 let without = HashSet::from([part]);
                 if self.needs(&without).is_some() {
@@ -445,7 +446,7 @@ impl Window {
                 self.object.url
             ));
             self.damages.push(damage);
-            self.damaged.insert(id);
+            self.bad_shards.insert(id);
         }
     }
 

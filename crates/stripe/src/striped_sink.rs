@@ -36,7 +36,7 @@ pub(crate) struct StripedSink {
     row: u64,
     waiting: BytesMut,
     crc: crc32fast::Hasher,
-    written: u64,
+    position: u64,
     is_named: bool,
 }
 
@@ -49,13 +49,13 @@ impl StripedSink {
         layout: Layout,
     ) -> Result<StripedSink, StoreError> {
         let records = Records::read(servers, path, true);
-        let unheard = records.unheard(servers);
-        if servers.len() - unheard.len() < majority(servers.len()) {
-            let (needed, found) = (majority(servers.len()), servers.len() - unheard.len());
+        let silent = records.silent(servers);
+        if servers.len() - silent.len() < majority(servers.len()) {
+            let (minimum, found) = (majority(servers.len()), servers.len() - silent.len());
             let why = format!(
-                "expected {needed} of {} servers to be written to, found {found}; {}",
+                "expected {minimum} of {} servers to be written to, found {found}; {}",
                 servers.len(),
-                unheard.join("; ")
+                silent.join("; ")
             );
             return Err(StoreError::Network { url, why });
         }
@@ -83,7 +83,7 @@ impl StripedSink {
             row: 0,
             waiting: BytesMut::new(),
             crc: crc32fast::Hasher::new(),
-            written: 0,
+            position: 0,
             is_named: false,
         })
     }
@@ -102,7 +102,7 @@ impl StripedSink {
             shards.push(rest.split_to(rest.len().min(longest)));
         }
         if layout.parity > 0 {
-            let padded: Vec<Bytes> = shards
+            let full_shards: Vec<Bytes> = shards
                 .iter()
                 .map(|shard| match shard.len() == longest {
                     true => shard.clone(),
@@ -113,7 +113,7 @@ impl StripedSink {
                     }
                 })
                 .collect();
-            let views: Vec<&[u8]> = padded.iter().map(|shard| &shard[..]).collect();
+            let views: Vec<&[u8]> = full_shards.iter().map(|shard| &shard[..]).collect();
             shards.extend(self.parity.encode(&views).into_iter().map(Bytes::from));
         }
         for (shard, bytes) in shards.into_iter().enumerate() {
@@ -157,7 +157,7 @@ impl StripedSink {
     fn finish_parts(&mut self) -> Result<Vec<Option<Version>>, Failure> {
         let results: Vec<_> = self.parts.drain(..).map(PartWriter::finish).collect();
         let good = results.iter().filter(|result| result.is_ok()).count();
-        let needed = needed_parts(self.layout);
+        let minimum = needed_parts(self.layout);
         let mut parts = Vec::new();
         let mut failures = Vec::new();
         let mut retry = None;
@@ -171,12 +171,12 @@ impl StripedSink {
                 }
             }
         }
-        if good >= needed {
+        if good >= minimum {
             failures.iter().for_each(|failure| self.record("STRIPE_PART_FAILED", failure));
             return Ok(parts);
         }
         let why = format!(
-            "expected {needed} of {} parts to be written, found {good}; failed: {}",
+            "expected {minimum} of {} parts to be written, found {good}; failed: {}",
             self.layout.parts(),
             failures.join("; ")
         );
@@ -240,12 +240,12 @@ pub(crate) fn put_records(
         .zip(servers)
         .filter_map(|(result, server)| Some(format!("{}: {}", server.name, result.as_ref().err()?)))
         .collect();
-    let (written, needed) = (servers.len() - failures.len(), majority(servers.len()));
-    if written >= needed {
+    let (position, minimum) = (servers.len() - failures.len(), majority(servers.len()));
+    if position >= minimum {
         return Ok(());
     }
     let why = format!(
-        "expected its record on {needed} of {} servers, found {written}; failed: {}",
+        "expected its record on {minimum} of {} servers, found {position}; failed: {}",
         servers.len(),
         failures.join("; ")
     );
@@ -282,7 +282,7 @@ fn new_writer() -> String {
 impl Sink for StripedSink {
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         self.crc.update(&part);
-        self.written += part.len() as u64;
+        self.position += part.len() as u64;
         let mut rest = part;
         while !rest.is_empty() {
             if self.row >= self.layout.rows() {
@@ -306,9 +306,9 @@ impl Sink for StripedSink {
     }
 
     fn finish(mut self: Box<Self>, _: &PartSums, _: u64, replaces: bool) -> Result<(), Failure> {
-        if self.written != self.layout.size {
+        if self.position != self.layout.size {
             let (url, start) = (self.url.clone(), 0);
-            let (expected, found) = (self.layout.size, self.written);
+            let (expected, found) = (self.layout.size, self.position);
             return Err(StoreError::ShortRead { url, start, expected, found }.into());
         }
         let parts = self.finish_parts()?;

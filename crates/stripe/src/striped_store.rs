@@ -4,12 +4,13 @@ use crate::combined_costs::combine;
 use crate::hedge::Hedges;
 use crate::layout::{Layout, MOST_PARTS};
 use crate::listing::list_objects;
-use crate::object::{Object, StripedSource};
+use crate::object::Object;
 use crate::parity::code_name;
 use crate::record::{Generation, Header, PartEntry};
 use crate::records::{Records, majority};
 use crate::server::{Server, ask_all};
 use crate::striped_sink::{StripedSink, put_records, remove_parts};
+use crate::striped_source::StripedSource;
 use std::sync::Arc;
 use swathe_plan::{Connections, Costs};
 use swathe_store_api::{
@@ -217,16 +218,16 @@ impl Store for StripedStore {
         };
         put_records(&self.servers, path, object.url, header.encode(&[]))?;
         remove_parts(&self.servers, path, &last.generation, last.layout);
-        forget_removed(&self.servers, path);
+        forget_removal(&self.servers, path);
         Ok(())
     }
 }
 
 /// Remove the records that say that an object was removed, if all servers have one.
-pub(crate) fn forget_removed(servers: &[Arc<Server>], path: &str) -> bool {
+pub(crate) fn forget_removal(servers: &[Arc<Server>], path: &str) -> bool {
     let records = Records::read(servers, path, true);
-    let removed = records.records().filter(|record| record.header.is_removed).count();
-    let is_everywhere = removed == servers.len() && records.unheard(servers).is_empty();
+    let removals = records.records().filter(|record| record.header.is_removed).count();
+    let is_everywhere = removals == servers.len() && records.silent(servers).is_empty();
     if is_everywhere {
         let path = crate::names::record_path(path);
         ask_all(servers, move |_, server| drop(server.remove(&path)));

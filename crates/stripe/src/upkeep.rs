@@ -1,22 +1,25 @@
 //! Looking after striped objects: whether all of each is there, and rebuilding what is not.
 
 use crate::layout::{Layout, SUM_BYTES};
-use crate::listing::SeenObjects;
+use crate::listing::ListedObjects;
 use crate::names::{FileKind, kind_of, part_path, record_path};
 use crate::object::Object;
 use crate::part_writer::PartWriter;
 use crate::record::Generation;
 use crate::records::{Answer, Records};
+use crate::reports::{
+    HedgeReport, Leftover, ObjectReport, PieceReport, PieceState, RepairFailure, RepairReport,
+    ServerReport,
+};
 use crate::server::{Server, ServerItem, ask_all};
 use crate::shards::ShardRanges;
 use crate::striped_read::Window;
-use crate::striped_store::{StripedStore, forget_removed};
-use bytes::Bytes;
-use serde::Serialize;
+use crate::striped_store::{StripedStore, forget_removal};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use swathe_store_api::{Store, StoreError};
+use swathe_store_api::{Interrupt, Store, StoreError};
+use swathe_trace::Scope;
 
 /// Bytes of a part that are read at a time.
 const READ_BYTES: u64 = 4 << 20;
@@ -25,132 +28,7 @@ const REBUILD_BYTES: u64 = 16 << 20;
 /// Damaged blocks that a report names.
 const MOST_BLOCKS: usize = 100;
 /// Parts without a record that are younger than this may be of a write that goes on.
-const UNFINISHED: Duration = Duration::from_secs(24 * 3600);
-
-/// The state of a part or of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PieceState {
-    /// All of it is there.
-    Whole,
-    /// It is not there.
-    Missing,
-    /// It is not what was written.
-    Damaged,
-    /// It is of an older version.
-    Outdated,
-    /// Its server cannot be asked.
-    Unreachable,
-}
-
-/// What was found of a part, or of a record.
-#[derive(Clone, Debug, Serialize)]
-pub struct PieceReport {
-    /// The server, as `NAME:folder/`.
-    pub server: String,
-    /// Its state.
-    pub state: PieceState,
-    /// Why, if it is not whole.
-    pub why: Option<String>,
-    /// Numbers of the blocks of 4,096 bytes that differ, up to 100.
-    pub damaged_blocks: Vec<u64>,
-}
-
-/// What was found of an object.
-#[derive(Clone, Debug, Serialize)]
-pub struct ObjectReport {
-    /// Its path in the store.
-    pub path: String,
-    /// Bytes.
-    pub size: u64,
-    /// Number of its version.
-    pub generation: u64,
-    /// Writer of its version.
-    pub writer: String,
-    /// Bytes of a block.
-    pub block_bytes: u64,
-    /// Parts that are needed.
-    pub data: u32,
-    /// Parts beyond these.
-    pub parity: u32,
-    /// Its parts, in their order.
-    pub parts: Vec<PieceReport>,
-    /// Its records, by server.
-    pub records: Vec<PieceReport>,
-    /// Whether all of it can be read.
-    pub is_readable: bool,
-}
-
-/// What could not be rebuilt.
-#[derive(Clone, Debug, Serialize)]
-pub struct RepairFailure {
-    /// The server.
-    pub server: String,
-    /// Why not.
-    pub why: String,
-}
-
-/// What was rebuilt of an object.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct RepairReport {
-    /// Servers that a part was written to.
-    pub rebuilt_parts: Vec<String>,
-    /// Servers that a record was written to.
-    pub rebuilt_records: Vec<String>,
-    /// Bytes read for that.
-    pub bytes_read: u64,
-    /// Bytes written.
-    pub bytes_written: u64,
-    /// What could not be rebuilt.
-    pub failed: Vec<RepairFailure>,
-}
-
-/// A server of a striped store.
-#[derive(Clone, Debug, Serialize)]
-pub struct ServerReport {
-    /// Its name, `NAME:folder/`.
-    pub server: String,
-    /// Its URL.
-    pub url: String,
-    /// Whether it could be listed.
-    pub is_reachable: bool,
-    /// Why not.
-    pub why: Option<String>,
-    /// Parts on it.
-    pub parts: u64,
-    /// Records on it.
-    pub records: u64,
-    /// Bytes of both.
-    pub bytes: u64,
-}
-
-/// Reads around parts that were late, in this process.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct HedgeReport {
-    /// How often others were asked.
-    pub issued: u64,
-    /// How often they were quicker.
-    pub won: u64,
-    /// Bytes asked for in addition.
-    pub extra_bytes: u64,
-    /// Bytes asked for because they were needed.
-    pub read_bytes: u64,
-}
-
-/// A part that no record names.
-#[derive(Clone, Debug, Serialize)]
-pub struct Leftover {
-    /// The server.
-    pub server: String,
-    /// The file on it.
-    pub path: String,
-    /// Bytes.
-    pub bytes: Option<u64>,
-    /// Whether it is of a version that was replaced, rather than of a write that did not end.
-    pub is_replaced: bool,
-    /// Whether it was removed now.
-    pub is_removed: bool,
-}
+const WRITE_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// A striped store, to look after.
 pub struct Upkeep(pub(crate) StripedStore);
@@ -182,19 +60,17 @@ impl Upkeep {
         let object = Arc::new(self.0.open_object(url)?);
         let layout = object.layout();
         let (generation, size) = (object.header.generation.clone(), layout.size);
-        let numbers: Vec<u32> = (0..layout.parts()).collect();
         let mut parts = Vec::new();
-        let mut lost: BTreeMap<u64, u32> = BTreeMap::new();
-        for number in numbers {
-            let (report, blocks) = check_part(&object, number, deep)?;
+        let mut losses: BTreeMap<u64, u32> = BTreeMap::new();
+        for (report, blocks) in check_parts(&object, deep)? {
             match report.state {
                 PieceState::Whole => {}
                 PieceState::Damaged if !blocks.is_empty() => {
                     let rows: HashSet<u64> =
                         blocks.iter().map(|at| at * SUM_BYTES / layout.block_bytes).collect();
-                    rows.into_iter().for_each(|row| *lost.entry(row).or_default() += 1);
+                    rows.into_iter().for_each(|row| *losses.entry(row).or_default() += 1);
                 }
-                _ => (0..layout.rows()).for_each(|row| *lost.entry(row).or_default() += 1),
+                _ => (0..layout.rows()).for_each(|row| *losses.entry(row).or_default() += 1),
             }
             parts.push(report);
         }
@@ -208,24 +84,26 @@ impl Upkeep {
             parity: layout.parity,
             parts,
             records: record_reports(self.servers(), &records, &object),
-            is_readable: lost.values().all(|&count| count <= layout.parity),
+            is_readable: losses.values().all(|&count| count <= layout.parity),
         })
     }
 
-    /// Rebuild parts and records of an object that are not whole. A part is written beside the others,
-    /// and takes its name when it is whole.
+    /// Rebuild parts and records of an object that are not whole; with `deep`, all of its bytes are
+    /// read first, else damaged ones are only found where others are rebuilt from them. A part takes
+    /// its name when it is whole.
     ///
     /// # Errors
     /// As opening it has it; [`StoreError::Network`] if too little of it is left.
-    pub fn repair(&self, url: &str) -> Result<RepairReport, StoreError> {
+    pub fn repair(&self, url: &str, deep: bool) -> Result<RepairReport, StoreError> {
         let (path, records) = self.records(url)?;
         let object = Arc::new(self.0.open_object(url)?);
         let layout = object.layout();
         let mut report = RepairReport::default();
         let mut bad = Vec::new();
-        for number in 0..layout.parts() {
-            let (part, _) = check_part(&object, number, true)?;
-            report.bytes_read += layout.part_bytes(number);
+        for (number, (part, _)) in (0..).zip(check_parts(&object, deep)?) {
+            if deep {
+                report.bytes_read += layout.part_bytes(number);
+            }
             if part.state != PieceState::Whole {
                 bad.push(number);
             }
@@ -236,18 +114,18 @@ impl Upkeep {
                     object.header.parts[number as usize].server.clone(),
                     "no server is free for its part".to_string(),
                 );
-                report.failed.push(RepairFailure { server, why });
+                report.failures.push(RepairFailure { server, why });
                 continue;
             };
             match rebuild(&object, number, &bad, &server) {
-                Ok((read, written)) => {
+                Ok((read, count)) => {
                     report.bytes_read += read;
-                    report.bytes_written += written;
+                    report.written_bytes += count;
                     report.rebuilt_parts.push(server.name.clone());
                 }
                 Err(error) => {
                     let (server, why) = (server.name.clone(), error.to_string());
-                    report.failed.push(RepairFailure { server, why });
+                    report.failures.push(RepairFailure { server, why });
                 }
             }
         }
@@ -308,11 +186,11 @@ impl Upkeep {
             match server.put(&record_path(path), &bytes) {
                 Ok(()) => {
                     report.rebuilt_records.push(server.name.clone());
-                    report.bytes_written += bytes.len() as u64;
+                    report.written_bytes += bytes.len() as u64;
                 }
                 Err(error) => {
                     let (server, why) = (server.name.clone(), error.to_string());
-                    report.failed.push(RepairFailure { server, why });
+                    report.failures.push(RepairFailure { server, why });
                 }
             }
         }
@@ -321,13 +199,13 @@ impl Upkeep {
 
     /// Reads around late parts of this store, since this process began.
     pub fn hedges(&self) -> HedgeReport {
-        let [issued, won, extra_bytes, read_bytes] = self.0.hedges.counts();
-        HedgeReport { issued, won, extra_bytes, read_bytes }
+        let [tries, wins, extra_bytes, read_bytes] = self.0.hedges.counts();
+        HedgeReport { tries, wins, extra_bytes, read_bytes }
     }
 
     /// The servers of the store, and what is on them.
     pub fn server_reports(&self) -> Vec<ServerReport> {
-        let reports = ask_all(self.servers(), |_, server| {
+        ask_all(self.servers(), |_, server| {
             let (mut parts, mut records, mut bytes) = (0, 0, 0);
             let result = server.list("", &mut |item| {
                 if let ServerItem::File(entry) = item {
@@ -349,8 +227,7 @@ impl Upkeep {
                 records,
                 bytes,
             }
-        });
-        reports
+        })
     }
 
     /// Parts that no record names: of versions that were replaced or removed, and of writes that did
@@ -360,11 +237,11 @@ impl Upkeep {
     /// As listing has it.
     pub fn leftovers(&self, remove: bool) -> Result<Vec<Leftover>, StoreError> {
         let url = self.0.settings().root.clone();
-        let seen = SeenObjects::list(self.servers(), "", &url)?;
+        let listing = ListedObjects::list(self.servers(), "", &url)?;
         let mut current: BTreeMap<String, (Generation, bool)> = BTreeMap::new();
-        for (path, seen) in &seen.objects {
+        for (path, listing) in &listing.objects {
             let count = self.servers().len();
-            let is_plain = seen.parts.values().eq([&count]) && seen.records == count;
+            let is_plain = listing.parts.values().eq([&count]) && listing.records == count;
             if is_plain {
                 continue;
             }
@@ -373,9 +250,9 @@ impl Upkeep {
                 let header = &newest.header;
                 current.insert(path.clone(), (header.generation.clone(), header.is_removed));
                 if remove && header.is_removed {
-                    forget_removed(self.servers(), path);
+                    forget_removal(self.servers(), path);
                 }
-            } else if records.unheard(self.servers()).is_empty() {
+            } else if records.silent(self.servers()).is_empty() {
                 let none = Generation { number: 0, writer: String::new() };
                 current.insert(path.clone(), (none, false));
             }
@@ -391,7 +268,7 @@ impl Upkeep {
                 {
                     let is_replaced = generation < *newest || *is_gone;
                     let age = age_of(entry.modified.as_deref());
-                    let is_old = age.is_some_and(|age| age > UNFINISHED);
+                    let is_old = age.is_some_and(|age| age > WRITE_LIMIT);
                     let is_removed =
                         remove && (is_replaced || is_old) && server.remove(&entry.path).is_ok();
                     leftovers.push(Leftover {
@@ -425,12 +302,32 @@ fn state_of(error: &StoreError) -> PieceState {
     }
 }
 
+/// A part that was looked at, and the numbers of all its damaged blocks.
+type CheckedPart = (PieceReport, Vec<u64>);
+
+/// Look at all parts at the same time; with `deep`, read them.
+fn check_parts(object: &Arc<Object>, deep: bool) -> Result<Vec<CheckedPart>, StoreError> {
+    let (scope, interrupt) = (Scope::current(), Interrupt::current());
+    std::thread::scope(|threads| {
+        let running: Vec<_> = (0..object.layout().parts())
+            .map(|number| {
+                let (scope, interrupt) = (scope.clone(), interrupt.clone());
+                threads.spawn(move || {
+                    scope.enter();
+                    interrupt.enter();
+                    check_part(object, number, deep)
+                })
+            })
+            .collect();
+        let results = running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        results.collect()
+    })
+}
+
 /// Look at a part; with `deep`, read it. Also the numbers of all damaged blocks.
-fn check_part(
-    object: &Arc<Object>,
-    number: u32,
-    deep: bool,
-) -> Result<(PieceReport, Vec<u64>), StoreError> {
+fn check_part(object: &Arc<Object>, number: u32, deep: bool) -> Result<CheckedPart, StoreError> {
     let part = &object.parts[number as usize];
     let report = |state, why| PieceReport {
         server: part.server_names(),
@@ -510,32 +407,36 @@ fn rebuild(
     let size = layout.part_bytes(number);
     let mut writer = PartWriter::start(server.clone(), path, size)?;
     let rows_at_once = (REBUILD_BYTES / layout.block_bytes).max(1);
-    let (mut row, mut read) = (0, 0);
-    while row < layout.rows() {
+    let mut starts = (0..layout.rows()).step_by(rows_at_once as usize);
+    let shard_of = |row| (row, layout.shard_in(row, number));
+    let mut read = 0;
+    let mut start = |row: u64| {
         let rows = row..(row + rows_at_once).min(layout.rows());
-        let mut wanted = ShardRanges::default();
-        let shard_of = |row| (row, layout.shard_in(row, number));
+        let mut targets = ShardRanges::default();
         for row in rows.clone() {
             let id = shard_of(row);
-            wanted.add(id, 0..layout.shard_bytes(row, id.1));
+            targets.add(id, 0..layout.shard_bytes(row, id.1));
         }
-        read += wanted.bytes() * u64::from(layout.data);
-        let shards = Window::without(object.clone(), wanted, bad, number).shards()?;
-        for row in rows.clone() {
+        read += targets.bytes() * u64::from(layout.data);
+        (rows, Window::without(object.clone(), targets, bad, number))
+    };
+    // While some rows are written, the next are read.
+    let mut waiting = starts.next().map(&mut start);
+    while let Some((rows, window)) = waiting {
+        waiting = starts.next().map(&mut start);
+        let shards = window.shards()?;
+        for row in rows {
             let id = shard_of(row);
             let length = layout.shard_bytes(row, id.1);
-            let bytes: Bytes = match length {
-                0 => continue,
-                _ => shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?,
-            };
+            if length == 0 {
+                continue;
+            }
+            let bytes = shards.get(id, &(0..length)).ok_or_else(|| object.too_few(&[]))?;
             if !writer.write(bytes) {
-                return Err(writer
-                    .finish()
-                    .err()
-                    .map_or_else(|| object.too_few(&[]), |failure| failure.error));
+                let failure = writer.finish().err().map(|failure| failure.error);
+                return Err(failure.unwrap_or_else(|| object.too_few(&[])));
             }
         }
-        row = rows.end;
     }
     writer.finish().map_err(|failure| failure.error)?;
     Ok((read, size))
