@@ -19,7 +19,7 @@ from swathe.core.errors import StoreSettingsError
 from swathe.core.format import KIB, MIB
 from swathe.core.value_errors import short_text
 
-STRIPED = "striped:"
+STRIPE_URL = "striped:"
 """The URL of a striped store as users write it; the catalogue has `striped://NAME`."""
 MOST_SERVERS = 32
 DEFAULT_PARITY, DEFAULT_BLOCK_BYTES = 1, MIB
@@ -127,8 +127,8 @@ def validate_store(
         StoreSettingsError: If a setting is invalid or looks like a credential.
     """
     root = root_url(url)
-    if root.startswith(STRIPED):
-        raise StoreSettingsError(f"a striped store: expected the URL {STRIPED}, found {root}")
+    if root.startswith(STRIPE_URL):
+        raise StoreSettingsError(f"a striped store: expected the URL {STRIPE_URL}, found {root}")
     if tier is None:
         tier = "local" if StoreKind(root).is_local else "lan"
     if not isinstance(tier, str) or tier not in TIERS:
@@ -199,7 +199,7 @@ def validate_stripe(
     if tier not in TIERS:
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {short_text(tier)}")
     settings = {"parity": str(parity), "block_bytes": str(block_bytes)}
-    return Store(validate_name(name), f"{STRIPED}//{name}", tier, settings, list(over))
+    return Store(validate_name(name), f"{STRIPE_URL}//{name}", tier, settings, list(over))
 
 
 def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
@@ -217,7 +217,7 @@ def find_server(place: str, store_of: Callable[[str], Store]) -> StripeServer:
     if place.startswith("/") or "://" in place:
         root = root_url(place)
         scheme, _, rest = root.partition("://")
-        if root.startswith(STRIPED):
+        if root.startswith(STRIPE_URL):
             raise _striped_below(root)
         root = f"{WEBDAV.get(scheme, scheme)}://{rest}"
         tier = "local" if StoreKind(root).is_local else "lan"
@@ -269,7 +269,7 @@ def validate_name(name: str) -> str:
             f"a letter (one letter alone would be a drive of Windows in NAME:path); not "
             f"{name[:LONGEST_NAME]!r}"
         )
-    if name.lower() in (*SCHEMES, STRIPED.rstrip(":")):
+    if name.lower() in (*SCHEMES, STRIPE_URL.rstrip(":")):
         raise StoreSettingsError(f"{name!r} is a URL scheme and cannot be a store's name")
     return name
 
@@ -294,8 +294,8 @@ def _root_url(text: str) -> str:
         return _file_url(text)
     scheme, colon, rest = text.partition("://")
     scheme = scheme.lower()
-    if f"{scheme}:" == STRIPED and NAME.fullmatch(rest):
-        return f"{STRIPED}//{rest}"
+    if f"{scheme}:" == STRIPE_URL and NAME.fullmatch(rest):
+        return f"{STRIPE_URL}//{rest}"
     if not colon or scheme not in SCHEMES:
         _refuse_secrets_of(text)
         what = f"{scheme[:20]}:// is not a known scheme" if colon else "this is neither"

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.store_settings import (
-    STRIPED,
+    STRIPE_URL,
     Store,
     find_server,
     validate_store,
@@ -57,10 +57,10 @@ class Stores(Database):
             NoSuchStoreError: If a striped store is over a store that does not exist.
             CatalogError: If the database cannot be written.
         """
-        is_striped = url.rstrip("/").lower() == STRIPED
+        is_striped = url.rstrip("/").lower() == STRIPE_URL
         if not is_striped and (over or parity is not None or block_bytes is not None):
             raise StoreSettingsError(
-                f"over, parity and block are only for stores with the URL {STRIPED}"
+                f"over, parity and block are only for stores with the URL {STRIPE_URL}"
             )
         store = None if is_striped else validate_store(name, url, tier, options)
         with self._writing() as session:
@@ -131,7 +131,7 @@ class Stores(Database):
             if result.first() is None:
                 raise _no_such(name)
             # Asked after the removal: who adds a striped store holds the row of each server.
-            for row in session.scalars(select(StoreRow).where(StoreRow.url.startswith(STRIPED))):
+            for row in session.scalars(select(StoreRow).where(StoreRow.url.startswith(STRIPE_URL))):
                 if name in {place.partition(":")[0] for place in _places(row)}:
                     raise StoreSettingsError(
                         f"the striped store {row.name!r} has parts in the store {name!r}; "

@@ -24,10 +24,10 @@ def folders_of(url: str, options: Mapping[str, str]) -> tuple[str, ...]:
 
 def store_folders(stores: Iterable[Store]) -> dict[str, str]:
     """Return the folders of all local stores, also below striped ones, and whose each is."""
-    known = list(stores)
+    all_stores = list(stores)
     # A store's own name counts, also where a striped store is over it.
-    owners = [(server.store, store.name) for store in known for server in store.over]
-    owners += [(store, store.name) for store in known]
+    owners = [(server.store, store.name) for store in all_stores for server in store.over]
+    owners += [(store, store.name) for store in all_stores]
     return {
         folder: f"the store {name!r}"
         for store, name in owners

@@ -81,12 +81,12 @@ def add(
         CatalogError: If the catalogue cannot be written.
     """
     from swathe.catalog import Catalog
-    from swathe.catalog.store_settings import STRIPED
+    from swathe.catalog.store_settings import STRIPE_URL
 
     check_text("name", name)
     check_text("url", url)
     places = check_texts("over", [os.fspath(each) for each in _as_list(over)])
-    root = url if "://" in url or url.lower() == STRIPED else _absolute(url)
+    root = url if "://" in url or url.lower() == STRIPE_URL else _absolute(url)
     with Catalog.open() as catalog:
         return catalog.add_store(
             name,

@@ -88,30 +88,30 @@ def plan_stripe(
     """
     from swathe.catalog import Catalog
 
-    wanted = check_positive("mb_s", mb_s) * MB
+    target_bytes_per_s = check_positive("mb_s", mb_s) * MB
     size_tb, disk_tb = check_positive("tb", tb), check_positive("disk_tb", disk_tb)
     unit_prices = _check_prices(prices)
     with Catalog.open() as catalog:
-        striped = None if store is None else _striped(catalog, check_text("store", store))
-        rates = _rates(catalog, _servers(catalog, striped))
-    measured = {name: rate for name, rate in rates.items() if rate is not None}
-    if not measured:
+        stripe = None if store is None else _stripe_of(catalog, check_text("store", store))
+        rates = _rates(catalog, _servers(catalog, stripe))
+    known_rates = {name: rate for name, rate in rates.items() if rate is not None}
+    if not known_rates:
         names = ", ".join(rates) or "a store"
         raise OptionError(f"plan: expected a measured server; first: swathe probe ({names})")
     if parity is None:
-        parity = DEFAULT_PARITY if striped is None else striped.parity
+        parity = DEFAULT_PARITY if stripe is None else stripe.parity
     check_count("parity", parity, MOST_SERVERS - 1, 0)
-    rate = statistics.median(measured.values())
-    servers = max(math.ceil(wanted / rate), parity + 1)
+    rate = statistics.median(known_rates.values())
+    servers = max(math.ceil(target_bytes_per_s / rate), parity + 1)
     if servers > MOST_SERVERS:
         raise OptionError(
             f"plan: expected at most {rate_text(MOST_SERVERS * rate)}, {MOST_SERVERS} servers of "
-            f"{rate_text(rate)}; found {rate_text(wanted)}"
+            f"{rate_text(rate)}; found {rate_text(target_bytes_per_s)}"
         )
     data = servers - parity
     raw_tb = size_tb * servers / data
     disks = servers * math.ceil(raw_tb / servers / disk_tb)
-    is_known = striped is not None and len(measured) == len(rates)
+    is_known = stripe is not None and len(known_rates) == len(rates)
     return StripePlan(
         servers=servers,
         parity=parity,
@@ -122,11 +122,11 @@ def plan_stripe(
         read_bytes_per_s=servers * rate,
         degraded_bytes_per_s=data * rate,
         write_bytes_per_s=data * rate,
-        measured=measured,
+        measured=known_rates,
         price=None if not unit_prices else _price(unit_prices, servers, disks),
         store_bytes_per_s=(
-            read_rate(list(measured.values()), len(rates) - striped.parity)
-            if striped is not None and is_known
+            read_rate(list(known_rates.values()), len(rates) - stripe.parity)
+            if stripe is not None and is_known
             else None
         ),
     )
@@ -157,17 +157,17 @@ def read_rate(rates: Sequence[float], data: int) -> float:
     return rate
 
 
-def _striped(catalog: Catalog, name: str) -> Store:
+def _stripe_of(catalog: Catalog, name: str) -> Store:
     store = catalog.store(name)
     if not store.over:
         raise OptionError(f"{name}: expected a striped store, found {store.url}")
     return store
 
 
-def _servers(catalog: Catalog, striped: Store | None) -> dict[str, Store]:
+def _servers(catalog: Catalog, stripe: Store | None) -> dict[str, Store]:
     """Return the stores that are meant, by the name of the server."""
-    if striped is not None:
-        return {server.place: server.store for server in striped.over}
+    if stripe is not None:
+        return {server.place: server.store for server in stripe.over}
     return {
         store.name: store for store in catalog.stores() if not store.over and store.kind.is_writable
     }
@@ -189,12 +189,12 @@ def _rates(catalog: Catalog, servers: Mapping[str, Store]) -> dict[str, float | 
 
 
 def _check_prices(prices: Mapping[str, float] | None) -> dict[str, float]:
-    checked = {}
+    valid_prices = {}
     for name, value in (prices or {}).items():
         if name not in PRICES:
             raise OptionError(f"prices: expected {' and '.join(PRICES)}, found {name!r}")
-        checked[name] = check_positive(f"prices[{name!r}]", value)
-    return checked
+        valid_prices[name] = check_positive(f"prices[{name!r}]", value)
+    return valid_prices
 
 
 def _price(prices: Mapping[str, float], servers: int, disks: int) -> float:

@@ -175,24 +175,24 @@ class RepairReport:
 
     Attributes:
         skipped: number of objects that were whole.
-        repaired: number of objects that are whole now.
+        repairs: number of objects that are whole now.
         failed: number of objects that are not.
         parts: number of parts made again.
         records: number of records written again.
         bytes_read: bytes read.
-        bytes_written: bytes written.
+        written_bytes: bytes written.
         leftovers: parts that belonged to no object, and whether each was removed.
         faults: objects that are not whole, with the reason; the first 1,000.
         elapsed_s: seconds that it took.
     """
 
     skipped: int = 0
-    repaired: int = 0
+    repairs: int = 0
     failed: int = 0
     parts: int = 0
     records: int = 0
     bytes_read: int = 0
-    bytes_written: int = 0
+    written_bytes: int = 0
     leftovers: list[Leftover] = field(default_factory=list)
     faults: list[CopyFault] = field(default_factory=list)
     elapsed_s: float = 0.0
@@ -264,7 +264,7 @@ def stripe_status(name: str) -> StripeStatus:
         NoSuchStoreError: If there is no such store.
         OptionError: If it is not striped.
     """
-    store, engine = _striped(name)
+    store, engine = _stripe_of(name)
     servers = [ServerStatus(**each) for each in json.loads(engine.stripe_servers(store.name))]
     block_bytes = int(store.options["block_bytes"])
     width = len(store.over) - store.parity
@@ -298,7 +298,7 @@ def check_stripes(
         NotFoundError, AccessError, SourceError: If it cannot be listed.
     """
     began_s = time.perf_counter()
-    store, engine = _striped(place)
+    store, engine = _stripe_of(place)
     report = CheckReport()
     names = _names_of(place, pattern, report.faults)
     check = _checking(engine, deep)
@@ -329,7 +329,7 @@ def repair_stripes(
     object that cannot be repaired does not stop the others.
 
     Example:
-        >>> swathe.stores.repair_stripes("wide").repaired
+        >>> swathe.stores.repair_stripes("wide").repairs
 
     Args:
         place: as in `check_stripes`.
@@ -347,7 +347,7 @@ def repair_stripes(
         NotFoundError, AccessError, SourceError: If it cannot be listed.
     """
     began_s = time.perf_counter()
-    store, engine = _striped(place)
+    store, engine = _stripe_of(place)
     if remove_leftovers and not _is_all(place, pattern):
         raise OptionError(
             f"remove_leftovers: expected the whole store {store.name}, found a part of it"
@@ -358,12 +358,12 @@ def repair_stripes(
     check = _checking(engine, deep)
 
     def repair(name: str) -> dict[str, Any] | None:
-        found = check(name)
-        if found.is_whole:
+        state = check(name)
+        if state.is_whole:
             return None
-        if not any(each.state in MENDABLE for each in found.faults):
-            raise SourceError(f"{name}: {found.reason()}")
-        return dict(json.loads(engine.repair_stripe(name)))
+        if not any(each.state in MENDABLE for each in state.faults):
+            raise SourceError(f"{name}: {state.reason()}")
+        return dict(json.loads(engine.repair_stripe(name, deep)))
 
     for name, outcome in _each_object("repairing", names, repair, threads, progress):
         if outcome is None:
@@ -382,12 +382,12 @@ def _add_repair(report: RepairReport, name: str, outcome: Mapping[str, Any]) -> 
     report.parts += len(outcome["rebuilt_parts"])
     report.records += len(outcome["rebuilt_records"])
     report.bytes_read += outcome["bytes_read"]
-    report.bytes_written += outcome["bytes_written"]
+    report.written_bytes += outcome["bytes_written"]
     if outcome["failed"]:
         reasons = "; ".join(f"{each['server']}: {each['why']}" for each in outcome["failed"])
         report.add_fault(name, "SourceError", reasons)
     else:
-        report.repaired += 1
+        report.repairs += 1
 
 
 def rebalance_stripes(
@@ -420,7 +420,7 @@ def rebalance_stripes(
         NotFoundError, AccessError, SourceError: If it cannot be listed.
     """
     began_s = time.perf_counter()
-    store, engine = _striped(place)
+    store, engine = _stripe_of(place)
     report = CopyReport()
     faults: list[CopyFault] = []
     names = _names_of(place, pattern, faults)
@@ -446,7 +446,7 @@ def _is_balanced(check: ObjectCheck, servers: set[str], store: Store) -> bool:
     return check.parity == store.parity and {part.server for part in check.parts} == servers
 
 
-def _striped(place: str) -> tuple[Store, Stores]:
+def _stripe_of(place: str) -> tuple[Store, Stores]:
     """Return the striped store of a place, and the engine's stores.
 
     Raises:

@@ -99,8 +99,8 @@ def _show_check(report: CheckReport) -> None:
         parts.append(f"{report.damaged:,} damaged but readable")
     if report.lost:
         parts.append(f"{report.lost:,} not readable")
-    if unchecked := report.objects - report.whole - report.damaged - report.lost:
-        parts.append(f"{unchecked:,} not checked")
+    if error_count := report.objects - report.whole - report.damaged - report.lost:
+        parts.append(f"{error_count:,} not checked")
     typer.echo(f"{', '.join(parts)}; in {seconds_text(report.elapsed_s)}")
 
 
@@ -134,14 +134,14 @@ def repair(
         print_json({**asdict(report), "faults": [each._asdict() for each in report.faults]})
     else:
         _show_faults(report.faults)
-        removed = [each for each in report.leftovers if each.is_removed]
-        _show_leftovers(removed, "removed")
+        removals = [each for each in report.leftovers if each.is_removed]
+        _show_leftovers(removals, "removed")
         others = [each for each in report.leftovers if not each.is_removed]
         _show_leftovers(others, "not removed: less than a day old, or their server refuses")
         parts = [
-            f"repaired {count_text(report.repaired, 'object')}: "
+            f"repaired {count_text(report.repairs, 'object')}: "
             f"{count_text(report.parts, 'part')}, {count_text(report.records, 'record')}, "
-            f"{size_text(report.bytes_written)} written, in {seconds_text(report.elapsed_s)}"
+            f"{size_text(report.written_bytes)} written, in {seconds_text(report.elapsed_s)}"
         ]
         if report.skipped:
             parts.append(f"{report.skipped:,} were whole")
@@ -191,8 +191,8 @@ def plan(
     """Plan the servers and disks for a rate and a size, from the probes of stores."""
     from swathe import stores
 
-    given = {"server": server_price, "disk": disk_price}
-    prices = {what: price for what, price in given.items() if price is not None}
+    unit_prices = {"server": server_price, "disk": disk_price}
+    prices = {what: price for what, price in unit_prices.items() if price is not None}
     result = stores.plan_stripe(
         mb_s, tb, store=name, parity=parity, disk_tb=disk_tb, prices=prices or None
     )
@@ -213,9 +213,9 @@ def _show_plan(result: StripePlan, prices: dict[str, float]) -> None:
         f"{count_text(result.disks, 'disk')} of {result.disk_tb:g} TB for {result.raw_tb:.4g} TB "
         "with parity"
     )
-    lost = count_text(result.parity, "server")
+    losses = count_text(result.parity, "server")
     typer.echo(
-        f"reading {rate_text(result.read_bytes_per_s)}, with {lost} lost "
+        f"reading {rate_text(result.read_bytes_per_s)}, with {losses} lost "
         f"{rate_text(result.degraded_bytes_per_s)}; writing {rate_text(result.write_bytes_per_s)}"
     )
     if result.store_bytes_per_s is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.catalog import Catalog, root_url
-from swathe.catalog.store_settings import STRIPED
+from swathe.catalog.store_settings import STRIPE_URL
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.core.format import KIB
 from swathe.costs.probing.page_cache import largest_files
@@ -53,7 +53,7 @@ class ProbeTarget:
     @property
     def is_striped(self) -> bool:
         """Check whether the objects lie in parts on several servers."""
-        return self.root.startswith(STRIPED)
+        return self.root.startswith(STRIPE_URL)
 
     @property
     def files(self) -> list[Path]:
